@@ -1,0 +1,134 @@
+"""The catalog of educational standards: one interface, several stores.
+
+It is usable as a library, without the plugin host::
+
+    catalog = open_catalog(CatalogSettings())
+    result = await catalog.search("comparing fractions with fraction strips", top_k=5)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
+
+from .errors import CatalogError, CatalogUnavailableError, FilterError
+from .records import StandardRecord
+
+FilterExpression: TypeAlias = Mapping[str, Any]
+"""A metadata filter, see `standards_mcp.catalog.filters`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchHit:
+    """A record that a search found.
+
+    Attributes:
+        score: Relevance from 0 to 1; falls with rank within one search.
+        also_in: The other records of the catalog with the same text, which this hit stands for.
+    """
+
+    record: StandardRecord
+    score: float
+    also_in: tuple[StandardRecord, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResult:
+    """The hits of one search, best first, and what the caller should be told about it.
+
+    Attributes:
+        notes: Full sentences about how the search had to be done, for example without a model.
+    """
+
+    hits: tuple[SearchHit, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facets:
+    """The distinct values of the catalog's main fields, each with its number of records."""
+
+    subjects: Mapping[str, int]
+    education_levels: Mapping[str, int]
+    jurisdictions: Mapping[str, int]
+    standard_sets: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogStats:
+    """What a catalog holds and where.
+
+    Attributes:
+        backend: ``local`` or ``pinecone``.
+        location: A folder or an index name.
+        model: The name of the text encoder, or None when search is lexical only.
+        size_bytes: Bytes on disk, or None where that is not known.
+        details: More facts of the backend, for display.
+    """
+
+    backend: str
+    location: str
+    records: int
+    model: str | None = None
+    size_bytes: int | None = None
+    details: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+class Catalog(Protocol):
+    """A store of standards. Every method may raise `CatalogError`."""
+
+    async def search(
+        self, query_text: str, top_k: int = 5, filter: FilterExpression | None = None  # noqa: A002
+    ) -> SearchResult:
+        """Return the *top_k* best records for a text of up to 8,000 characters.
+
+        The text is never parsed as query syntax. Records that *filter* excludes are never scored.
+        """
+        ...
+
+    async def fetch(self, ids: Sequence[str]) -> list[StandardRecord]:
+        """Return the records with these ids, in the order of *ids*; unknown ids are left out."""
+        ...
+
+    async def find(self, identifier: str) -> list[StandardRecord]:
+        """Return the records that a GUID, an ASN id, a CASE URI or a notation names, best first."""
+        ...
+
+    async def suggest(self, identifier: str, limit: int = 5) -> list[StandardRecord]:
+        """Return the records whose notation is nearest to one that `find` did not know."""
+        ...
+
+    async def facets(self) -> Facets:
+        """Return the values that the catalog really holds."""
+        ...
+
+    async def stats(self) -> CatalogStats:
+        """Return what the catalog holds and where."""
+        ...
+
+    async def upsert(self, records: Iterable[StandardRecord]) -> int:
+        """Add or replace records, make them searchable, and return how many changed."""
+        ...
+
+    async def delete(self, ids: Iterable[str]) -> int:
+        """Delete the records with these ids and return how many there were."""
+        ...
+
+    async def aclose(self) -> None:
+        """Release what the catalog holds open. It may be called more than once."""
+        ...
+
+
+__all__ = [
+    "Catalog",
+    "CatalogError",
+    "CatalogStats",
+    "CatalogUnavailableError",
+    "Facets",
+    "FilterError",
+    "FilterExpression",
+    "SearchHit",
+    "SearchResult",
+    "StandardRecord",
+]
