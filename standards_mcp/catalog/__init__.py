@@ -2,7 +2,7 @@
 
 It is usable as a library, without the plugin host::
 
-    catalog = open_catalog(CatalogSettings())
+    catalog = open_catalog()
     result = await catalog.search("comparing fractions with fraction strips", top_k=5)
 """
 
@@ -10,10 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from .errors import CatalogError, CatalogUnavailableError, FilterError
 from .records import StandardRecord
+
+if TYPE_CHECKING:
+    from .local import Seed
 
 FilterExpression: TypeAlias = Mapping[str, Any]
 """A metadata filter, see `standards_mcp.catalog.filters`."""
@@ -79,7 +83,10 @@ class Catalog(Protocol):
     """A store of standards. Every method may raise `CatalogError`."""
 
     async def search(
-        self, query_text: str, top_k: int = 5, filter: FilterExpression | None = None  # noqa: A002
+        self,
+        query_text: str,
+        top_k: int = 5,
+        filter: FilterExpression | None = None,  # noqa: A002
     ) -> SearchResult:
         """Return the *top_k* best records for a text of up to 8,000 characters.
 
@@ -120,6 +127,32 @@ class Catalog(Protocol):
         ...
 
 
+def open_catalog(path: Path | None = None, model: str = "minilm") -> Catalog:
+    """Return the embedded catalog. Nothing is read before its first use.
+
+    Args:
+        path: Its folder; by default one in the user's data folder. A new one is filled with the
+            starter set.
+        model: The text encoder, see `standards_mcp.catalog.embedding.open_encoder`.
+    """
+    from .local import LocalCatalog  # noqa: PLC0415  - a store is imported when it is chosen
+
+    return LocalCatalog(path or default_path(), model, seed=_starter)
+
+
+def _starter() -> Seed:
+    from .starter import starter_seed  # noqa: PLC0415  - read once in the life of a catalog
+
+    return starter_seed()
+
+
+def default_path() -> Path:
+    """Return the folder of the embedded catalog in the user's data folder."""
+    from platformdirs import user_data_path  # noqa: PLC0415  - costs start-up time
+
+    return user_data_path("standards-mcp", appauthor=False) / "catalog"
+
+
 __all__ = [
     "Catalog",
     "CatalogError",
@@ -131,4 +164,6 @@ __all__ = [
     "SearchHit",
     "SearchResult",
     "StandardRecord",
+    "default_path",
+    "open_catalog",
 ]

@@ -1,5 +1,4 @@
-"""
-The catalog's exception hierarchy:
+"""The catalog's exception hierarchy.
 
 * CatalogError
   x FilterError

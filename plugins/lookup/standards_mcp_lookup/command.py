@@ -1,0 +1,75 @@
+"""``standards-mcp lookup``."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterable
+from typing import Any
+
+import click
+
+from standards_mcp import ToolCaller
+
+_RELATIVES = ("ancestors", "children", "siblings")
+
+
+@click.command("lookup")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@click.option("--json", "as_json", is_flag=True, help="Print the tool's answer as JSON.")
+@click.pass_context
+def lookup_command(ctx: click.Context, *, ids: tuple[str, ...], as_json: bool) -> None:
+    """Show the standards named by each ID: a code such as 3.NF.A.1, a GUID, an ASN id or a URI.
+
+    Exit code 1 when any of them is not found. With several IDs, --json joins the answers.
+    """
+    call: ToolCaller = ctx.obj
+    answers = [call("get_standard_details", {"standard_id": item}).structured or {} for item in ids]
+    if as_json:
+        click.echo(json.dumps(_joined(answers), indent=2))
+    else:
+        for answer in answers:
+            _show(answer)
+    if not all(answer.get("success") for answer in answers):
+        ctx.exit(1)
+
+
+def _joined(answers: list[dict[str, Any]]) -> dict[str, Any]:
+    if len(answers) == 1:
+        return answers[0]
+    failures = [answer for answer in answers if not answer["success"]]
+    joined = {
+        "success": not failures,
+        "results": [result for answer in answers for result in answer["results"]],
+        "message": " ".join(answer["message"] for answer in failures or answers[:1]),
+    }
+    return joined | ({"error_type": failures[0]["error_type"]} if failures else {})
+
+
+def _show(answer: dict[str, Any]) -> None:
+    if not answer["success"]:
+        click.echo(textwrap.fill(answer["message"], 79), err=True)
+        return
+    for record in answer["results"]:
+        click.echo(record.get("statement_notation") or record["_id"])
+        _paragraph(record["description"], "  ")
+        click.echo(f"  {record['standard_set_title']}, {record['jurisdiction_title']}")
+        click.echo(f"  id {record['_id']}")
+        if record.get("text_status") == "paraphrase":
+            click.echo(f"  A paraphrase; the official wording: {record.get('source_url')}")
+        for name in _RELATIVES:
+            _show_relatives(name, record[name])
+        click.echo()
+
+
+def _show_relatives(name: str, relatives: Iterable[dict[str, Any]]) -> None:
+    for index, relative in enumerate(relatives):
+        if index == 0:
+            click.echo(f"  {name}:")
+        code = relative["statement_notation"] or relative["_id"]
+        line = textwrap.shorten(f"{code}  {relative['description']}", 75, placeholder=" ...")
+        click.echo(f"    {line}")
+
+
+def _paragraph(text: str, indent: str) -> None:
+    click.echo(textwrap.fill(text, 79, initial_indent=indent, subsequent_indent=indent))

@@ -1,0 +1,83 @@
+"""One standard and what stands around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NotRequired
+
+from typing_extensions import TypedDict
+
+from standards_mcp import Catalog, StandardRecord
+
+
+class DetailsEnvelope(TypedDict):
+    """What ``get_standard_details`` answers with: for each match all its fields, and its relatives.
+
+    Errors have the same shape, with ``error_type``.
+    """
+
+    success: bool
+    results: list[dict[str, Any]]
+    message: str
+    error_type: NotRequired[str]
+
+
+class Relative(TypedDict):
+    """A standard around another one."""
+
+    _id: str
+    statement_notation: str | None
+    description: str
+
+
+async def describe(catalog: Catalog, records: Iterable[StandardRecord]) -> list[dict[str, Any]]:
+    """Return all fields of each record with its ancestors, children and siblings.
+
+    Raises:
+        CatalogError: The catalog cannot be read.
+    """
+    matches = list(records)
+    parents = await _fetch(catalog, [record.parent_id for record in matches])
+    around: dict[str, StandardRecord] = dict(parents)
+    wanted = [
+        identifier
+        for record in matches
+        for identifier in (
+            *record.ancestor_ids,
+            *record.child_ids,
+            *_sibling_ids(record, parents),
+        )
+        if identifier not in around
+    ]
+    around |= await _fetch(catalog, wanted)
+    return [
+        {
+            **record.to_dict(),
+            "ancestors": _relatives(record.ancestor_ids, around),
+            "children": _relatives(record.child_ids, around),
+            "siblings": _relatives(_sibling_ids(record, parents), around),
+        }
+        for record in matches
+    ]
+
+
+async def _fetch(catalog: Catalog, ids: Iterable[str | None]) -> dict[str, StandardRecord]:
+    unique = list(dict.fromkeys(identifier for identifier in ids if identifier))
+    return {record.id: record for record in await catalog.fetch(unique)} if unique else {}
+
+
+def _sibling_ids(record: StandardRecord, parents: Mapping[str, StandardRecord]) -> list[str]:
+    parent = parents.get(record.parent_id or "")
+    return [child for child in parent.child_ids if child != record.id] if parent else []
+
+
+def _relatives(ids: Iterable[str], around: Mapping[str, StandardRecord]) -> list[Relative]:
+    return [
+        {
+            "_id": identifier,
+            "statement_notation": around[identifier].statement_notation,
+            "description": around[identifier].description,
+        }
+        for identifier in ids
+        if identifier in around
+    ]

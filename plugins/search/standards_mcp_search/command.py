@@ -1,0 +1,57 @@
+"""``standards-mcp search``."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from typing import Any
+
+import click
+
+from standards_mcp import ToolCaller
+
+
+@click.command("search")
+@click.argument("text")
+@click.option("--grade", help="Grade or grades, for example 3, K-2 or 'high school'.")
+@click.option("--subject", help="Subject, for example math or ELA.")
+@click.option("--top", type=int, help="How many standards to show, 1 to 50.")
+@click.option("--json", "as_json", is_flag=True, help="Print the tool's answer as JSON.")
+@click.pass_context
+def search_command(
+    ctx: click.Context,
+    *,
+    text: str,
+    grade: str | None,
+    subject: str | None,
+    top: int | None,
+    as_json: bool,
+) -> None:
+    """Find the standards that fit the activity described by TEXT.
+
+    Exit code 1 when nothing is found.
+    """
+    call: ToolCaller = ctx.obj
+    arguments = {"activity": text, "grade": grade, "subject": subject, "max_results": top}
+    given = {name: value for name, value in arguments.items() if value is not None}
+    answer = call("find_relevant_standards", given).structured or {}
+    if as_json:
+        click.echo(json.dumps(answer, indent=2))
+    else:
+        _show(answer)
+    if not answer.get("success"):
+        ctx.exit(1)
+
+
+def _show(answer: dict[str, Any]) -> None:
+    for rank, standard in enumerate(answer["results"], 1):
+        code = standard["statement_notation"] or standard["_id"]
+        click.echo(f"{rank}. {code}  (score {standard['score']:.2f})")
+        click.echo(f"   {standard['standard_set_title']}, {standard['jurisdiction_title']}")
+        for line in textwrap.wrap(standard["description"], 76):
+            click.echo(f"   {line}")
+        if twins := standard.get("also_in"):
+            codes = ", ".join(twin["statement_notation"] or twin["_id"] for twin in twins)
+            click.echo(textwrap.fill(f"Also: {codes}", 79, initial_indent="   "))
+        click.echo()
+    click.echo(textwrap.fill(answer["message"], 79), err=not answer["success"])

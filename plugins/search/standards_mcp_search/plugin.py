@@ -1,0 +1,147 @@
+"""The plugin: its settings, its tool and its command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any
+
+import click
+from pydantic import Field
+
+from standards_mcp import (
+    ApiError,
+    Catalog,
+    CatalogError,
+    FilterError,
+    FilterExpression,
+    Health,
+    InvalidInputError,
+    Plugin,
+    PluginSettings,
+    Tool,
+    hookimpl,
+)
+
+from .command import search_command
+from .envelope import SearchEnvelope, found, no_results
+from .scope import scope_filter
+
+MAX_RESULTS = 50
+MAX_CHARACTERS = 8000
+
+DESCRIPTION = """\
+Find the educational standards (Common Core and other US academic standards) that a learning \
+activity, lesson, worksheet or question meets. Describe the activity in plain words: what students \
+do and what it is about. Give grade or subject only when they are known; without them every grade \
+and subject is searched. Answers with the best matches first, each with its official code \
+(statement_notation), its text and a relevance score from 0 to 1. For one standard's full record, \
+its parts and what it belongs to, call get_standard_details with its code or _id."""
+
+Activity = Annotated[
+    str,
+    Field(
+        description="What students do, in plain words, for example 'comparing fractions with "
+        "fraction strips and a number line'. Up to 8,000 characters."
+    ),
+]
+ResultCount = Annotated[
+    int, Field(ge=1, le=MAX_RESULTS, description="How many standards to return, 1 to 50.")
+]
+Grade = Annotated[
+    str | None,
+    Field(description="Grade or grades: 'K', '3', '3rd grade', 'K-2', '3, 4', 'high school'."),
+]
+Subject = Annotated[
+    str | None, Field(description="Subject: 'math', 'ELA', 'science', or a full subject name.")
+]
+
+
+class SearchSettings(PluginSettings):
+    """``[plugins.search]``.
+
+    Attributes:
+        max_results: How many standards to return when the client does not say.
+    """
+
+    max_results: int = Field(5, ge=1, le=MAX_RESULTS)
+
+
+class SearchPlugin(Plugin[SearchSettings]):
+    """Contributes ``find_relevant_standards`` and ``standards-mcp search``."""
+
+    settings_type = SearchSettings
+
+    @hookimpl
+    def register_tools(self) -> Iterable[Tool]:
+        """Return the one tool."""
+        return [
+            Tool(
+                name="find_relevant_standards",
+                title="Find relevant standards",
+                description=DESCRIPTION,
+                function=_finder(self.context.catalog, self.settings.max_results),
+                read_only=True,
+                idempotent=True,
+                open_world=False,
+                accepts_filters=True,
+            )
+        ]
+
+    @hookimpl
+    def register_commands(self) -> Iterable[click.Command]:
+        """Return ``standards-mcp search``."""
+        return [search_command]
+
+    @hookimpl
+    async def check_health(self) -> Health:
+        """Report whether there is anything to search."""
+        return await _health(self.context.catalog)
+
+
+def _finder(catalog: Catalog, default_count: int) -> Callable[..., Any]:
+    """Return the tool's function; the configured number of results is its default."""
+
+    async def find_relevant_standards(
+        activity: Activity,
+        max_results: ResultCount = default_count,
+        grade: Grade = None,
+        subject: Subject = None,
+        *,
+        filter: FilterExpression | None = None,  # noqa: A002  - the host's name for it
+    ) -> SearchEnvelope:
+        text = _checked(activity)
+        try:
+            expression = await scope_filter(catalog, grade, subject, filter)
+            result = await catalog.search(text, max_results, expression)
+        except FilterError as exc:
+            raise InvalidInputError(str(exc)) from exc
+        except CatalogError as exc:
+            raise ApiError(str(exc)) from exc
+        if not result.hits:
+            return no_results(grade, subject, result.notes)
+        return found(result)
+
+    return find_relevant_standards
+
+
+def _checked(activity: str) -> str:
+    text = activity.strip()
+    if not text:
+        raise InvalidInputError(
+            "activity is empty. Describe what students do, for example 'measuring the classroom "
+            "with rulers'."
+        )
+    if len(text) > MAX_CHARACTERS:
+        raise InvalidInputError(
+            f"activity has {len(text):,} characters, at most {MAX_CHARACTERS:,} are allowed. "
+            "Shorten it to what students do."
+        )
+    return text
+
+
+async def _health(catalog: Catalog) -> Health:
+    try:
+        stats = await catalog.stats()
+    except CatalogError as exc:
+        return Health(status="failed", message=str(exc))
+    return Health(status="ok", message=f"{stats.records:,} records in the {stats.backend} catalog")

@@ -1,0 +1,5 @@
+"""``python -m standards_mcp``."""
+
+from .cli import main
+
+main()

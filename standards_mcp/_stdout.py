@@ -1,0 +1,37 @@
+"""Keeps what plugins print out of the protocol and out of ``--json`` output."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+
+
+@contextmanager
+def divert_stdout() -> Generator[None]:
+    """Send file descriptor 1 to stderr, so that prints, C code and child processes go there."""
+    sys.stdout.flush()
+    saved = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(saved, 1)
+        os.close(saved)
+
+
+def claim_standard_streams() -> tuple[int, int]:
+    """Take file descriptors 0 and 1 for the protocol and return private copies of them.
+
+    From then on the process reads end-of-file from 0 and writes to stderr through 1, and so do
+    the child processes that it starts.
+    """
+    sys.stdout.flush()
+    reader, writer = os.dup(0), os.dup(1)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)
+    return reader, writer

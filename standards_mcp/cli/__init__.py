@@ -1,0 +1,120 @@
+"""The command line. Every command is imported when it is called for."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, Final, NoReturn, cast
+
+import click
+
+from standards_mcp.errors import ConfigError, StandardsMcpError
+
+BEGAN: Final = time.perf_counter()
+_COMMANDS: Final = {
+    "call": "tools:call",
+    "data": "data:data",
+    "plugins": "plugins:plugins",
+    "serve": "serve:serve",
+    "tools": "tools:tools",
+}
+
+
+class _Commands(click.Group):
+    """The host's own commands, then those that plugins contribute under their names."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        from .invocation import Invocation, parse_overrides
+
+        rest = super().parse_args(ctx, args)
+        params = ctx.params
+        overrides = parse_overrides(params["overrides"])
+        ctx.obj = Invocation(params["config"], overrides, params["verbose"])
+        return rest
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        from .invocation import Invocation
+
+        try:
+            contributed = ctx.ensure_object(Invocation).plugin_commands()
+        except StandardsMcpError:
+            contributed = {}  # help must work with a configuration that does not
+        return sorted({*_COMMANDS, *contributed})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        from .invocation import Invocation
+
+        if target := _COMMANDS.get(cmd_name):
+            module, _, name = target.partition(":")
+            command = getattr(importlib.import_module(f".{module}", __name__), name)
+            return cast("click.Command", command)
+        return ctx.ensure_object(Invocation).plugin_commands().get(cmd_name)
+
+
+@click.group(cls=_Commands, invoke_without_command=True)
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Configuration file, in place of the one that would be found.",
+)
+@click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Set a configuration key, for example tools.read_only=true. May be repeated.",
+)
+@click.option("-v", "--verbose", count=True, help="Log more to stderr; -vv logs everything.")
+@click.version_option(package_name="standards-mcp", prog_name="standards-mcp")
+@click.pass_context
+def cli(ctx: click.Context, /, **options: Any) -> None:
+    """Find the educational standards that a learning activity meets.
+
+    Without a command it serves MCP over stdio, as `serve` does.
+    """
+    del options  # `_Commands` has read them: commands are looked up before this runs
+    if ctx.invoked_subcommand is None:
+        from .serve import serve
+
+        ctx.invoke(serve)
+
+
+def main() -> NoReturn:
+    """Run the command line and end the process.
+
+    Exit codes: 0 found or done, 1 nothing found or failed, 2 bad usage or configuration.
+    """
+    code = _run()
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    stuck = [t for t in threading.enumerate() if not t.daemon and t is not threading.main_thread()]
+    if stuck:
+        # A tool that overran its deadline still holds a thread; nothing waits for it any more.
+        os._exit(code)
+    sys.exit(code)
+
+
+def _run() -> int:
+    from standards_mcp.catalog.errors import CatalogError
+
+    try:
+        result: object = cli.main(prog_name="standards-mcp", standalone_mode=False)
+    except click.ClickException as exc:
+        exc.show()
+        return exc.exit_code
+    except click.Abort:
+        return 130
+    except ConfigError as exc:
+        click.echo(f"standards-mcp: {exc}", err=True)
+        return 2
+    except (StandardsMcpError, CatalogError) as exc:
+        click.echo(f"standards-mcp: {exc}", err=True)
+        return 1
+    return result if isinstance(result, int) else 0

@@ -1,0 +1,95 @@
+"""One run of the command line: its global options, and the host once a command needs it."""
+
+from __future__ import annotations
+
+import logging
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import anyio
+import click
+
+from standards_mcp._stdout import divert_stdout
+from standards_mcp.host import Host, UnknownToolError
+from standards_mcp.logs import configure_logging
+from standards_mcp.plugin import ToolResult
+from standards_mcp.settings import load_settings
+
+
+@dataclass
+class Invocation:
+    """What the global options said. It is also the `ToolCaller` that plugins' commands get."""
+
+    config: Path | None = None
+    overrides: dict[str, Any] = field(default_factory=dict[str, Any])
+    verbosity: int = 0
+    log_level: int = logging.WARNING
+
+    @cached_property
+    def host(self) -> Host:
+        """A host with nothing imported yet."""
+        host = Host(load_settings(self.config, self.overrides))
+        self._configure_logging(host)
+        return host
+
+    @cached_property
+    def loaded_host(self) -> Host:
+        """The host with its plugins loaded."""
+        self.host.load()
+        self._configure_logging(self.host)
+        return self.host
+
+    def _configure_logging(self, host: Host) -> None:
+        level = max(logging.DEBUG, self.log_level - 10 * self.verbosity)
+        configure_logging(level, host.secrets())
+
+    def __call__(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
+        """Call a tool by the path that a client's call takes.
+
+        Raises:
+            click.UsageError: There is no such tool.
+        """
+
+        async def call() -> ToolResult:
+            async with self.loaded_host.running():
+                return await self.loaded_host.call_tool(name, arguments)
+
+        try:
+            with divert_stdout():
+                return anyio.run(call)
+        except UnknownToolError as exc:
+            raise click.UsageError(f"{exc}; see `standards-mcp tools`") from None
+
+    def plugin_commands(self) -> dict[str, click.Command]:
+        """Return the commands that plugins contribute, by the plugin's name."""
+        return self.loaded_host.manager.commands()
+
+
+def parse_overrides(pairs: Iterable[str]) -> dict[str, Any]:
+    """Return ``a.b=1`` settings as nested values; what is not TOML is taken as text.
+
+    Raises:
+        click.UsageError: A pair has no key or no ``=``.
+    """
+    values: dict[str, Any] = {}
+    for pair in pairs:
+        path, equals, text = pair.partition("=")
+        *tables, key = path.strip().split(".")
+        if not equals or not key:
+            raise click.UsageError(f"--set {pair}: write KEY=VALUE, for example tools.timeout=10")
+        table = values
+        for name in tables:
+            table = table.setdefault(name, {})
+        table[key] = _toml_value(text)
+    return values
+
+
+def _toml_value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except (tomllib.TOMLDecodeError, KeyError):
+        return text

@@ -1,0 +1,67 @@
+"""``standards-mcp serve``."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import time
+from typing import Any
+
+import anyio
+import click
+import importlib_metadata
+
+from standards_mcp._stdout import claim_standard_streams
+from standards_mcp.catalog import CatalogError
+from standards_mcp.host import Host
+
+from . import BEGAN
+from .invocation import Invocation
+
+log = logging.getLogger("standards_mcp")
+
+
+@click.command()
+@click.pass_context
+def serve(ctx: click.Context) -> None:
+    """Serve MCP over stdin and stdout, for one client.
+
+    This is what a client such as Claude Desktop starts. Logs go to stderr.
+    """
+    invocation = ctx.ensure_object(Invocation)
+    invocation.log_level = logging.INFO
+    reader, writer = claim_standard_streams()
+    # Nearly all that start-up allocates stays; collecting it again and again costs a tenth of it.
+    gc.disable()
+    host = invocation.loaded_host
+
+    from standards_mcp.server import build_server, serve_stdio
+
+    version = importlib_metadata.version("standards-mcp")
+
+    async def announce() -> None:
+        milliseconds = round((time.perf_counter() - BEGAN) * 1000)
+        log.info("started", extra=await _summary(host, version) | {"milliseconds": milliseconds})
+
+    server = build_server(host, version, announce)
+    gc.freeze()
+    gc.enable()
+    anyio.run(serve_stdio, server, reader, writer)
+
+
+async def _summary(host: Host, version: str) -> dict[str, Any]:
+    records = host.manager.records.values()
+    summary: dict[str, Any] = {
+        "version": version,
+        "plugins": {
+            record.name: f"{record.status}: {record.reason}" if record.reason else record.status
+            for record in records
+        },
+        "tools": [item.published for item in host.served_tools()],
+    }
+    try:
+        stats = await host.catalog.stats()
+        summary["catalog"] = {"backend": stats.backend, "records": stats.records}
+    except CatalogError as exc:
+        summary["catalog"] = {"error": str(exc)}
+    return summary

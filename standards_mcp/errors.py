@@ -1,0 +1,77 @@
+"""The host's exception hierarchy.
+
+* StandardsMcpError
+  x ConfigError
+  x PluginError
+    + PluginConflictError
+  x ToolError
+    + InvalidInputError
+    + NotFoundError
+    + ApiError
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class StandardsMcpError(Exception):
+    """Base class of every error that the host reports without a traceback."""
+
+
+class ConfigError(StandardsMcpError):
+    """The configuration names something unknown or has an invalid value."""
+
+
+class PluginError(StandardsMcpError):
+    """A plugin could not be loaded, configured, registered or started.
+
+    Attributes:
+        plugin: The plugin's name.
+        reason: What is wrong, in one line.
+    """
+
+    def __init__(self, plugin: str, reason: str) -> None:
+        super().__init__(f"plugin {plugin!r} failed: {reason}")
+        self.plugin = plugin
+        self.reason = reason
+
+
+class PluginConflictError(PluginError):
+    """Two plugins claim the same name."""
+
+
+class ToolError(StandardsMcpError):
+    """A tool cannot do what it was asked; the message, for the model, says what to do next.
+
+    Raise it, or one of its subclasses, from a tool's function. Any other exception counts as a
+    crash: its text stays in the log, and the client gets an id to look it up by.
+    """
+
+    error_type = "tool_error"
+
+
+class InvalidInputError(ToolError):
+    """An argument has a value that the tool cannot work with."""
+
+    error_type = "invalid_input"
+
+
+class NotFoundError(ToolError):
+    """What the arguments name does not exist."""
+
+    error_type = "not_found"
+
+
+class ApiError(ToolError):
+    """A service or a store that the tool depends on failed."""
+
+    error_type = "api_error"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return ``; did you mean 'x'?`` for the known name most like *name*, or an empty string."""
+    lowered = {item.lower(): item for item in known}
+    close = get_close_matches(name.lower(), lowered, n=1, cutoff=0.6)
+    return f"; did you mean {lowered[close[0]]!r}?" if close else ""

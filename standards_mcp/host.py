@@ -1,0 +1,107 @@
+"""Puts settings, catalog and plugins together; everything that serves or calls tools uses it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from .catalog import Catalog, open_catalog
+from .errors import StandardsMcpError, did_you_mean
+from .lifecycle import running
+from .manager import PluginManager, PluginRecord, RegisteredTool
+from .outcomes import recall, remember
+from .plugin import ToolResult
+from .policy import run_tool
+from .settings import LoadedSettings, secrets_of
+from .signatures import error_result
+
+
+class UnknownToolError(StandardsMcpError):
+    """No plugin declares a tool of this name."""
+
+
+class Host:
+    """The plugins of one process and the catalog that they share.
+
+    Args:
+        installed: The plugins to choose from; by default those of this environment.
+        catalog: The catalog to use in place of the configured one.
+
+    Raises:
+        ConfigError: A table names a plugin that is not installed.
+        PluginError: A plugin failed that is required, or any under ``strict``.
+    """
+
+    def __init__(
+        self,
+        loaded: LoadedSettings,
+        *,
+        installed: Iterable[PluginRecord] | None = None,
+        catalog: Catalog | None = None,
+    ) -> None:
+        self.settings = loaded.settings
+        table = self.settings.catalog
+        self.catalog = catalog or open_catalog(path=table.path, model=table.local.model)
+        self.state_dir = self.settings.state_dir or _user_state_dir()
+        self.manager = PluginManager(loaded, self.catalog, self.state_dir, installed)
+
+    def load(self) -> None:
+        """Import and register the enabled plugins. See `PluginManager.load`."""
+        try:
+            self.manager.load()
+        finally:
+            self._remember()
+
+    def recall(self) -> None:
+        """Give plugins that are not loaded the status of their last start."""
+        recall(self.manager.records.values(), self.state_dir)
+
+    def secrets(self) -> frozenset[str]:
+        """Return every secret of the configuration and of the loaded plugins' settings."""
+        plugins = (record.plugin for record in self.manager.records.values())
+        return secrets_of([self.settings, *(plugin.settings for plugin in plugins if plugin)])
+
+    def served_tools(self) -> list[RegisteredTool]:
+        """Return the tools that clients see, in a stable order."""
+        return [item for item in self.manager.tools() if not item.refusal]
+
+    async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
+        """Call a tool by its published or its declared name.
+
+        Raises:
+            UnknownToolError: No plugin declares it.
+        """
+        tools = self.manager.tools()
+        item = next((tool for tool in tools if name in (tool.published, tool.tool.name)), None)
+        if item is None:
+            hint = did_you_mean(name, (tool.published for tool in tools if not tool.refusal))
+            raise UnknownToolError(f"Unknown tool: {name}{hint}")
+        if item.refusal:
+            message = f"{item.published} is not served here: {item.refusal}. Ask the administrator."
+            return error_result("disabled", message)
+        return await run_tool(item, arguments, self.settings.tools.timeout)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Keep the plugins started; release the catalog at the end.
+
+        Raises:
+            PluginError: A plugin did not start that is required, or any under ``strict``.
+        """
+        try:
+            async with running(self.manager):
+                self._remember()
+                yield
+        finally:
+            await self.catalog.aclose()
+
+    def _remember(self) -> None:
+        remember(self.manager.records.values(), self.state_dir)
+
+
+def _user_state_dir() -> Path:
+    from platformdirs import user_state_path  # noqa: PLC0415  - only where none is configured
+
+    return user_state_path("standards-mcp", appauthor=False)

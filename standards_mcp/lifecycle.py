@@ -1,0 +1,92 @@
+"""Starts the registered plugins when the server starts, and stops them in reverse order."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Final
+
+from ._stdout import divert_stdout
+from .errors import PluginError
+from .manager import PluginManager, PluginRecord, Status, describe_exception
+
+log = logging.getLogger(__name__)
+
+START_TIMEOUT: Final = 20.0
+"""Seconds that a plugin's lifespan may take to start; clients give a server 30 to 60."""
+
+
+@asynccontextmanager
+async def running(manager: PluginManager) -> AsyncGenerator[None]:
+    """Keep the lifespan of every registered plugin open.
+
+    Raises:
+        PluginError: A plugin did not start that is required, or any under ``strict``.
+    """
+    started: list[_Lifespan] = []
+    try:
+        for record in manager.records.values():
+            if record.status is Status.REGISTERED:
+                lifespan = _Lifespan(manager, record)
+                if await lifespan.start():
+                    started.append(lifespan)
+        yield
+    finally:
+        for lifespan in reversed(started):
+            await lifespan.stop()
+
+
+class _Lifespan:
+    """One plugin's context managers, entered and left in a task of their own.
+
+    A task of its own, because a context manager may hold cancel scopes, which must be left by
+    the task that entered them, and because starting has a deadline.
+    """
+
+    def __init__(self, manager: PluginManager, record: PluginRecord) -> None:
+        self._manager = manager
+        self._record = record
+        self._started = asyncio.Event()
+        self._stop = asyncio.Event()
+        self._task = asyncio.create_task(self._run(), name=f"lifespan of {record.name}")
+
+    async def start(self) -> bool:
+        waiter = asyncio.create_task(self._started.wait())
+        await asyncio.wait(
+            {self._task, waiter}, timeout=START_TIMEOUT, return_when=asyncio.FIRST_COMPLETED
+        )
+        waiter.cancel()
+        if self._started.is_set() and not self._task.done():
+            self._record.status = Status.STARTED
+            return True
+        if self._task.done():
+            cause = self._task.exception()
+            reason = f"its lifespan failed: {describe_exception(cause or RuntimeError('it ended'))}"
+        else:
+            cause = TimeoutError()
+            reason = f"its lifespan did not start within {START_TIMEOUT:g} seconds"
+            self._task.cancel()
+        self._manager.fail(self._record, reason, cause)
+        return False
+
+    async def stop(self) -> None:
+        self._stop.set()
+        try:
+            await self._task
+        except Exception:
+            log.exception("plugin did not stop cleanly", extra={"plugin": self._record.name})
+
+    async def _run(self) -> None:
+        try:
+            async with AsyncExitStack() as stack:
+                with divert_stdout():
+                    lifespans = self._manager.call(self._record, "lifespan")
+                for lifespan in lifespans:
+                    await stack.enter_async_context(lifespan)
+                self._started.set()
+                await self._stop.wait()
+        except SystemExit as exc:
+            # Left to itself, it would end the event loop and every other plugin with it.
+            raise PluginError(self._record.name, f"it called sys.exit({exc.code!r})") from exc

@@ -1,0 +1,138 @@
+"""What plugin authors subclass and return.
+
+A plugin declares what it adds and never receives the server: it returns tools, filters and
+commands as data, and the host consumes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from .catalog import Catalog, FilterExpression
+
+
+class PluginSettings(BaseModel):
+    """Base class of a plugin's own keys in its table ``[plugins.<name>]``.
+
+    The keys ``enabled``, ``required`` and ``isolate`` are the host's.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+SettingsT = TypeVar("SettingsT", bound=PluginSettings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginContext:
+    """What the host tells a plugin about its place in it.
+
+    Attributes:
+        name: The plugin's name: its entry point, its table and its part of the environment.
+        state_dir: A folder of the plugin's own. It need not exist yet.
+        catalog: The standards that the admin configured. Nothing is opened before its first use.
+    """
+
+    name: str
+    state_dir: Path
+    catalog: Catalog
+
+
+class Plugin(Generic[SettingsT]):
+    """Base class of every plugin. The host builds one instance in a process.
+
+    Attributes:
+        settings_type: The model of the plugin's own configuration keys.
+    """
+
+    settings_type: ClassVar[type[PluginSettings]] = PluginSettings
+
+    def __init__(self, settings: SettingsT, context: PluginContext) -> None:
+        self.settings = settings
+        self.context = context
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A tool that a plugin contributes.
+
+    Attributes:
+        name: Unique in the process; letters, digits, ``_``, ``-`` and dots.
+        function: Sync (it runs in a worker thread) or async. Its signature makes the input
+            schema and its return annotation the output schema; describe an argument with
+            ``Annotated[int, Field(description="...")]``.
+        description: What the model reads to choose the tool. Defaults to the docstring.
+        read_only: The tool changes nothing. Only such tools are served under
+            ``tools.read_only``.
+        destructive: The tool may delete or overwrite. Meaningless when it is read-only.
+        idempotent: Calling it again with the same arguments changes nothing more.
+        open_world: It reaches things beyond this server and its data.
+        accepts_filters: Every registered `Filter` becomes an optional argument, and the
+            function gets one combined expression, or None, as its argument ``filter``.
+        timeout: Seconds for one call, in place of ``tools.timeout``.
+        input_schema: A hand-written JSON Schema in place of the derived one; the function gets
+            the validated arguments by keyword.
+        meta: Published as the tool's ``_meta``.
+    """
+
+    name: str
+    function: Callable[..., Any] = field(repr=False)
+    title: str | None = None
+    description: str | None = None
+    read_only: bool = False
+    destructive: bool = True
+    idempotent: bool = False
+    open_world: bool = True
+    accepts_filters: bool = False
+    timeout: float | None = None
+    input_schema: Mapping[str, Any] | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """An optional argument that every tool with ``accepts_filters`` gains.
+
+    Attributes:
+        name: The argument's name; lower_snake_case.
+        annotation: The type of its value, for example ``bool`` or ``list[str]``.
+        description: What the model reads to use it well.
+        to_expression: Turns a value into a filter expression. It may raise `InvalidInputError`.
+    """
+
+    name: str
+    annotation: Any
+    description: str
+    to_expression: Callable[[Any], FilterExpression | None] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """What a plugin says of its own condition; the message says what to do about it."""
+
+    status: Literal["ok", "degraded", "failed"]
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResult:
+    """What a tool call came to.
+
+    Attributes:
+        text: What a model reads.
+        structured: The same as a JSON object, or None for a tool that returns plain text.
+        is_error: The call failed; *structured* then holds ``error_type`` and ``message``.
+    """
+
+    text: str
+    structured: dict[str, Any] | None = None
+    is_error: bool = False
+
+
+ToolCaller: TypeAlias = Callable[[str, Mapping[str, Any]], ToolResult]
+"""Calls a tool by name as a client would. A plugin's command gets one as its ``click.pass_obj``."""

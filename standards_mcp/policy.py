@@ -1,0 +1,94 @@
+"""What stands around every tool call: validation, a deadline, errors as results, one log line."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+import time
+import uuid
+from collections.abc import Mapping
+from typing import Any, cast
+
+import anyio
+import anyio.to_thread
+
+from .errors import ToolError
+from .manager import RegisteredTool
+from .plugin import ToolResult
+from .signatures import error_result
+
+log = logging.getLogger(__name__)
+
+
+async def run_tool(
+    item: RegisteredTool, arguments: Mapping[str, Any], default_timeout: float
+) -> ToolResult:
+    """Call a tool and return what it came to; only cancellation escapes.
+
+    A sync function runs in a worker thread; when it overruns its deadline it is abandoned, since
+    a thread cannot be stopped. What a crashed tool raised goes to the log, under an id that the
+    client gets.
+    """
+    started = time.perf_counter()
+    timeout = item.tool.timeout or default_timeout
+    result = await _guarded(item, arguments, timeout)
+    _log_call(item, arguments, result, time.perf_counter() - started)
+    return result
+
+
+async def _guarded(
+    item: RegisteredTool,
+    arguments: Mapping[str, Any],
+    timeout: float,  # noqa: ASYNC109
+) -> ToolResult:
+    try:
+        with anyio.move_on_after(timeout):
+            value = await _invoke(item, item.arguments.validate(arguments))
+            return value if isinstance(value, ToolResult) else item.result.render(value)
+    except ToolError as exc:
+        return error_result(exc.error_type, str(exc))
+    except (Exception, SystemExit) as exc:  # noqa: BLE001  - the tool's crash, whatever it is
+        return _crash(item, exc)
+    message = (
+        f"{item.published} did not answer within {timeout:g} s. Try again with a smaller "
+        "request, or raise [tools] timeout in the configuration."
+    )
+    return error_result("timeout", message)
+
+
+async def _invoke(item: RegisteredTool, keywords: dict[str, Any]) -> Any:
+    call = functools.partial(item.tool.function, **keywords)
+    if inspect.iscoroutinefunction(item.tool.function):
+        return await call()
+    value = await anyio.to_thread.run_sync(call, abandon_on_cancel=True)
+    return await value if inspect.isawaitable(value) else value
+
+
+def _crash(item: RegisteredTool, cause: BaseException) -> ToolResult:
+    incident = uuid.uuid4().hex[:12]
+    fields = {"tool": item.tool.name, "incident": incident}
+    log.error("tool crashed", exc_info=cause, extra=fields)
+    message = (
+        f"{item.published} failed with an internal error (id {incident}). Try again; if it "
+        "persists, the server's log has the details under this id."
+    )
+    return error_result("internal_error", message)
+
+
+def _log_call(
+    item: RegisteredTool, arguments: Mapping[str, Any], result: ToolResult, seconds: float
+) -> None:
+    structured = result.structured or {}
+    results: object = structured.get("results")
+    fields: dict[str, Any] = {
+        "tool": item.tool.name,
+        "plugin": item.plugin,
+        "duration_ms": round(seconds * 1000, 2),
+        "outcome": structured.get("error_type", "error") if result.is_error else "ok",
+    }
+    if isinstance(results, list) and not result.is_error:
+        fields["results"] = len(cast("list[object]", results))
+    if log.isEnabledFor(logging.DEBUG):
+        fields["arguments"] = dict(arguments)
+    log.info("tool call", extra=fields)

@@ -1,0 +1,160 @@
+"""Builds and runs the MCP server; the only module that talks to the MCP SDK.
+
+It stands on the SDK's low-level server, because the high-level one answers unknown tools, wrong
+arguments and crashes in ways of its own (docs/decisions.md). The low-level one serves the
+handshake protocol of 2024 and 2025 and the 2026-07-28 generation from the same object.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Final, cast
+
+import anyio
+import mcp_types as types
+from mcp.server import Server, ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult
+from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
+
+from ._stdio import LineReader, LineWriter
+from .host import Host, UnknownToolError
+from .manager import RegisteredTool
+
+log = logging.getLogger(__name__)
+
+INSTRUCTIONS: Final = (
+    "Educational standards for teachers. Call find_relevant_standards with a plain description of "
+    "a learning activity to get the standards it meets, best first; add grade or subject when the "
+    "user names them. Call get_standard_details with a code such as 3.NF.A.1 or an _id for the "
+    "full record, its ancestors and its parts. Quote statement_notation when you cite a standard. "
+    "Where text_status is 'paraphrase', say that the wording is not official."
+)
+DRAIN_SECONDS: Final = 10.0
+"""How long requests in flight may finish after the client has closed its side."""
+
+Context = ServerRequestContext[None, Any]
+
+
+def build_server(
+    host: Host, version: str, on_started: Callable[[], Awaitable[None]] | None = None
+) -> Server[None]:
+    """Return a server of the tools that *host* serves; its lifespan is the plugins' lifespan.
+
+    Args:
+        on_started: Run beside the server, once the plugins have started.
+    """
+
+    @asynccontextmanager
+    async def lifespan(server: Server[None]) -> AsyncGenerator[None]:
+        del server
+        async with host.running():
+            beside = asyncio.ensure_future(on_started()) if on_started else None
+            try:
+                yield
+            finally:
+                if beside:
+                    beside.cancel()
+
+    async def list_tools(
+        context: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        del context, params
+        return types.ListToolsResult(tools=[_wire_tool(item) for item in host.served_tools()])
+
+    async def call_tool(
+        context: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        del context
+        try:
+            result = await host.call_tool(params.name, params.arguments or {})
+        except UnknownToolError as exc:
+            raise MCPError(types.INVALID_PARAMS, str(exc)) from None
+        return types.CallToolResult(
+            content=[types.TextContent(type="text", text=result.text)],
+            structured_content=result.structured,
+            is_error=result.is_error,
+        )
+
+    return Server(
+        "standards-mcp",
+        version=version,
+        title="Educational standards",
+        instructions=INSTRUCTIONS,
+        lifespan=lifespan,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+async def serve_stdio(server: Server[None], reader: int, writer: int) -> None:
+    """Serve one client over two file descriptors until it leaves, or SIGTERM or SIGINT comes.
+
+    Requests that were read before the client closed its side are still answered, for up to
+    `DRAIN_SECONDS`.
+    """
+    requests = _Requests()
+    server.middleware.append(requests.track)
+    with anyio.CancelScope() as scope:
+        _cancel_on_signals(scope)
+        lines = LineReader(reader, before_end=requests.drained)
+        wire = LineWriter(writer, on_broken=scope.cancel)
+        streams = stdio_server(
+            cast("anyio.AsyncFile[str]", lines), cast("anyio.AsyncFile[str]", wire)
+        )
+        async with streams as (read_stream, write_stream):
+            options = server.create_initialization_options()
+            await server.run(read_stream, write_stream, options)
+
+
+class _Requests:
+    """Knows how many requests are being answered."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    async def track(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        self._count += 1
+        try:
+            return await call_next(ctx)
+        finally:
+            self._count -= 1
+
+    async def drained(self) -> None:
+        with anyio.move_on_after(DRAIN_SECONDS):
+            # What was read last may not have reached its handler yet.
+            await anyio.sleep(0.05)
+            while self._count:  # noqa: ASYNC110  - polled only once, in a server that ends
+                await anyio.sleep(0.01)
+            await anyio.sleep(0.01)
+
+
+def _cancel_on_signals(scope: anyio.CancelScope) -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # Windows has no signal handlers on its event loop; there, the default ends the process.
+        with suppress(NotImplementedError):
+            loop.add_signal_handler(number, scope.cancel)
+
+
+def _wire_tool(item: RegisteredTool) -> types.Tool:
+    tool = item.tool
+    return types.Tool(
+        name=item.published,
+        title=tool.title,
+        description=item.description,
+        input_schema=item.arguments.schema,
+        output_schema=item.result.schema,
+        annotations=types.ToolAnnotations(
+            title=tool.title,
+            read_only_hint=tool.read_only,
+            destructive_hint=tool.destructive and not tool.read_only,
+            idempotent_hint=tool.idempotent,
+            open_world_hint=tool.open_world,
+        ),
+        _meta={"standards-mcp/plugin": item.plugin, **tool.meta},
+    )

@@ -1,0 +1,313 @@
+"""The host's configuration: command line over environment over ``.env`` over a TOML file."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Final, Literal, cast
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, SecretStr, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    DotEnvSettingsSource,
+    EnvSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
+
+from .errors import ConfigError, did_you_mean
+
+FILE_NAME: Final = "standards-mcp.toml"
+ENV_PREFIX: Final = "STANDARDS_MCP_"
+_OTHER_VARIABLES: Final = frozenset({"STANDARDS_MCP_CONFIG", "STANDARDS_MCP_EMBEDDING_API_KEY"})
+_HOST_KEYS: Final = frozenset({"enabled", "required", "isolate"})
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class LocalCatalogSettings(_Table):
+    """``[catalog.local]``: the embedded index.
+
+    Attributes:
+        model: The text encoder, see docs/data.md; ``none`` searches by words only.
+    """
+
+    model: str = "minilm"
+
+
+class CatalogSettings(_Table):
+    """``[catalog]``: where the standards are.
+
+    Attributes:
+        backend: ``local``, or ``auto``, which means the embedded index.
+        path: The folder of the embedded index; the user's data folder by default.
+    """
+
+    backend: Literal["auto", "local"] = "auto"
+    path: Path | None = None
+    local: LocalCatalogSettings = LocalCatalogSettings()
+
+
+class ToolSettings(_Table):
+    """``[tools]``: which tools are served. A match in ``disable`` always wins.
+
+    Attributes:
+        enable: Globs over declared and published names.
+        disable: Globs over declared and published names.
+        read_only: Serve only tools that change nothing.
+        timeout: Seconds for one call of a tool that sets no timeout of its own.
+    """
+
+    enable: tuple[str, ...] = ("*",)
+    disable: tuple[str, ...] = ()
+    read_only: bool = False
+    timeout: PositiveFloat = 30.0
+
+    def refusal(self, names: Iterable[str], *, read_only: bool) -> str:
+        """Return why a tool with these names is not served, or an empty string."""
+        names = tuple(names)
+        if self.read_only and not read_only:
+            return "it is not read-only, and [tools] read_only = true"
+        if pattern := _first_match(names, self.disable):
+            return f"[tools] disable has {pattern!r}"
+        if not _first_match(names, self.enable):
+            return "[tools] enable has no pattern for it"
+        return ""
+
+
+class PluginSection(BaseModel):
+    """What the host reads of ``[plugins.<name>]``; every other key is the plugin's own.
+
+    Attributes:
+        enabled: False: not imported. None: as ``autoload`` says.
+        required: The host does not start without it.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    enabled: bool | None = None
+    required: bool = False
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The plugin's own keys, not yet validated."""
+        return dict(self.model_extra or {})
+
+
+class Settings(BaseSettings):
+    """Settings of the host.
+
+    Constructing it reads nothing but its arguments; `load_settings` reads files and environment.
+
+    Attributes:
+        autoload: False: only plugins with ``enabled = true`` are loaded.
+        strict: Any plugin that fails stops the host.
+        tool_names: ``portable`` publishes ``a.b`` as ``a_b``, for clients that refuse dots.
+        state_dir: Where plugins keep state; the user's state folder by default.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix=ENV_PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True
+    )
+
+    autoload: bool = True
+    strict: bool = False
+    tool_names: Literal["portable", "declared"] = "portable"
+    state_dir: Path | None = None
+    catalog: CatalogSettings = CatalogSettings()
+    tools: ToolSettings = ToolSettings()
+    plugins: dict[str, PluginSection] = Field(default_factory=dict[str, PluginSection])
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Read nothing but the arguments, see the class."""
+        del settings_cls, env_settings, dotenv_settings, file_secret_settings
+        return (init_settings,)
+
+    def section(self, plugin: str) -> PluginSection:
+        """Return the table of a plugin, or the defaults."""
+        return self.plugins.get(plugin) or PluginSection()
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """One source of values and what to call it in an error."""
+
+    name: str
+    values: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSettings:
+    """Settings and the layers they came from, highest first, so that an error can name one."""
+
+    settings: Settings
+    file: Path | None
+    layers: tuple[_Layer, ...] = ()
+
+    def origin(self, path: Iterable[str | int]) -> str:
+        """Return the name of the highest layer that sets the key at *path*."""
+        keys = tuple(map(str, path))
+        return next((layer.name for layer in self.layers if _has(layer.values, keys)), "")
+
+
+def load_settings(
+    config: Path | None = None, overrides: Mapping[str, Any] | None = None
+) -> LoadedSettings:
+    """Return the effective settings.
+
+    Args:
+        config: The file to read; without it ``STANDARDS_MCP_CONFIG``, the working directory and
+            the user's configuration folder are tried.
+        overrides: Nested values of the command line.
+
+    Raises:
+        ConfigError: One line for each mistake: the file or variable, the key, and the nearest
+            valid key.
+    """
+    file = find_config(config)
+    layers = (
+        _Layer("command line", dict(overrides or {})),
+        _Layer("environment", _environment()),
+        _Layer(".env", DotEnvSettingsSource(Settings, ".env", dotenv_filtering="match_prefix")()),
+        _Layer(str(file), _read_toml(file) if file else {}),
+    )
+    values: dict[str, Any] = {}
+    for layer in reversed(layers):
+        values = _merged(values, layer.values)
+    try:
+        return LoadedSettings(Settings(**values), file, layers)
+    except ValidationError as exc:
+        unknown = LoadedSettings(Settings(), file, layers)
+        raise ConfigError("\n".join(describe_errors(exc, Settings, unknown))) from None
+
+
+def find_config(config: Path | None = None) -> Path | None:
+    """Return the configuration file in force, or None.
+
+    Raises:
+        ConfigError: The file that was named does not exist.
+    """
+    named = config or (Path(value) if (value := os.environ.get("STANDARDS_MCP_CONFIG")) else None)
+    if named is not None:
+        if not named.is_file():
+            raise ConfigError(f"{named}: no such file; check --config or STANDARDS_MCP_CONFIG")
+        return named
+    from platformdirs import user_config_path  # noqa: PLC0415  - only where no file is named
+
+    candidates = (Path(FILE_NAME), user_config_path("standards-mcp") / FILE_NAME)
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def describe_errors(
+    error: ValidationError,
+    model: type[BaseModel],
+    loaded: LoadedSettings,
+    prefix: tuple[str, ...] = (),
+) -> list[str]:
+    """Return one line for each mistake in *error*: origin, key, what is wrong, nearest key."""
+    lines: list[str] = []
+    for item in error.errors(include_url=False, include_input=False):
+        path = (*prefix, *item["loc"])
+        origin = loaded.origin(path)
+        where = f"{origin}: {_key_name(path, origin)}" if origin else _key_name(path, origin)
+        if item["type"] == "extra_forbidden":
+            known = _keys_at(model, item["loc"][:-1]) | (_HOST_KEYS if prefix else set())
+            hint = did_you_mean(str(path[-1]), known)
+            known_list = ", ".join(sorted(known)) or "none"
+            lines.append(f"{where}: unknown key{hint or f'; known keys: {known_list}'}")
+        else:
+            message = item["msg"].removeprefix("Value error, ")
+            lines.append(f"{where}: {message[:1].lower()}{message[1:]}")
+    return lines
+
+
+def secrets_of(value: object) -> frozenset[str]:
+    """Return every secret that a settings model holds, for keeping them out of logs."""
+    if isinstance(value, SecretStr):
+        return frozenset({value.get_secret_value()} - {""})
+    if isinstance(value, BaseModel):
+        return secrets_of({name: getattr(value, name) for name in type(value).model_fields})
+    if isinstance(value, Mapping):
+        return secrets_of(list(cast("Mapping[str, object]", value).values()))
+    if isinstance(value, list | tuple | set | frozenset):
+        return frozenset[str]().union(*map(secrets_of, cast("Iterable[object]", value)))
+    return frozenset()
+
+
+def _environment() -> dict[str, Any]:
+    values = EnvSettingsSource(Settings)()
+    known = {ENV_PREFIX + str(name).upper() for name in Settings.model_fields}
+    for name in os.environ:
+        upper = name.upper()
+        if not upper.startswith(ENV_PREFIX) or upper in _OTHER_VARIABLES:
+            continue
+        if upper.split("__", 1)[0] not in known:
+            hint = did_you_mean(upper, known | _OTHER_VARIABLES)
+            raise ConfigError(f"environment: {name}: unknown setting{hint}")
+    return values
+
+
+def _read_toml(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
+        raise ConfigError(f"{file}: not valid TOML: {exc}") from None
+    except OSError as exc:
+        raise ConfigError(f"{file}: cannot be read: {exc.strerror}") from None
+
+
+def _merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    result = dict(base)
+    for key, value in over.items():
+        below = result.get(key)
+        if isinstance(below, dict) and isinstance(value, Mapping):
+            value = _merged(cast("dict[str, Any]", below), cast("Mapping[str, Any]", value))  # noqa: PLW2901
+        result[key] = value
+    return result
+
+
+def _has(values: Any, keys: tuple[str, ...]) -> bool:
+    for key in keys:
+        if isinstance(values, list):
+            return True
+        if not isinstance(values, Mapping) or key not in values:
+            return False
+        values = cast("Any", values[key])
+    return True
+
+
+def _key_name(path: tuple[str | int, ...], origin: str) -> str:
+    if origin in ("environment", ".env"):
+        return ENV_PREFIX + "__".join(str(part).upper() for part in path)
+    table = ".".join(str(part) for part in path[:-1])
+    return f"[{table}] {path[-1]}" if table else str(path[-1])
+
+
+def _keys_at(model: type[BaseModel], path: Iterable[str | int]) -> set[str]:
+    for part in path:
+        field = model.model_fields.get(str(part))
+        annotation = field.annotation if field else None
+        if not isinstance(annotation, type) or not issubclass(annotation, BaseModel):
+            return set()
+        model = annotation
+    return set(model.model_fields)
+
+
+def _first_match(names: Iterable[str], patterns: Iterable[str]) -> str:
+    return next(
+        (pattern for pattern in patterns if any(fnmatchcase(name, pattern) for name in names)), ""
+    )

@@ -1,0 +1,273 @@
+"""From a Python function to a tool's schemas, its validated arguments and its rendered result."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, is_dataclass
+from typing import Any, Protocol, cast, get_origin
+
+import pydantic_core
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from pydantic.errors import PydanticUserError
+
+from .catalog import FilterExpression
+from .errors import InvalidInputError, did_you_mean
+from .plugin import Filter, Tool, ToolResult
+from .schemas import Schema, SchemaError, portable_input_schema, portable_output_schema
+
+_NAMED_KINDS = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+_FILTER_ARGUMENT = "filter"
+
+
+class Arguments(Protocol):
+    """The arguments of one tool: their schema and their validation."""
+
+    @property
+    def schema(self) -> Schema:
+        """The portable input schema."""
+        ...
+
+    def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return keyword arguments for the function.
+
+        Raises:
+            InvalidInputError: In one short sentence for each argument that is wrong.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ModelArguments:
+    """Arguments derived from a function's signature and the registered filters.
+
+    Attributes:
+        filters: None for a tool that does not accept filters.
+    """
+
+    model: type[BaseModel] = field(repr=False)
+    names: tuple[str, ...]
+    filters: tuple[Filter, ...] | None
+    schema: Schema
+
+    def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return keyword arguments, with the filters combined. See `Arguments.validate`."""
+        properties = self.schema["properties"]
+        _refuse_unknown(arguments, properties)
+        required = self.schema.get("required", ())
+        given = {
+            name: _decoded(value, properties[name])
+            for name, value in arguments.items()
+            if value is not None or name in required
+        }
+        try:
+            model = self.model.model_validate(given)
+        except ValidationError as exc:
+            raise InvalidInputError(_sentences(exc)) from None
+        values = [getattr(model, _field_name(index)) for index in range(len(properties))]
+        keywords = dict(zip(self.names, values, strict=False))
+        if self.filters is not None:
+            keywords[_FILTER_ARGUMENT] = _expression(self.filters, values[len(self.names) :])
+        return keywords
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaArguments:
+    """Arguments described by a hand-written JSON Schema."""
+
+    schema: Schema
+
+    def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments as they are, once they fit. See `Arguments.validate`."""
+        import jsonschema  # noqa: PLC0415  - costs start-up time, and most tools have signatures
+
+        _refuse_unknown(arguments, self.schema["properties"])
+        validator: Any = jsonschema.Draft202012Validator(self.schema)
+        errors = sorted(validator.iter_errors(arguments), key=lambda error: list(error.path))
+        if errors:
+            lines = (f"{_dotted(error.path) or 'arguments'}: {error.message}" for error in errors)
+            raise InvalidInputError("; ".join(lines))
+        return dict(arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a function's return value is checked and rendered.
+
+    Attributes:
+        schema: The output schema, or None when the function promises no structure.
+        wrapped: The value is not an object, and is published as ``{"result": value}``.
+    """
+
+    adapter: TypeAdapter[Any] | None = field(repr=False)
+    schema: Schema | None
+    wrapped: bool
+
+    def render(self, value: Any) -> ToolResult:
+        """Return the value as text and, where it has structure, as an object too.
+
+        Raises:
+            pydantic.ValidationError: The value is not what the annotation promised.
+        """
+        if self.adapter is None:
+            data = pydantic_core.to_jsonable_python(value)
+            text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+            return ToolResult(text=text, structured=_object_or_none(data))
+        checked = self.adapter.validate_python(value)
+        data = self.adapter.dump_python(checked, mode="json", by_alias=True)
+        structured: dict[str, Any] = {"result": data} if self.wrapped else data
+        text = data if isinstance(data, str) else pydantic_core.to_json(structured).decode()
+        return ToolResult(text=text, structured=structured)
+
+
+def read_arguments(tool: Tool, filters: Iterable[Filter] = ()) -> Arguments:
+    """Return the arguments of a tool, extended by *filters* where it accepts them.
+
+    Raises:
+        SchemaError: They cannot be described to every client.
+    """
+    if tool.input_schema is not None:
+        if tool.accepts_filters:
+            raise SchemaError("a tool with a hand-written input schema cannot accept filters")
+        return SchemaArguments(portable_input_schema(tool.input_schema))
+    parameters = _parameters(tool)
+    extra = tuple(filters) if tool.accepts_filters else ()
+    if clash := {item.name for item in extra} & parameters.keys():
+        raise SchemaError(f"filter {min(clash)!r} has the name of one of its arguments")
+    try:
+        fields = [_field(parameter) for parameter in parameters.values()]
+        fields += [(item.annotation | None, _optional(item)) for item in extra]
+        definitions: dict[str, Any] = {_field_name(i): item for i, item in enumerate(fields)}
+        config = ConfigDict(extra="forbid")
+        model = create_model("Arguments", __config__=config, **definitions)
+        schema = portable_input_schema(model.model_json_schema(by_alias=True))
+    except (PydanticUserError, NameError, TypeError) as exc:
+        raise SchemaError(f"its arguments cannot be described: {exc}".splitlines()[0]) from exc
+    return ModelArguments(model, tuple(parameters), extra if tool.accepts_filters else None, schema)
+
+
+def read_result(function: Callable[..., Any]) -> Result:
+    """Return how the values of *function* are rendered, from its return annotation.
+
+    Raises:
+        SchemaError: The annotation cannot be described as a JSON Schema.
+    """
+    annotation = _signature(function).return_annotation
+    origin = get_origin(annotation) or annotation
+    if origin in (inspect.Signature.empty, Any, str, ToolResult, dict, Mapping):
+        return Result(None, None, wrapped=False)
+    try:
+        adapter = TypeAdapter[Any](annotation)
+        schema = adapter.json_schema(mode="serialization", by_alias=True)
+    except (PydanticUserError, NameError) as exc:
+        raise SchemaError(f"its result cannot be described: {exc}".splitlines()[0]) from exc
+    wrapped = not _is_object_type(origin)
+    if wrapped:
+        schema = {"type": "object", "properties": {"result": schema}, "required": ["result"]} | {
+            "$defs": schema.pop("$defs", {})
+        }
+    return Result(adapter, portable_output_schema(schema), wrapped)
+
+
+def error_result(error_type: str, message: str) -> ToolResult:
+    """Return the envelope of a failed call."""
+    envelope: dict[str, Any] = {
+        "success": False,
+        "results": [],
+        "message": message,
+        "error_type": error_type,
+    }
+    text = json.dumps(envelope, ensure_ascii=False)
+    return ToolResult(text=text, structured=envelope, is_error=True)
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    try:
+        return inspect.signature(function, eval_str=True)
+    except (NameError, TypeError, ValueError) as exc:
+        raise SchemaError(f"its signature cannot be read: {exc}") from exc
+
+
+def _parameters(tool: Tool) -> dict[str, inspect.Parameter]:
+    parameters = dict(_signature(tool.function).parameters)
+    if tool.accepts_filters and parameters.pop(_FILTER_ARGUMENT, None) is None:
+        raise SchemaError("it accepts filters, but its function has no argument 'filter'")
+    for parameter in parameters.values():
+        if parameter.kind not in _NAMED_KINDS:
+            raise SchemaError(f"its argument {parameter.name!r} cannot be given by name")
+        if parameter.annotation is inspect.Parameter.empty:
+            raise SchemaError(f"its argument {parameter.name!r} has no annotation")
+    return parameters
+
+
+def _field(parameter: inspect.Parameter) -> tuple[Any, Any]:
+    default = ... if parameter.default is inspect.Parameter.empty else parameter.default
+    return parameter.annotation, Field(default, alias=parameter.name)
+
+
+def _optional(item: Filter) -> Any:
+    return Field(None, alias=item.name, description=item.description)
+
+
+def _expression(filters: Iterable[Filter], values: Iterable[Any]) -> FilterExpression | None:
+    pairs = zip(filters, values, strict=True)
+    found = [item.to_expression(value) for item, value in pairs if value is not None]
+    expressions = [expression for expression in found if expression]
+    if len(expressions) > 1:
+        return {"$and": expressions}
+    return expressions[0] if expressions else None
+
+
+def _field_name(index: int) -> str:
+    """Name model fields by position: arguments may bear names that pydantic keeps for itself."""
+    return f"argument_{index}"
+
+
+def _is_object_type(origin: Any) -> bool:
+    if not isinstance(origin, type):
+        return False
+    # A TypedDict is a dict only to the type checker; at run time it is told by its attributes.
+    typed_dict = hasattr(origin, "__required_keys__")
+    return typed_dict or is_dataclass(origin) or issubclass(origin, BaseModel | dict)
+
+
+def _refuse_unknown(arguments: Mapping[str, Any], known: Iterable[str]) -> None:
+    names = tuple(known)
+    for name in arguments:
+        if name not in names:
+            expected = ", ".join(names) or "none"
+            hint = did_you_mean(name, names)
+            raise InvalidInputError(f"{name}: unknown argument{hint or f'; known: {expected}'}")
+
+
+def _decoded(value: Any, schema: Mapping[str, Any]) -> Any:
+    """Decode a list or an object that a client sent as JSON text, as some clients do."""
+    if isinstance(value, str) and schema.get("type") in ("array", "object"):
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _sentences(error: ValidationError) -> str:
+    return "; ".join(
+        f"{_dotted(item['loc'])}: {_plain(item['type'], item['msg'])}"
+        for item in error.errors(include_url=False, include_input=False)
+    )
+
+
+def _plain(kind: str, message: str) -> str:
+    if kind == "missing":
+        return "this argument is required"
+    message = message.removeprefix("Value error, ").removeprefix("Input ").split(", unable")[0]
+    return message[:1].lower() + message[1:]
+
+
+def _dotted(path: Iterable[Any]) -> str:
+    return ".".join(map(str, path))
+
+
+def _object_or_none(data: Any) -> dict[str, Any] | None:
+    return cast("dict[str, Any]", data) if isinstance(data, dict) else None
