@@ -5,17 +5,22 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 
 
 @contextmanager
 def divert_stdout() -> Generator[None]:
-    """Send file descriptor 1 to stderr, so that prints, C code and child processes go there."""
+    """Send stdout to stderr: what Python prints, and file descriptor 1 for all else.
+
+    The descriptor is what C code and child processes write to; ``sys.stdout`` may be another
+    stream than that, in a notebook or a test.
+    """
     sys.stdout.flush()
     saved = os.dup(1)
     os.dup2(2, 1)
     try:
-        yield
+        with redirect_stdout(sys.stderr):
+            yield
     finally:
         sys.stdout.flush()
         os.dup2(saved, 1)

@@ -174,7 +174,7 @@ class PluginManager:
 
     def _discover(self, installed: Iterable[PluginRecord]) -> None:
         """Read metadata and configuration; import nothing."""
-        for record in sorted(installed, key=lambda item: (item.name, item.distribution)):
+        for record in sorted(installed, key=_order):
             twin = self.records.setdefault(record.name, record)
             if twin is not record:
                 self.fail(twin, f"{twin.distribution} and {record.distribution} share this name")
@@ -355,6 +355,12 @@ def describe_exception(exc: BaseException) -> str:
     """Return an exception as one line."""
     text = " ".join(str(exc).split())
     return f"{type(exc).__name__}: {text}" if text else type(exc).__name__
+
+
+def _order(record: PluginRecord) -> tuple[bool, str, str]:
+    """Sort by name, after the host's own plugins: nobody takes over the names of their tools."""
+    foreign = canonicalize_name(record.distribution) != DISTRIBUTION
+    return foreign, record.name, record.distribution
 
 
 def _is_plugin_type(value: object) -> TypeGuard[type[Plugin[Any]]]:

@@ -12,7 +12,7 @@ import logging
 import signal
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias, cast
 
 import anyio
 import mcp_types as types
@@ -22,6 +22,7 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from ._stdio import LineReader, LineWriter
+from .errors import StandardsMcpError
 from .host import Host, UnknownToolError
 from .manager import RegisteredTool
 
@@ -38,6 +39,7 @@ DRAIN_SECONDS: Final = 10.0
 """How long requests in flight may finish after the client has closed its side."""
 
 Context = ServerRequestContext[None, Any]
+_Stream: TypeAlias = "anyio.AsyncFile[str]"
 
 
 def build_server(
@@ -96,6 +98,9 @@ async def serve_stdio(server: Server[None], reader: int, writer: int) -> None:
 
     Requests that were read before the client closed its side are still answered, for up to
     `DRAIN_SECONDS`.
+
+    Raises:
+        PluginError: A plugin did not start that is required, or any under ``strict``.
     """
     requests = _Requests()
     server.middleware.append(requests.track)
@@ -103,12 +108,19 @@ async def serve_stdio(server: Server[None], reader: int, writer: int) -> None:
         _cancel_on_signals(scope)
         lines = LineReader(reader, before_end=requests.drained)
         wire = LineWriter(writer, on_broken=scope.cancel)
-        streams = stdio_server(
-            cast("anyio.AsyncFile[str]", lines), cast("anyio.AsyncFile[str]", wire)
-        )
-        async with streams as (read_stream, write_stream):
-            options = server.create_initialization_options()
-            await server.run(read_stream, write_stream, options)
+        try:
+            await _serve(server, cast("_Stream", lines), cast("_Stream", wire))
+        except BaseExceptionGroup as group:
+            # The SDK's task groups wrap what a plugin that matters raised at its start.
+            error = group.subgroup(StandardsMcpError)
+            while isinstance(error, BaseExceptionGroup):
+                error = error.exceptions[0]
+            raise error or group from None
+
+
+async def _serve(server: Server[None], lines: _Stream, wire: _Stream) -> None:
+    async with stdio_server(lines, wire) as (read_stream, write_stream):
+        await server.run(read_stream, write_stream, server.create_initialization_options())
 
 
 class _Requests:

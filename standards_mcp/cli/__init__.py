@@ -8,6 +8,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn, cast
 
@@ -51,9 +52,16 @@ class _Commands(click.Group):
 
         if target := _COMMANDS.get(cmd_name):
             module, _, name = target.partition(":")
-            command = getattr(importlib.import_module(f".{module}", __name__), name)
-            return cast("click.Command", command)
-        return ctx.ensure_object(Invocation).plugin_commands().get(cmd_name)
+            return cast(
+                "click.Command", getattr(importlib.import_module(f".{module}", __name__), name)
+            )
+        invocation = ctx.ensure_object(Invocation)
+        if command := invocation.plugin_commands().get(cmd_name):
+            return command
+        record = invocation.host.manager.records.get(cmd_name)
+        if record is not None and record.reason:
+            raise click.ClickException(f"plugin {cmd_name!r} is {record.status}: {record.reason}")
+        return None
 
 
 @click.group(cls=_Commands, invoke_without_command=True)
@@ -86,11 +94,8 @@ def cli(ctx: click.Context, /, **options: Any) -> None:
 
 
 def main() -> NoReturn:
-    """Run the command line and end the process.
-
-    Exit codes: 0 found or done, 1 nothing found or failed, 2 bad usage or configuration.
-    """
-    code = _run()
+    """Run the command line and end the process."""
+    code = run()
     logging.shutdown()
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
@@ -101,11 +106,16 @@ def main() -> NoReturn:
     sys.exit(code)
 
 
-def _run() -> int:
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line on *arguments*, those of the process by default.
+
+    Returns:
+        The exit code: 0 found or done, 1 nothing found or failed, 2 bad usage or configuration.
+    """
     from standards_mcp.catalog.errors import CatalogError
 
     try:
-        result: object = cli.main(prog_name="standards-mcp", standalone_mode=False)
+        result: object = cli.main(arguments, prog_name="standards-mcp", standalone_mode=False)
     except click.ClickException as exc:
         exc.show()
         return exc.exit_code

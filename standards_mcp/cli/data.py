@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Self, cast
+
 import anyio
 import click
 
 from standards_mcp._stdout import divert_stdout
 from standards_mcp.catalog import CatalogStats
+from standards_mcp.catalog.local import LocalCatalog
 
 from .invocation import Invocation
 from .output import print_json, print_table
+
+if TYPE_CHECKING:
+    from click._termui_impl import ProgressBar
 
 
 @click.group()
@@ -42,4 +50,51 @@ def status(invocation: Invocation, *, as_json: bool) -> None:
     if as_json:
         print_json(facts)
     else:
-        print_table((key.replace("_", " "), str(value)) for key, value in facts.items())
+        print_table(_lines(facts))
+
+
+def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for key, value in facts.items():
+        label = key.replace("_", " ")
+        if isinstance(value, Mapping):
+            for name, count in cast("Mapping[str, object]", value).items():
+                yield label, f"{name}: {count}"
+                label = ""
+        else:
+            yield label, str(value)
+
+
+@data.command()
+@click.pass_obj
+def build(invocation: Invocation) -> None:
+    """Rebuild the index from the loaded standards, whatever state it is in.
+
+    Texts that were embedded before are not embedded again. An interrupted build goes on where it
+    stopped, and the old index serves until the new one is complete.
+    """
+    catalog = invocation.host.catalog
+    if not isinstance(catalog, LocalCatalog):
+        raise click.UsageError("only the embedded catalog has an index to build")
+    with divert_stdout(), _Progress("Embedding") as progress:
+        stats = catalog.store.build(progress)
+    click.echo(f"Built the index of {stats.records:,} records in {stats.location}")
+
+
+class _Progress:
+    """A progress bar on a terminal, and silence elsewhere."""
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+        self._bar: ProgressBar[int] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.render_finish()
+
+    def __call__(self, done: int, total: int) -> None:
+        if self._bar is None:
+            self._bar = click.progressbar(length=total, label=self._label, file=sys.stderr)
+        self._bar.update(done - self._bar.pos)

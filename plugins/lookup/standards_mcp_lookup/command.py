@@ -56,7 +56,7 @@ def _show(answer: dict[str, Any]) -> None:
         click.echo(f"  {record['standard_set_title']}, {record['jurisdiction_title']}")
         click.echo(f"  id {record['_id']}")
         if record.get("text_status") == "paraphrase":
-            click.echo(f"  A paraphrase; the official wording: {record.get('source_url')}")
+            click.echo(f"  A paraphrase. The official wording is at\n  {record['source_url']}")
         for name in _RELATIVES:
             _show_relatives(name, record[name])
         click.echo()

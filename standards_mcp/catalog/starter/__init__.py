@@ -123,7 +123,7 @@ def _place(notation: str) -> _Place:
         tuple(_CONTENT + item for item in path),
         _LABELS[len(path) - 1],
         levels,
-        "grades-09-10-11-12" if grade is None else f"grade-{levels[0].lower()}",
+        _set_key(code, grade),
         f"Common Core Mathematics: {_course(code, grade)}",
         _short_forms(match),
         _url(match),
@@ -151,6 +151,12 @@ def _course(code: str, grade: str | None) -> str:
     if grade is None:
         return f"High School, {_CATEGORIES[code[:3]]}"
     return "Kindergarten" if grade == "K" else f"Grade {grade}"
+
+
+def _set_key(code: str, grade: str | None) -> str:
+    if grade is None:
+        return f"high-school-{_CATEGORIES[code[:3]].lower().replace(' ', '-')}"
+    return "grade-k" if grade == "K" else f"grade-0{grade}"
 
 
 def _short_forms(match: re.Match[str]) -> tuple[str, ...]:

@@ -1,0 +1,91 @@
+"""Fixtures for all tests: no setting, file or folder of the machine reaches a test."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+
+from standards_mcp.host import Host
+from standards_mcp.manager import PluginRecord
+from standards_mcp.plugin import Plugin
+from standards_mcp.settings import LoadedSettings, Settings
+
+MakeHost = Callable[..., Host]
+Install = Callable[..., Path]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def _clean_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give every test its own home and working directory and no settings of the machine."""
+    for name in [name for name in os.environ if name.startswith(("STANDARDS_MCP_", "PINECONE_"))]:
+        monkeypatch.delenv(name)
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(home / name.lower()))
+    folder = tmp_path / "cwd"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+
+
+@pytest.fixture
+def make_host(tmp_path: Path) -> MakeHost:
+    """Return a function that loads plugin classes, by name, into a host without discovery."""
+
+    def make(plugins: dict[str, type[Plugin]] | None = None, /, **settings: object) -> Host:
+        loaded = LoadedSettings(Settings(state_dir=tmp_path / "state", **settings), None)
+        installed = [
+            PluginRecord(name=name, load=lambda found=plugin: found)
+            for name, plugin in (plugins or {}).items()
+        ]
+        host = Host(loaded, installed=installed)
+        host.load()
+        return host
+
+    return make
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
+    """Return a function that installs a distribution with one plugin, as an installer would.
+
+    It is on the path of this process and, through PYTHONPATH, of those that the test starts.
+    """
+    site = tmp_path / "site"
+    site.mkdir()
+    monkeypatch.syspath_prepend(str(site))
+    inherited = os.environ.get("PYTHONPATH")
+    paths = [str(site), *([inherited] if inherited else [])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+
+    def write(
+        name: str,
+        source: str,
+        *,
+        version: str = "1.0",
+        requires: Iterable[str] = (),
+        distribution: str | None = None,
+    ) -> Path:
+        distribution = distribution or f"standards-mcp-{name}"
+        module = f"{distribution.replace('-', '_')}_plugin"
+        (site / f"{module}.py").write_text(textwrap.dedent(source), encoding="utf-8")
+        info = site / f"{distribution.replace('-', '_')}-{version}.dist-info"
+        info.mkdir()
+        lines = ["Metadata-Version: 2.1", f"Name: {distribution}", f"Version: {version}"]
+        lines += [f"Requires-Dist: {item}" for item in requires]
+        (info / "METADATA").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        entry = f"[standards_mcp.plugins]\n{name} = {module}:{name.capitalize()}Plugin\n"
+        (info / "entry_points.txt").write_text(entry, encoding="utf-8")
+        return site / f"{module}.py"
+
+    return write

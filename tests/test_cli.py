@@ -1,0 +1,284 @@
+"""The commands, as people type them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from standards_mcp import cli
+
+PLUGIN = """
+    import os
+    import click
+    from standards_mcp import Health, Plugin, PluginSettings, Tool, hookimpl
+
+    print("printed at import")
+    os.write(1, b"raw at import")
+
+    class GreetSettings(PluginSettings):
+        greeting: str = "hello"
+
+    @click.command()
+    @click.argument("name")
+    @click.pass_obj
+    def wave(call, name):
+        click.echo("wave " + call("greet", {"name": name}).text)
+
+    @click.command()
+    def bow():
+        click.echo("bow")
+
+    class GreetPlugin(Plugin):
+        settings_type = GreetSettings
+
+        @hookimpl
+        def register_tools(self):
+            def greet(name: str) -> str:
+                print("printed in a call")
+                return f"{self.settings.greeting} {name}"
+
+            def rename(name: str) -> dict:
+                return {"success": False, "results": [], "error_type": "no_results"}
+
+            return [
+                Tool(name="greet", description="Greet", function=greet, read_only=True),
+                Tool(name="people.rename", description="Rename", function=rename),
+            ]
+
+        @hookimpl
+        def register_commands(self):
+            return [wave, bow]
+
+        @hookimpl
+        async def check_health(self):
+            return Health(status="ok", message="in good spirits")
+"""
+
+
+class Outcome(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> Any:
+        return json.loads(self.out)
+
+
+Run = Callable[..., Outcome]
+
+
+@pytest.fixture(scope="session")
+def catalog_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("shared") / "catalog"
+
+
+@pytest.fixture
+def run(
+    catalog_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Run:
+    """Return a function that runs a command in this process."""
+    monkeypatch.setenv("STANDARDS_MCP_CATALOG__PATH", str(catalog_path))
+
+    def invoke(*arguments: str) -> Outcome:
+        capfd.readouterr()
+        code = cli.run(arguments)
+        out, err = capfd.readouterr()
+        return Outcome(code, out, err)
+
+    return invoke
+
+
+@pytest.fixture
+def greeter(install: Callable[..., Path]) -> None:
+    install("greet", PLUGIN)
+
+
+def test_search_shows_codes_and_texts_within_80_columns(run: Run):
+    outcome = run(
+        "search", "comparing fractions with fraction strips", "--grade", "3", "--top", "2"
+    )
+    assert outcome.code == 0
+    assert "1. CCSS.Math.Content.3.NF" in outcome.out
+    assert "Found 2 matching standards" in outcome.out
+    assert max(map(len, outcome.out.splitlines())) <= 80
+
+
+def test_search_as_json_is_the_answer_of_the_tool(run: Run):
+    searched = run("search", "telling time", "--top", "2", "--json")
+    arguments = json.dumps({"activity": "telling time", "max_results": 2})
+    called = run("call", "find_relevant_standards", "--args", arguments)
+    assert searched.code == called.code == 0
+    assert searched.data == called.data
+    assert len(searched.data["results"]) == 2
+
+
+def test_search_that_finds_nothing_exits_with_1(run: Run):
+    outcome = run("search", "counting", "--grade", "pre-k", "--json")
+    assert outcome.code == 1
+    assert outcome.data["error_type"] == "no_results"
+    outcome = run("search", "counting", "--grade", "pre-k")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "Search again without grade" in outcome.err
+
+
+def test_lookup_shows_the_standard_and_what_stands_around_it(run: Run):
+    outcome = run("lookup", "3.NF.A.2")
+    assert outcome.code == 0
+    assert outcome.out.startswith("CCSS.Math.Content.3.NF.A.2\n")
+    for text in ("ancestors:", "children:", "CCSS.Math.Content.3.NF.A.2a", "siblings:"):
+        assert text in outcome.out
+    assert max(map(len, outcome.out.splitlines())) <= 80
+
+
+def test_lookup_of_several_joins_the_answers(run: Run):
+    outcome = run("lookup", "MP1", "MP2", "--json")
+    assert outcome.code == 0
+    codes = [result["statement_notation"] for result in outcome.data["results"]]
+    assert codes == ["CCSS.Math.Practice.MP1", "CCSS.Math.Practice.MP2"]
+
+
+def test_lookup_with_a_miss_shows_the_rest_and_exits_with_1(run: Run):
+    outcome = run("lookup", "MP1", "3.NF.A.9", "--json")
+    assert outcome.code == 1
+    assert outcome.data["error_type"] == "not_found"
+    assert len(outcome.data["results"]) == 1
+    outcome = run("lookup", "3.NF.A.9")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "Standard '3.NF.A.9' not found. Try using find_relevant_standards" in outcome.err
+    assert "Nearest codes: CCSS.Math.Content.3.NF.A" in outcome.err.replace("\n", " ")
+
+
+@pytest.mark.usefixtures("greeter")
+def test_tools_lists_each_tool_and_why_it_is_not_served(run: Run):
+    listed = run("--set", "tools.read_only=true", "tools", "--json")
+    tools = {tool["name"]: tool for tool in listed.data}
+    assert tools["greet"]["served"]
+    assert tools["people_rename"]["declared_name"] == "people.rename"
+    assert tools["people_rename"]["reason"] == "it is not read-only, and [tools] read_only = true"
+    shown = run("--set", "tools.read_only=true", "tools")
+    assert "people_rename" in shown.out
+    assert "not served: it is not read-only" in shown.out
+
+
+@pytest.mark.usefixtures("greeter")
+def test_call_prints_the_answer_and_its_exit_code_tells_success(run: Run):
+    assert run("call", "greet", "--args", '{"name": "Ada"}').out == "hello Ada\n"
+    assert run("call", "people.rename", "--args", '{"name": "Ada"}').code == 1
+    wrong = run("call", "greet")
+    assert wrong.code == 1
+    assert wrong.data["message"] == "name: this argument is required"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["call", "greeet"], "Unknown tool: greeet; did you mean 'greet'?"),
+        (["call", "greet", "--args", "{"], "--args is not JSON"),
+        (["call", "greet", "--args", "[]"], "--args must be a JSON object"),
+        (["lookup"], "Missing argument 'ID...'"),
+        (["nonsense"], "No such command 'nonsense'"),
+        (["--set", "nonsense", "tools"], "write KEY=VALUE"),
+        (["--set", "tools.timeot=1", "tools"], "did you mean 'timeout'?"),
+        (["--config", "nowhere.toml", "tools"], "nowhere.toml: no such file"),
+        (["--set", "plugins.gret.enabled=true", "tools"], "did you mean 'greet'?"),
+    ],
+)
+@pytest.mark.usefixtures("greeter")
+def test_bad_usage_is_one_message_and_exit_code_2(run: Run, arguments: list[str], message: str):
+    outcome = run(*arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert message in outcome.err
+    assert "Traceback" not in outcome.err
+
+
+@pytest.mark.usefixtures("greeter")
+def test_a_plugin_adds_commands_below_its_name(run: Run):
+    assert run("greet", "wave", "Ada").out == "wave hello Ada\n"
+    assert run("greet", "bow").out == "bow\n"
+    assert "greet" in run("--help").out
+
+
+def test_help_works_with_a_configuration_that_does_not(run: Run):
+    Path("standards-mcp.toml").write_text("nonsense = 1")
+    outcome = run("--help")
+    assert outcome.code == 0
+    assert "serve" in outcome.out
+
+
+@pytest.mark.usefixtures("greeter")
+def test_listing_plugins_imports_none_of_them(run: Run):
+    outcome = run("plugins", "list", "--json")
+    assert "printed at import" not in outcome.err
+    states = {plugin["name"]: plugin["status"] for plugin in outcome.data}
+    assert states == {"greet": "discovered", "lookup": "discovered", "search": "discovered"}
+    assert "not loaded yet" in run("plugins", "list").out
+
+
+@pytest.mark.usefixtures("greeter")
+def test_checking_plugins_starts_them_and_asks_for_their_health(run: Run):
+    outcome = run("plugins", "check", "--json")
+    plugins = {plugin["name"]: plugin for plugin in outcome.data}
+    assert outcome.code == 0
+    assert plugins["greet"]["status"] == "started"
+    assert plugins["greet"]["health"] == {"status": "ok", "message": "in good spirits"}
+    assert plugins["lookup"]["health"] is None
+    assert "in good spirits" in run("plugins", "check").out
+    assert {plugin["status"] for plugin in run("plugins", "list", "--json").data} == {"started"}
+
+
+def test_checking_fails_with_any_plugin_and_says_why(run: Run, install: Callable[..., Path]):
+    install("broken", "raise RuntimeError('not today')")
+    outcome = run("plugins", "check")
+    assert outcome.code == 1
+    assert "RuntimeError: not today" in outcome.out
+    assert "RuntimeError: not today" in run("plugins", "list").out
+
+
+def test_health_that_fails_fails_the_check(run: Run, install: Callable[..., Path]):
+    install(
+        "sick",
+        """
+        from standards_mcp import Plugin, hookimpl
+
+        class SickPlugin(Plugin):
+            @hookimpl
+            async def check_health(self):
+                raise ConnectionError("no database")
+        """,
+    )
+    outcome = run("plugins", "check")
+    assert outcome.code == 1
+    assert "failed: ConnectionError: no database" in outcome.out
+
+
+def test_data_status_tells_what_is_loaded(run: Run, catalog_path: Path):
+    status = run("data", "status", "--json").data
+    assert status["backend"] == "local"
+    assert status["location"] == str(catalog_path)
+    assert status["records"] > 700
+    assert "records" in run("data", "status").out
+
+
+def test_data_build_rebuilds_the_index(run: Run):
+    outcome = run("data", "build")
+    assert outcome.code == 0
+    assert "Built the index of" in outcome.out
+
+
+@pytest.mark.usefixtures("greeter")
+def test_json_output_is_one_document_whatever_plugins_print(run: Run):
+    del run  # only for its catalog
+    command = [sys.executable, "-m", "standards_mcp", "tools", "--json"]
+    done = subprocess.run(command, capture_output=True, check=True)
+    assert {tool["name"] for tool in json.loads(done.stdout)} >= {"greet", "people_rename"}
+    assert b"printed at import" in done.stderr
+    assert b"raw at import" in done.stderr

@@ -1,0 +1,204 @@
+"""The MCP server, through the SDK's own client, in both protocol generations."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client, MCPError
+from mcp_types import INVALID_PARAMS
+from pydantic import BaseModel
+
+from standards_mcp import InvalidInputError, NotFoundError, Plugin, Tool, hookimpl
+from standards_mcp.host import Host
+from standards_mcp.server import build_server
+
+pytestmark = pytest.mark.anyio
+
+Connect = Callable[[Host], AbstractAsyncContextManager[Client]]
+
+
+class Total(BaseModel):
+    total: int
+
+
+class SumsPlugin(Plugin):
+    opened = 0
+
+    @hookimpl
+    def register_tools(self):
+        async def add(a: int, b: int = 0) -> Total:
+            return Total(total=a + b)
+
+        def find(code: str) -> str:
+            if code == "empty":
+                raise InvalidInputError("code is empty")
+            if code == "gone":
+                raise NotFoundError("no such code")
+            if code == "crash":
+                raise RuntimeError("a secret")
+            return code
+
+        return [
+            Tool(name="sums.add", title="Add", description="Add", function=add, read_only=True),
+            Tool(name="find", description="Find", function=find, meta={"example/cost": 1}),
+            Tool(name="hidden", description="Hidden", function=find),
+        ]
+
+    @hookimpl
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncGenerator[None]:
+        SumsPlugin.opened += 1
+        yield
+        SumsPlugin.opened -= 1
+
+
+@pytest.fixture(params=["legacy", "auto"])
+def connect(request: pytest.FixtureRequest) -> Connect:
+    @asynccontextmanager
+    async def open_client(host: Host) -> AsyncGenerator[Client]:
+        async with Client(build_server(host, "1.2.3"), mode=request.param) as client:
+            yield client
+
+    return open_client
+
+
+@pytest.fixture
+def host(make_host: Callable[..., Host]) -> Host:
+    return make_host({"sums": SumsPlugin}, tools={"disable": ["hidden"]})
+
+
+async def test_tools_are_listed_with_what_a_model_needs(connect: Connect, host: Host):
+    async with connect(host) as client:
+        listed = (await client.list_tools()).tools
+    assert [tool.name for tool in listed] == ["sums_add", "find"]
+    add, find = listed
+    assert (add.title, add.description) == ("Add", "Add")
+    assert add.input_schema == {
+        "type": "object",
+        "properties": {"a": {"type": "integer"}, "b": {"type": "integer", "default": 0}},
+        "required": ["a"],
+        "additionalProperties": False,
+    }
+    assert add.output_schema == {
+        "type": "object",
+        "properties": {"total": {"type": "integer"}},
+        "required": ["total"],
+    }
+    assert add.annotations is not None
+    assert add.annotations.read_only_hint
+    assert not add.annotations.destructive_hint
+    assert find.output_schema is None
+    assert find.meta == {"standards-mcp/plugin": "sums", "example/cost": 1}
+
+
+async def test_a_client_learns_who_serves_it_and_how_to_use_it(connect: Connect, host: Host):
+    async with connect(host) as client:
+        assert client.server_info is not None
+        assert (client.server_info.name, client.server_info.version) == ("standards-mcp", "1.2.3")
+        assert "find_relevant_standards" in (client.instructions or "")
+
+
+@pytest.mark.parametrize("name", ["sums_add", "sums.add"])
+async def test_both_spellings_of_a_dotted_name_are_accepted(
+    connect: Connect, host: Host, name: str
+):
+    async with connect(host) as client:
+        result = await client.call_tool(name, {"a": 1, "b": 2})
+    assert result.structured_content == {"total": 3}
+    assert json.loads(result.content[0].text) == {"total": 3}
+    assert not result.is_error
+
+
+async def test_declared_names_are_published_when_the_admin_says_so(
+    connect: Connect, make_host: Callable[..., Host]
+):
+    async with connect(make_host({"sums": SumsPlugin}, tool_names="declared")) as client:
+        assert (await client.list_tools()).tools[0].name == "sums.add"
+
+
+async def test_an_unknown_tool_is_a_protocol_error_with_the_nearest_name(
+    connect: Connect, host: Host
+):
+    async with connect(host) as client:
+        with pytest.raises(MCPError, match="did you mean 'sums_add'") as caught:
+            await client.call_tool("sums_ad", {})
+    assert caught.value.error.code == INVALID_PARAMS
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "error_type", "message"),
+    [
+        ("sums_add", {}, "invalid_input", "a: this argument is required"),
+        ("sums_add", {"a": "x"}, "invalid_input", "a: should be a valid integer"),
+        ("sums_add", {"a": 1, "c": 2}, "invalid_input", "c: unknown argument; known: a, b"),
+        ("find", {"code": "empty"}, "invalid_input", "code is empty"),
+        ("find", {"code": "gone"}, "not_found", "no such code"),
+        ("hidden", {"code": "x"}, "disabled", "hidden is not served here"),
+    ],
+)
+async def test_refusals_are_error_results_in_the_envelope(
+    connect: Connect,
+    host: Host,
+    name: str,
+    arguments: dict[str, Any],
+    error_type: str,
+    message: str,
+):
+    async with connect(host) as client:
+        result = await client.call_tool(name, arguments)
+    assert result.is_error
+    assert result.structured_content == {
+        "success": False,
+        "results": [],
+        "message": result.structured_content["message"],
+        "error_type": error_type,
+    }
+    assert result.structured_content["message"].startswith(message)
+    assert json.loads(result.content[0].text) == result.structured_content
+
+
+async def test_a_crash_shows_an_id_and_nothing_of_the_exception(connect: Connect, host: Host):
+    async with connect(host) as client:
+        result = await client.call_tool("find", {"code": "crash"})
+    assert result.is_error
+    assert result.structured_content["error_type"] == "internal_error"
+    assert "secret" not in result.content[0].text
+
+
+async def test_plugins_are_open_while_the_server_runs(connect: Connect, host: Host):
+    async with connect(host) as client:
+        await client.list_tools()
+        assert SumsPlugin.opened == 1
+    assert SumsPlugin.opened == 0
+
+
+async def test_a_plugin_that_does_not_start_is_not_listed(
+    connect: Connect, make_host: Callable[..., Host]
+):
+    class Broken(SumsPlugin):
+        @hookimpl
+        def lifespan(self):
+            raise ConnectionError("no database")
+
+    async with connect(make_host({"broken": Broken})) as client:
+        assert (await client.list_tools()).tools == []
+
+
+async def test_many_calls_in_flight_get_their_own_answers(connect: Connect, host: Host):
+    answers: dict[int, Any] = {}
+
+    async with connect(host) as client:
+
+        async def call(number: int) -> None:
+            result = await client.call_tool("sums_add", {"a": number})
+            answers[number] = result.structured_content
+
+        async with anyio.create_task_group() as group:
+            for number in range(50):
+                group.start_soon(call, number)
+    assert answers == {number: {"total": number} for number in range(50)}

@@ -1,0 +1,519 @@
+"""The whole program as a client starts it: a process, its pipes, and what people do to them."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Generator, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, StdioServerParameters
+
+COMMAND = [sys.executable, "-m", "standards_mcp"]
+MODERN = "io.modelcontextprotocol/"
+WAIT = 30.0
+
+NOISY = """
+    import atexit, os, subprocess, sys, threading, time
+    from standards_mcp import Plugin, Tool, hookimpl
+
+    def noise(where):
+        print("print", where)
+        sys.stdout.write("unflushed")
+        os.write(1, b"raw\\n")
+        subprocess.run([sys.executable, "-c", "print('from a child')"])
+
+    noise("at import")
+    atexit.register(print, "at exit")
+
+    class NoisyPlugin(Plugin):
+        @hookimpl
+        def register_tools(self):
+            noise("in a hook")
+
+            def shout(seconds: float = 0) -> str:
+                noise("in a call")
+                time.sleep(seconds)
+                return "done"
+
+            def modules() -> list[str]:
+                return sorted(sys.modules)
+
+            return [
+                Tool(name="shout", description="Shout", function=shout),
+                Tool(name="modules", description="List modules", function=modules),
+            ]
+"""
+
+
+class Peer:
+    """A client that speaks raw lines and holds every line of stdout against JSON-RPC."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            [*COMMAND, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        self._lines: queue.Queue[bytes] = queue.Queue()
+        self._errors: list[bytes] = []
+        self._readers = [
+            threading.Thread(target=self._read_stdout, daemon=True),
+            threading.Thread(target=self._read_stderr, daemon=True),
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    def _read_stdout(self) -> None:
+        for line in self.process.stdout:
+            self._lines.put(line)
+        self._lines.put(b"")
+
+    def _read_stderr(self) -> None:
+        self._errors.extend(self.process.stderr)
+
+    def write(self, data: bytes) -> None:
+        self.process.stdin.write(data)
+        self.process.stdin.flush()
+
+    def send(self, method: str, params: dict[str, Any] | None = None, number: int | None = None):
+        message = {"jsonrpc": "2.0", "method": method, "params": params or {}}
+        self.write(
+            json.dumps(message | ({} if number is None else {"id": number})).encode() + b"\n"
+        )
+
+    def call(self, number: int, tool: str, **arguments: Any) -> None:
+        self.send("tools/call", {"name": tool, "arguments": arguments}, number)
+
+    def answer(self) -> dict[str, Any]:
+        line = self._lines.get(timeout=WAIT)
+        assert line, self.log()
+        message = json.loads(line)
+        assert message["jsonrpc"] == "2.0"
+        return message
+
+    def answers(self, count: int) -> dict[int, dict[str, Any]]:
+        return {message["id"]: message for message in (self.answer() for _ in range(count))}
+
+    def initialize(self, version: str = "2025-11-25") -> dict[str, Any]:
+        client = {"name": "peer", "version": "1"}
+        params = {"protocolVersion": version, "capabilities": {}, "clientInfo": client}
+        self.send("initialize", params, 0)
+        answer = self.answer()
+        self.send("notifications/initialized")
+        return answer["result"]
+
+    def end(self) -> int:
+        """Close stdin, wait for the end, and check that nothing but JSON-RPC came."""
+        if not self.process.stdin.closed:
+            self.process.stdin.close()
+        code = self.process.wait(WAIT)
+        for reader in self._readers:
+            reader.join(WAIT)
+        while not self._lines.empty():
+            if line := self._lines.get():
+                assert json.loads(line)["jsonrpc"] == "2.0"
+        return code
+
+    def log(self) -> str:
+        return b"".join(self._errors).decode()
+
+    def events(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.log().splitlines() if line.startswith("{")]
+
+
+Start = Callable[..., Peer]
+
+
+@pytest.fixture(scope="session")
+def catalog_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("shared") / "catalog"
+
+
+@pytest.fixture
+def start(catalog_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Start]:
+    """Return a function that starts the program on a catalog that these tests share."""
+    monkeypatch.setenv("STANDARDS_MCP_CATALOG__PATH", str(catalog_path))
+    peers: list[Peer] = []
+
+    def begin(*arguments: str) -> Peer:
+        peers.append(Peer(*arguments))
+        return peers[-1]
+
+    yield begin
+    for peer in peers:
+        if peer.process.poll() is None:
+            peer.process.kill()
+            peer.process.wait(WAIT)
+        for stream in (peer.process.stdin, peer.process.stdout, peer.process.stderr):
+            stream.close()
+
+
+def content(answer: dict[str, Any]) -> dict[str, Any]:
+    result = answer["result"]
+    assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
+    return result["structuredContent"]
+
+
+@pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
+def test_every_handshake_version_is_served(start: Start, version: str):
+    peer = start()
+    assert peer.initialize(version)["protocolVersion"] == version
+    peer.send("tools/list", number=1)
+    tools = peer.answer()["result"]["tools"]
+    assert [tool["name"] for tool in tools] == ["get_standard_details", "find_relevant_standards"]
+    assert peer.end() == 0
+
+
+def test_both_tools_answer_on_raw_lines(start: Start):
+    peer = start("serve")
+    peer.initialize()
+    peer.call(1, "find_relevant_standards", activity="comparing fractions", max_results=3)
+    found = content(peer.answer())
+    assert found["message"] == "Found 3 matching standards"
+    peer.call(2, "get_standard_details", standard_id=found["results"][0]["statement_notation"])
+    details = content(peer.answer())
+    assert details["results"][0]["_id"] == found["results"][0]["_id"]
+    assert peer.end() == 0
+
+
+def test_the_2026_generation_needs_no_handshake(start: Start):
+    meta = {
+        f"{MODERN}protocolVersion": "2026-07-28",
+        f"{MODERN}clientCapabilities": {},
+        f"{MODERN}clientInfo": {"name": "peer", "version": "1"},
+    }
+    peer = start()
+    peer.send("server/discover", {"_meta": meta}, 1)
+    assert peer.answer()["result"]["supportedVersions"] == ["2026-07-28"]
+    arguments = {"activity": "telling time on a clock", "max_results": 1}
+    params = {"name": "find_relevant_standards", "arguments": arguments, "_meta": meta}
+    peer.send("tools/call", params, 2)
+    assert content(peer.answer())["success"] is True
+    params = {"name": "nonsense", "arguments": {}, "_meta": meta}
+    peer.send("tools/call", params, 3)
+    assert peer.answer()["error"]["code"] == -32602
+    assert peer.end() == 0
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+@pytest.mark.usefixtures("start")
+async def test_the_sdk_client_uses_both_tools(mode: str):
+    parameters = StdioServerParameters(command=COMMAND[0], args=COMMAND[1:], env=dict(os.environ))
+    async with Client(parameters, mode=mode) as client:
+        found = await client.call_tool(
+            "find_relevant_standards",
+            {"activity": "folding paper strips into equal parts", "grade": "3rd grade"},
+        )
+        assert not found.is_error
+        assert found.structured_content["results"][0]["education_levels"] == ["03"]
+        details = await client.call_tool("get_standard_details", {"standard_id": "3.nf.1"})
+        result = details.structured_content["results"][0]
+        assert result["statement_notation"] == "CCSS.Math.Content.3.NF.A.1"
+        missing = await client.call_tool("get_standard_details", {"standard_id": "3.NF.Z.99"})
+        assert missing.is_error
+        assert missing.structured_content["error_type"] == "not_found"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "error_type", "is_error"),
+    [
+        (
+            "find_relevant_standards",
+            {"activity": "counting", "grade": "pre-k"},
+            "no_results",
+            False,
+        ),
+        ("find_relevant_standards", {"activity": " "}, "invalid_input", True),
+        ("find_relevant_standards", {"activity": "x" * 8001}, "invalid_input", True),
+        ("find_relevant_standards", {"activity": "x", "max_results": 51}, "invalid_input", True),
+        ("find_relevant_standards", {"activity": "x", "grade": "13"}, "invalid_input", True),
+        ("find_relevant_standards", {"activity": "x", "subject": "alchemy"}, "invalid_input", True),
+        ("find_relevant_standards", {"activty": "x"}, "invalid_input", True),
+        ("get_standard_details", {"standard_id": ""}, "invalid_input", True),
+        ("get_standard_details", {"standard_id": "no such code"}, "not_found", True),
+    ],
+)
+def test_every_error_type_of_the_standards_tools(
+    start: Start, tool: str, arguments: dict[str, Any], error_type: str, is_error: bool
+):
+    peer = start()
+    peer.initialize()
+    peer.call(1, tool, **arguments)
+    answer = peer.answer()
+    envelope = content(answer)
+    assert (envelope["success"], envelope["results"]) == (False, [])
+    assert envelope["error_type"] == error_type
+    assert answer["result"].get("isError", False) is is_error
+    assert peer.end() == 0
+
+
+def test_a_catalog_that_cannot_be_read_is_an_api_error(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    folder = tmp_path / "damaged"
+    folder.mkdir()
+    (folder / "catalog.sqlite3").write_bytes(b"this is no database" * 1000)
+    monkeypatch.setenv("STANDARDS_MCP_CATALOG__PATH", str(folder))
+    peer = start()
+    peer.initialize()
+    peer.call(1, "find_relevant_standards", activity="counting")
+    envelope = content(peer.answer())
+    assert envelope["error_type"] == "api_error"
+    assert str(folder) in envelope["message"]
+    assert peer.end() == 0
+
+
+@pytest.mark.parametrize(
+    "activity",
+    [
+        "count " * 1333 + "to",
+        "\N{FACE WITH TEARS OF JOY}" * 4000,
+        "\x00\x01\x1b[31m\x7f\u2028\ufeff counting",
+        'AND OR NOT (title:x"~^*?:\\/[] TO {} -+!',
+        "\N{CJK UNIFIED IDEOGRAPH-4E2D}" * 100,
+        "<script>'; DROP TABLE records; --",
+    ],
+)
+def test_any_text_is_a_legal_query(start: Start, activity: str):
+    peer = start()
+    peer.initialize()
+    peer.call(1, "find_relevant_standards", activity=activity)
+    assert content(peer.answer()).get("error_type") in (None, "no_results")
+    assert peer.end() == 0
+
+
+def test_what_is_not_a_message_does_not_stop_the_server(start: Start):
+    peer = start()
+    peer.initialize()
+    peer.write(b"not json\n\n[]\n{}\n\xff\xfe\n" + b'{"jsonrpc": "1.0"}\n')
+    lone_surrogate = '"\\ud83d counting"'
+    peer.write(
+        b'{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":'
+        b'"find_relevant_standards","arguments":{"activity":' + lone_surrogate.encode() + b"}}}\n"
+    )
+    peer.send("ping", number=9)
+    while (answer := peer.answer()).get("id") != 9:
+        assert "result" in answer or "error" in answer
+    assert answer["result"] == {}
+    assert peer.end() == 0
+
+
+def test_fifty_calls_in_flight_are_all_answered(start: Start):
+    peer = start()
+    peer.initialize()
+    for number in range(50):
+        peer.call(number, "get_standard_details", standard_id="K.CC.A.1" if number % 2 else "x")
+    answers = peer.answers(50)
+    assert {content(answer)["success"] for number, answer in answers.items() if number % 2} == {
+        True
+    }
+    assert len(answers) == 50
+    assert peer.end() == 0
+
+
+def test_requests_read_before_the_end_of_input_are_answered(start: Start):
+    peer = start()
+    peer.initialize()
+    for number in range(1, 6):
+        peer.call(number, "find_relevant_standards", activity="adding within twenty")
+    peer.process.stdin.close()
+    assert peer.answers(5).keys() == {1, 2, 3, 4, 5}
+    assert peer.end() == 0
+
+
+def test_stdout_carries_json_rpc_only_whatever_a_plugin_prints(
+    start: Start, install: Callable[..., Path]
+):
+    install("noisy", NOISY)
+    peer = start()
+    peer.initialize()
+    peer.call(1, "shout")
+    assert peer.answer()["result"]["content"][0]["text"] == "done"
+    assert peer.end() == 0
+    for text in ("print at import", "print in a hook", "print in a call", "raw", "from a child"):
+        assert text in peer.log()
+
+
+def test_nothing_heavy_is_imported_before_a_call_needs_it(
+    start: Start, install: Callable[..., Path]
+):
+    install("noisy", NOISY)
+    peer = start()
+    peer.initialize()
+    peer.send("tools/list", number=1)
+    peer.answer()
+    peer.call(2, "modules")
+    modules = set(json.loads(peer.answer()["result"]["content"][0]["text"])["result"])
+    assert not modules & {"numpy", "onnxruntime", "pinecone", "tantivy", "tokenizers"}
+    assert peer.end() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_process_while_a_call_is_running(
+    start: Start, install: Callable[..., Path], number: signal.Signals
+):
+    install("noisy", NOISY)
+    peer = start()
+    peer.initialize()
+    peer.call(1, "shout", seconds=60)
+    while "print in a call" not in peer.log():
+        pass
+    peer.process.send_signal(number)
+    assert peer.process.wait(WAIT) == 0
+    assert peer.end() == 0
+
+
+def test_a_client_that_vanishes_mid_call_leaves_no_process_behind(
+    start: Start, install: Callable[..., Path]
+):
+    install("noisy", NOISY)
+    del start  # only for its catalog
+    client = {"name": "peer", "version": "1"}
+    initialize = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}
+    messages = [
+        {"id": 1, "method": "initialize", "params": initialize},
+        {"id": 2, "method": "tools/call", "params": {"name": "shout", "arguments": {"seconds": 9}}},
+        {"id": 3, "method": "ping"},
+    ]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        [*COMMAND, "--set", "tools.timeout=1"], stdin=pipe, stdout=pipe
+    ) as process:
+        for message in messages:
+            process.stdin.write(json.dumps({"jsonrpc": "2.0"} | message).encode() + b"\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        process.stdout.close()
+        process.stdin.close()
+        assert process.wait(WAIT) == 0
+
+
+def test_a_tool_that_overruns_its_deadline_answers_with_a_timeout(
+    start: Start, install: Callable[..., Path]
+):
+    install("noisy", NOISY)
+    peer = start("--set", "tools.timeout=0.2")
+    peer.initialize()
+    peer.call(1, "shout", seconds=60)
+    assert content(peer.answer())["error_type"] == "timeout"
+    assert peer.end() == 0
+
+
+BROKEN = {
+    "importing": "raise RuntimeError('not today')",
+    "missing": "import there_is_no_such_module",
+    "exiting": "import sys; sys.exit(3)",
+    "classless": "ClasslessPlugin = 1",
+    "hooked": "def register_toolz(self): return []",
+    "named": "TOOLS = [Tool(name='bad name!', description='x', function=f)]",
+    "a_clashing": "TOOLS = [Tool(name='get_standard_details', description='x', function=f)]",
+    "silent": "TOOLS = [Tool(name='silent', description=' ', function=f)]",
+    "shapeless": "TOOLS = [Tool(name='s', description='x', function=f, input_schema={'x':1})]",
+    "raising": "def register_tools(self): raise ValueError('in the hook')",
+    "startless": "def lifespan(self): raise ConnectionError('no database')",
+}
+TEMPLATE = """
+from standards_mcp import Plugin, PluginSettings, Tool, hookimpl
+
+def f(x: int) -> int:
+    return x
+
+class {class_name}(Plugin):
+    {hook}
+"""
+
+
+def broken_source(name: str, code: str) -> str:
+    if code.startswith("TOOLS"):
+        code = f"def register_tools(self): return {code.removeprefix('TOOLS = ')}"
+    elif not code.startswith("def"):
+        return code
+    return TEMPLATE.format(class_name=f"{name.capitalize()}Plugin", hook=f"@hookimpl\n    {code}")
+
+
+@pytest.fixture
+def broken(install: Callable[..., Path]) -> Iterable[str]:
+    for name, code in BROKEN.items():
+        install(name, broken_source(name, code))
+    install("future", "raise AssertionError", requires=["standards-mcp>=99"])
+    return [*BROKEN, "future"]
+
+
+def test_a_dozen_broken_plugins_leave_the_others_serving(start: Start, broken: list[str]):
+    peer = start()
+    peer.initialize()
+    peer.call(1, "get_standard_details", standard_id="MP1")
+    assert content(peer.answer())["success"] is True
+    assert peer.end() == 0
+    (started,) = [event for event in peer.events() if event["event"] == "started"]
+    assert started["plugins"]["lookup"] == "started"
+    for name in broken:
+        assert started["plugins"][name].startswith("failed: "), name
+    listed = subprocess.run(
+        [*COMMAND, "plugins", "list", "--json"], capture_output=True, check=True, text=True
+    )
+    states = {plugin["name"]: plugin for plugin in json.loads(listed.stdout)}
+    assert {name: states[name]["status"] for name in broken} == dict.fromkeys(broken, "failed")
+    assert "not today" in states["importing"]["reason"]
+    assert "it needs standards-mcp>=99" in states["future"]["reason"]
+
+
+@pytest.mark.parametrize("setting", ["strict=true", "plugins.importing.required=true"])
+def test_a_failure_that_matters_ends_the_process_with_one_line(
+    start: Start, install: Callable[..., Path], setting: str
+):
+    install("importing", BROKEN["importing"])
+    peer = start("--set", setting)
+    assert peer.end() == 1
+    assert (
+        "standards-mcp: plugin 'importing' failed: RuntimeError: not today"
+        in peer.log().splitlines()
+    )
+
+
+def test_a_lifespan_that_fails_and_matters_ends_the_process(
+    start: Start, install: Callable[..., Path]
+):
+    install("startless", broken_source("startless", BROKEN["startless"]))
+    peer = start("--set", "plugins.startless.required=true")
+    peer.send("ping", number=1)
+    assert peer.end() == 1
+    assert "standards-mcp: plugin 'startless' failed" in peer.log()
+
+
+def test_the_log_tells_of_the_start_and_of_each_call(start: Start):
+    peer = start()
+    peer.initialize()
+    peer.call(1, "find_relevant_standards", activity="sorting shapes", max_results=2)
+    peer.answer()
+    assert peer.end() == 0
+    events = {event["event"]: event for event in peer.events()}
+    started, called = events["started"], events["tool call"]
+    assert started["plugins"] == {"lookup": "started", "search": "started"}
+    assert started["tools"] == ["get_standard_details", "find_relevant_standards"]
+    assert started["catalog"]["backend"] == "local"
+    assert started["milliseconds"] > 0
+    assert (called["tool"], called["plugin"]) == ("find_relevant_standards", "search")
+    assert (called["outcome"], called["results"]) == ("ok", 2)
+    assert called["duration_ms"] > 0
+    assert "arguments" not in called
+
+
+def test_arguments_are_logged_only_when_asked_for(start: Start):
+    peer = start("-v", "serve")
+    peer.initialize()
+    peer.call(1, "get_standard_details", standard_id="MP1")
+    peer.answer()
+    peer.end()
+    (called,) = [event for event in peer.events() if event["event"] == "tool call"]
+    assert called["arguments"] == {"standard_id": "MP1"}
