@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import os
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Final
 
+import anyio
 import anyio.to_thread
 
 _CHUNK: Final = 1 << 16
@@ -57,6 +59,9 @@ class LineReader:
 class LineWriter:
     """Writes text to a file descriptor off the event loop.
 
+    It has a thread of its own, so that answers get out while tools occupy all others. A write that
+    is cancelled is abandoned: the client may never read again.
+
     Args:
         on_broken: Called once when nobody reads any more; what is written later is dropped.
     """
@@ -65,13 +70,16 @@ class LineWriter:
         self._descriptor = descriptor
         self._on_broken = on_broken
         self._broken = False
+        self._limiter = anyio.CapacityLimiter(1)
 
     async def write(self, text: str) -> None:
         """Write all of *text*."""
         if self._broken:
             return
         try:
-            await anyio.to_thread.run_sync(self._write_all, text.encode())
+            await anyio.to_thread.run_sync(
+                self._write_all, text.encode(), abandon_on_cancel=True, limiter=self._limiter
+            )
         except OSError:
             self._broken = True
             self._on_broken()
@@ -91,6 +99,6 @@ def _put(
     """Hand lines to the event loop, waiting for room; False once the loop is gone."""
     try:
         asyncio.run_coroutine_threadsafe(chunks.put(lines), loop).result()
-    except (RuntimeError, asyncio.CancelledError):
+    except (RuntimeError, concurrent.futures.CancelledError):
         return False
     return True

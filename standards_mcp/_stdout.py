@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 
 
 @contextmanager
@@ -15,14 +15,14 @@ def divert_stdout() -> Generator[None]:
     The descriptor is what C code and child processes write to; ``sys.stdout`` may be another
     stream than that, in a notebook or a test.
     """
-    sys.stdout.flush()
+    _flush()
     saved = os.dup(1)
     os.dup2(2, 1)
     try:
         with redirect_stdout(sys.stderr):
             yield
     finally:
-        sys.stdout.flush()
+        _flush()
         os.dup2(saved, 1)
         os.close(saved)
 
@@ -33,10 +33,16 @@ def claim_standard_streams() -> tuple[int, int]:
     From then on the process reads end-of-file from 0 and writes to stderr through 1, and so do
     the child processes that it starts.
     """
-    sys.stdout.flush()
+    _flush()
     reader, writer = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)
     os.dup2(2, 1)
     return reader, writer
+
+
+def _flush() -> None:
+    # A plugin may have closed, detached or replaced the stream.
+    with suppress(AttributeError, OSError, ValueError):
+        sys.stdout.flush()

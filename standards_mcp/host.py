@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
+
 from .catalog import Catalog, open_catalog
 from .errors import StandardsMcpError, did_you_mean
 from .lifecycle import running
@@ -60,8 +62,8 @@ class Host:
 
     def secrets(self) -> frozenset[str]:
         """Return every secret of the configuration and of the loaded plugins' settings."""
-        plugins = (record.plugin for record in self.manager.records.values())
-        return secrets_of([self.settings, *(plugin.settings for plugin in plugins if plugin)])
+        plugins = (record.secrets for record in self.manager.records.values())
+        return secrets_of(self.settings).union(*plugins)
 
     def served_tools(self) -> list[RegisteredTool]:
         """Return the tools that clients see, in a stable order."""
@@ -95,7 +97,8 @@ class Host:
                 self._remember()
                 yield
         finally:
-            await self.catalog.aclose()
+            with anyio.CancelScope(shield=True):
+                await self.catalog.aclose()
 
     def _remember(self) -> None:
         remember(self.manager.records.values(), self.state_dir)

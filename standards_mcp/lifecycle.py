@@ -8,6 +8,8 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
+import anyio
+
 from ._stdout import divert_stdout
 from .errors import PluginError
 from .manager import PluginManager, PluginRecord, Status, describe_exception
@@ -16,6 +18,8 @@ log = logging.getLogger(__name__)
 
 START_TIMEOUT: Final = 20.0
 """Seconds that a plugin's lifespan may take to start; clients give a server 30 to 60."""
+STOP_TIMEOUT: Final = 5.0
+"""Seconds that it may take to stop, after which it is abandoned."""
 
 
 @asynccontextmanager
@@ -34,8 +38,10 @@ async def running(manager: PluginManager) -> AsyncGenerator[None]:
                     started.append(lifespan)
         yield
     finally:
-        for lifespan in reversed(started):
-            await lifespan.stop()
+        # A server that is being cancelled still stops its plugins.
+        with anyio.CancelScope(shield=True):
+            for lifespan in reversed(started):
+                await lifespan.stop()
 
 
 class _Lifespan:
@@ -54,16 +60,22 @@ class _Lifespan:
 
     async def start(self) -> bool:
         waiter = asyncio.create_task(self._started.wait())
-        await asyncio.wait(
-            {self._task, waiter}, timeout=START_TIMEOUT, return_when=asyncio.FIRST_COMPLETED
-        )
-        waiter.cancel()
+        try:
+            await asyncio.wait(
+                {self._task, waiter}, timeout=START_TIMEOUT, return_when=asyncio.FIRST_COMPLETED
+            )
+        except asyncio.CancelledError:
+            self._task.cancel()
+            raise
+        finally:
+            waiter.cancel()
         if self._started.is_set() and not self._task.done():
             self._record.status = Status.STARTED
             return True
         if self._task.done():
-            cause = self._task.exception()
-            reason = f"its lifespan failed: {describe_exception(cause or RuntimeError('it ended'))}"
+            cause = self._failure() or RuntimeError("it ended")
+            what = cause.reason if isinstance(cause, PluginError) else describe_exception(cause)
+            reason = f"its lifespan failed: {what}"
         else:
             cause = TimeoutError()
             reason = f"its lifespan did not start within {START_TIMEOUT:g} seconds"
@@ -73,10 +85,18 @@ class _Lifespan:
 
     async def stop(self) -> None:
         self._stop.set()
-        try:
-            await self._task
-        except Exception:
-            log.exception("plugin did not stop cleanly", extra={"plugin": self._record.name})
+        await asyncio.wait({self._task}, timeout=STOP_TIMEOUT)
+        fields = {"plugin": self._record.name}
+        if not self._task.done():
+            self._task.cancel()
+            log.error("plugin did not stop within %g seconds", STOP_TIMEOUT, extra=fields)
+        elif failure := self._failure():
+            log.error("plugin did not stop cleanly", exc_info=failure, extra=fields)
+
+    def _failure(self) -> BaseException | None:
+        if self._task.cancelled():
+            return asyncio.CancelledError()
+        return self._task.exception()
 
     async def _run(self) -> None:
         try:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, cast
 
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _MASK: Final = "***"
@@ -18,7 +18,7 @@ class JsonFormatter(logging.Formatter):
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         super().__init__()
-        self._secrets = tuple(sorted(secrets, key=len, reverse=True))
+        self._secrets = tuple(secrets)
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line for *record*."""
@@ -31,11 +31,29 @@ class JsonFormatter(logging.Formatter):
         data |= {key: value for key, value in vars(record).items() if key not in _STANDARD}
         if record.exc_info:
             data["exception"] = self.formatException(record.exc_info)
-        line = json.dumps(data, default=str)
-        for secret in self._secrets:
-            # The line is JSON, so a secret is looked for as JSON spells it.
-            line = line.replace(json.dumps(secret)[1:-1], _MASK)
-        return line
+        return json.dumps(_masked(data, self._secrets))
+
+
+def mask(text: str, secrets: Iterable[str]) -> str:
+    """Return *text* without the secrets, as they are or as JSON or Python spells them."""
+    for secret in sorted(filter(None, secrets), key=len, reverse=True):
+        for spelling in (secret, json.dumps(secret)[1:-1], repr(secret)[1:-1]):
+            text = text.replace(spelling, _MASK)
+    return text
+
+
+def _masked(value: object, secrets: Iterable[str]) -> Any:
+    """Return *value* as JSON data, with the secrets masked wherever they stand."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int | float):
+        return value if mask(str(value), secrets) == str(value) else _MASK
+    if isinstance(value, Mapping):
+        items = cast("Mapping[object, object]", value).items()
+        return {mask(str(key), secrets): _masked(item, secrets) for key, item in items}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_masked(item, secrets) for item in cast("Iterable[object]", value)]
+    return mask(str(value), secrets)
 
 
 def configure_logging(level: int, secrets: Iterable[str] = ()) -> None:

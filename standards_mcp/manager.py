@@ -7,10 +7,14 @@ the rest: start and stop. Whatever a plugin does, the others go on.
 
 from __future__ import annotations
 
+import functools
+import inspect
+import json
 import logging
 import re
+import traceback
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, TypeGuard
@@ -26,10 +30,11 @@ from . import hookspecs
 from ._stdout import divert_stdout
 from .catalog import Catalog
 from .errors import ConfigError, PluginConflictError, PluginError, did_you_mean
+from .logs import mask
 from .plugin import Filter, Plugin, PluginContext, Tool
 from .schemas import ARGUMENT_NAME, SchemaError
-from .settings import LoadedSettings, PluginSection, describe_errors
-from .signatures import Arguments, Result, read_arguments, read_result
+from .settings import LoadedSettings, PluginSection, describe_errors, secrets_of
+from .signatures import Arguments, Result, check_filter, read_arguments, read_result
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +44,8 @@ _PLUGIN_NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _TOOL_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")
 _FILTER_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 _MAX_TOOL_NAME: Final = 64
+_HOST_KEYS: Final = frozenset({"enabled", "required", "isolate"})
+_TOOL_FLAGS: Final = ("read_only", "destructive", "idempotent", "open_world", "accepts_filters")
 
 
 class Status(StrEnum):
@@ -77,6 +84,7 @@ class PluginRecord:
         load: Imports the plugin and returns its class.
         requires: The distribution's requirements, as its metadata spells them.
         reason: Why the status is what it is, where that needs saying.
+        secrets: Those of its settings.
     """
 
     name: str
@@ -87,6 +95,7 @@ class PluginRecord:
     status: Status = Status.DISCOVERED
     reason: str = ""
     plugin: Plugin[Any] | None = field(default=None, repr=False)
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
     filters: tuple[Filter, ...] = ()
     tools: tuple[RegisteredTool, ...] = ()
 
@@ -132,9 +141,11 @@ class PluginManager:
         """
         for record in self.records.values():
             self._attempt(record, Status.DISCOVERED, self._register)
-        filters = self.filters()
         for record in self.records.values():
-            self._attempt(record, Status.REGISTERED, lambda r: self._validate_tools(r, filters))
+            self._attempt(record, Status.REGISTERED, self._validate_tools)
+        for record in self.records.values():
+            self._attempt(record, Status.REGISTERED, self._refuse_clashing_filters)
+        self._extend_tools()
 
     def filters(self) -> tuple[Filter, ...]:
         """Return the filters of all plugins, in the order of their plugins' names."""
@@ -165,28 +176,31 @@ class PluginManager:
         Raises:
             PluginError: The plugin is required, or ``strict`` is set.
         """
+        filters, reason = record.filters, mask(" ".join(reason.split()), record.secrets)
         record.fail(reason)
+        if filters:
+            self._extend_tools()
         error = PluginError(record.name, reason)
         if self.settings.strict or self.settings.section(record.name).required:
             raise error from cause
         log.error(str(error), extra={"plugin": record.name, "reason": reason})
-        log.debug("details of the failure", exc_info=cause)
+        if cause is not None:
+            details = mask("".join(traceback.format_exception(cause)), record.secrets)
+            log.debug("details of the failure", extra={"plugin": record.name, "details": details})
 
     def _discover(self, installed: Iterable[PluginRecord]) -> None:
         """Read metadata and configuration; import nothing."""
         for record in sorted(installed, key=_order):
             twin = self.records.setdefault(record.name, record)
             if twin is not record:
-                self.fail(twin, f"{twin.distribution} and {record.distribution} share this name")
+                twin.reason = f"{twin.distribution} and {record.distribution} share this name"
         self._refuse_unknown_sections()
         for record in self.records.values():
             section = self.settings.section(record.name)
-            if not _PLUGIN_NAME.fullmatch(record.name):
-                self.fail(record, "its entry-point name is not lower_snake_case")
-            elif not _is_enabled(section, autoload=self.settings.autoload):
+            if not _is_enabled(section, autoload=self.settings.autoload):
                 record.status = Status.DISABLED
                 record.reason = _disabled_reason(record.name, section)
-            elif record.status is Status.DISCOVERED and (why := incompatibility(record.requires)):
+            elif why := _unloadable(record):
                 self.fail(record, why)
 
     def _refuse_unknown_sections(self) -> None:
@@ -206,11 +220,13 @@ class PluginManager:
         try:
             with divert_stdout():
                 step(record)
+        except KeyboardInterrupt:
+            raise
         except PluginError as exc:
-            self._withdraw(record, exc.reason, exc)
+            self._withdraw(record, str(getattr(exc, "reason", exc)), exc)
         except SystemExit as exc:
             self._withdraw(record, f"it called sys.exit({exc.code!r})", exc)
-        except Exception as exc:  # noqa: BLE001  - the plugin's failure, whatever it is
+        except BaseException as exc:  # noqa: BLE001  - its failure, also a panic in native code
             self._withdraw(record, describe_exception(exc), exc)
 
     def _withdraw(self, record: PluginRecord, reason: str, cause: BaseException) -> None:
@@ -236,12 +252,16 @@ class PluginManager:
 
     def _construct(self, record: PluginRecord, plugin_type: type[Plugin[Any]]) -> Plugin[Any]:
         model = plugin_type.settings_type
+        if taken := _HOST_KEYS & model.model_fields.keys():
+            raise PluginError(record.name, f"its setting {min(taken)!r} has the name of a host's key")
         try:
             settings = model.model_validate(self.settings.section(record.name).options)
         except ValidationError as exc:
             prefix = ("plugins", record.name)
             lines = describe_errors(exc, model, self._loaded, prefix)
-            raise PluginError(record.name, "; ".join(lines)) from exc
+            # Without the cause: it holds the values, and the secrets among them.
+            raise PluginError(record.name, "; ".join(lines)) from None
+        record.secrets = secrets_of(settings)
         context = PluginContext(
             name=record.name,
             state_dir=self._state_dir / "plugins" / record.name,
@@ -255,6 +275,9 @@ class PluginManager:
             if not isinstance(item, click.Command):
                 kind = type(item).__name__
                 raise PluginError(record.name, f"register_commands returned a {kind}")
+        names = [item.name for item in found]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise _conflict(record.name, record.name, f"command {twice!r}")
         if len(found) == 1 and found[0].name == record.name:
             return {record.name: found[0]}
         return {record.name: click.Group(record.name, commands=found)} if found else {}
@@ -266,22 +289,41 @@ class PluginManager:
         for item in filters:
             if not isinstance(item, Filter):
                 raise PluginError(record.name, f"register_filters returned a {type(item).__name__}")
-            if not _FILTER_NAME.fullmatch(item.name) or not ARGUMENT_NAME.fullmatch(item.name):
-                raise PluginError(record.name, f"{item.name!r} is not a valid filter name")
+            if why := _filter_fault(item):
+                raise PluginError(record.name, why)
             if owner := owners.get(item.name):
                 raise _conflict(record.name, owner, f"filter {item.name!r}")
-            if not item.description.strip():
-                raise PluginError(record.name, f"filter {item.name!r} has no description")
             owners[item.name] = record.name
 
-    def _validate_tools(self, record: PluginRecord, filters: tuple[Filter, ...]) -> None:
+    def _refuse_clashing_filters(self, record: PluginRecord) -> None:
+        names = {item.name for item in record.filters}
+        for item in self.tools():
+            if item.tool.accepts_filters and (
+                clash := names & read_arguments(item.tool).schema["properties"].keys()
+            ):
+                what = f"filter {min(clash)!r}"
+                owner = f"an argument of {item.tool.name!r} of plugin {item.plugin!r}"
+                raise PluginConflictError(record.name, f"{what} has the name of {owner}")
+
+    def _extend_tools(self) -> None:
+        """Give every tool that accepts filters those of the plugins that have not failed."""
+        filters = self.filters()
+        for record in self.records.values():
+            record.tools = tuple(
+                replace(item, arguments=read_arguments(item.tool, filters))
+                if item.tool.accepts_filters
+                else item
+                for item in record.tools
+            )
+
+    def _validate_tools(self, record: PluginRecord) -> None:
         owners: dict[str, str] = {}
         for other in self.tools():
             owners |= dict.fromkeys((other.tool.name, other.published), other.plugin)
         registered: list[RegisteredTool] = []
         for tools in self.call(record, "register_tools"):
             for tool in tools:
-                item = self._read_tool(record, tool, filters)
+                item = self._read_tool(record, tool)
                 for name in (tool.name, item.published):
                     if owner := owners.get(name):
                         raise _conflict(record.name, owner, f"tool {tool.name!r}")
@@ -289,22 +331,22 @@ class PluginManager:
                 registered.append(item)
         record.tools = tuple(registered)
 
-    def _read_tool(
-        self, record: PluginRecord, tool: object, filters: tuple[Filter, ...]
-    ) -> RegisteredTool:
+    def _read_tool(self, record: PluginRecord, tool: object) -> RegisteredTool:
         if not isinstance(tool, Tool):
             raise PluginError(record.name, f"register_tools returned a {type(tool).__name__}")
         if not _TOOL_NAME.fullmatch(tool.name) or len(tool.name) > _MAX_TOOL_NAME:
             allowed = f"letters, digits, '_', '-' and '.', at most {_MAX_TOOL_NAME}"
             raise PluginError(record.name, f"{tool.name!r} is not a valid tool name; use {allowed}")
-        description = (tool.description or tool.function.__doc__ or "").strip()
+        if why := _tool_fault(tool):
+            raise PluginError(record.name, f"tool {tool.name!r}: {why}")
+        description = _description(tool)
         if not description:
             raise PluginError(record.name, f"tool {tool.name!r} has no description")
         published = tool.name
         if self.settings.tool_names == "portable":
             published = published.replace(".", "_")
         try:
-            arguments, result = read_arguments(tool, filters), read_result(tool.function)
+            arguments, result = read_arguments(tool), read_result(tool.function)
         except SchemaError as exc:
             raise PluginError(record.name, f"tool {tool.name!r}: {exc}") from exc
         names = (tool.name, published)
@@ -322,18 +364,35 @@ class PluginManager:
 def installed_plugins() -> list[PluginRecord]:
     """Return a record of every plugin entry point in this environment, from metadata alone."""
     found: Any = importlib_metadata
-    points: Iterable[Any] = found.entry_points(group=ENTRY_POINT_GROUP)
-    return [
-        PluginRecord(
-            name=point.name,
-            load=point.load,
-            distribution=point.dist.name,
-            version=point.dist.version,
-            requires=tuple(point.dist.requires or ()),
-        )
-        for point in points
-        if point.dist is not None
-    ]
+    try:
+        points: list[Any] = list(found.entry_points(group=ENTRY_POINT_GROUP))
+    except Exception:  # noqa: BLE001  - one distribution's metadata, which may be of any kind
+        points = _readable_entry_points()
+    return [_record_of(point) for point in points if point.dist is not None]
+
+
+def _readable_entry_points() -> list[Any]:
+    """Return what can be read where the metadata of some distribution is broken."""
+    points: dict[str, Iterable[Any]] = {}
+    distributions: Any = importlib_metadata.distributions()
+    for distribution in distributions:
+        try:
+            name = canonicalize_name(distribution.name)
+            points.setdefault(name, distribution.entry_points.select(group=ENTRY_POINT_GROUP))
+        except Exception as exc:  # noqa: BLE001  - see `installed_plugins`
+            where = getattr(distribution, "_path", "a distribution")
+            log.warning("%s is ignored: its metadata cannot be read (%s)", where, exc)
+    return [point for found in points.values() for point in found]
+
+
+def _record_of(point: Any) -> PluginRecord:
+    record = PluginRecord(name=point.name, load=point.load)
+    try:
+        record.distribution, record.version = point.dist.name, point.dist.version
+        record.requires = tuple(point.dist.requires or ())
+    except Exception as exc:  # noqa: BLE001  - see `installed_plugins`
+        record.reason = f"its metadata cannot be read: {describe_exception(exc)}"
+    return record
 
 
 def incompatibility(requires: Iterable[str]) -> str:
@@ -345,6 +404,8 @@ def incompatibility(requires: Iterable[str]) -> str:
             continue
         if canonicalize_name(requirement.name) != DISTRIBUTION:
             continue
+        if requirement.marker and not requirement.marker.evaluate():
+            continue
         host = importlib_metadata.version(DISTRIBUTION)
         if not requirement.specifier.contains(host, prereleases=True):
             return f"it needs {DISTRIBUTION}{requirement.specifier}, this is {host}"
@@ -353,7 +414,10 @@ def incompatibility(requires: Iterable[str]) -> str:
 
 def describe_exception(exc: BaseException) -> str:
     """Return an exception as one line."""
-    text = " ".join(str(exc).split())
+    try:
+        text = " ".join(str(exc).split())
+    except Exception:  # noqa: BLE001  - an exception that cannot describe itself
+        text = ""
     return f"{type(exc).__name__}: {text}" if text else type(exc).__name__
 
 
@@ -365,6 +429,55 @@ def _order(record: PluginRecord) -> tuple[bool, str, str]:
 
 def _is_plugin_type(value: object) -> TypeGuard[type[Plugin[Any]]]:
     return isinstance(value, type) and issubclass(value, Plugin)
+
+
+def _unloadable(record: PluginRecord) -> str:
+    """Return why a plugin cannot be imported, as far as metadata tell, or an empty string."""
+    if not _PLUGIN_NAME.fullmatch(record.name):
+        return "its entry-point name is not lower_snake_case"
+    return record.reason or incompatibility(record.requires)
+
+
+def _filter_fault(item: Filter) -> str:
+    """Return what is wrong with a filter, or an empty string."""
+    if not _FILTER_NAME.fullmatch(item.name) or not ARGUMENT_NAME.fullmatch(item.name):
+        return f"{item.name!r} is not a valid filter name"
+    if not item.description.strip():
+        return f"filter {item.name!r} has no description"
+    if not callable(item.to_expression):
+        return f"filter {item.name!r}: its to_expression is not a function"
+    try:
+        check_filter(item)
+    except SchemaError as exc:
+        return f"filter {item.name!r}: {exc}"
+    return ""
+
+
+def _tool_fault(tool: Tool) -> str:
+    """Return what is wrong with the plain fields of a tool, or an empty string.
+
+    A type checker would find it, but what it misses would break the list of all plugins' tools.
+    """
+    texts: tuple[object, ...] = (tool.title, tool.description)
+    if not all(isinstance(text, str | None) for text in texts):
+        return "its title and its description must be text"
+    if odd := [name for name in _TOOL_FLAGS if not isinstance(getattr(tool, name), bool)]:
+        return f"its {odd[0]} must be true or false"
+    timeout: object = tool.timeout
+    if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
+        return "its timeout must be a positive number of seconds"
+    try:
+        json.dumps(dict(tool.meta))
+    except (TypeError, ValueError, RecursionError) as exc:
+        return f"its meta is not a JSON object: {exc}"
+    return ""
+
+
+def _description(tool: Tool) -> str:
+    function = tool.function
+    while isinstance(function, functools.partial):
+        function = function.func
+    return (tool.description or inspect.getdoc(function) or "").strip()
 
 
 def _is_enabled(section: PluginSection, *, autoload: bool) -> bool:
@@ -386,5 +499,5 @@ def _conflict(plugin: str, owner: str, what: str) -> PluginConflictError:
 def _unknown_hook(error: pluggy.PluginValidationError, pm: pluggy.PluginManager) -> str:
     match = re.search(r"unknown hook '(\w+)'", str(error))
     name = match[1] if match else str(error)
-    known = sorted(hook for hook in vars(pm.hook) if not hook.startswith("_"))
+    known = [hook for hook, caller in vars(pm.hook).items() if getattr(caller, "spec", None)]
     return f"it implements an unknown hook {name!r}{did_you_mean(name, known)}"

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from .manager import PluginRecord, Status
 
@@ -41,17 +41,19 @@ def recall(records: Iterable[PluginRecord], folder: Path) -> None:
     try:
         file = _file(folder)
         when = datetime.fromtimestamp(file.stat().st_mtime, UTC).strftime("%Y-%m-%d %H:%M UTC")
-        outcomes = cast("dict[str, dict[str, Any]]", json.loads(file.read_text(encoding="utf-8")))
+        outcomes: Any = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return
     for record in records:
-        outcome = outcomes.get(record.name)
-        if record.status is not Status.DISCOVERED or outcome is None:
+        if record.status is not Status.DISCOVERED:
             continue
-        if all(outcome.get(key) == value for key, value in _identity(record).items()):
-            record.status = Status(outcome["status"])
-            reason = outcome["reason"]
-            record.reason = f"{reason} (at the last start, {when})" if reason else ""
+        # Anything may stand in the file: a newer version's format, or what an editor left.
+        with suppress(AttributeError, KeyError, TypeError, ValueError):
+            outcome = outcomes[record.name]
+            if _identity(record).items() <= outcome.items():
+                reason = outcome["reason"]
+                record.status = Status(outcome["status"])
+                record.reason = f"{reason} (at the last start, {when})" if reason else ""
 
 
 def _outcome(record: PluginRecord) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import inspect
 import logging
@@ -32,8 +33,11 @@ async def run_tool(
     """
     started = time.perf_counter()
     timeout = item.tool.timeout or default_timeout
-    result = await _guarded(item, arguments, timeout)
-    _log_call(item, arguments, result, time.perf_counter() - started)
+    result = None
+    try:
+        result = await _guarded(item, arguments, timeout)
+    finally:
+        _log_call(item, arguments, result, time.perf_counter() - started)
     return result
 
 
@@ -45,16 +49,26 @@ async def _guarded(
     try:
         with anyio.move_on_after(timeout):
             value = await _invoke(item, item.arguments.validate(arguments))
-            return value if isinstance(value, ToolResult) else item.result.render(value)
+            return item.result.render(value)
     except ToolError as exc:
         return error_result(exc.error_type, str(exc))
-    except (Exception, SystemExit) as exc:  # noqa: BLE001  - the tool's crash, whatever it is
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as exc:  # noqa: BLE001  - sys.exit, a panic in native code: its crash
+        if isinstance(exc, asyncio.CancelledError) and _is_cancelled():
+            raise
         return _crash(item, exc)
     message = (
         f"{item.published} did not answer within {timeout:g} s. Try again with a smaller "
         "request, or raise [tools] timeout in the configuration."
     )
     return error_result("timeout", message)
+
+
+def _is_cancelled() -> bool:
+    """Tell whether the call is cancelled, or a tool let another task's cancellation escape."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 async def _invoke(item: RegisteredTool, keywords: dict[str, Any]) -> Any:
@@ -77,18 +91,25 @@ def _crash(item: RegisteredTool, cause: BaseException) -> ToolResult:
 
 
 def _log_call(
-    item: RegisteredTool, arguments: Mapping[str, Any], result: ToolResult, seconds: float
+    item: RegisteredTool, arguments: Mapping[str, Any], result: ToolResult | None, seconds: float
 ) -> None:
-    structured = result.structured or {}
-    results: object = structured.get("results")
     fields: dict[str, Any] = {
         "tool": item.tool.name,
         "plugin": item.plugin,
         "duration_ms": round(seconds * 1000, 2),
-        "outcome": structured.get("error_type", "error") if result.is_error else "ok",
+        "outcome": _outcome(result),
     }
-    if isinstance(results, list) and not result.is_error:
+    results: object = result.structured.get("results") if result and result.structured else None
+    if isinstance(results, list) and fields["outcome"] == "ok":
         fields["results"] = len(cast("list[object]", results))
     if log.isEnabledFor(logging.DEBUG):
         fields["arguments"] = dict(arguments)
     log.info("tool call", extra=fields)
+
+
+def _outcome(result: ToolResult | None) -> str:
+    if result is None:
+        return "cancelled"
+    if not result.is_error:
+        return "ok"
+    return str((result.structured or {}).get("error_type", "error"))

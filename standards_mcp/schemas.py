@@ -18,6 +18,8 @@ ARGUMENT_NAME: Final = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 MAX_SCHEMA_BYTES: Final = 32 * 1024
 _ROOT_COMBINATORS: Final = ("anyOf", "oneOf", "allOf", "not", "enum", "const", "if", "$ref")
 _NULL: Final = {"type": "null"}
+_DATA: Final = frozenset({"default", "const", "enum", "examples"})
+_NAMED: Final = frozenset({"properties", "patternProperties", "dependentSchemas"})
 
 
 class SchemaError(ValueError):
@@ -52,7 +54,7 @@ def _plain_object(schema: object) -> Schema:
     if not isinstance(schema, Mapping):
         raise SchemaError("its schema is not a JSON object")
     source = dict(cast("Mapping[str, Any]", schema))
-    definitions = {**source.pop("definitions", {}), **source.pop("$defs", {})}
+    definitions = _as_schema(source.pop("definitions", {})) | _as_schema(source.pop("$defs", {}))
     inlined = cast("Schema", _inline(source, definitions, ()))
     if inlined.get("type") != "object":
         raise SchemaError("its schema is not a plain object ('type' must be 'object')")
@@ -64,12 +66,20 @@ def _plain_object(schema: object) -> Schema:
 
 
 def _mapped(node: Any, change: Callable[[Any], Any]) -> Any:
-    """Return *node* with each of its direct children changed."""
+    """Return *node* with each schema right below it changed; data, such as a default, stays."""
     if isinstance(node, list):
         return [change(item) for item in cast("list[object]", node)]
-    if isinstance(node, dict):
-        return {key: change(value) for key, value in cast("Schema", node).items()}
-    return node
+    if not isinstance(node, dict):
+        return node
+    result = dict(cast("Schema", node))
+    for key in result.keys() - _DATA:
+        below = result[key]
+        if key in _NAMED and isinstance(below, dict):
+            named = cast("Schema", below)
+            result[key] = {name: change(schema) for name, schema in named.items()}
+        else:
+            result[key] = change(below)
+    return result
 
 
 def _as_schema(node: object) -> Schema:
@@ -88,40 +98,45 @@ def _inline(node: Any, definitions: Mapping[str, Any], open_refs: tuple[str, ...
     if name not in definitions:
         raise SchemaError(f"its schema refers to {reference}, which is not in it")
     siblings = {key: value for key, value in schema.items() if key != "$ref"}
-    return _inline({**definitions[name], **siblings}, definitions, (*open_refs, reference))
+    found = _as_schema(definitions[name]) | siblings
+    return _inline(found, definitions, (*open_refs, reference))
 
 
 def _without_titles(node: Any) -> Any:
     """Drop the titles that pydantic makes of names: they cost tokens and say nothing."""
-    if not isinstance(node, dict):
-        return _mapped(node, _without_titles)
-    return {
-        key: _mapped(value, _without_titles) if key == "properties" else _without_titles(value)
-        for key, value in cast("Schema", node).items()
-        if key != "title"
-    }
+    changed = _mapped(node, _without_titles)
+    _as_schema(changed).pop("title", None)
+    return changed
 
 
 def _without_null(node: Any) -> Any:
     changed = _mapped(node, _without_null)
     schema = _as_schema(changed)
-    if _NULL not in schema.get("anyOf", ()):
-        return changed
-    options: list[Any] = schema.pop("anyOf")
-    kept = [option for option in options if option != _NULL]
+    if isinstance(types := schema.get("type"), list) and "null" in types:
+        kept = [item for item in cast("list[object]", types) if item != "null"]
+        schema["type"] = kept[0] if len(kept) == 1 else kept or "null"
+    if isinstance(values := schema.get("enum"), list) and None in values:
+        schema["enum"] = [item for item in cast("list[object]", values) if item is not None]
+    for union in ("anyOf", "oneOf"):
+        options = schema.get(union)
+        if not isinstance(options, list) or _NULL not in options:
+            continue
+        kept = [option for option in cast("list[object]", options) if option != _NULL] or [_NULL]
+        del schema[union]
+        schema |= {**_as_schema(kept[0]), **schema} if len(kept) == 1 else {union: kept}
     if schema.get("default", ...) is None:
         del schema["default"]
-    return {**kept[0], **schema} if len(kept) == 1 else {"anyOf": kept, **schema}
+    return changed
 
 
 def _problems(node: Any, where: str = "") -> Iterator[str]:
     schema = _as_schema(node)
     if schema.get("type") == "array" and "items" not in schema:
         yield f"has an array without 'items' at {where or 'the root'}"
-    for name, sub in schema.get("properties", {}).items():
-        if not ARGUMENT_NAME.fullmatch(name):
+    for name, sub in _as_schema(schema.get("properties")).items():
+        if not ARGUMENT_NAME.fullmatch(str(name)):
             yield f"has an argument named {name!r}; use letters, digits, '_', '-' and '.'"
         yield from _problems(sub, f"{where}.{name}" if where else name)
-    others = [value for key, value in schema.items() if key != "properties"]
+    others = [value for key, value in schema.items() if key not in _DATA | {"properties"}]
     for child in cast("list[object]", node) if isinstance(node, list) else others:
         yield from _problems(child, where)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, SecretBytes, SecretStr, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_settings import (
     BaseSettings,
     DotEnvSettingsSource,
@@ -24,7 +27,33 @@ from .errors import ConfigError, did_you_mean
 FILE_NAME: Final = "standards-mcp.toml"
 ENV_PREFIX: Final = "STANDARDS_MCP_"
 _OTHER_VARIABLES: Final = frozenset({"STANDARDS_MCP_CONFIG", "STANDARDS_MCP_EMBEDDING_API_KEY"})
-_HOST_KEYS: Final = frozenset({"enabled", "required", "isolate"})
+_MESSAGES: Final = {
+    "dict_type": "input should be a table",
+    "model_type": "input should be a table",
+    "tuple_type": "input should be a list",
+}
+
+
+class _AsText:
+    """Reads lists and tables in variables as JSON and leaves all else to validation, as text.
+
+    So a plugin gets ``123`` as text where it asks for text, and a mistake is reported with its key.
+    """
+
+    def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:
+        del field_name, field
+        if isinstance(value, str) and value.lstrip().startswith(("[", "{")):
+            with suppress(ValueError, RecursionError):
+                return json.loads(value)
+        return value
+
+
+class _Environment(_AsText, EnvSettingsSource):
+    pass
+
+
+class _DotEnv(_AsText, DotEnvSettingsSource):
+    pass
 
 
 class _Table(BaseModel):
@@ -182,12 +211,15 @@ def load_settings(
     layers = (
         _Layer("command line", dict(overrides or {})),
         _Layer("environment", _environment()),
-        _Layer(".env", DotEnvSettingsSource(Settings, ".env", dotenv_filtering="match_prefix")()),
+        _Layer(".env", _dot_env()),
         _Layer(str(file), _read_toml(file) if file else {}),
     )
     values: dict[str, Any] = {}
     for layer in reversed(layers):
         values = _merged(values, layer.values)
+        # Names that pydantic-settings takes for options of its own.
+        if key := next((key for key in values if key.startswith("_")), None):
+            raise ConfigError(f"{layer.name}: {key}: unknown key")
     try:
         return LoadedSettings(Settings(**values), file, layers)
     except ValidationError as exc:
@@ -223,20 +255,25 @@ def describe_errors(
     for item in error.errors(include_url=False, include_input=False):
         path = (*prefix, *item["loc"])
         origin = loaded.origin(path)
+        table = item["loc"][:-1]
         where = f"{origin}: {_key_name(path, origin)}" if origin else _key_name(path, origin)
         if item["type"] == "extra_forbidden":
-            known = _keys_at(model, item["loc"][:-1]) | (_HOST_KEYS if prefix else set())
+            known = _keys_at(model, table)
+            if prefix and not table:
+                known |= PluginSection.model_fields.keys()
             hint = did_you_mean(str(path[-1]), known)
             known_list = ", ".join(sorted(known)) or "none"
             lines.append(f"{where}: unknown key{hint or f'; known keys: {known_list}'}")
         else:
-            message = item["msg"].removeprefix("Value error, ")
-            lines.append(f"{where}: {message[:1].lower()}{message[1:]}")
+            message = _MESSAGES.get(item["type"]) or item["msg"].removeprefix("Value error, ")
+            lines.append(" ".join(f"{where}: {message[:1].lower()}{message[1:]}".split()))
     return lines
 
 
 def secrets_of(value: object) -> frozenset[str]:
     """Return every secret that a settings model holds, for keeping them out of logs."""
+    if isinstance(value, SecretBytes):
+        return secrets_of(SecretStr(value.get_secret_value().decode(errors="replace")))
     if isinstance(value, SecretStr):
         return frozenset({value.get_secret_value()} - {""})
     if isinstance(value, BaseModel):
@@ -249,21 +286,31 @@ def secrets_of(value: object) -> frozenset[str]:
 
 
 def _environment() -> dict[str, Any]:
-    values = EnvSettingsSource(Settings)()
+    values = _Environment(Settings)()
     known = {ENV_PREFIX + str(name).upper() for name in Settings.model_fields}
     for name in os.environ:
         upper = name.upper()
         if not upper.startswith(ENV_PREFIX) or upper in _OTHER_VARIABLES:
             continue
-        if upper.split("__", 1)[0] not in known:
+        base = upper.split("__", 1)[0]
+        if base not in known or base.removeprefix(ENV_PREFIX).lower() not in values:
             hint = did_you_mean(upper, known | _OTHER_VARIABLES)
             raise ConfigError(f"environment: {name}: unknown setting{hint}")
     return values
 
 
+def _dot_env() -> dict[str, Any]:
+    try:
+        return _DotEnv(Settings, ".env", dotenv_filtering="match_prefix")()
+    except UnicodeDecodeError as exc:
+        raise ConfigError(f".env: is not UTF-8 text: {exc}") from None
+    except OSError as exc:
+        raise ConfigError(f".env: cannot be read: {exc.strerror}") from None
+
+
 def _read_toml(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
         raise ConfigError(f"{file}: not valid TOML: {exc}") from None
     except OSError as exc:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, is_dataclass
-from typing import Any, Protocol, cast, get_origin
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Final, Protocol, cast, get_origin
 
 import pydantic_core
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 from pydantic.errors import PydanticUserError
+from pydantic.fields import FieldInfo
 
 from .catalog import FilterExpression
 from .errors import InvalidInputError, did_you_mean
@@ -18,7 +19,10 @@ from .plugin import Filter, Tool, ToolResult
 from .schemas import Schema, SchemaError, portable_input_schema, portable_output_schema
 
 _NAMED_KINDS = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-_FILTER_ARGUMENT = "filter"
+_FILTER_ARGUMENT: Final = "filter"
+_MAX_SENTENCES: Final = 5
+_MAX_SENTENCE: Final = 300
+_UNSTRUCTURED: Final = (inspect.Signature.empty, Any, str, ToolResult, dict, Mapping)
 
 
 class Arguments(Protocol):
@@ -53,19 +57,14 @@ class ModelArguments:
 
     def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return keyword arguments, with the filters combined. See `Arguments.validate`."""
-        properties = self.schema["properties"]
-        _refuse_unknown(arguments, properties)
-        required = self.schema.get("required", ())
-        given = {
-            name: _decoded(value, properties[name])
-            for name, value in arguments.items()
-            if value is not None or name in required
-        }
         try:
-            model = self.model.model_validate(given)
+            model = self.model.model_validate(_given(arguments, self.schema))
         except ValidationError as exc:
-            raise InvalidInputError(_sentences(exc)) from None
-        values = [getattr(model, _field_name(index)) for index in range(len(properties))]
+            items = exc.errors(include_url=False, include_input=False)
+            mistakes = [(item["loc"], _plain(item["type"], item["msg"])) for item in items]
+            raise InvalidInputError(_sentences(mistakes)) from None
+        count = len(self.schema["properties"])
+        values = [getattr(model, _field_name(index)) for index in range(count)]
         keywords = dict(zip(self.names, values, strict=False))
         if self.filters is not None:
             keywords[_FILTER_ARGUMENT] = _expression(self.filters, values[len(self.names) :])
@@ -82,13 +81,15 @@ class SchemaArguments:
         """Return the arguments as they are, once they fit. See `Arguments.validate`."""
         import jsonschema  # noqa: PLC0415  - costs start-up time, and most tools have signatures
 
-        _refuse_unknown(arguments, self.schema["properties"])
+        given = _given(arguments, self.schema)
         validator: Any = jsonschema.Draft202012Validator(self.schema)
-        errors = sorted(validator.iter_errors(arguments), key=lambda error: list(error.path))
-        if errors:
-            lines = (f"{_dotted(error.path) or 'arguments'}: {error.message}" for error in errors)
-            raise InvalidInputError("; ".join(lines))
-        return dict(arguments)
+        mistakes = [
+            (error.path or ("arguments",), error.message.replace(repr(error.instance), "the value"))
+            for error in validator.iter_errors(given)
+        ]
+        if mistakes:
+            raise InvalidInputError(_sentences(mistakes))
+        return given
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,16 +110,19 @@ class Result:
 
         Raises:
             pydantic.ValidationError: The value is not what the annotation promised.
+            ValueError: The value cannot be put as JSON.
         """
+        if isinstance(value, ToolResult):
+            return _sendable(value)
         if self.adapter is None:
-            data = pydantic_core.to_jsonable_python(value)
+            data = _json_data(value)
             text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
-            return ToolResult(text=text, structured=_object_or_none(data))
+            return _sendable(ToolResult(text=text, structured=_object_or_none(data)))
         checked = self.adapter.validate_python(value)
-        data = self.adapter.dump_python(checked, mode="json", by_alias=True)
+        data = _json_data(self.adapter.dump_python(checked, mode="json", by_alias=True))
         structured: dict[str, Any] = {"result": data} if self.wrapped else data
         text = data if isinstance(data, str) else pydantic_core.to_json(structured).decode()
-        return ToolResult(text=text, structured=structured)
+        return _sendable(ToolResult(text=text, structured=structured))
 
 
 def read_arguments(tool: Tool, filters: Iterable[Filter] = ()) -> Arguments:
@@ -130,14 +134,15 @@ def read_arguments(tool: Tool, filters: Iterable[Filter] = ()) -> Arguments:
     if tool.input_schema is not None:
         if tool.accepts_filters:
             raise SchemaError("a tool with a hand-written input schema cannot accept filters")
+        _check_json_schema(tool.input_schema)
         return SchemaArguments(portable_input_schema(tool.input_schema))
     parameters = _parameters(tool)
     extra = tuple(filters) if tool.accepts_filters else ()
     if clash := {item.name for item in extra} & parameters.keys():
         raise SchemaError(f"filter {min(clash)!r} has the name of one of its arguments")
+    fields = [_field(parameter) for parameter in parameters.values()]
     try:
-        fields = [_field(parameter) for parameter in parameters.values()]
-        fields += [(item.annotation | None, _optional(item)) for item in extra]
+        fields += [_filter_field(item) for item in extra]
         definitions: dict[str, Any] = {_field_name(i): item for i, item in enumerate(fields)}
         config = ConfigDict(extra="forbid")
         model = create_model("Arguments", __config__=config, **definitions)
@@ -147,6 +152,19 @@ def read_arguments(tool: Tool, filters: Iterable[Filter] = ()) -> Arguments:
     return ModelArguments(model, tuple(parameters), extra if tool.accepts_filters else None, schema)
 
 
+def check_filter(item: Filter) -> None:
+    """See that a filter can be an argument, before it becomes one of other plugins' tools.
+
+    Raises:
+        SchemaError: Its annotation cannot be described to every client.
+    """
+
+    def function(filter: object) -> None:  # noqa: A002
+        del filter
+
+    read_arguments(Tool(name=item.name, function=function, accepts_filters=True), [item])
+
+
 def read_result(function: Callable[..., Any]) -> Result:
     """Return how the values of *function* are rendered, from its return annotation.
 
@@ -154,24 +172,25 @@ def read_result(function: Callable[..., Any]) -> Result:
         SchemaError: The annotation cannot be described as a JSON Schema.
     """
     annotation = _signature(function).return_annotation
-    origin = get_origin(annotation) or annotation
-    if origin in (inspect.Signature.empty, Any, str, ToolResult, dict, Mapping):
+    if (get_origin(annotation) or annotation) in _UNSTRUCTURED:
         return Result(None, None, wrapped=False)
     try:
         adapter = TypeAdapter[Any](annotation)
         schema = adapter.json_schema(mode="serialization", by_alias=True)
     except (PydanticUserError, NameError) as exc:
         raise SchemaError(f"its result cannot be described: {exc}".splitlines()[0]) from exc
-    wrapped = not _is_object_type(origin)
-    if wrapped:
-        schema = {"type": "object", "properties": {"result": schema}, "required": ["result"]} | {
-            "$defs": schema.pop("$defs", {})
-        }
-    return Result(adapter, portable_output_schema(schema), wrapped)
+    try:
+        return Result(adapter, portable_output_schema(schema), wrapped=False)
+    except SchemaError:
+        definitions = schema.pop("$defs", {})
+        schema = {"type": "object", "properties": {"result": schema}, "required": ["result"]}
+        schema["$defs"] = definitions
+    return Result(adapter, portable_output_schema(schema), wrapped=True)
 
 
 def error_result(error_type: str, message: str) -> ToolResult:
     """Return the envelope of a failed call."""
+    message = message.encode(errors="replace").decode()
     envelope: dict[str, Any] = {
         "success": False,
         "results": [],
@@ -185,7 +204,8 @@ def error_result(error_type: str, message: str) -> ToolResult:
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
     try:
         return inspect.signature(function, eval_str=True)
-    except (NameError, TypeError, ValueError) as exc:
+    except Exception as exc:
+        # Annotations that are text can raise whatever the code in them raises.
         raise SchemaError(f"its signature cannot be read: {exc}") from exc
 
 
@@ -201,13 +221,27 @@ def _parameters(tool: Tool) -> dict[str, inspect.Parameter]:
     return parameters
 
 
+def _check_json_schema(schema: Mapping[str, Any]) -> None:
+    import jsonschema  # noqa: PLC0415  - see `SchemaArguments.validate`
+
+    validator: Any = jsonschema.Draft202012Validator
+    try:
+        validator.check_schema(dict(schema), format_checker=validator.FORMAT_CHECKER)
+    except Exception as exc:
+        what = getattr(exc, "message", None) or str(exc)
+        raise SchemaError(f"its input schema is not a JSON Schema: {_short(what)}") from exc
+
+
 def _field(parameter: inspect.Parameter) -> tuple[Any, Any]:
-    default = ... if parameter.default is inspect.Parameter.empty else parameter.default
-    return parameter.annotation, Field(default, alias=parameter.name)
+    default, annotation = parameter.default, parameter.annotation
+    if isinstance(default, FieldInfo):
+        annotation, default = Annotated[annotation, default], inspect.Parameter.empty
+    default = ... if default is inspect.Parameter.empty else default
+    return annotation, Field(default, alias=parameter.name)
 
 
-def _optional(item: Filter) -> Any:
-    return Field(None, alias=item.name, description=item.description)
+def _filter_field(item: Filter) -> tuple[Any, Any]:
+    return item.annotation | None, Field(None, alias=item.name, description=item.description)
 
 
 def _expression(filters: Iterable[Filter], values: Iterable[Any]) -> FilterExpression | None:
@@ -224,12 +258,16 @@ def _field_name(index: int) -> str:
     return f"argument_{index}"
 
 
-def _is_object_type(origin: Any) -> bool:
-    if not isinstance(origin, type):
-        return False
-    # A TypedDict is a dict only to the type checker; at run time it is told by its attributes.
-    typed_dict = hasattr(origin, "__required_keys__")
-    return typed_dict or is_dataclass(origin) or issubclass(origin, BaseModel | dict)
+def _given(arguments: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
+    """Return the arguments that were given: null for an optional one means that it was not."""
+    properties = schema["properties"]
+    _refuse_unknown(arguments, properties)
+    required = schema.get("required", ())
+    return {
+        name: _decoded(value, properties[name])
+        for name, value in arguments.items()
+        if value is not None or name in required
+    }
 
 
 def _refuse_unknown(arguments: Mapping[str, Any], known: Iterable[str]) -> None:
@@ -243,19 +281,27 @@ def _refuse_unknown(arguments: Mapping[str, Any], known: Iterable[str]) -> None:
 
 def _decoded(value: Any, schema: Mapping[str, Any]) -> Any:
     """Decode a list or an object that a client sent as JSON text, as some clients do."""
-    if isinstance(value, str) and schema.get("type") in ("array", "object"):
+    kind = schema.get("type") if isinstance(schema, Mapping) else None
+    if isinstance(value, str) and kind in ("array", "object"):
         try:
             return json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return value
     return value
 
 
-def _sentences(error: ValidationError) -> str:
-    return "; ".join(
-        f"{_dotted(item['loc'])}: {_plain(item['type'], item['msg'])}"
-        for item in error.errors(include_url=False, include_input=False)
-    )
+def _sentences(mistakes: Sequence[tuple[Iterable[Any], str]]) -> str:
+    shown = [
+        _short(f"{'.'.join(map(str, path))}: {message}")
+        for path, message in mistakes[:_MAX_SENTENCES]
+    ]
+    if more := len(mistakes) - len(shown):
+        shown.append(f"and {more} more")
+    return "; ".join(shown)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MAX_SENTENCE else f"{text[:_MAX_SENTENCE]} ..."
 
 
 def _plain(kind: str, message: str) -> str:
@@ -265,8 +311,18 @@ def _plain(kind: str, message: str) -> str:
     return message[:1].lower() + message[1:]
 
 
-def _dotted(path: Iterable[Any]) -> str:
-    return ".".join(map(str, path))
+def _json_data(value: Any) -> Any:
+    """Return *value* as JSON data, which knows neither NaN nor infinity."""
+    return pydantic_core.to_jsonable_python(value, inf_nan_mode="null")
+
+
+def _sendable(result: ToolResult) -> ToolResult:
+    """Return *result* if it can be sent: one that cannot would end the whole connection."""
+    structured: object = result.structured
+    if not isinstance(result.text, str) or not isinstance(structured, dict | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError("a ToolResult has text, and an object or None as its structured content")
+    pydantic_core.to_json((result.text, structured))
+    return result
 
 
 def _object_or_none(data: Any) -> dict[str, Any] | None:

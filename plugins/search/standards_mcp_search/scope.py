@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from standards_mcp import Catalog, FilterExpression, InvalidInputError
 from standards_mcp.catalog.grades import UnknownGradeError, parse_grades
 from standards_mcp.catalog.subjects import match_subjects
-
-from standards_mcp import Catalog, FilterExpression, InvalidInputError
 
 
 async def scope_filter(

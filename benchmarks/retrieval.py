@@ -1,0 +1,129 @@
+"""Retrieval quality: rank the standards of each query's framework and write the run.
+
+    python benchmarks/retrieval.py --corpus C.jsonl.gz --queries Q.jsonl.gz --run RUN.jsonl
+
+A corpus holds one record a line, in the record structure of `StandardRecord`. A query holds
+``qid``, ``text``, ``framework`` (the ``standard_set_id`` that it searches) and ``gold_ids``. The
+run holds ``{"qid", "ids"}`` lines, the best 100 first. Records whose text equals a hit's are not
+listed: they stand in the hit's ``also_in``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gzip
+import json
+import math
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from standards_mcp.catalog import SearchResult
+from standards_mcp.catalog.local import LocalCatalog
+from standards_mcp.catalog.records import StandardRecord
+
+DEPTH = 100
+
+
+def main() -> None:
+    arguments = _arguments()
+    with tempfile.TemporaryDirectory() as temporary:
+        catalog = LocalCatalog(arguments.index or Path(temporary), arguments.model)
+        try:
+            _import(catalog, arguments.corpus)
+            queries = list(_lines(arguments.queries))
+            _report(queries, asyncio.run(_run(catalog, queries, arguments)))
+        finally:
+            asyncio.run(catalog.aclose())
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
+    parser.add_argument("--corpus", type=Path, required=True)
+    parser.add_argument("--queries", type=Path, required=True)
+    parser.add_argument("--run", type=Path, required=True)
+    parser.add_argument("--backend", choices=["local"], default="local")
+    parser.add_argument("--mode", choices=["hybrid", "lexical", "dense"], default="hybrid")
+    parser.add_argument("--model", default="minilm")
+    parser.add_argument("--index", type=Path, help="a folder to keep the index and vectors in")
+    return parser.parse_args()
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    data = path.read_bytes()
+    text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
+    yield from (json.loads(line) for line in text.split("\n") if line.strip())
+
+
+def _import(catalog: LocalCatalog, corpus: Path) -> None:
+    start = time.perf_counter()
+    records = (StandardRecord.from_dict(line) for line in _lines(corpus))
+    changed = catalog.store.upsert(records, _show_progress)
+    print(f"imported: {changed:,} records in {time.perf_counter() - start:.1f} s", file=sys.stderr)
+
+
+def _show_progress(done: int, total: int) -> None:
+    end = "\n" if done == total else ""
+    print(f"\rembedded: {done:,} of {total:,} texts", end=end, file=sys.stderr, flush=True)
+
+
+async def _run(
+    catalog: LocalCatalog, queries: list[dict[str, Any]], arguments: argparse.Namespace
+) -> dict[str, list[str]]:
+    run: dict[str, list[str]] = {}
+    start = time.perf_counter()
+    with arguments.run.open("w", encoding="utf-8") as file:
+        for query in queries:
+            result = await _search(catalog, query, arguments.mode)
+            run[query["qid"]] = ids = [hit.record.id for hit in result.hits]
+            file.write(json.dumps({"qid": query["qid"], "ids": ids}) + "\n")
+    seconds = time.perf_counter() - start
+    print(f"searched: {len(queries):,} queries in {seconds:.1f} s", file=sys.stderr)
+    return run
+
+
+async def _search(catalog: LocalCatalog, query: dict[str, Any], mode: str) -> SearchResult:
+    within = {"standard_set_id": query["framework"]}
+    if mode == "hybrid":
+        return await catalog.search(query["text"], DEPTH, within)
+    return catalog.store.search(query["text"], DEPTH, within, mode)  # type: ignore[arg-type]
+
+
+def _report(queries: list[dict[str, Any]], run: dict[str, list[str]]) -> None:
+    """Print the means by framework; equal texts do not count, so this is a lower bound."""
+    totals = defaultdict[str, Counter[str]](Counter)
+    for query in queries:
+        if not query.get("gold_ids"):
+            continue
+        for group in ("all", query["framework"]):
+            totals[group].update(_measures(run[query["qid"]], set(query["gold_ids"])))
+    print(f"{'framework':36}{'n':>6}{'recall@5':>10}{'recall@10':>10}{'nDCG@10':>10}{'MRR':>8}")
+    for group, total in sorted(totals.items(), key=lambda item: -item[1]["n"]):
+        means = {name: value / total["n"] for name, value in total.items()}
+        print(
+            f"{group:36}{total['n']:6.0f}{means['recall@5']:10.4f}{means['recall@10']:10.4f}"
+            f"{means['nDCG@10']:10.4f}{means['MRR']:8.4f}"
+        )
+
+
+def _measures(ranked: list[str], gold: set[str]) -> Counter[str]:
+    gains = [1 / math.log2(rank + 2) for rank in range(min(10, len(gold)))]
+    found = [rank for rank, id_ in enumerate(ranked) if id_ in gold]
+    return Counter(
+        {
+            "n": 1,
+            "recall@5": sum(rank < 5 for rank in found) / min(5, len(gold)),
+            "recall@10": sum(rank < 10 for rank in found) / min(10, len(gold)),
+            "nDCG@10": sum(1 / math.log2(rank + 2) for rank in found if rank < 10) / sum(gains),
+            "MRR": 1 / (found[0] + 1) if found else 0.0,
+        }  # type: ignore[dict-item]
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""A small catalog of our own for the tests of the plugins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from standards_mcp import Plugin, StandardRecord, ToolResult
+from standards_mcp.catalog.local import LocalCatalog
+from standards_mcp.host import Host
+from standards_mcp.manager import PluginRecord
+from standards_mcp.settings import LoadedSettings, Settings
+
+Ask = Callable[..., ToolResult]
+
+ROWS = [
+    # id, code, grade, subject, state, parent, text
+    ("A" * 32, "3.NF", "03", "Mathematics", "Aland", None, "Fractions"),
+    ("B" * 32, "3.NF.A", "03", "Mathematics", "Aland", "A", "Fractions are numbers"),
+    ("C" * 32, "3.NF.A.1", "03", "Mathematics", "Aland", "B", "Cut a pizza into equal slices"),
+    ("D" * 32, "3.NF.A.2", "03", "Mathematics", "Aland", "B", "Fractions on a number line"),
+    ("E" * 32, "4.NF.A.1", "04", "Mathematics", "Aland", None, "Equal fractions by drawing"),
+    ("F" * 32, "3.NF.1", "03", "Mathematics", "Borduria", None, "Share a cake in equal pieces"),
+    ("0" * 32, "RL.3.1", "03", "English Language Arts", "Aland", None, "Ask about a story"),
+    ("1" * 32, "RL.3.9", "03", "English Language Arts", "Borduria", None, "Ask about a story"),
+    ("2" * 32, None, "05", "Science", "Aland", None, "Mix water and salt and weigh both"),
+]
+
+
+def records() -> list[StandardRecord]:
+    ids = {row[0][0]: row[0] for row in ROWS}
+    texts = {row[0]: row[6] for row in ROWS}
+    parents = {row[0]: ids.get(row[5] or "") for row in ROWS}
+
+    def ancestors(identifier: str) -> list[str]:
+        parent = parents[identifier]
+        return [*ancestors(parent), parent] if parent else []
+
+    return [
+        StandardRecord.from_dict(
+            {
+                "_id": identifier,
+                "content": "\n".join(
+                    f"Depth {depth}: {texts[item]}"
+                    for depth, item in enumerate([*ancestors(identifier), identifier])
+                ),
+                "standard_set_id": f"{state}-{grade}",
+                "standard_set_title": f"{subject} {grade}",
+                "subject": subject,
+                "education_levels": [grade],
+                "jurisdiction_id": state,
+                "jurisdiction_title": state,
+                "statement_notation": code,
+                "parent_id": parents[identifier],
+                "ancestor_ids": ancestors(identifier),
+                "child_ids": [item for item, parent in parents.items() if parent == identifier],
+                "depth": len(ancestors(identifier)),
+                "description": text,
+                "text_status": "official",
+            }
+        )
+        for identifier, code, grade, subject, state, _, text in ROWS
+    ]
+
+
+@pytest.fixture(scope="session")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCatalog]:
+    catalog = LocalCatalog(tmp_path_factory.mktemp("catalog"))
+    anyio.run(catalog.upsert, records())
+    yield catalog
+    anyio.run(catalog.aclose)
+
+
+@pytest.fixture
+def ask(catalog: LocalCatalog, tmp_path: Path) -> Ask:
+    """Return a function that calls the one tool of a plugin as a client would."""
+
+    def call(plugin: type[Plugin[Any]], name: str, /, options: Any = None, **arguments: Any):
+        settings = Settings(state_dir=tmp_path, plugins={"tested": options or {}}, strict=True)
+        installed = [PluginRecord(name="tested", load=lambda: plugin)]
+        host = Host(LoadedSettings(settings, None), installed=installed, catalog=catalog)
+        host.load()
+        return anyio.run(host.call_tool, name, arguments)
+
+    return call

@@ -1,0 +1,148 @@
+"""find_relevant_standards, called as a client calls it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from standards_mcp_search import SearchPlugin
+
+from standards_mcp import CatalogError, ToolResult
+from standards_mcp.catalog.local import LocalCatalog
+from standards_mcp.host import Host
+from standards_mcp.manager import PluginRecord
+from standards_mcp.settings import LoadedSettings, Settings
+
+Search = Callable[..., ToolResult]
+
+
+@pytest.fixture
+def search(ask: Callable[..., ToolResult]) -> Search:
+    return partial(ask, SearchPlugin, "find_relevant_standards")
+
+
+def codes(result: ToolResult) -> list[str | None]:
+    assert result.structured is not None
+    return [standard["statement_notation"] for standard in result.structured["results"]]
+
+
+def test_the_best_match_comes_first_and_scores_fall(search: Search):
+    result = search(activity="slicing a pizza into equal parts", max_results=3)
+    assert codes(result)[0] == "3.NF.A.1"
+    assert result.structured["message"] == "Found 3 matching standards"
+    scores = [standard["score"] for standard in result.structured["results"]]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= score <= 1 for score in scores)
+
+
+def test_a_result_has_the_fields_of_the_envelope(search: Search):
+    (standard,) = search(activity="pizza slices", max_results=1).structured["results"]
+    assert standard == {
+        "_id": "C" * 32,
+        "content": "Depth 0: Fractions\nDepth 1: Fractions are numbers\n"
+        "Depth 2: Cut a pizza into equal slices",
+        "subject": "Mathematics",
+        "education_levels": ["03"],
+        "statement_notation": "3.NF.A.1",
+        "standard_set_title": "Mathematics 03",
+        "score": standard["score"],
+        "jurisdiction_title": "Aland",
+        "description": "Cut a pizza into equal slices",
+        "text_status": "official",
+    }
+
+
+def test_equal_texts_are_one_result_that_says_where_else_it_stands(search: Search):
+    results = search(activity="ask about a story", max_results=1).structured["results"]
+    assert results[0]["also_in"] == [
+        {
+            "_id": ("1" if results[0]["_id"] == "0" * 32 else "0") * 32,
+            "statement_notation": "RL.3.9" if results[0]["_id"] == "0" * 32 else "RL.3.1",
+            "standard_set_title": "English Language Arts 03",
+            "education_levels": ["03"],
+        }
+    ]
+
+
+@pytest.mark.parametrize("grade", ["4", "04", "4th grade", "grade 4", "fourth grade", "4-5"])
+def test_grades_are_understood_as_people_write_them(search: Search, grade: str):
+    found = codes(search(activity="fractions", grade=grade))
+    assert "4.NF.A.1" in found
+    assert "3.NF.A.1" not in found
+
+
+@pytest.mark.parametrize("subject", ["math", "Maths", "MATHEMATICS"])
+def test_subjects_are_matched_to_those_that_the_catalog_holds(search: Search, subject: str):
+    found = search(activity="a story", subject=subject, max_results=50)
+    assert {standard["subject"] for standard in found.structured["results"]} == {"Mathematics"}
+
+
+def test_grade_and_subject_narrow_together(search: Search):
+    found = search(activity="anything", grade="3", subject="ELA", max_results=50)
+    assert {standard["_id"] for standard in found.structured["results"]} <= {"0" * 32, "1" * 32}
+    assert len(found.structured["results"]) >= 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"activity": ""}, "activity is empty"),
+        ({"activity": "\n\t "}, "activity is empty"),
+        ({"activity": "x" * 8001}, "activity has 8,001 characters, at most 8,000 are allowed"),
+        ({"activity": "x", "grade": "13"}, "13"),
+        ({"activity": "x", "subject": "alchemy"}, "Subjects here: English Language Arts, Math"),
+        ({"activity": "x", "max_results": 0}, "max_results: should be greater than or equal to 1"),
+        ({"activity": "x", "max_results": 51}, "max_results: should be less than or equal to 50"),
+        ({}, "activity: this argument is required"),
+    ],
+)
+def test_wrong_arguments_are_named(search: Search, arguments: dict[str, Any], message: str):
+    result = search(**arguments)
+    assert result.is_error
+    assert result.structured["error_type"] == "invalid_input"
+    assert message in result.structured["message"]
+
+
+def test_blank_grade_and_subject_do_not_narrow(search: Search):
+    assert codes(search(activity="pizza", grade=" ", subject="")) == codes(search(activity="pizza"))
+
+
+def test_no_match_is_not_an_error_and_says_how_to_widen_the_search(search: Search):
+    result = search(activity="pizza", grade="12", subject="math")
+    assert not result.is_error
+    assert result.structured["error_type"] == "no_results"
+    assert "Search again without grade and subject." in result.structured["message"]
+
+
+def test_the_admin_sets_the_default_number_of_results(search: Search):
+    assert len(codes(search({"max_results": 2}, activity="fractions"))) == 2
+    assert len(codes(search({"max_results": 2}, activity="fractions", max_results=4))) == 4
+
+
+def test_a_catalog_that_fails_is_an_api_error(search: Search, monkeypatch: pytest.MonkeyPatch):
+    def fail(*_: object) -> None:
+        raise CatalogError("the index is gone; run `standards-mcp data build`")
+
+    monkeypatch.setattr(LocalCatalog, "search", fail)
+    result = search(activity="pizza")
+    assert result.is_error
+    assert result.structured["error_type"] == "api_error"
+    assert "data build" in result.structured["message"]
+
+
+def test_a_search_without_the_model_says_so(tmp_path: Path, catalog: LocalCatalog):
+    found = anyio.run(catalog.fetch, ["C" * 32])
+    lexical = LocalCatalog(tmp_path / "lexical", model="none")
+    anyio.run(lexical.upsert, found)
+    settings = LoadedSettings(Settings(state_dir=tmp_path), None)
+    record = PluginRecord(name="search", load=lambda: SearchPlugin)
+    host = Host(settings, installed=[record], catalog=lexical)
+    host.load()
+    call = partial(host.call_tool, "find_relevant_standards", {"activity": "pizza"})
+    result = anyio.run(call)
+    assert codes(result) == ["3.NF.A.1"]
+    assert result.structured["message"].startswith("Found 1 matching standards. Searched by words")
