@@ -2,6 +2,7 @@
 
 * CatalogError
   x FilterError
+  x UnknownGradeError (in `grades`)
   x CatalogUnavailableError
 """
 

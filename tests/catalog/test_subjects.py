@@ -139,7 +139,13 @@ def test_a_miss_suggests_the_nearest_subject(text, nearest):
 @steady
 @given(st.sampled_from(STATES + NATION), st.permutations(STATES + NATION))
 def test_every_subject_is_found_by_its_own_name(subject, available):
-    assert match_subjects(subject.upper(), available) == (subject,)
+    assert subject in match_subjects(subject.upper(), available)
+
+
+def test_the_name_of_a_whole_family_means_all_of_it():
+    available = ["Mathematics", "Common Core Mathematics", "Science"]
+    assert match_subjects("mathematics", available) == ("Mathematics", "Common Core Mathematics")
+    assert match_subjects("Common Core Mathematics", available) == ("Common Core Mathematics",)
 
 
 @steady

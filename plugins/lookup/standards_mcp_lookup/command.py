@@ -53,7 +53,7 @@ def _show(answer: dict[str, Any]) -> None:
     for record in answer["results"]:
         click.echo(record.get("statement_notation") or record["_id"])
         _paragraph(record["description"], "  ")
-        click.echo(f"  {record['standard_set_title']}, {record['jurisdiction_title']}")
+        _paragraph(f"{record['standard_set_title']}, {record['jurisdiction_title']}", "  ")
         click.echo(f"  id {record['_id']}")
         if record.get("text_status") == "paraphrase":
             click.echo(f"  A paraphrase. The official wording is at\n  {record['source_url']}")

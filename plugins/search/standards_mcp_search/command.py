@@ -47,11 +47,14 @@ def _show(answer: dict[str, Any]) -> None:
     for rank, standard in enumerate(answer["results"], 1):
         code = standard["statement_notation"] or standard["_id"]
         click.echo(f"{rank}. {code}  (score {standard['score']:.2f})")
-        click.echo(f"   {standard['standard_set_title']}, {standard['jurisdiction_title']}")
-        for line in textwrap.wrap(standard["description"], 76):
-            click.echo(f"   {line}")
+        _paragraph(f"{standard['standard_set_title']}, {standard['jurisdiction_title']}")
+        _paragraph(standard["description"])
         if twins := standard.get("also_in"):
             codes = ", ".join(twin["statement_notation"] or twin["_id"] for twin in twins)
-            click.echo(textwrap.fill(f"Also: {codes}", 79, initial_indent="   "))
+            _paragraph(f"Also: {codes}")
         click.echo()
     click.echo(textwrap.fill(answer["message"], 79), err=not answer["success"])
+
+
+def _paragraph(text: str) -> None:
+    click.echo(textwrap.fill(text, 79, initial_indent="   ", subsequent_indent="   "))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from standards_mcp import Catalog, FilterExpression, InvalidInputError
+from standards_mcp.catalog.filters import combine
 from standards_mcp.catalog.grades import UnknownGradeError, parse_grades
-from standards_mcp.catalog.subjects import match_subjects
+from standards_mcp.catalog.subjects import match_subjects, nearest_subjects
 
 
 async def scope_filter(
@@ -16,16 +17,11 @@ async def scope_filter(
         InvalidInputError: A grade or a subject that does not exist; the message names those that
             do.
     """
-    parts: list[FilterExpression] = []
-    if grade and grade.strip():
-        parts.append(_grade_filter(grade))
-    if subject and subject.strip():
-        parts.append(await _subject_filter(catalog, subject))
-    if extra:
-        parts.append(extra)
-    if len(parts) > 1:
-        return {"$and": parts}
-    return parts[0] if parts else None
+    return combine(
+        _grade_filter(grade) if grade and grade.strip() else None,
+        await _subject_filter(catalog, subject) if subject and subject.strip() else None,
+        extra,
+    )
 
 
 def _grade_filter(grade: str) -> FilterExpression:
@@ -41,7 +37,9 @@ async def _subject_filter(catalog: Catalog, subject: str) -> FilterExpression:
     matched = match_subjects(subject, available)
     if not matched:
         known = ", ".join(sorted(available)) or "none; load standards first"
-        raise InvalidInputError(f"Unknown subject {subject!r}. Subjects here: {known}.")
+        close = nearest_subjects(subject, available)
+        hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+        raise InvalidInputError(f"Unknown subject {subject!r}.{hint} Subjects here: {known}.")
     if len(matched) == 1:
         return {"subject": {"$eq": matched[0]}}
     return {"subject": {"$in": list(matched)}}

@@ -1,0 +1,297 @@
+"""The metadata filter language of every store; it is Pinecone's.
+
+https://docs.pinecone.io/guides/search/filter-by-metadata describes the operators. An expression
+is JSON::
+
+    {"subject": "Mathematics", "education_levels": {"$in": ["03", "04"]}, "depth": {"$gte": 2}}
+    {"$or": [{"is_leaf": True}, {"$and": [...]}]}
+
+Several fields, and several operators on one field, must all match. What a condition means for a
+record depends on the values of its field alone: the elements of a list, or the one value of a
+scalar. A field that is absent, null or an empty list has no values.
+
+========================================  ================================================
+operator                                  matches a record when
+========================================  ================================================
+``$eq $in $gt $gte $lt $lte``             the field has a value that the condition accepts
+``$ne $nin``                              the field has values, all of which it accepts
+``$exists``: true                         the field has a value
+``$exists``: false                        the field has no value
+========================================  ================================================
+
+A store may therefore ask `Condition.accepts` once for each distinct value of a field, and put the
+answers together as `Condition.holds` does. Texts equal texts, numbers equal numbers (1 is 1.0),
+true and false equal only themselves.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from operator import ge, gt, le, lt
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, TypeAlias, TypeGuard, cast
+
+from .errors import FilterError
+
+Scalar: TypeAlias = str | int | float | bool
+"""A value that a filter compares with."""
+
+Operand: TypeAlias = Scalar | tuple[Scalar, ...]
+"""What an operator takes."""
+
+FIELD_OPERATORS: Final = ("$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$exists")
+LOGIC_OPERATORS: Final = ("$and", "$or")
+MAX_DEPTH: Final = 32
+"""The deepest nesting of ``$and`` and ``$or``."""
+MAX_SIZE: Final = 10_000
+"""The greatest number of operands in one filter, the elements of lists included."""
+
+_ORDERINGS: Final[Mapping[str, Callable[[float, float], bool]]] = MappingProxyType(
+    {"$gt": gt, "$gte": ge, "$lt": lt, "$lte": le}
+)
+_NEGATIONS: Final = ("$ne", "$nin")
+_LONGEST_QUOTE: Final = 40
+_Identity: TypeAlias = tuple[bool, Scalar]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One operator on one field.
+
+    Attributes:
+        operator: One of `FIELD_OPERATORS`.
+        operand: A bool for ``$exists``, a number for the orderings, a tuple for ``$in`` and
+            ``$nin``, any scalar for ``$eq`` and ``$ne``.
+    """
+
+    field: str
+    operator: str
+    operand: Operand
+    _listed: frozenset[_Identity] = dataclasses.field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        listed = self.operand if isinstance(self.operand, tuple) else (self.operand,)
+        object.__setattr__(self, "_listed", frozenset(map(_identity, listed)))
+
+    @property
+    def accepts_missing(self) -> bool:
+        """Whether a record matches whose field has no values."""
+        return self.operator == "$exists" and self.operand is False
+
+    @property
+    def needs_every(self) -> bool:
+        """Whether all values of a field must be accepted, instead of any."""
+        return self.operator in _NEGATIONS
+
+    def accepts(self, value: object) -> bool:
+        """Return whether one value, an element if the field is a list, satisfies the operator."""
+        if self.operator == "$exists":
+            return self.operand is True
+        if compare := _ORDERINGS.get(self.operator):
+            return _is_number(value) and _is_number(self.operand) and compare(value, self.operand)
+        return (_is_scalar(value) and _identity(value) in self._listed) != self.needs_every
+
+    def holds(self, values: Collection[object]) -> bool:
+        """Return whether a record matches whose field has these values (see `values_of`)."""
+        if not values:
+            return self.accepts_missing
+        return (all if self.needs_every else any)(map(self.accepts, values))
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """Matches when every operand does."""
+
+    operands: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Matches when some operand does."""
+
+    operands: tuple[Node, ...]
+
+
+Node: TypeAlias = Condition | And | Or
+"""A parsed filter."""
+
+
+def parse_filter(expression: object) -> Node | None:
+    """Return the filter that *expression* describes, or None for an empty one or None.
+
+    Raises:
+        FilterError: It is no filter, or is larger than `MAX_DEPTH` and `MAX_SIZE` allow.
+    """
+    if expression is None or (_is_mapping(expression) and not expression):
+        return None
+    return _Parser().node(expression, depth=1)
+
+
+def matches(node: Node | None, record: Mapping[str, Any]) -> bool:
+    """Return whether *record* (JSON data, see `StandardRecord.to_dict`) passes the filter."""
+    if node is None:
+        return True
+    if isinstance(node, Condition):
+        return node.holds(values_of(record, node.field))
+    verdicts = (matches(operand, record) for operand in node.operands)
+    return all(verdicts) if isinstance(node, And) else any(verdicts)
+
+
+def values_of(record: Mapping[str, Any], name: str) -> tuple[object, ...]:
+    """Return the values of a field as conditions see them: none, one, or a list's elements."""
+    value = record.get(name)
+    elements = value if _is_list(value) else (value,)
+    return tuple(element for element in elements if element is not None)
+
+
+def combine(*expressions: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """Return one expression that asks for all of *expressions*, None when all are empty."""
+    parts = [expression for expression in expressions if expression]
+    return {"$and": parts} if len(parts) > 1 else next(iter(parts), None)
+
+
+def fields(node: Node | None) -> frozenset[str]:
+    """Return the names of the fields that a filter reads."""
+    if isinstance(node, Condition):
+        return frozenset({node.field})
+    operands = () if node is None else node.operands
+    return frozenset(name for operand in operands for name in fields(operand))
+
+
+class _Parser:
+    """Parses one expression, and counts operands as it goes so that none can grow too large."""
+
+    def __init__(self) -> None:
+        self._size = 0
+
+    def node(self, expression: object, depth: int) -> Node:
+        if depth > MAX_DEPTH:
+            raise FilterError(f"The filter is nested more than {MAX_DEPTH} levels deep.")
+        if not _is_mapping(expression) or not expression:
+            raise FilterError(
+                f"{_described(expression)} is no filter; write "
+                '{"field": value} or {"field": {"$in": [value, value]}}.'
+            )
+        nodes = [node for entry in expression.items() for node in self._entry(*entry, depth)]
+        return nodes[0] if len(nodes) == 1 else And(tuple(nodes))
+
+    def _entry(self, key: object, value: object, depth: int) -> Iterator[Node]:
+        if isinstance(key, str) and key in LOGIC_OPERATORS:
+            yield self._logic(key, value, depth)
+        elif not isinstance(key, str) or not key or key.startswith("$"):
+            raise _no_field(key)
+        elif not _is_mapping(value):
+            yield self._condition(key, "$eq", value)
+        elif value:
+            yield from (self._condition(key, *entry) for entry in value.items())
+        else:
+            raise FilterError(f"{_described(key)} needs an operator: {', '.join(FIELD_OPERATORS)}.")
+
+    def _logic(self, operator: str, expressions: object, depth: int) -> Node:
+        if not _is_list(expressions) or not expressions:
+            raise FilterError(
+                f"{operator} takes a list of filters that is not empty, "
+                f"not {_described(expressions)}."
+            )
+        nodes = tuple(self.node(expression, depth + 1) for expression in expressions)
+        return nodes[0] if len(nodes) == 1 else And(nodes) if operator == "$and" else Or(nodes)
+
+    def _condition(self, name: str, operator: object, operand: object) -> Condition:
+        if not isinstance(operator, str) or operator not in FIELD_OPERATORS:
+            raise FilterError(f"{_described(name)}: {_unknown(operator, FIELD_OPERATORS)}")
+        self._size += len(operand) if _is_list(operand) else 1
+        if self._size > MAX_SIZE:
+            raise FilterError(f"The filter has more than {MAX_SIZE:,} values.")
+        return Condition(name, operator, _operand(name, operator, operand))
+
+
+def _operand(name: str, operator: str, operand: object) -> Operand:
+    value = tuple(operand) if _is_list(operand) else operand
+    form = _FORMS[operator]
+    if form.fits(value):
+        return cast("Operand", value)
+    hint = " Use $in or $nin for a list." if _is_list(value) and form is _SCALAR_FORM else ""
+    raise FilterError(
+        f"{_described(name)}: {operator} takes {form.expected}, not {_described(operand)}.{hint}"
+    )
+
+
+class _Form(NamedTuple):
+    """What an operator takes."""
+
+    expected: str
+    fits: Callable[[object], bool]
+
+
+def _identity(value: Scalar) -> _Identity:
+    return isinstance(value, bool), value  # for Python, True == 1
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_scalar(value: object) -> TypeGuard[Scalar]:
+    return isinstance(value, str | bool) or _is_number(value)
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_set(value: object) -> bool:
+    return _is_list(value) and bool(value) and all(map(_is_scalar, value))
+
+
+def _is_list(value: object) -> TypeGuard[list[object] | tuple[object, ...]]:
+    return isinstance(value, list | tuple)
+
+
+def _is_mapping(value: object) -> TypeGuard[Mapping[object, object]]:
+    return isinstance(value, Mapping)
+
+
+_SCALAR_FORM: Final = _Form("a text, a number, true or false", _is_scalar)
+_FORMS: Final = MappingProxyType(
+    {
+        **dict.fromkeys(("$eq", "$ne"), _SCALAR_FORM),
+        **dict.fromkeys(_ORDERINGS, _Form("a number", _is_number)),
+        **dict.fromkeys(
+            ("$in", "$nin"), _Form("a list, not empty, of texts, numbers, true or false", _is_set)
+        ),
+        "$exists": _Form("true or false", _is_flag),
+    }
+)
+
+
+def _described(value: object) -> str:
+    if isinstance(value, str):
+        return repr(value[:_LONGEST_QUOTE])
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if _is_list(value):
+        return "this list" if value else "an empty list"
+    if _is_mapping(value):
+        return "this object" if value else "an empty object"
+    return f"a value of type {type(value).__name__}"
+
+
+def _no_field(key: object) -> FilterError:
+    if key in FIELD_OPERATORS:
+        return FilterError(f'{key} stands under a field: {{"field": {{"{key}": value}}}}.')
+    if isinstance(key, str) and key:
+        return FilterError(_unknown(key, LOGIC_OPERATORS))
+    return FilterError(f"The name of a field is a text that is not empty, not {_described(key)}.")
+
+
+def _unknown(operator: object, known: Sequence[str]) -> str:
+    typed = operator[:_LONGEST_QUOTE] if isinstance(operator, str) else ""
+    close = difflib.get_close_matches(typed, known, n=1, cutoff=0.4)
+    hint = f" Did you mean {close[0]}?" if close else ""
+    return f"{_described(operator)} is no operator; use {', '.join(known)}.{hint}"
