@@ -34,7 +34,7 @@ from .logs import mask
 from .plugin import Filter, Plugin, PluginContext, Tool
 from .schemas import ARGUMENT_NAME, SchemaError
 from .settings import LoadedSettings, PluginSection, describe_errors, secrets_of
-from .signatures import Arguments, Result, check_filter, read_arguments, read_result
+from .signatures import Arguments, Result, read_arguments, read_result
 
 log = logging.getLogger(__name__)
 
@@ -144,7 +144,7 @@ class PluginManager:
         for record in self.records.values():
             self._attempt(record, Status.REGISTERED, self._validate_tools)
         for record in self.records.values():
-            self._attempt(record, Status.REGISTERED, self._refuse_clashing_filters)
+            self._attempt(record, Status.REGISTERED, self._add_filters)
         self._extend_tools()
 
     def filters(self) -> tuple[Filter, ...]:
@@ -244,16 +244,12 @@ class PluginManager:
             self._pm.check_pending()
         except pluggy.PluginValidationError as exc:
             raise PluginError(record.name, _unknown_hook(exc, self._pm)) from exc
-        filters: list[Filter] = [
-            item for items in self.call(record, "register_filters") for item in items
-        ]
-        self._check_filters(record, filters)
-        record.filters, record.status = tuple(filters), Status.REGISTERED
+        record.status = Status.REGISTERED
 
     def _construct(self, record: PluginRecord, plugin_type: type[Plugin[Any]]) -> Plugin[Any]:
         model = plugin_type.settings_type
         if taken := _HOST_KEYS & model.model_fields.keys():
-            raise PluginError(record.name, f"its setting {min(taken)!r} has the name of a host's key")
+            raise PluginError(record.name, f"its setting {min(taken)!r} bears a name of the host's")
         try:
             settings = model.model_validate(self.settings.section(record.name).options)
         except ValidationError as exc:
@@ -282,28 +278,31 @@ class PluginManager:
             return {record.name: found[0]}
         return {record.name: click.Group(record.name, commands=found)} if found else {}
 
-    def _check_filters(self, record: PluginRecord, filters: Iterable[object]) -> None:
+    def _add_filters(self, record: PluginRecord) -> None:
+        filters: list[Filter] = []
         owners = {
             item.name: other.name for other in self.records.values() for item in other.filters
         }
-        for item in filters:
-            if not isinstance(item, Filter):
-                raise PluginError(record.name, f"register_filters returned a {type(item).__name__}")
-            if why := _filter_fault(item):
-                raise PluginError(record.name, why)
-            if owner := owners.get(item.name):
-                raise _conflict(record.name, owner, f"filter {item.name!r}")
-            owners[item.name] = record.name
+        for items in self.call(record, "register_filters"):
+            for item in items:
+                if why := _filter_fault(item):
+                    raise PluginError(record.name, why)
+                if owner := owners.get(item.name):
+                    raise _conflict(record.name, owner, f"filter {item.name!r}")
+                owners[item.name] = record.name
+                filters.append(item)
+        self._try_filters(record, (*self.filters(), *filters))
+        record.filters = tuple(filters)
 
-    def _refuse_clashing_filters(self, record: PluginRecord) -> None:
-        names = {item.name for item in record.filters}
+    def _try_filters(self, record: PluginRecord, filters: tuple[Filter, ...]) -> None:
+        """See that other plugins' tools can take the filters: who adds one must not break them."""
         for item in self.tools():
-            if item.tool.accepts_filters and (
-                clash := names & read_arguments(item.tool).schema["properties"].keys()
-            ):
-                what = f"filter {min(clash)!r}"
-                owner = f"an argument of {item.tool.name!r} of plugin {item.plugin!r}"
-                raise PluginConflictError(record.name, f"{what} has the name of {owner}")
+            if item.tool.accepts_filters:
+                try:
+                    read_arguments(item.tool, filters)
+                except SchemaError as exc:
+                    what = f"its filters do not fit tool {item.tool.name!r} of {item.plugin!r}"
+                    raise PluginError(record.name, f"{what}: {exc}") from exc
 
     def _extend_tools(self) -> None:
         """Give every tool that accepts filters those of the plugins that have not failed."""
@@ -374,15 +373,15 @@ def installed_plugins() -> list[PluginRecord]:
 def _readable_entry_points() -> list[Any]:
     """Return what can be read where the metadata of some distribution is broken."""
     points: dict[str, Iterable[Any]] = {}
-    distributions: Any = importlib_metadata.distributions()
-    for distribution in distributions:
+    found: Any = importlib_metadata
+    for distribution in found.distributions():
         try:
             name = canonicalize_name(distribution.name)
             points.setdefault(name, distribution.entry_points.select(group=ENTRY_POINT_GROUP))
         except Exception as exc:  # noqa: BLE001  - see `installed_plugins`
             where = getattr(distribution, "_path", "a distribution")
             log.warning("%s is ignored: its metadata cannot be read (%s)", where, exc)
-    return [point for found in points.values() for point in found]
+    return [point for group in points.values() for point in group]
 
 
 def _record_of(point: Any) -> PluginRecord:
@@ -438,18 +437,16 @@ def _unloadable(record: PluginRecord) -> str:
     return record.reason or incompatibility(record.requires)
 
 
-def _filter_fault(item: Filter) -> str:
+def _filter_fault(item: object) -> str:
     """Return what is wrong with a filter, or an empty string."""
+    if not isinstance(item, Filter):
+        return f"register_filters returned a {type(item).__name__}"
     if not _FILTER_NAME.fullmatch(item.name) or not ARGUMENT_NAME.fullmatch(item.name):
         return f"{item.name!r} is not a valid filter name"
     if not item.description.strip():
         return f"filter {item.name!r} has no description"
     if not callable(item.to_expression):
         return f"filter {item.name!r}: its to_expression is not a function"
-    try:
-        check_filter(item)
-    except SchemaError as exc:
-        return f"filter {item.name!r}: {exc}"
     return ""
 
 
@@ -458,12 +455,12 @@ def _tool_fault(tool: Tool) -> str:
 
     A type checker would find it, but what it misses would break the list of all plugins' tools.
     """
-    texts: tuple[object, ...] = (tool.title, tool.description)
-    if not all(isinstance(text, str | None) for text in texts):
+    given: Any = tool
+    if not all(isinstance(text, str | None) for text in (given.title, given.description)):
         return "its title and its description must be text"
     if odd := [name for name in _TOOL_FLAGS if not isinstance(getattr(tool, name), bool)]:
         return f"its {odd[0]} must be true or false"
-    timeout: object = tool.timeout
+    timeout = given.timeout
     if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
         return "its timeout must be a positive number of seconds"
     try:

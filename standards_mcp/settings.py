@@ -12,7 +12,15 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, SecretBytes, SecretStr, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PositiveFloat,
+    SecretBytes,
+    SecretStr,
+    ValidationError,
+)
 from pydantic.fields import FieldInfo
 from pydantic_settings import (
     BaseSettings,
