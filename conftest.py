@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from standards_mcp.host import Host
@@ -17,6 +18,10 @@ from standards_mcp.settings import LoadedSettings, Settings
 
 MakeHost = Callable[..., Host]
 Install = Callable[..., Path]
+
+# How long an example takes depends on what else the machine does.
+hypothesis.settings.register_profile("standards-mcp", deadline=None)
+hypothesis.settings.load_profile("standards-mcp")
 
 
 @pytest.fixture

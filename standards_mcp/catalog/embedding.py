@@ -192,6 +192,8 @@ def _open_session(model: Path, threads: int) -> Any:
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
+    # Threads that wait in a loop slow down NumPy and everybody else on the machine.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     return runtime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
 
 

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import secrets
 import shutil
 from array import array
 from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -29,31 +28,17 @@ import numpy.typing as npt
 from .columns import Columns, ColumnsWriter
 from .errors import CatalogUnavailableError
 from .lexical import LexicalIndex, LexicalWriter
+from .manifest import (
+    FORMAT,
+    POINTER,
+    REBUILD,
+    VERSION,
+    Manifest,
+    current_folder,
+    read_manifest,
+)
 from .texts import ancestors_text, comparable
 from .truth import Truth
-
-FORMAT = "standards-mcp-index"
-VERSION = 1
-REBUILD = "run `standards-mcp data build`"
-_POINTER = "current"
-_NAME = re.compile(r"g\d+-[0-9a-f]{8}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Manifest:
-    """What an index folder says about itself.
-
-    Attributes:
-        model: The name of the encoder of the vectors, or None when there are none.
-        revision: The revision of the truth that the index was built from.
-        files: The size in bytes of every other file of the folder, by relative path.
-    """
-
-    model: str | None
-    dimensions: int
-    records: int
-    revision: int
-    files: Mapping[str, int]
 
 
 class Generation:
@@ -92,49 +77,6 @@ class Generation:
         return found
 
 
-def current_folder(index: Path) -> Path:
-    """Return the folder that serves.
-
-    Raises:
-        CatalogUnavailableError: There is none, or the pointer is not one.
-    """
-    pointer = index / _POINTER
-    try:
-        name = pointer.read_text("utf-8", "replace").strip()
-    except OSError as error:
-        raise CatalogUnavailableError(f"cannot read {pointer}: {error}; {REBUILD}") from error
-    if not _NAME.fullmatch(name):
-        raise CatalogUnavailableError(f"{pointer} is not a pointer to an index; {REBUILD}")
-    return index / name
-
-
-def pointer_stamp(index: Path) -> tuple[int, int] | None:
-    """Return what changes whenever another folder starts to serve; None when none serves."""
-    try:
-        status = (index / _POINTER).stat()
-    except FileNotFoundError:
-        return None
-    return status.st_mtime_ns, status.st_ino
-
-
-def read_manifest(folder: Path) -> Manifest:
-    """Return the manifest of an index folder.
-
-    Raises:
-        CatalogUnavailableError: It is missing, damaged, or of another format.
-    """
-    path = folder / "manifest.json"
-    try:
-        data = json.loads(path.read_text("utf-8"))
-        known = data.pop("format"), data.pop("version")
-        manifest = Manifest(**data)
-    except (OSError, ValueError, TypeError, AttributeError, KeyError) as error:
-        raise CatalogUnavailableError(f"cannot read {path}: {error}; {REBUILD}") from error
-    if known != (FORMAT, VERSION):
-        raise CatalogUnavailableError(f"{path} is of the format {known}; {REBUILD}")
-    return manifest
-
-
 def build(truth: Truth, index: Path, model: str | None, dimensions: int) -> Path:
     """Build a new index folder from *truth*, let it serve, and return it.
 
@@ -155,7 +97,7 @@ def build(truth: Truth, index: Path, model: str | None, dimensions: int) -> Path
     )  # fmt: skip
     text = json.dumps({"format": FORMAT, "version": VERSION, **asdict(manifest)}, indent=1)
     _write_durably(folder / "manifest.json", text)
-    _write_durably(index / _POINTER, folder.name)
+    _write_durably(index / POINTER, folder.name)
     return folder
 
 
@@ -239,7 +181,7 @@ def _write_durably(path: Path, text: str) -> None:
 
 
 def _remove_leftovers(index: Path) -> None:
-    keep = {_POINTER}
+    keep = {POINTER}
     with suppress(CatalogUnavailableError):
         keep.add(current_folder(index).name)
     for path in index.iterdir():

@@ -6,34 +6,10 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
 from . import SearchHit
-from .errors import CatalogError
 from .generation import Generation
 from .ranking import Match
 from .selection import Selection
 from .truth import Truth
-
-MAX_QUERY_CHARACTERS = 8000
-_LONGEST_CODE = 60
-
-
-def check_query(text: str, top_k: int) -> None:
-    """Refuse what no search accepts.
-
-    Raises:
-        CatalogError: The text is too long, or no result is asked for.
-    """
-    if len(text) > MAX_QUERY_CHARACTERS:
-        raise CatalogError(
-            f"the text has {len(text):,} characters and at most {MAX_QUERY_CHARACTERS:,} are "
-            "searched; shorten it to what students do"
-        )
-    if top_k < 1:
-        raise CatalogError(f"top_k is {top_k}; ask for at least 1 result")
-
-
-def looks_like_code(text: str) -> bool:
-    """Return whether *text* may be a code such as ``3.NF.A.1`` and nothing else."""
-    return len(text) <= _LONGEST_CODE and any(mark in text for mark in "0123456789.-")
 
 
 def rows_of(served: Generation, selection: Selection, ids: Iterable[str]) -> list[int]:

@@ -10,27 +10,27 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import filelock
 
-from . import CatalogStats, Facets, FilterExpression, SearchResult, generation
+from . import CatalogStats, Facets, FilterExpression, SearchResult
 from .database import create_database
-from .embedding import EncoderUnavailableError, TextEncoder, embed_missing, keep_vectors
-from .encoders import open_encoder
-from .errors import CatalogUnavailableError
-from .generation import REBUILD, Generation
+from .errors import CatalogError, CatalogUnavailableError
 from .local import Seed
+from .manifest import current_folder, read_manifest
 from .notation import canonical_key, lookup_keys, nearest
-from .ranking import Mode, Ranker
 from .records import StandardRecord
-from .results import check_query, hits_of, looks_like_code, rows_of, with_named_first
-from .selection import Selection, select
-from .texts import passages
 from .truth import Truth
 
-Progress: TypeAlias = Callable[[int, int], None]
+if TYPE_CHECKING:
+    from .engine import Engine, Progress
+    from .ranking import Mode
+
+MAX_QUERY_CHARACTERS = 8000
+_LONGEST_CODE = 60
 
 
 class LocalStore:
@@ -57,8 +57,6 @@ class LocalStore:
         self._lock_timeout = lock_timeout
         self._opening = threading.RLock()
         self._truth: Truth | None = None
-        self._encoder: TextEncoder | EncoderUnavailableError | None = None
-        self._serving: tuple[object, Generation] | None = None
         self._facets: tuple[int, Facets] | None = None
 
     # -- reading
@@ -79,25 +77,12 @@ class LocalStore:
             CatalogError: The text is too long, *top_k* is not positive, the filter is wrong, or
                 the catalog cannot be read.
         """
-        check_query(text, top_k)
+        _check_query(text, top_k)
         truth = self._open_truth()
         if truth is None:
             return SearchResult(hits=(), notes=(self._empty_note(),))
-        served = self._open_index()
-        selection = select(expression, served.columns, served.lexical, served.manifest.records)
-        if not text.strip():
-            return SearchResult(hits=())
-        encoder, notes = self._query_encoder(served) if mode != "lexical" else (None, ())
-        words = None if mode == "dense" else text
-        vectors = None if encoder is None else encoder.encode(passages(text))
-        ranker = Ranker(served, selection, text=words, vectors=vectors)
-        named = self._named_rows(served, selection, text)
-        matches = with_named_first(named, ranker.best(top_k + len(named)), top_k)
-        return SearchResult(hits=tuple(hits_of(truth, served, matches)), notes=notes)
-
-    def _named_rows(self, served: Generation, selection: Selection, text: str) -> list[int]:
-        ids = [record.id for record in self.find(text)] if looks_like_code(text) else []
-        return rows_of(served, selection, ids)
+        named = [record.id for record in self.find(text)] if _looks_like_code(text) else []
+        return self._engine.search(truth, text, top_k, expression, named, mode)
 
     def fetch(self, ids: Sequence[str]) -> list[StandardRecord]:
         """Return the records with these ids, in the order of *ids*; unknown ids are left out."""
@@ -140,13 +125,19 @@ class LocalStore:
         return self._facets[1]
 
     def stats(self) -> CatalogStats:
-        """Return what the catalog holds; an index that cannot be read is told in the details."""
-        truth = self._open_truth()
+        """Return what the catalog holds; an index that cannot be read is told in the details.
+
+        It only looks: a catalog that does not exist yet is not filled.
+        """
+        truth = self._open_truth() if self._truth_path.exists() else None
         if truth is None:
-            return CatalogStats(backend="local", location=str(self._path), records=0)
+            unbuilt = {"index": "not built yet; the first search does it"} if self._seed else {}
+            return CatalogStats(
+                backend="local", location=str(self._path), records=0, details=unbuilt
+            )
         model, details = None, dict[str, Any]()
         try:
-            manifest = generation.read_manifest(generation.current_folder(self._index))
+            manifest = read_manifest(current_folder(self._index))
             model = manifest.model
             details["index"] = "current" if manifest.revision == truth.revision else "outdated"
             details["indexed_records"] = manifest.records
@@ -168,20 +159,20 @@ class LocalStore:
         """
         with self._writing() as truth:
             changed = truth.upsert(records)
-            self._bring_up_to_date(truth, progress)
+            self._engine.bring_up_to_date(truth, progress)
         return changed
 
     def delete(self, ids: Iterable[str]) -> int:
         """Delete records, rebuild the index, and return how many there were."""
         with self._writing() as truth:
             deleted = truth.delete(ids)
-            self._bring_up_to_date(truth, None)
+            self._engine.bring_up_to_date(truth, None)
         return deleted
 
     def build(self, progress: Progress | None = None) -> CatalogStats:
         """Embed what is not embedded yet and build the index anew, whatever state it is in."""
         with self._writing() as truth:
-            self._build(truth, progress)
+            self._engine.build(truth, progress)
         return self.stats()
 
     def close(self) -> None:
@@ -189,13 +180,20 @@ class LocalStore:
         with self._opening:
             if self._truth is not None:
                 self._truth.close()
-            self._truth = self._serving = None
+            self._truth = None
+            self._engine.close()
 
     # -- parts
 
     @property
     def _index(self) -> Path:
         return self._path / "index"
+
+    @cached_property
+    def _engine(self) -> Engine:
+        from .engine import Engine  # noqa: PLC0415  - imports NumPy, tantivy and onnxruntime
+
+        return Engine(self._index, self._model)
 
     @property
     def _truth_path(self) -> Path:
@@ -225,10 +223,7 @@ class LocalStore:
                     return
         with self._locked_truth() as truth:
             if not truth.state("seed", ""):
-                seed = self._seed()
-                truth.upsert(seed.records)
-                keep_vectors(truth, seed.model, seed.hashes, seed.vectors)
-                self._build(truth, None)
+                self._engine.fill(truth, self._seed())
                 truth.remember("seed", "done")
 
     @contextmanager
@@ -255,58 +250,26 @@ class LocalStore:
                 f"seconds ({lock} is locked); try again when it is done"
             ) from error
 
-    def _bring_up_to_date(self, truth: Truth, progress: Progress | None) -> None:
-        try:
-            manifest = generation.read_manifest(generation.current_folder(self._index))
-            encoder = self._open_encoder()
-            model = None if isinstance(encoder, EncoderUnavailableError) else encoder.name
-            if (manifest.revision, manifest.model) == (truth.revision, model):
-                return
-        except CatalogUnavailableError:
-            pass  # there is no index that could be read, which is why one is built
-        self._build(truth, progress)
-
-    def _build(self, truth: Truth, progress: Progress | None) -> None:
-        encoder = self._open_encoder()
-        if isinstance(encoder, EncoderUnavailableError):
-            generation.build(truth, self._index, None, 0)
-            return
-        embed_missing(truth, encoder, progress)
-        generation.build(truth, self._index, encoder.name, encoder.dimensions)
-
-    def _open_encoder(self) -> TextEncoder | EncoderUnavailableError:
-        with self._opening:
-            if self._encoder is None:
-                try:
-                    self._encoder = open_encoder(self._model)
-                except EncoderUnavailableError as error:
-                    self._encoder = error
-            return self._encoder
-
-    def _open_index(self) -> Generation:
-        """Return the generation that serves, opened anew when another has taken over."""
-        stamp = generation.pointer_stamp(self._index)
-        serving = self._serving
-        if serving is not None and serving[0] == stamp:
-            return serving[1]
-        with self._opening:
-            opened = Generation(generation.current_folder(self._index))
-            self._serving = stamp, opened
-            return opened
-
-    def _query_encoder(self, served: Generation) -> tuple[TextEncoder | None, tuple[str, ...]]:
-        encoder, indexed = self._open_encoder(), served.manifest.model
-        if isinstance(encoder, EncoderUnavailableError):
-            return None, (f"Searched by words only: {encoder}.",)
-        if indexed is None:
-            return None, (f"Searched by words only: the index has no vectors; {REBUILD}.",)
-        if indexed != encoder.name:
-            raise CatalogUnavailableError(
-                f"the index at {served.folder} was built with the model {indexed!r}, and the "
-                f"configured one is {encoder.name!r}; {REBUILD}, or set [catalog.local] model"
-            )
-        return encoder, ()
-
 
 def _size(path: Path) -> int:
     return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+
+
+def _check_query(text: str, top_k: int) -> None:
+    """Refuse what no search accepts.
+
+    Raises:
+        CatalogError: The text is too long, or no result is asked for.
+    """
+    if len(text) > MAX_QUERY_CHARACTERS:
+        raise CatalogError(
+            f"the text has {len(text):,} characters and at most {MAX_QUERY_CHARACTERS:,} are "
+            "searched; shorten it to what students do"
+        )
+    if top_k < 1:
+        raise CatalogError(f"top_k is {top_k}; ask for at least 1 result")
+
+
+def _looks_like_code(text: str) -> bool:
+    """Return whether *text* may be a code such as ``3.NF.A.1`` and nothing else."""
+    return len(text) <= _LONGEST_CODE and any(mark in text for mark in "0123456789.-")

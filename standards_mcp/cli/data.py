@@ -33,6 +33,7 @@ def status(invocation: Invocation, *, as_json: bool) -> None:
 
     async def read() -> CatalogStats:
         try:
+            await invocation.host.catalog.facets()  # fills a catalog that is new
             return await invocation.host.catalog.stats()
         finally:
             await invocation.host.catalog.aclose()

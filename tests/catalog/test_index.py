@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from standards_mcp.catalog import CatalogUnavailableError, FilterError, generation, store
+from standards_mcp.catalog import CatalogUnavailableError, FilterError, engine, generation
 from standards_mcp.catalog.database import create_database
 from standards_mcp.catalog.embedding import MiniLmEncoder
 from standards_mcp.catalog.filters import matches, parse_filter
@@ -67,7 +67,7 @@ def varied_records(record: MakeRecord) -> list[StandardRecord]:
 def served(record: MakeRecord, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStore]:
     encoder = MiniLmEncoder()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store, "open_encoder", lambda _spec: encoder)
+        patch.setattr(engine, "open_encoder", lambda _spec: encoder)
         local = LocalStore(tmp_path_factory.mktemp("served"))
         local.upsert(varied_records(record))
         yield local
@@ -128,7 +128,7 @@ def test_a_wrong_filter_is_refused_even_when_nothing_is_asked(served: LocalStore
 
 
 def test_rows_that_a_filter_excludes_are_not_scored(served: LocalStore) -> None:
-    opened = served._open_index()
+    opened = served._engine._open_index()
     rows = opened.manifest.records
     selection = select({"depth": 2}, opened.columns, opened.lexical, rows)
     query = opened.lexical.text_query("plain")
@@ -139,7 +139,7 @@ def test_rows_that_a_filter_excludes_are_not_scored(served: LocalStore) -> None:
 
 
 def test_every_field_of_the_index_is_known_by_name(served: LocalStore) -> None:
-    names = served._open_index().columns.names
+    names = served._engine._open_index().columns.names
     assert {"_id", "tag", "tags", "level", "depth", "subject"} <= set(names)
     assert not {"content", "description"} & set(names)
 

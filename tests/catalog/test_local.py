@@ -16,7 +16,7 @@ import filelock
 import numpy as np
 import pytest
 
-from standards_mcp.catalog import Catalog, CatalogError, CatalogUnavailableError, store
+from standards_mcp.catalog import Catalog, CatalogError, CatalogUnavailableError, engine
 from standards_mcp.catalog.embedding import EncoderUnavailableError, MiniLmEncoder, Vectors
 from standards_mcp.catalog.encoders import open_encoder
 from standards_mcp.catalog.local import LocalCatalog, Seed
@@ -47,7 +47,7 @@ class CountingEncoder:
 def encoder(monkeypatch: pytest.MonkeyPatch) -> CountingEncoder:
     encoder = CountingEncoder()
     monkeypatch.setattr(
-        store, "open_encoder", lambda spec: open_encoder(spec) if spec == "none" else encoder
+        engine, "open_encoder", lambda spec: open_encoder(spec) if spec == "none" else encoder
     )
     return encoder
 
@@ -73,7 +73,7 @@ class TestSearch:
         self, folder: Path, small_catalog: list[StandardRecord], minilm: MiniLmEncoder,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:  # fmt: skip
-        monkeypatch.setattr(store, "open_encoder", lambda _spec: minilm)
+        monkeypatch.setattr(engine, "open_encoder", lambda _spec: minilm)
         local = LocalStore(folder)
         local.upsert(small_catalog)
         hits = local.search("photosynthesis lesson", 3).hits
@@ -202,7 +202,7 @@ class TestWithoutVectors:
         words = LocalStore(folder, "none")
         words.upsert(small_catalog)
         words.close()
-        monkeypatch.setattr(store, "open_encoder", lambda _spec: CountingEncoder())
+        monkeypatch.setattr(engine, "open_encoder", lambda _spec: CountingEncoder())
         local = LocalStore(folder)
         assert "data build" in local.search("fractions").notes[0]
         local.build()
@@ -218,7 +218,7 @@ class TestWithoutVectors:
         def missing(_spec: str) -> None:
             raise EncoderUnavailableError("it is not installed")
 
-        monkeypatch.setattr(store, "open_encoder", missing)
+        monkeypatch.setattr(engine, "open_encoder", missing)
         local = LocalStore(folder)
         assert local.search("fractions").notes == ("Searched by words only: it is not installed.",)
         local.close()
@@ -320,7 +320,7 @@ def test_an_index_refuses_another_model_by_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     opened.upsert(small_catalog)
-    monkeypatch.setattr(store, "open_encoder", lambda _spec: CountingEncoder("other"))
+    monkeypatch.setattr(engine, "open_encoder", lambda _spec: CountingEncoder("other"))
     local = LocalStore(folder)
     with pytest.raises(CatalogUnavailableError, match=r"'letters'.*'other'.*data build"):
         local.search("fractions")
