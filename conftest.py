@@ -11,8 +11,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from standards_mcp.discovery import PluginRecord
 from standards_mcp.host import Host
-from standards_mcp.manager import PluginRecord
 from standards_mcp.plugin import Plugin
 from standards_mcp.settings import LoadedSettings, Settings
 

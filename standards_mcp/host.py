@@ -10,9 +10,11 @@ from typing import Any
 import anyio
 
 from .catalog import Catalog, open_catalog
+from .declarations import RegisteredTool
+from .discovery import PluginRecord
 from .errors import StandardsMcpError, did_you_mean
 from .lifecycle import running
-from .manager import PluginManager, PluginRecord, RegisteredTool
+from .manager import PluginManager
 from .outcomes import recall, remember
 from .plugin import ToolResult
 from .policy import run_tool

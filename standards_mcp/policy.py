@@ -14,8 +14,8 @@ from typing import Any, cast
 import anyio
 import anyio.to_thread
 
+from .declarations import RegisteredTool
 from .errors import ToolError
-from .manager import RegisteredTool
 from .plugin import ToolResult
 from .signatures import error_result
 

@@ -22,9 +22,9 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from ._stdio import LineReader, LineWriter
+from .declarations import RegisteredTool
 from .errors import StandardsMcpError
 from .host import Host, UnknownToolError
-from .manager import RegisteredTool
 
 log = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from standards_mcp import ConfigError, Filter, Plugin, PluginError, Tool, hookimpl
+from standards_mcp.discovery import PluginRecord, Status
 from standards_mcp.host import Host, UnknownToolError
-from standards_mcp.manager import PluginRecord, Status
 from standards_mcp.settings import LoadedSettings, Settings
 
 pytestmark = pytest.mark.anyio

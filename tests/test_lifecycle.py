@@ -14,8 +14,8 @@ import anyio.lowlevel
 import pytest
 
 from standards_mcp import Plugin, PluginError, Tool, hookimpl, lifecycle
+from standards_mcp.discovery import PluginRecord, Status
 from standards_mcp.host import Host
-from standards_mcp.manager import PluginRecord, Status
 from standards_mcp.settings import LoadedSettings, Settings
 
 pytestmark = pytest.mark.anyio

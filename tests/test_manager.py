@@ -24,14 +24,9 @@ from standards_mcp import (
     Tool,
     hookimpl,
 )
+from standards_mcp.discovery import PluginRecord, Status, incompatibility, installed_plugins
+from standards_mcp.errors import describe_exception
 from standards_mcp.host import Host
-from standards_mcp.manager import (
-    PluginRecord,
-    Status,
-    describe_exception,
-    incompatibility,
-    installed_plugins,
-)
 from standards_mcp.settings import LoadedSettings, Settings, load_settings
 
 MakeHost = Callable[..., Host]

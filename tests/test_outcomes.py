@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from standards_mcp.manager import PluginRecord, Status
+from standards_mcp.discovery import PluginRecord, Status
 from standards_mcp.outcomes import recall, remember
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from standards_mcp import CatalogError, ToolResult
 from standards_mcp.catalog.local import LocalCatalog
+from standards_mcp.discovery import PluginRecord
 from standards_mcp.host import Host
-from standards_mcp.manager import PluginRecord
 from standards_mcp.settings import LoadedSettings, Settings
 from standards_mcp_search import SearchPlugin
 
