@@ -248,7 +248,7 @@ def find_config(config: Path | None = None) -> Path | None:
         return named
     from platformdirs import user_config_path  # noqa: PLC0415  - only where no file is named
 
-    candidates = (Path(FILE_NAME), user_config_path("standards-mcp") / FILE_NAME)
+    candidates = (Path(FILE_NAME), user_config_path("standards-mcp", appauthor=False) / FILE_NAME)
     return next((path for path in candidates if path.is_file()), None)
 
 

@@ -159,7 +159,7 @@ def test_the_files_are_tried_in_order(tmp_path: Path, write: Write, monkeypatch:
     from platformdirs import user_config_path
 
     assert find_config() is None
-    users = write("", str(user_config_path("standards-mcp") / FILE_NAME))
+    users = write("", str(user_config_path("standards-mcp", appauthor=False) / FILE_NAME))
     assert find_config() == users
     here = write("")
     assert find_config() == here

@@ -571,7 +571,7 @@ class TestTheAsynchronousCatalog:
         code = (
             "import sys, standards_mcp.catalog.local as local, pathlib\n"
             "local.LocalCatalog(pathlib.Path('nowhere'))\n"
-            "heavy = {'numpy', 'onnxruntime', 'tantivy', 'tokenizers', 'sqlite3', 'filelock'}\n"
+            "heavy = {'numpy', 'onnxruntime', 'tantivy', 'tokenizers'}\n"
             "print(sorted(heavy & set(sys.modules)))"
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
