@@ -1,0 +1,229 @@
+"""Bring public data into a store: read everything, then write once.
+
+An import reads all its documents into a temporary file first. Nothing is written when reading
+fails or when a strict import has skipped something. What then differs from the store is written
+in one transaction. An import that was killed has changed nothing, and can simply be run again:
+downloads are kept by `sources.web`, embeddings by the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TypeAlias
+
+from .errors import CatalogError
+from .grades import parse_grades
+from .merging import merged_with_stored, without_sets
+from .notation import plain_text
+from .record_store import Progress, RecordStore
+from .records import StandardRecord
+from .sources.problems import Problem, note
+from .sources.report import Report
+from .staging import Staging, chunks
+from .subjects import match_subjects
+
+Documents: TypeAlias = Iterable[Iterable[StandardRecord | Problem]]
+"""For each document the records in it and what is wrong with it, see `sources.readers`."""
+
+
+class StrictImportError(CatalogError):
+    """A strict import skipped something, and wrote nothing.
+
+    Attributes:
+        report: What was read.
+    """
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        reasons = ", ".join(f"{count} x {reason}" for reason, count in report.skipped.items())
+        super().__init__(
+            f"nothing was imported, because something had to be skipped: {reasons}; correct the "
+            "source, or import without --strict"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportOptions:
+    """What to import, and how. Several values of a filter mean any of them.
+
+    Attributes:
+        jurisdictions: Ids or titles; part of a title is enough.
+        subjects: As people say them, see `subjects.match_subjects`.
+        grades: As people write them, see `grades.parse_grades`.
+        replace: Delete the records that are gone from the sets which were read. A set of which
+            something had to be skipped loses nothing.
+        dry_run: Write nothing.
+        strict: Raise `StrictImportError` when anything is skipped.
+    """
+
+    jurisdictions: tuple[str, ...] = ()
+    subjects: tuple[str, ...] = ()
+    grades: tuple[str, ...] = ()
+    replace: bool = False
+    dry_run: bool = False
+    strict: bool = False
+
+
+def import_sources(
+    store: RecordStore,
+    documents: Documents,
+    options: ImportOptions | None = None,
+    *,
+    on_read: Callable[[Report], None] | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Import *documents* into *store*. Ancestors of what the filters let through come along.
+
+    Args:
+        on_read: Is told the report so far after every document.
+        progress: See `RecordStore.write`.
+
+    Raises:
+        StrictImportError: The import is strict, and something had to be skipped.
+        UnknownGradeError: A grade of the filters is none.
+        CatalogError: The store cannot be read or written.
+    """
+    options = options or ImportOptions()
+    report = Report(dry_run=options.dry_run)
+    is_wanted = record_filter(options.jurisdictions, options.subjects, options.grades)
+    with Staging() as staging:
+        for number, document in enumerate(documents):
+            _read(document, number, staging, is_wanted, report)
+            if on_read is not None:
+                on_read(report)
+        if options.strict and report.skipped:
+            raise StrictImportError(report)
+        staging.keep_ancestors()
+        wanted, distinct, unwanted = staging.counts()
+        report.collapsed += wanted - distinct
+        report.filtered += unwanted
+        _write(store, staging, options, report, progress)
+    return report
+
+
+def record_filter(
+    jurisdictions: Sequence[str], subjects: Sequence[str], grades: Sequence[str]
+) -> Callable[[StandardRecord], bool]:
+    """Return whether a record is of these jurisdictions, subjects and grades; none means all.
+
+    Raises:
+        UnknownGradeError: A grade is none.
+    """
+    levels = frozenset(level for grade in grades for level in parse_grades(grade))
+    places = tuple(plain_text(each).casefold().strip() for each in jurisdictions)
+
+    @cache
+    def is_place(id_: str, title: str) -> bool:
+        folded = plain_text(title).casefold()
+        return not places or any(each == id_.casefold() or each in folded for each in places)
+
+    @cache
+    def is_subject(*names: str) -> bool:
+        return not subjects or any(match_subjects(subject, names) for subject in subjects)
+
+    def is_wanted(record: StandardRecord) -> bool:
+        return (
+            is_place(record.jurisdiction_id, record.jurisdiction_title)
+            and is_subject(record.subject, record.normalized_subject or record.subject)
+            and (not levels or not levels.isdisjoint(record.education_levels))
+        )
+
+    return is_wanted
+
+
+def _read(
+    document: Iterable[StandardRecord | Problem],
+    number: int,
+    staging: Staging,
+    is_wanted: Callable[[StandardRecord], bool],
+    report: Report,
+) -> None:
+    report.documents += 1
+    for item in document:
+        if isinstance(item, Problem):
+            report.add(item)
+            if item.skipped:
+                staging.mark_incomplete(number)
+        else:
+            report.read += 1
+            if not staging.add(item, number, wanted=is_wanted(item)):
+                report.collapsed += 1
+
+
+def _write(
+    store: RecordStore,
+    staging: Staging,
+    options: ImportOptions,
+    report: Report,
+    progress: Progress | None,
+) -> None:
+    replaced, incomplete = staging.complete_sets() if options.replace else (set[str](), set[str]())
+    for set_id in sorted(incomplete):
+        detail = "some of its records were skipped, so none was deleted"
+        report.add(note("set not replaced", set_id, detail=detail))
+    leaving, deleted = _gone(store, staging, replaced)
+    report.deleted = len(deleted)
+    changes = _changes(store, staging, replaced, frozenset(deleted), report)
+    if options.dry_run:
+        for _ in changes:
+            pass
+        return
+    store.write(_chained(changes, leaving), deleted, progress)
+
+
+def _chained(
+    changes: Iterable[StandardRecord], leaving: Mapping[str, StandardRecord]
+) -> Iterator[StandardRecord]:
+    yield from changes
+    yield from leaving.values()
+
+
+def _gone(
+    store: RecordStore, staging: Staging, replaced: Collection[str]
+) -> tuple[dict[str, StandardRecord], list[str]]:
+    """Return the stored records that leave some of their sets, and the ids of those that go."""
+    leaving: dict[str, StandardRecord] = {}
+    deleted: list[str] = []
+    for record in store.records(replaced) if replaced else ():
+        read = staging.sets_of(record.id)
+        if read:
+            continue  # what is left of its sets is settled when it is written
+        left = without_sets(record, replaced)
+        if left is None:
+            deleted.append(record.id)
+        else:
+            leaving[record.id] = left
+    return leaving, deleted
+
+
+def _changes(
+    store: RecordStore,
+    staging: Staging,
+    replaced: Collection[str],
+    deleted: Collection[str],
+    report: Report,
+) -> Iterator[StandardRecord]:
+    """Yield what differs from the store, and count."""
+    for chunk in chunks(staging.records()):
+        stored = {record.id: record for record in store.fetch([record.id for record in chunk])}
+        for read in chunk:
+            known = stored.get(read.id)
+            record = read if known is None else merged_with_stored(read, known, replaced)
+            record = _without_children(record, deleted)
+            if known is None:
+                report.new += 1
+            elif record.to_dict() != known.to_dict():
+                report.changed += 1
+            else:
+                report.unchanged += 1
+                continue
+            yield record
+
+
+def _without_children(record: StandardRecord, deleted: Collection[str]) -> StandardRecord:
+    left = tuple(id_ for id_ in record.child_ids if id_ not in deleted)
+    if len(left) == len(record.child_ids):
+        return record
+    return record.model_copy(update={"child_ids": left, "is_leaf": not left})
