@@ -8,21 +8,19 @@ downloads are kept by `sources.web`, embeddings by the store.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TypeAlias
 
 from .errors import CatalogError
-from .grades import parse_grades
 from .merging import merged_with_stored, without_sets
-from .notation import plain_text
 from .record_store import Progress, RecordStore
 from .records import StandardRecord
 from .sources.problems import Problem, note
 from .sources.report import Report
+from .sources.wanted import Wanted
 from .staging import Staging, chunks
-from .subjects import match_subjects
 
 Documents: TypeAlias = Iterable[Iterable[StandardRecord | Problem]]
 """For each document the records in it and what is wrong with it, see `sources.readers`."""
@@ -46,21 +44,17 @@ class StrictImportError(CatalogError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportOptions:
-    """What to import, and how. Several values of a filter mean any of them.
+    """What to import, and how.
 
     Attributes:
-        jurisdictions: Ids or titles; part of a title is enough.
-        subjects: As people say them, see `subjects.match_subjects`.
-        grades: As people write them, see `grades.parse_grades`.
+        wanted: What to take of it.
         replace: Delete the records that are gone from the sets which were read. A set of which
             something had to be skipped loses nothing.
         dry_run: Write nothing.
         strict: Raise `StrictImportError` when anything is skipped.
     """
 
-    jurisdictions: tuple[str, ...] = ()
-    subjects: tuple[str, ...] = ()
-    grades: tuple[str, ...] = ()
+    wanted: Wanted = field(default_factory=Wanted)
     replace: bool = False
     dry_run: bool = False
     strict: bool = False
@@ -82,12 +76,11 @@ def import_sources(
 
     Raises:
         StrictImportError: The import is strict, and something had to be skipped.
-        UnknownGradeError: A grade of the filters is none.
         CatalogError: The store cannot be read or written.
     """
     options = options or ImportOptions()
     report = Report(dry_run=options.dry_run)
-    is_wanted = record_filter(options.jurisdictions, options.subjects, options.grades)
+    is_wanted = record_filter(options.wanted)
     with Staging() as staging:
         for number, document in enumerate(documents):
             _read(document, number, staging, is_wanted, report)
@@ -103,31 +96,15 @@ def import_sources(
     return report
 
 
-def record_filter(
-    jurisdictions: Sequence[str], subjects: Sequence[str], grades: Sequence[str]
-) -> Callable[[StandardRecord], bool]:
-    """Return whether a record is of these jurisdictions, subjects and grades; none means all.
-
-    Raises:
-        UnknownGradeError: A grade is none.
-    """
-    levels = frozenset(level for grade in grades for level in parse_grades(grade))
-    places = tuple(plain_text(each).casefold().strip() for each in jurisdictions)
-
-    @cache
-    def is_place(id_: str, title: str) -> bool:
-        folded = plain_text(title).casefold()
-        return not places or any(each == id_.casefold() or each in folded for each in places)
-
-    @cache
-    def is_subject(*names: str) -> bool:
-        return not subjects or any(match_subjects(subject, names) for subject in subjects)
+def record_filter(wanted: Wanted) -> Callable[[StandardRecord], bool]:
+    """Return a function that says whether a record is wanted."""
+    is_place, is_subject = cache(wanted.is_place), cache(wanted.is_subject)
 
     def is_wanted(record: StandardRecord) -> bool:
         return (
             is_place(record.jurisdiction_id, record.jurisdiction_title)
-            and is_subject(record.subject, record.normalized_subject or record.subject)
-            and (not levels or not levels.isdisjoint(record.education_levels))
+            and is_subject(record.subject, record.normalized_subject or "")
+            and wanted.is_grade(record.education_levels)
         )
 
     return is_wanted

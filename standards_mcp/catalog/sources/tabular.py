@@ -44,7 +44,8 @@ COLUMNS: Final[Mapping[str, str]] = {
 _ALIASES: Final[Mapping[str, str]] = {
     "_id": "id", "guid": "id", "identifier": "id", "notation": "code", "statement_notation": "code",
     "humancodingscheme": "code", "description": "text", "statement": "text",
-    "fullstatement": "text", "standard": "text", "parent_id": "parent", "grade": "grades", "grade_level": "grades",
+    "fullstatement": "text", "standard": "text",
+    "parent_id": "parent", "grade": "grades", "grade_level": "grades",
     "education_levels": "grades", "educationlevel": "grades", "state": "jurisdiction",
     "set": "set_title", "standard_set_title": "set_title", "standard_set_id": "set_id",
     "statement_label": "label", "type": "label", "valid": "edition", "licence": "license",
