@@ -83,8 +83,7 @@ def export(invocation: Invocation, standard_sets: tuple[str, ...], output: TextI
     with divert_stdout():
         store = open_record_store(invocation)
         wanted = [_set_id(store, each) for each in standard_sets] or None
-    for line in export_lines(store, wanted):
-        output.write(line + "\n")
+    output.writelines(line + "\n" for line in export_lines(store, wanted))
 
 
 @click.command()

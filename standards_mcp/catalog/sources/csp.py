@@ -27,10 +27,11 @@ _UNKNOWN = "Unspecified"
 
 def is_csp(value: object) -> bool:
     """Return whether a JSON value looks like a standard set, a jurisdiction or a list of them."""
-    first = array_of(unwrapped(value))[:1]
-    keys = {"standards", "standardSets", "educationLevels"}
-    is_summary = bool(first) and is_object(first[0]) and {"id", "title", "type"} <= set(first[0])
-    return is_summary or any(is_object(each) and bool(keys & set(each)) for each in first)
+    first = next((unwrapped(each) for each in array_of(unwrapped(value))), None)
+    if not is_object(first):
+        return False
+    is_jurisdiction = {"id", "title", "type"} <= set(first)
+    return is_jurisdiction or not {"standards", "standardSets", "educationLevels"}.isdisjoint(first)
 
 
 def read_csp(value: object, source: str) -> Iterator[StandardRecord | Problem]:

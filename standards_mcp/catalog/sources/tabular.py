@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import difflib
-import hashlib
 import io
 import re
 import uuid
@@ -172,8 +171,7 @@ def _id(set_id: str, row: Mapping[str, str]) -> str:
     """Return a row's id, or one that is the same whenever the same set is read again."""
     if row.get("id"):
         return row["id"]
-    digest = hashlib.sha256(f"{set_id}\n{row['code']}".encode()).digest()
-    return uuid.UUID(bytes=digest[:16], version=8).hex.upper()
+    return uuid.uuid5(uuid.NAMESPACE_URL, f"{set_id}\n{row['code']}").hex.upper()
 
 
 def _node(set_id: str, row: Mapping[str, str], ids: Mapping[str, str], position: int) -> Node:

@@ -14,7 +14,6 @@ from collections import deque
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import IO, Final
-from urllib.parse import urlsplit
 
 from .problems import SourceError
 
@@ -112,8 +111,8 @@ class Web:
             self._limit.wait()
         file.seek(0)
         file.truncate()
-        request = urllib.request.Request(address, headers=self._headers)  # noqa: S310  checked
         try:
+            request = urllib.request.Request(address, headers=self._headers)  # noqa: S310  checked
             with urllib.request.urlopen(request, timeout=self._timeout) as answer:  # noqa: S310
                 self._copy(answer, file, address)
         except urllib.error.HTTPError as error:
@@ -165,7 +164,7 @@ class Cache:
 
 def is_address(source: str) -> bool:
     """Return whether *source* is an http or https address."""
-    return urlsplit(source).scheme in ("http", "https") if "://" in source else False
+    return source.casefold().startswith(("http://", "https://"))
 
 
 def _pause(error: urllib.error.HTTPError, address: str, *, is_last: bool) -> float:
