@@ -55,9 +55,8 @@ def merged(records: Sequence[StandardRecord]) -> StandardRecord:
     sets: dict[str, Membership] = {}
     for record in (base, *others):
         sets = memberships(record) | sets
-    ordered = {base.standard_set_id: sets.pop(base.standard_set_id), **dict(sorted(sets.items()))}
     children = dict.fromkeys(id_ for record in (base, *others) for id_ in record.child_ids)
-    return _with(base, ordered, tuple(children))
+    return _with(base, sets, tuple(children))
 
 
 def merged_with_stored(
@@ -77,7 +76,8 @@ def merged_with_stored(
     kept = without_sets(stored, set(memberships(stored)) - others)
     if kept is None:
         return record
-    if kept.description == record.description:
+    # A stored record whose place comes from a set that was read now keeps no claim to its place.
+    if stored.standard_set_id not in sets and kept.description == record.description:
         return merged((record, kept))
     children = tuple(dict.fromkeys((*record.child_ids, *kept.child_ids)))
     return _with(record, sets | memberships(kept), children)
@@ -94,7 +94,8 @@ def without_sets(record: StandardRecord, sets: Collection[str]) -> StandardRecor
 def _with(
     base: StandardRecord, sets: Mapping[str, Membership], children: tuple[str, ...]
 ) -> StandardRecord:
-    own, *others = sets.values()
+    first = base.standard_set_id if base.standard_set_id in sets else min(sets)
+    own, others = sets[first], [sets[id_] for id_ in sorted(sets) if id_ != first]
     data = base.to_dict()
     for name in (_IDS, _TITLES, _LEVELS, _OWN_LEVELS):
         data.pop(name, None)

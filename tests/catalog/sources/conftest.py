@@ -141,3 +141,8 @@ def starter() -> Callable[..., StandardRecord]:
         return StandardRecord.from_dict(data | fields)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def memory_store() -> type[MemoryStore]:
+    return MemoryStore
