@@ -2,8 +2,8 @@
 
 An import reads all its documents into a temporary file first. Nothing is written when reading
 fails or when a strict import has skipped something. What then differs from the store is written
-in one transaction. An import that was killed has changed nothing, and can simply be run again:
-downloads are kept by `sources.web`, embeddings by the store.
+in one transaction: of an import that was killed all is there or nothing. It can simply be run
+again, because downloads are kept by `sources.web` and embeddings by the store.
 """
 
 from __future__ import annotations

@@ -78,14 +78,14 @@ def _pages(base: str, web: Web, problems: list[Problem]) -> Iterator[Fields]:
     for page in range(_MOST_PAGES):
         address = f"{base}/CFDocuments?limit={_PAGE}&offset={page * _PAGE}"
         value, found = parse_json(web.get(address), address)
-        problems += found
-        listed = _documents(value, address, problems)
+        listed = _documents(value, address, found)
         fresh = [each for each in listed if identifier(each) not in seen]
+        # Servers give fewer than asked for although there are more, or all of them every time.
+        if page and not fresh:
+            return
+        problems += found
         seen.update(map(identifier, fresh))
         yield from fresh
-        # A server without paging answers with all of them, again and again.
-        if len(listed) < _PAGE or not fresh:
-            return
     problems.append(note("too many pages", base))
 
 
