@@ -9,11 +9,13 @@ from click.testing import CliRunner, Result
 
 from standards_mcp.catalog.record_store import StandardSet
 from standards_mcp.catalog.records import StandardRecord
+from standards_mcp.catalog.sources.report import Report
 from standards_mcp.catalog.sources.tabular import template
 from standards_mcp.cli.data_import import import_command
 from standards_mcp.cli.data_sets import export, remove, sets
 from standards_mcp.cli.data_sets import template as template_command
 from standards_mcp.cli.invocation import Invocation
+from standards_mcp.cli.progress import ImportProgress
 
 
 class Store:
@@ -169,3 +171,22 @@ def test_a_catalog_without_a_store_is_refused(table):
     result = CliRunner().invoke(import_command, [table], obj=invocation)
     assert result.exit_code == 2
     assert "embedded catalog" in result.output
+
+
+def test_progress_is_a_line_while_reading_and_a_bar_while_embedding(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr("standards_mcp.cli.progress._PAUSE", -1)
+    with ImportProgress() as progress:
+        progress.fetched(2, 5)
+        progress.read(Report(read=1_200, documents=2))
+        progress(0, 300)
+        progress(300, 300)
+    told = capsys.readouterr()
+    assert "Read 1,200 records in 2 documents (2 of 5)" in told.err
+    assert told.out == ""
+
+
+def test_progress_says_nothing_where_nobody_looks(capsys):
+    with ImportProgress() as progress:
+        progress.read(Report(read=1, documents=1))
+    assert capsys.readouterr().err == ""

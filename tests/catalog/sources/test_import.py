@@ -262,3 +262,22 @@ def test_the_report_keeps_the_first_problems_of_each_reason_and_counts_all(store
     assert report.skipped == {"standard is no object": 50}
     assert len([each for each in report.problems if each.skipped]) == 20
     assert report.to_dict()["skipped_records"] == 50
+
+
+def test_the_report_tells_people_everything_that_happened(store, csp_set, standard):
+    load(store, csp_set("03"), csp_set("04", standards=[standard("X")]))
+    report = load(
+        store,
+        csp_set("03", standards=[standard("A"), standard("A"), standard("K")]),
+        csp_set("04", standards=[standard("X"), standard("K")]),
+        csp_set("05", id="AA_D9", standards=[standard("K")]),
+        {"data": {}},
+        wanted=Wanted(grades=("3", "4")),
+        replace=True,
+    )
+    text = "\n".join(report.lines())
+    for part in ("in 4 documents", "left out by the filters", "became one", "Skipped: empty"):
+        assert part in text
+    assert "Deleted" not in text
+    gone = load(store, csp_set("04", standards=[standard("X")]), replace=True)
+    assert "Deleted 1 that are no longer" in "\n".join(gone.lines())
