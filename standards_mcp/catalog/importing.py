@@ -141,7 +141,7 @@ def _write(
         detail = "some of its records were skipped, so none was deleted"
         report.add(note("set not replaced", set_id, detail=detail))
     leaving, deleted = _gone(store, staging, replaced)
-    report.deleted = len(deleted)
+    report.deleted, report.left = len(deleted), len(leaving)
     changes = _changes(store, staging, replaced, frozenset(deleted), report)
     if options.dry_run:
         for _ in changes:

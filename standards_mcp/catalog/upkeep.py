@@ -21,7 +21,7 @@ def remove_set(
         left = without_sets(record, [set_id])
         leaving += [left] if left else []
         deleted += [] if left else [record.id]
-    report.deleted, report.changed = len(deleted), len(leaving)
+    report.deleted, report.left = len(deleted), len(leaving)
     if not dry_run and (leaving or deleted):
         store.write(leaving, deleted, progress)
     return report

@@ -61,10 +61,10 @@ def remove(ctx: click.Context, standard_set: str, *, dry_run: bool, as_json: boo
         else:
             report = remove_set(store, _set_id(store, standard_set), progress, dry_run=dry_run)
     if as_json:
-        print_json({"deleted": report.deleted, "changed": report.changed, "dry_run": dry_run})
+        print_json({"deleted": report.deleted, "left": report.left, "dry_run": dry_run})
     else:
         verb = "Would delete" if dry_run else "Deleted"
-        click.echo(f"{verb} {report.deleted:,} records; {report.changed:,} stay in other sets.")
+        click.echo(f"{verb} {report.deleted:,} records; {report.left:,} stay in other sets.")
 
 
 @click.command()

@@ -29,6 +29,7 @@ class Report:
         collapsed: Read more than once, in several sets or files, and written as one.
         filtered: Left out because the filters say so.
         deleted: Deleted, because their set was replaced and they are no longer in it.
+        left: Not read, and taken out of a set that was replaced or removed; in others they stay.
         dry_run: Whether all this only would have happened.
         skipped: How often something was skipped, by reason; a whole document counts once.
         notes: How often something was put right, by reason.
@@ -42,6 +43,7 @@ class Report:
     collapsed: int = 0
     filtered: int = 0
     deleted: int = 0
+    left: int = 0
     skipped_records: int = 0
     dry_run: bool = False
     skipped: Counter[str] = field(default_factory=Counter[str])
@@ -67,7 +69,7 @@ class Report:
         """Return the report as JSON-ready data."""
         names = (
             "documents", "read", "written", "new", "changed", "unchanged", "collapsed",
-            "filtered", "deleted", "skipped_records", "dry_run",
+            "filtered", "deleted", "left", "skipped_records", "dry_run",
         )  # fmt: skip
         return {
             **{name: getattr(self, name) for name in names},
@@ -91,6 +93,8 @@ class Report:
         if self.deleted:
             deleted = "Would delete" if self.dry_run else "Deleted"
             yield f"{deleted} {self.deleted:,} that are no longer in the replaced sets."
+        if self.left:
+            yield f"{self.left:,} are no longer in the replaced sets, and stay in others."
         for title, counts in (("Skipped", self.skipped), ("Noted", self.notes)):
             for reason, count in counts.most_common():
                 yield f"{title}: {reason}, {count:,} times"

@@ -216,7 +216,7 @@ def test_the_starter_set_can_be_removed_and_nothing_else(store, csp_set, starter
 def test_removing_a_set_keeps_what_other_sets_hold(store, csp_set, standard):
     load(store, csp_set("03"), csp_set("04", standards=[standard("A", "Sharing ")]))
     report = remove_set(store, "AA_D1_grade-03")
-    assert (report.deleted, report.changed) == (2, 1)
+    assert (report.deleted, report.left) == (2, 1)
     assert store.contents["A"].education_levels == ("04",)
     assert remove_set(store, "unknown").deleted == 0
     assert store.writes == 2
@@ -279,5 +279,8 @@ def test_the_report_tells_people_everything_that_happened(store, csp_set, standa
     for part in ("in 4 documents", "left out by the filters", "became one", "Skipped: empty"):
         assert part in text
     assert "Deleted" not in text
+    load(store, csp_set("04", standards=[standard("X"), standard("Y"), standard("A")]))
     gone = load(store, csp_set("04", standards=[standard("X")]), replace=True)
-    assert "Deleted 1 that are no longer" in "\n".join(gone.lines())
+    text = "\n".join(gone.lines())
+    assert "Deleted 1 that are no longer" in text
+    assert "2 are no longer in the replaced sets, and stay in others" in text
