@@ -11,8 +11,9 @@ import click
 
 from standards_mcp._stdout import divert_stdout
 from standards_mcp.catalog import CatalogStats
-from standards_mcp.catalog.local import LocalCatalog
 
+from .data_import import import_command
+from .data_sets import export, remove, sets, template
 from .invocation import Invocation
 from .output import print_json, print_table
 
@@ -22,7 +23,11 @@ if TYPE_CHECKING:
 
 @click.group()
 def data() -> None:
-    """Look at the standards that are loaded, and rebuild their index."""
+    """Load standards, look at what is loaded, and rebuild the index."""
+
+
+for _command in (export, import_command, remove, sets, template):
+    data.add_command(_command)
 
 
 @data.command()
@@ -73,6 +78,8 @@ def build(invocation: Invocation) -> None:
     Texts that were embedded before are not embedded again. An interrupted build goes on where it
     stopped, and the old index serves until the new one is complete.
     """
+    from standards_mcp.catalog.local import LocalCatalog
+
     catalog = invocation.host.catalog
     if not isinstance(catalog, LocalCatalog):
         raise click.UsageError("only the embedded catalog has an index to build")

@@ -1,0 +1,133 @@
+"""One standard in several sets: one record that tells all of them.
+
+Sources repeat a standard in the set of each grade it belongs to, under the same id: a high-school
+standard stands in four sets. A store holds one record for an id. It has the place of one of the
+sets, the education levels of all, and the names of the others in three fields of equal length:
+``also_in_set_ids``, ``also_in_set_titles`` and ``also_in_set_levels`` (codes joined by commas).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final, NamedTuple, cast
+
+from .grades import GRADES, grade_order, normalize_levels
+from .records import StandardRecord
+
+_IDS: Final = "also_in_set_ids"
+_TITLES: Final = "also_in_set_titles"
+_LEVELS: Final = "also_in_set_levels"
+_OWN_LEVELS: Final = "set_levels"
+
+
+class Membership(NamedTuple):
+    """One of the sets that a record is in, and the education levels it has there."""
+
+    set_id: str
+    title: str
+    levels: tuple[str, ...]
+
+
+def memberships(record: StandardRecord) -> dict[str, Membership]:
+    """Return the sets that *record* is in by their ids, its own first."""
+    extra = record.model_extra or {}
+    ids, titles, levels = (_texts(extra.get(name)) for name in (_IDS, _TITLES, _LEVELS))
+    own_levels = _split(str(extra[_OWN_LEVELS])) if _OWN_LEVELS in extra else None
+    own = Membership(
+        record.standard_set_id,
+        record.standard_set_title,
+        record.education_levels if own_levels is None else own_levels,
+    )
+    others = (
+        Membership(id_, title, _split(codes))
+        for id_, title, codes in zip(ids, titles, levels, strict=False)
+    )
+    return {own.set_id: own} | {each.set_id: each for each in others if each.set_id != own.set_id}
+
+
+def merged(records: Sequence[StandardRecord]) -> StandardRecord:
+    """Return one record for *records*, which all have the same id.
+
+    Its own place is that of the youngest grade; among equal grades the first set id decides, so
+    that the order of *records* does not matter.
+    """
+    base, *others = sorted(records, key=_rank)
+    sets: dict[str, Membership] = {}
+    for record in (base, *others):
+        sets = memberships(record) | sets
+    children = dict.fromkeys(id_ for record in (base, *others) for id_ in record.child_ids)
+    return _with(base, sets, tuple(children))
+
+
+def merged_with_stored(
+    record: StandardRecord, stored: StandardRecord, replaced: Collection[str] = ()
+) -> StandardRecord:
+    """Return *record* with the other sets in which the store has it.
+
+    A paraphrase gives way to an official text altogether.
+
+    Args:
+        replaced: Sets that were read whole, so that what *record* does not say of them is over.
+    """
+    if stored.text_status == "paraphrase" != record.text_status:
+        return record
+    sets = memberships(record)
+    others = set(memberships(stored)) - set(sets) - set(replaced)
+    kept = without_sets(stored, set(memberships(stored)) - others)
+    if kept is None:
+        return record
+    # A stored record whose place comes from a set that was read now keeps no claim to its place.
+    if stored.standard_set_id not in sets and kept.description == record.description:
+        return merged((record, kept))
+    children = tuple(dict.fromkeys((*record.child_ids, *kept.child_ids)))
+    return _with(record, sets | memberships(kept), children)
+
+
+def without_sets(record: StandardRecord, sets: Collection[str]) -> StandardRecord | None:
+    """Return *record* as it is without these sets, or None if it is in no other."""
+    left = {id_: each for id_, each in memberships(record).items() if id_ not in sets}
+    if not left or len(left) == len(memberships(record)):
+        return record if left else None
+    return _with(record, left, record.child_ids)
+
+
+def _with(
+    base: StandardRecord, sets: Mapping[str, Membership], children: tuple[str, ...]
+) -> StandardRecord:
+    first = base.standard_set_id if base.standard_set_id in sets else min(sets)
+    own, others = sets[first], [sets[id_] for id_ in sorted(sets) if id_ != first]
+    data = base.to_dict()
+    for name in (_IDS, _TITLES, _LEVELS, _OWN_LEVELS):
+        data.pop(name, None)
+    data |= {
+        "standard_set_id": own.set_id,
+        "standard_set_title": own.title,
+        "education_levels": normalize_levels(level for each in sets.values() for level in each[2]),
+        "child_ids": children,
+        "is_leaf": not children,
+    }
+    return StandardRecord.from_dict(data | _also_in(own, others))
+
+
+def _also_in(own: Membership, others: Sequence[Membership]) -> dict[str, Any]:
+    if not others:
+        return {}
+    return {
+        _IDS: [each.set_id for each in others],
+        _TITLES: [each.title for each in others],
+        _LEVELS: [",".join(each.levels) for each in others],
+        _OWN_LEVELS: ",".join(own.levels),
+    }
+
+
+def _rank(record: StandardRecord) -> tuple[int, str]:
+    levels = memberships(record)[record.standard_set_id].levels
+    return min(map(grade_order, levels), default=len(GRADES)), record.standard_set_id
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(map(str, cast("list[object]", value))) if isinstance(value, list) else ()
+
+
+def _split(codes: str) -> tuple[str, ...]:
+    return tuple(filter(None, codes.split(",")))

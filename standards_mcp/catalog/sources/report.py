@@ -1,0 +1,105 @@
+"""What an import did, so that nothing is left out in silence."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from .problems import Problem
+
+KEPT_PER_REASON: Final = 20
+"""How many problems of one reason are told one by one; all are counted."""
+
+
+@dataclass(kw_only=True)
+class Report:
+    """The counts of one import, in records unless something else is said.
+
+    ``read`` is always the sum of ``written``, ``unchanged``, ``collapsed``, ``filtered`` and
+    ``skipped_records``.
+
+    Attributes:
+        documents: How many documents were read.
+        read: Records that the documents hold, those that had to be skipped included.
+        new: Written for the first time.
+        changed: Written in place of one with the same id that differed.
+        unchanged: Already there with the same content; not touched.
+        collapsed: Read more than once, in several sets or files, and written as one.
+        filtered: Left out because the filters say so.
+        deleted: Deleted, because their set was replaced and they are no longer in it.
+        left: Not read, and taken out of a set that was replaced or removed; in others they stay.
+        dry_run: Whether all this only would have happened.
+        skipped: How often something was skipped, by reason; a whole document counts once.
+        notes: How often something was put right, by reason.
+    """
+
+    documents: int = 0
+    read: int = 0
+    new: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    collapsed: int = 0
+    filtered: int = 0
+    deleted: int = 0
+    left: int = 0
+    skipped_records: int = 0
+    dry_run: bool = False
+    skipped: Counter[str] = field(default_factory=Counter[str])
+    notes: Counter[str] = field(default_factory=Counter[str])
+    problems: list[Problem] = field(default_factory=list[Problem])
+
+    @property
+    def written(self) -> int:
+        """Records that were added or replaced."""
+        return self.new + self.changed
+
+    def add(self, problem: Problem) -> None:
+        """Count *problem*, and keep it if it is among the first of its reason."""
+        counts = self.skipped if problem.skipped else self.notes
+        counts[problem.reason] += max(problem.records, 1)
+        self.read += problem.records
+        self.skipped_records += problem.records
+        kept = sum(1 for each in self.problems if each.reason == problem.reason)
+        if kept < KEPT_PER_REASON:
+            self.problems.append(problem)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON-ready data."""
+        names = (
+            "documents", "read", "written", "new", "changed", "unchanged", "collapsed",
+            "filtered", "deleted", "left", "skipped_records", "dry_run",
+        )  # fmt: skip
+        return {
+            **{name: getattr(self, name) for name in names},
+            "skipped": dict(self.skipped.most_common()),
+            "notes": dict(self.notes.most_common()),
+            "problems": [str(problem) for problem in self.problems],
+        }
+
+    def lines(self) -> Iterator[str]:
+        """Yield the report for people, one fact a line."""
+        verb = "Would write" if self.dry_run else "Wrote"
+        yield f"Read {self.read:,} records in {_documents(self.documents)}."
+        yield (
+            f"{verb} {self.written:,} ({self.new:,} new, {self.changed:,} changed); "
+            f"{self.unchanged:,} were there already."
+        )
+        if self.collapsed:
+            yield f"{self.collapsed:,} stood in several sets or files and became one with others."
+        if self.filtered:
+            yield f"{self.filtered:,} were left out by the filters."
+        if self.deleted:
+            deleted = "Would delete" if self.dry_run else "Deleted"
+            yield f"{deleted} {self.deleted:,} that are no longer in the replaced sets."
+        if self.left:
+            yield f"{self.left:,} are no longer in the replaced sets, and stay in others."
+        for title, counts in (("Skipped", self.skipped), ("Noted", self.notes)):
+            for reason, count in counts.most_common():
+                yield f"{title}: {reason}, {count:,} times"
+        yield from map(str, self.problems)
+
+
+def _documents(count: int) -> str:
+    return "1 document" if count == 1 else f"{count:,} documents"

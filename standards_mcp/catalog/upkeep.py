@@ -1,0 +1,43 @@
+"""Take data out of a store: to a file, or for good."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from .merging import without_sets
+from .record_store import Progress, RecordStore
+from .records import StandardRecord
+from .sources.report import Report
+
+
+def remove_set(
+    store: RecordStore, set_id: str, progress: Progress | None = None, *, dry_run: bool = False
+) -> Report:
+    """Delete the records of a set; those that are in other sets too only leave this one."""
+    report = Report(dry_run=dry_run)
+    leaving: list[StandardRecord] = []
+    deleted: list[str] = []
+    for record in store.records([set_id]):
+        left = without_sets(record, [set_id])
+        leaving += [left] if left else []
+        deleted += [] if left else [record.id]
+    report.deleted, report.left = len(deleted), len(leaving)
+    if not dry_run and (leaving or deleted):
+        store.write(leaving, deleted, progress)
+    return report
+
+
+def remove_starter(
+    store: RecordStore, progress: Progress | None = None, *, dry_run: bool = False
+) -> Report:
+    """Delete every record that is a paraphrase, which is what the starter set consists of."""
+    deleted = [record.id for record in store.records() if record.text_status == "paraphrase"]
+    if deleted and not dry_run:
+        store.write((), deleted, progress)
+    return Report(deleted=len(deleted), dry_run=dry_run)
+
+
+def export_lines(store: RecordStore, set_ids: Collection[str] | None = None) -> Iterator[str]:
+    """Yield records as lines of JSON, which `sources.jsonl` reads back unchanged."""
+    for record in store.records(set_ids):
+        yield record.model_dump_json(by_alias=True, exclude_none=True)

@@ -1,0 +1,135 @@
+"""``standards-mcp data import``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from standards_mcp._stdout import divert_stdout
+
+from .data_store import open_record_store
+from .invocation import Invocation
+from .output import print_json
+from .progress import ImportProgress
+
+if TYPE_CHECKING:
+    from standards_mcp.catalog.sources.files import Document
+    from standards_mcp.catalog.sources.problems import Problem
+    from standards_mcp.catalog.sources.readers import Format
+    from standards_mcp.catalog.sources.report import Report
+    from standards_mcp.catalog.sources.wanted import Wanted
+
+
+@click.command("import")
+@click.argument("sources", nargs=-1, metavar="[PATH|URL]...")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["auto", "csp", "case", "jsonl", "csv"]),
+    default="auto",
+    help="How to read the files; found out for each by default.",
+)
+@click.option(
+    "--from-api",
+    "api",
+    type=click.Choice(["csp", "case"]),
+    help="Read from the Common Standards Project, or from the CASE services at the given URLs.",
+)
+@click.option("--api-key", envvar="CSP_API_KEY", default="", help="Key of the csp API, if any.")
+@click.option("--refresh", is_flag=True, help="Ask an API again for what is kept on disk.")
+@click.option(
+    "--jurisdiction", multiple=True, help="Take only this one: its id or part of a title."
+)
+@click.option("--subject", multiple=True, help="Take only this one, for example math.")
+@click.option("--grade", multiple=True, help="Take only these grades, for example K-2.")
+@click.option("--replace", is_flag=True, help="Delete what is gone from the sets that are read.")
+@click.option("--dry-run", is_flag=True, help="Say what would change, and change nothing.")
+@click.option("--strict", is_flag=True, help="Import nothing if anything must be skipped.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.pass_context
+def import_command(ctx: click.Context, /, **given: Any) -> None:
+    """Load standards from files, folders, archives, addresses or an API.
+
+    What is loaded already and has not changed is not touched. Options that may be repeated take
+    any of their values. Exit code 1 when nothing could be read.
+    """
+    from standards_mcp.catalog.importing import ImportOptions, StrictImportError, import_sources
+    from standards_mcp.catalog.sources.readers import read_documents
+    from standards_mcp.catalog.sources.wanted import Wanted
+
+    wanted = Wanted(
+        jurisdictions=given["jurisdiction"], subjects=given["subject"], grades=given["grade"]
+    )
+    flags = {name: given[name] for name in ("replace", "dry_run", "strict")}
+    options = ImportOptions(wanted=wanted, **flags)
+    store = open_record_store(ctx.ensure_object(Invocation))
+    with divert_stdout(), ImportProgress() as progress:
+        found = _documents(given, wanted, progress)
+        documents = read_documents(found, cast("Format", given["format_"]))
+        try:
+            report = import_sources(
+                store, documents, options, on_read=progress.read, progress=progress
+            )
+        except StrictImportError as error:
+            progress.close()
+            _print(error.report, as_json=given["as_json"])
+            raise
+    _print(report, as_json=given["as_json"])
+    if not report.read:
+        ctx.exit(1)
+
+
+def _documents(
+    given: dict[str, Any], wanted: Wanted, progress: ImportProgress
+) -> Iterator[Document | Problem]:
+    sources: tuple[str, ...] = given["sources"]
+    if given["api"] == "csp":
+        return _csp(given, wanted, progress)
+    if not sources:
+        raise click.UsageError("name a file, a folder or an address to import from")
+    if given["api"] == "case":
+        return _case(given, wanted, progress)
+    from standards_mcp.catalog.sources.files import open_sources
+
+    return open_sources(sources)
+
+
+def _csp(
+    given: dict[str, Any], wanted: Wanted, progress: ImportProgress
+) -> Iterator[Document | Problem]:
+    from standards_mcp.catalog.sources.csp_api import BASE_URL, csp_documents, csp_web
+    from standards_mcp.catalog.sources.web import Cache
+
+    cache = Cache(_cache_folder() / "csp", days=0 if given["refresh"] else 7)
+    for base_url in given["sources"] or (BASE_URL,):
+        yield from csp_documents(
+            wanted, base_url=base_url, web=csp_web(given["api_key"]), cache=cache,
+            on_set=progress.fetched,
+        )  # fmt: skip
+
+
+def _case(
+    given: dict[str, Any], wanted: Wanted, progress: ImportProgress
+) -> Iterator[Document | Problem]:
+    from standards_mcp.catalog.sources.case_api import case_documents
+    from standards_mcp.catalog.sources.web import Cache
+
+    cache = Cache(_cache_folder() / "case", days=0 if given["refresh"] else 7)
+    for base_url in given["sources"]:
+        yield from case_documents(base_url, wanted, cache=cache, on_package=progress.fetched)
+
+
+def _cache_folder() -> Path:
+    from platformdirs import user_cache_path
+
+    return user_cache_path("standards-mcp", appauthor=False) / "sources"
+
+
+def _print(report: Report, *, as_json: bool) -> None:
+    if as_json:
+        print_json(report.to_dict())
+    else:
+        click.echo("\n".join(report.lines()))

@@ -1,0 +1,114 @@
+"""``standards-mcp data sets``, ``remove``, ``export`` and ``template``."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+import click
+
+from standards_mcp._stdout import divert_stdout
+
+from .data_store import open_record_store
+from .invocation import Invocation
+from .output import print_json, print_table
+from .progress import ImportProgress
+
+if TYPE_CHECKING:
+    from standards_mcp.catalog.record_store import RecordStore, StandardSet
+
+_STARTER = "starter"
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.pass_obj
+def sets(invocation: Invocation, *, as_json: bool) -> None:
+    """List the standard sets that are loaded."""
+    with divert_stdout():
+        found = open_record_store(invocation).sets()
+    if as_json:
+        print_json([each.to_dict() for each in found])
+    elif not found:
+        click.echo("No standards are loaded; see `standards-mcp data import --help`.")
+    else:
+        print_table(
+            (
+                each.id,
+                f"{each.records:,}",
+                f"{each.jurisdiction_title}, {each.subject}, {each.title}",
+            )
+            for each in found
+        )
+
+
+@click.command()
+@click.argument("standard_set", metavar="SET")
+@click.option("--dry-run", is_flag=True, help="Say what would be deleted, and delete nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.pass_context
+def remove(ctx: click.Context, standard_set: str, *, dry_run: bool, as_json: bool) -> None:
+    """Delete a standard set by its id or title; `starter` means the whole starter set.
+
+    Standards that are in other sets too stay in those. Exit code 1 when there is no such set.
+    """
+    from standards_mcp.catalog.upkeep import remove_set, remove_starter
+
+    with divert_stdout(), ImportProgress() as progress:
+        store = open_record_store(ctx.ensure_object(Invocation))
+        if standard_set == _STARTER:
+            report = remove_starter(store, progress, dry_run=dry_run)
+        else:
+            report = remove_set(store, _set_id(store, standard_set), progress, dry_run=dry_run)
+    if as_json:
+        print_json({"deleted": report.deleted, "left": report.left, "dry_run": dry_run})
+    else:
+        verb = "Would delete" if dry_run else "Deleted"
+        click.echo(f"{verb} {report.deleted:,} records; {report.left:,} stay in other sets.")
+
+
+@click.command()
+@click.option("--set", "standard_sets", multiple=True, metavar="SET", help="Only this set.")
+@click.option(
+    "--output",
+    type=click.File("w", encoding="utf-8", atomic=True),
+    default="-",
+    help="A file, in place of standard output.",
+)
+@click.pass_obj
+def export(invocation: Invocation, standard_sets: tuple[str, ...], output: TextIO) -> None:
+    """Print the loaded records, one JSON object a line; `data import` reads them back."""
+    from standards_mcp.catalog.upkeep import export_lines
+
+    with divert_stdout():
+        store = open_record_store(invocation)
+        wanted = [_set_id(store, each) for each in standard_sets] or None
+    output.writelines(line + "\n" for line in export_lines(store, wanted))
+
+
+@click.command()
+@click.argument("kind", type=click.Choice(["csv"]))
+def template(kind: str) -> None:
+    """Print a table with every column that `data import` knows, and three rows that show how."""
+    del kind  # there is only one
+    from standards_mcp.catalog.sources.tabular import template as csv_template
+
+    click.echo(csv_template(), nl=False, file=sys.stdout)
+
+
+def _set_id(store: RecordStore, name: str) -> str:
+    """Return the id of the set that *name* means: its id, or a title that only one set has."""
+    found = store.sets()
+    if name in (each.id for each in found):
+        return name
+    same = [each for each in found if each.title.casefold() == name.casefold().strip()]
+    if len(same) == 1:
+        return same[0].id
+    raise click.UsageError(_unknown(name, same))
+
+
+def _unknown(name: str, same: list[StandardSet]) -> str:
+    if same:
+        ids = ", ".join(each.id for each in same[:5])
+        return f"{len(same)} sets have the title {name!r}; give one of their ids: {ids}"
+    return f"no set {name!r}; `standards-mcp data sets` lists them"

@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from standards_mcp.catalog.record_store import StandardSet
+from standards_mcp.catalog.records import StandardRecord
+from standards_mcp.catalog.sources.report import Report
+from standards_mcp.catalog.sources.tabular import template
+from standards_mcp.cli.data_import import import_command
+from standards_mcp.cli.data_sets import export, remove, sets
+from standards_mcp.cli.data_sets import template as template_command
+from standards_mcp.cli.invocation import Invocation
+from standards_mcp.cli.progress import ImportProgress
+
+
+class Store:
+    """A store in memory, as small as these commands let it be."""
+
+    def __init__(self) -> None:
+        self.contents: dict[str, StandardRecord] = {}
+
+    def fetch(self, ids: Any) -> list[StandardRecord]:
+        return [self.contents[id_] for id_ in ids if id_ in self.contents]
+
+    def sets(self) -> list[StandardSet]:
+        found = {record.standard_set_id: record for record in self.contents.values()}
+        return [
+            StandardSet(
+                id=id_, title=record.standard_set_title, subject=record.subject,
+                jurisdiction_id="j", jurisdiction_title="J", records=1,
+            )
+            for id_, record in found.items()
+        ]  # fmt: skip
+
+    def records(self, set_ids: Any = None) -> Any:
+        every = sorted(self.contents.values(), key=lambda record: record.id)
+        return (each for each in every if set_ids is None or each.standard_set_id in set_ids)
+
+    def write(self, records: Any, deleted: Any = (), progress: Any = None) -> int:
+        self.contents |= {record.id: record for record in records}
+        for id_ in deleted:
+            del self.contents[id_]
+        if progress:
+            progress(1, 2)
+            progress(2, 2)
+        return 0
+
+
+@pytest.fixture
+def store() -> Store:
+    return Store()
+
+
+@pytest.fixture
+def run(store):
+    def run(command: Any, *arguments: str) -> Result:
+        invocation = Invocation()
+        invocation.__dict__["host"] = SimpleNamespace(catalog=SimpleNamespace(store=store))
+        return CliRunner().invoke(command, arguments, obj=invocation)
+
+    return run
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "own.csv"
+    path.write_text(template(), encoding="utf-8")
+    return str(path)
+
+
+def test_a_table_is_imported_and_the_report_printed(run, store, table):
+    result = run(import_command, table)
+    assert result.exit_code == 0, result.output
+    assert "Wrote 3 (3 new, 0 changed)" in result.output
+    assert len(store.contents) == 3
+
+
+def test_json_prints_one_document(run, table):
+    report = json.loads(run(import_command, table, "--json", "--dry-run").stdout)
+    assert (report["new"], report["dry_run"]) == (3, True)
+
+
+def test_filters_and_flags_reach_the_import(run, store, table):
+    assert run(import_command, table, "--grade", "2", "--subject", "math").exit_code == 0
+    assert len(store.contents) == 1
+    assert run(import_command, table, "--jurisdiction", "Elm").exit_code == 0
+    assert len(store.contents) == 1
+
+
+def test_nothing_to_import_is_told(run, tmp_path):
+    assert run(import_command).exit_code == 2
+    result = run(import_command, str(tmp_path / "missing.csv"))
+    assert result.exit_code == 1
+    assert "cannot be read" in result.output
+
+
+def test_a_strict_import_prints_its_report_and_fails(run, store, table, tmp_path):
+    result = run(import_command, table, str(tmp_path / "missing.csv"), "--strict")
+    assert result.exit_code == 1
+    assert "Skipped: cannot be read, 1 times" in result.output
+    assert store.contents == {}
+
+
+@pytest.mark.parametrize("api", ["csp", "case"])
+def test_an_api_out_of_reach_is_told(run, api):
+    result = run(import_command, "--from-api", api, "http://[nowhere", "--refresh")
+    assert result.exit_code == 1
+    assert "cannot be read" in result.output
+
+
+def test_a_case_service_needs_an_address(run):
+    assert run(import_command, "--from-api", "case").exit_code == 2
+
+
+def test_loaded_sets_are_listed(run, table):
+    assert "data import --help" in run(sets).output
+    run(import_command, table)
+    assert "my-district-mathematics-grade-1" in run(sets).output
+    assert json.loads(run(sets, "--json").stdout)[0]["title"] == "Grade 1"
+
+
+@pytest.mark.parametrize("name", ["my-district-mathematics-grade-1", "grade 1"])
+def test_a_set_is_removed_by_id_or_title(run, store, table, name):
+    run(import_command, table)
+    assert "Would delete 3" in run(remove, name, "--dry-run").output
+    assert json.loads(run(remove, name, "--json").stdout)["deleted"] == 3
+    assert store.contents == {}
+
+
+def test_an_unknown_or_ambiguous_set_is_refused(run, table, tmp_path):
+    run(import_command, table)
+    other = tmp_path / "other.csv"
+    other.write_text(template().replace("My District", "Elm").replace("D1-", "D2-"), "utf-8")
+    run(import_command, str(other))
+    assert "no set" in run(remove, "x").output
+    assert "2 sets have the title" in run(remove, "Grade 1").output
+
+
+def test_the_starter_set_is_removed_by_its_name(run, store, table):
+    run(import_command, table)
+    changed = store.contents["D1-M"].model_copy(update={"text_status": "paraphrase"})
+    store.contents["D1-M"] = changed
+    assert "Deleted 1 " in run(remove, "starter").output
+
+
+def test_an_export_is_read_back(run, store, table, tmp_path):
+    run(import_command, table)
+    before = dict(store.contents)
+    path = tmp_path / "out.jsonl"
+    printed = run(export, "--set", "Grade 1")
+    assert run(export, "--output", str(path)).exit_code == 0
+    assert path.read_text("utf-8") == printed.stdout
+    store.contents.clear()
+    assert run(import_command, str(path)).exit_code == 0
+    assert store.contents == before
+
+
+def test_the_template_is_printed(run):
+    assert run(template_command, "csv").stdout == template()
+    assert run(template_command, "xml").exit_code == 2
+
+
+def test_a_catalog_without_a_store_is_refused(table):
+    invocation = Invocation()
+    invocation.__dict__["host"] = SimpleNamespace(catalog=SimpleNamespace())
+    result = CliRunner().invoke(import_command, [table], obj=invocation)
+    assert result.exit_code == 2
+    assert "embedded catalog" in result.output
+
+
+def test_progress_is_a_line_while_reading_and_a_bar_while_embedding(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr("standards_mcp.cli.progress._PAUSE", -1)
+    with ImportProgress() as progress:
+        progress.fetched(2, 5)
+        progress.read(Report(read=1_200, documents=2))
+        progress(0, 300)
+        progress(300, 300)
+    told = capsys.readouterr()
+    assert "Read 1,200 records in 2 documents (2 of 5)" in told.err
+    assert told.out == ""
+
+
+def test_progress_says_nothing_where_nobody_looks(capsys):
+    with ImportProgress() as progress:
+        progress.read(Report(read=1, documents=1))
+    assert capsys.readouterr().err == ""
