@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +22,7 @@ from .errors import CatalogError, CatalogUnavailableError
 from .local import Seed
 from .manifest import current_folder, read_manifest
 from .notation import canonical_key, lookup_keys, nearest
+from .record_store import StandardSet
 from .records import StandardRecord
 from .truth import Truth
 
@@ -157,17 +158,33 @@ class LocalStore:
 
         *progress* is told (done, total) while texts are embedded.
         """
+        return self.write(records, (), progress)
+
+    def write(
+        self,
+        records: Iterable[StandardRecord],
+        deleted: Iterable[str] = (),
+        progress: Progress | None = None,
+    ) -> int:
+        """Add, replace and delete in one transaction, see `record_store.RecordStore.write`."""
         with self._writing() as truth:
-            changed = truth.upsert(records)
+            changed = truth.write(records, deleted)
             self._engine.bring_up_to_date(truth, progress)
         return changed
 
+    def sets(self) -> list[StandardSet]:
+        """Return every standard set, in the order of jurisdiction, subject and title."""
+        truth = self._open_truth()
+        return [] if truth is None else truth.sets()
+
+    def records(self, set_ids: Collection[str] | None = None) -> Iterator[StandardRecord]:
+        """Yield the records of these sets, of all by default, in the order of their ids."""
+        truth = self._open_truth()
+        return iter(()) if truth is None else truth.records(set_ids)
+
     def delete(self, ids: Iterable[str]) -> int:
         """Delete records, rebuild the index, and return how many there were."""
-        with self._writing() as truth:
-            deleted = truth.delete(ids)
-            self._engine.bring_up_to_date(truth, None)
-        return deleted
+        return self.write((), ids)
 
     def build(self, progress: Progress | None = None) -> CatalogStats:
         """Embed what is not embedded yet and build the index anew, whatever state it is in."""

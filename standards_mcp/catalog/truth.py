@@ -7,13 +7,15 @@ the vectors of their texts, kept by model and text so that no text is ever embed
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import fields
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
 from .database import Database
 from .notation import record_keys
+from .record_store import StandardSet
 from .records import StandardRecord
 from .texts import text_hash, without_surrogates
 
@@ -75,31 +77,59 @@ class Truth:
 
     def upsert(self, records: Iterable[StandardRecord]) -> int:
         """Add or replace *records* in one transaction and return how many are new or differ."""
-        changed = 0
-        with self._database.transaction():
-            for chunk in _chunks(records, _CHUNK):
-                latest = {record.id: record for record in chunk}
-                bodies = {id_: _body(record) for id_, record in latest.items()}
-                known = self._bodies(list(bodies))
-                fresh = [latest[id_] for id_, body in bodies.items() if known.get(id_) != body]
-                self._write(fresh, bodies)
-                changed += len(fresh)
-            self._count_revision(changed)
-        return changed
+        return self.write(records, ())
 
     def delete(self, ids: Iterable[str]) -> int:
         """Delete the records with these ids and return how many there were."""
-        deleted = 0
+        return self.write((), ids)
+
+    def write(self, records: Iterable[StandardRecord], deleted: Iterable[str]) -> int:
+        """Add, replace and delete in one transaction; return how many are new, differ or went."""
         with self._database.transaction():
-            for chunk in _chunks(ids, _CHUNK):
-                present = list(self._bodies(chunk))
-                rows = [(id_,) for id_ in present]
-                self._database.run("DELETE FROM keys WHERE record_id = ?", rows)
-                self._database.run("DELETE FROM records WHERE id = ?", rows)
-                deleted += len(present)
+            changed = sum(self._upsert(chunk) for chunk in _chunks(records, _CHUNK))
+            changed += sum(self._delete(chunk) for chunk in _chunks(deleted, _CHUNK))
             self._database.run("DELETE FROM sets WHERE id NOT IN (SELECT set_id FROM records)")
-            self._count_revision(deleted)
-        return deleted
+            self._count_revision(changed)
+        return changed
+
+    def _upsert(self, records: Sequence[StandardRecord]) -> int:
+        latest = {record.id: record for record in records}
+        bodies = {id_: _body(record) for id_, record in latest.items()}
+        known = self._bodies(list(bodies))
+        fresh = [latest[id_] for id_, body in bodies.items() if known.get(id_) != body]
+        self._write(fresh, bodies)
+        return len(fresh)
+
+    def _delete(self, ids: Sequence[str]) -> int:
+        rows = [(id_,) for id_ in self._bodies(ids)]
+        self._database.run("DELETE FROM keys WHERE record_id = ?", rows)
+        self._database.run("DELETE FROM records WHERE id = ?", rows)
+        return len(rows)
+
+    def records(self, set_ids: Collection[str] | None = None) -> Iterator[StandardRecord]:
+        """Yield the records of these sets, of all by default, in the order of their ids."""
+        if set_ids is None:
+            rows = self._database.select("SELECT id FROM records ORDER BY id")
+        else:
+            rows = self._database.select(
+                "WITH wanted AS (SELECT value AS id FROM json_each(?))"
+                " SELECT id FROM records WHERE set_id IN wanted OR (body LIKE"
+                " '%\"also_in_set_ids\"%' AND EXISTS (SELECT 1 FROM"
+                " json_each(body, '$.also_in_set_ids') WHERE value IN wanted)) ORDER BY id",
+                (json.dumps(list(set_ids)),),
+            )
+        for chunk in _chunks((str(row[0]) for row in rows), _CHUNK):
+            yield from self.fetch(chunk)
+
+    def sets(self) -> list[StandardSet]:
+        """Return every standard set, in the order of jurisdiction, subject and title."""
+        rows = self._database.select(
+            "SELECT sets.id, title, sets.subject, jurisdiction_id, jurisdiction_title, license,"
+            " source_url, count(*) FROM sets JOIN records ON set_id = sets.id GROUP BY sets.id"
+            " ORDER BY jurisdiction_title, sets.subject, title, sets.id"
+        )
+        names = [each.name for each in fields(StandardSet)]
+        return [StandardSet(**dict(zip(names, row, strict=True))) for row in rows]
 
     def fetch(self, ids: Sequence[str]) -> list[StandardRecord]:
         """Return the records with these ids, in the order of *ids*; unknown ids are left out."""
