@@ -125,7 +125,7 @@ def test_a_reader_that_is_abandoned_dies_quietly(
     deadline = time.monotonic() + 2
     while threading.active_count() > before and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert threading.active_count() == before
+    assert threading.active_count() <= before
     assert failures == []
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ import filelock
 from . import CatalogStats, Facets, FilterExpression, SearchResult
 from .database import create_database
 from .errors import CatalogError, CatalogUnavailableError
+from .grades import grade_order
 from .local import Seed
 from .manifest import current_folder, read_manifest
 from .notation import canonical_key, lookup_keys, nearest
@@ -144,8 +146,15 @@ class LocalStore:
             details["indexed_records"] = manifest.records
         except CatalogUnavailableError as error:
             details["index"] = str(error)
-        details |= {"standard_sets": truth.counts("standard_set")}
-        details |= {"licenses": truth.counts("license")}
+        facets = self.facets()
+        details["changed"] = _last_changed(self._truth_path)
+        details["jurisdictions"] = facets.jurisdictions
+        details["subjects"] = facets.subjects
+        levels = facets.education_levels
+        details["education_levels"] = {
+            level: levels[level] for level in sorted(levels, key=grade_order)
+        }
+        details["licenses"] = truth.counts("license")
         return CatalogStats(
             backend="local", location=str(self._path), records=truth.count(), model=model,
             size_bytes=_size(self._path), details=details,
@@ -266,6 +275,12 @@ class LocalStore:
                 f"another process has been writing to {self._path} for {self._lock_timeout:g} "
                 f"seconds ({lock} is locked); try again when it is done"
             ) from error
+
+
+def _last_changed(database: Path) -> str:
+    files = (database, database.with_name(f"{database.name}-wal"))
+    newest = max(file.stat().st_mtime for file in files if file.exists())
+    return datetime.fromtimestamp(newest, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def _size(path: Path) -> int:

@@ -32,14 +32,9 @@ def sets(invocation: Invocation, *, as_json: bool) -> None:
     elif not found:
         click.echo("No standards are loaded; see `standards-mcp data import --help`.")
     else:
-        print_table(
-            (
-                each.id,
-                f"{each.records:,}",
-                f"{each.jurisdiction_title}, {each.subject}, {each.title}",
-            )
-            for each in found
-        )
+        for each in found:
+            title = f"{each.title} ({each.jurisdiction_title}, {each.subject})"
+            print_table([(f"{each.records:>7,}", title), ("", each.id)])
 
 
 @click.command()
