@@ -87,6 +87,7 @@ class _Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     pinecone: ClassVar[PineconeServer]
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
     def setup(self) -> None:
         self.timeout = self.pinecone.idle_timeout

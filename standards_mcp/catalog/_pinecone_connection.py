@@ -1,21 +1,21 @@
 """Connections to Pinecone: built late, one for each event loop, every call under a deadline.
 
-The SDK's own timeout counts for one attempt and it makes up to four, with pauses of up to 90
-seconds between them, so that only a deadline around the whole call bounds it.
+The SDK's own timeout counts for one attempt, of which it makes several, so that only a deadline
+around the whole call bounds it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import threading
 import time
 import urllib.request
-import weakref
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -26,7 +26,9 @@ from pydantic import SecretStr
 from ._pinecone_errors import PineconeUnavailableError, Translator, timed_out
 
 if TYPE_CHECKING:
-    from pinecone import AsyncIndex, AsyncPinecone, IndexModel
+    from pinecone import AsyncIndex, AsyncPinecone, IndexModel, RetryConfig
+
+log = logging.getLogger(__name__)
 
 CONTROLLER_HOST: Final = "https://api.pinecone.io"
 SOURCE_TAG: Final = "standards_mcp"
@@ -115,7 +117,7 @@ class Connections:
         controller = tuning.controller_host or os.environ.get("PINECONE_CONTROLLER_HOST")
         self._controller = checked_host(controller) if controller else CONTROLLER_HOST
         self._lock = threading.Lock()
-        self._sessions = weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Session]()
+        self._sessions: dict[asyncio.AbstractEventLoop, Session] = {}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.index_name!r}, host={self.host!r})"
@@ -126,6 +128,8 @@ class Connections:
         with self._lock:
             loop = asyncio.get_running_loop()
             if loop not in self._sessions:
+                for ended in [each for each in self._sessions if each.is_closed()]:
+                    del self._sessions[ended]  # nothing can close its sockets any more
                 self._sessions[loop] = Session(
                     asyncio.Semaphore(self.tuning.concurrency),
                     RateWindow(self.tuning.metadata_rate),
@@ -219,12 +223,13 @@ class Connections:
     def _build_control(self) -> AsyncPinecone:
         from pinecone import AsyncPinecone  # noqa: PLC0415  0.5 seconds, in a worker thread
 
-        return AsyncPinecone(host=self._controller, **self._options(self._controller))
+        options = self._options(self._controller)
+        return AsyncPinecone(host=self._controller, retry_config=_retries(), **options)
 
     def _build_index(self, host: str) -> AsyncIndex:
         from pinecone import AsyncIndex  # noqa: PLC0415  0.5 seconds, in a worker thread
 
-        return AsyncIndex(host=host, **self._options(host))
+        return _with_our_retries(AsyncIndex(host=host, **self._options(host)))
 
     def _options(self, host: str) -> Mapping[str, Any]:
         return {
@@ -246,15 +251,16 @@ def checked_host(host: str) -> str:
     Raises:
         ValueError: The key would be sent unencrypted, or this is no host.
     """
-    url = host.strip().rstrip("/")
+    url = host.strip().removesuffix("/")
     url = url if "://" in url else f"https://{url}"
     parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path or parts.query:
+    is_host = "." in (parts.hostname or "") or _is_loopback(parts.hostname or "")
+    if parts.scheme not in ("http", "https") or not is_host or parts.path or parts.query:
         raise ValueError(
             f"{host!r} is no host; give the one that Pinecone's console shows for the index, "
             "such as my-index-abc123.svc.aped-1234.pinecone.io"
         )
-    if parts.scheme == "http" and not _is_loopback(parts.hostname):
+    if parts.scheme == "http" and not _is_loopback(parts.hostname or ""):
         raise ValueError(f"{host!r}: the key would be sent unencrypted; use https")
     return url
 
@@ -273,6 +279,35 @@ def proxy_for(host: str) -> str | None:
     proxies = urllib.request.getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
     return proxy if not proxy or "://" in proxy else f"http://{proxy}"
+
+
+def _retries() -> RetryConfig:
+    """Return which failures the SDK tries again: never a quota, of which the caller must hear."""
+    from pinecone import RetryConfig  # noqa: PLC0415  loaded by the caller
+
+    return RetryConfig(
+        max_retries=2,
+        backoff_factor=0.1,
+        max_wait=1.0,
+        retryable_status_codes=frozenset({408, 500, 502, 503, 504}),
+    )
+
+
+def _with_our_retries(index: AsyncIndex) -> AsyncIndex:
+    """Return *index* with `_retries`, for which SDK 10.2 has no public way.
+
+    Left alone it would sleep through a 429, for as long as the service says and up to 270
+    seconds, while a search could go on without the reranker. A test notices when an SDK changes.
+    """
+    try:
+        from pinecone._internal.constants import DATA_PLANE_API_VERSION  # noqa: PLC0415
+        from pinecone._internal.http_client import AsyncHTTPClient  # noqa: PLC0415
+
+        config = replace(index._config, retry_config=_retries())  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        index._http = AsyncHTTPClient(config, DATA_PLANE_API_VERSION)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    except (ImportError, AttributeError, TypeError):
+        log.warning("this version of the Pinecone SDK retries in its own way")
+    return index
 
 
 def _is_loopback(name: str) -> bool:

@@ -111,10 +111,7 @@ class Writer:
         return {item.id for item in page.vectors if item.id}, following
 
     async def _patiently(self, call: Callable[[], Awaitable[_T]]) -> _T:
-        """Return what *call* returns, called again while the trouble is one that passes.
-
-        The SDK's own three attempts are over in seconds, and the quota of the minute is not.
-        """
+        """Return what *call* returns, called again while the trouble is one that passes."""
         for pause in self._connections.tuning.write_pauses:
             try:
                 return await call()

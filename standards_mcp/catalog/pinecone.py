@@ -229,7 +229,6 @@ class PineconeClient:
             "rank_fields": [TEXT_FIELD],
             "parameters": {"truncate": "END"},
         }
-        # The SDK sleeps for as long as a 429 says, so that the quota may also show as silence.
         share = asyncio.timeout(_RERANK_SHARE * self.connections.deadline)
         try:
             async with share:
