@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from pydantic import SecretStr
+
 from .errors import CatalogError, CatalogUnavailableError, FilterError
 from .records import StandardRecord
 
@@ -127,17 +129,56 @@ class Catalog(Protocol):
         ...
 
 
-def open_catalog(path: Path | None = None, model: str = "minilm") -> Catalog:
-    """Return the embedded catalog. Nothing is read before its first use.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PineconeAccess:
+    """Where the index in Pinecone is and how to get in.
+
+    Attributes:
+        host: The host of the index, which saves asking for it; http only on loopback.
+        deadline: Seconds for one call.
+        fallback: Whether the embedded catalog answers while Pinecone cannot be reached.
+    """
+
+    api_key: SecretStr
+    index_name: str
+    namespace: str
+    host: str | None = None
+    deadline: float = 20.0
+    fallback: bool = False
+
+
+def open_catalog(
+    path: Path | None = None, model: str = "minilm", access: PineconeAccess | None = None
+) -> Catalog:
+    """Return the embedded catalog, or the one in Pinecone. Nothing is read before its first use.
 
     Args:
-        path: Its folder; by default one in the user's data folder. A new one is filled with the
-            starter set.
-        model: The text encoder, see `standards_mcp.catalog.embedding.open_encoder`.
-    """
-    from .local import LocalCatalog  # noqa: PLC0415  - a store is imported when it is chosen
+        path: The embedded catalog's folder; by default one in the user's data folder. A new one
+            is filled with the starter set.
+        model: Its text encoder, see `standards_mcp.catalog.embedding.open_encoder`.
+        access: The index to use in place of the embedded catalog.
 
-    return LocalCatalog(path or default_path(), model, seed=_starter)
+    Raises:
+        ValueError: The host of the index is wrong.
+    """
+    if access is None:
+        from .local import LocalCatalog  # noqa: PLC0415  - a store is imported when it is chosen
+
+        return LocalCatalog(path or default_path(), model, seed=_starter)
+    from .pinecone import PineconeClient  # noqa: PLC0415  - as above
+
+    client = PineconeClient(
+        access.api_key,
+        index_name=access.index_name,
+        namespace=access.namespace,
+        host=access.host,
+        deadline=access.deadline,
+    )
+    if not access.fallback:
+        return client
+    from .fallback import FallbackCatalog  # noqa: PLC0415  - as above
+
+    return FallbackCatalog(client, open_catalog(path, model))
 
 
 def _starter() -> Seed:
@@ -161,6 +202,7 @@ __all__ = [
     "Facets",
     "FilterError",
     "FilterExpression",
+    "PineconeAccess",
     "SearchHit",
     "SearchResult",
     "StandardRecord",

@@ -33,7 +33,7 @@ def status(invocation: Invocation, *, as_json: bool) -> None:
 
     async def read() -> CatalogStats:
         try:
-            return await invocation.host.catalog.stats()
+            return await invocation.host.catalog_stats()
         finally:
             await invocation.host.catalog.aclose()
 
