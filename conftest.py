@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import os
+import sys
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
+from standards_mcp.discovery import PluginRecord
 from standards_mcp.host import Host
-from standards_mcp.manager import PluginRecord
 from standards_mcp.plugin import Plugin
 from standards_mcp.settings import LoadedSettings, Settings
 
 MakeHost = Callable[..., Host]
 Install = Callable[..., Path]
+
+# How long an example takes depends on what else the machine does.
+hypothesis.settings.register_profile("standards-mcp", deadline=None)
+hypothesis.settings.load_profile("standards-mcp")
 
 
 @pytest.fixture
@@ -56,7 +62,7 @@ def make_host(tmp_path: Path) -> MakeHost:
 
 
 @pytest.fixture
-def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
     """Return a function that installs a distribution with one plugin, as an installer would.
 
     It is on the path of this process and, through PYTHONPATH, of those that the test starts.
@@ -67,6 +73,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
     inherited = os.environ.get("PYTHONPATH")
     paths = [str(site), *([inherited] if inherited else [])]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    modules: list[str] = []
 
     def write(
         name: str,
@@ -86,6 +93,9 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
         (info / "METADATA").write_text("\n".join(lines) + "\n", encoding="utf-8")
         entry = f"[standards_mcp.plugins]\n{name} = {module}:{name.capitalize()}Plugin\n"
         (info / "entry_points.txt").write_text(entry, encoding="utf-8")
+        modules.append(module)
         return site / f"{module}.py"
 
-    return write
+    yield write
+    for module in modules:
+        sys.modules.pop(module, None)

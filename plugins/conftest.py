@@ -11,8 +11,8 @@ import pytest
 
 from standards_mcp import Plugin, StandardRecord, ToolResult
 from standards_mcp.catalog.local import LocalCatalog
+from standards_mcp.discovery import PluginRecord
 from standards_mcp.host import Host
-from standards_mcp.manager import PluginRecord
 from standards_mcp.settings import LoadedSettings, Settings
 
 Ask = Callable[..., ToolResult]

@@ -75,3 +75,12 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     lowered = {item.lower(): item for item in known}
     close = get_close_matches(name.lower(), lowered, n=1, cutoff=0.6)
     return f"; did you mean {lowered[close[0]]!r}?" if close else ""
+
+
+def describe_exception(exc: BaseException) -> str:
+    """Return an exception as one line."""
+    try:
+        text = " ".join(str(exc).split())
+    except Exception:  # noqa: BLE001  - an exception that cannot describe itself
+        text = ""
+    return f"{type(exc).__name__}: {text}" if text else type(exc).__name__

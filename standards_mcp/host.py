@@ -12,9 +12,11 @@ import anyio
 
 from .catalog import Catalog, CatalogStats, PineconeAccess, open_catalog
 from .catalog_settings import CatalogSettings
+from .declarations import RegisteredTool
+from .discovery import PluginRecord
 from .errors import StandardsMcpError, did_you_mean
 from .lifecycle import running
-from .manager import PluginManager, PluginRecord, RegisteredTool
+from .manager import PluginManager
 from .outcomes import recall, remember
 from .plugin import ToolResult
 from .policy import run_tool

@@ -11,8 +11,9 @@ from typing import Final
 import anyio
 
 from ._stdout import divert_stdout
-from .errors import PluginError
-from .manager import PluginManager, PluginRecord, Status, describe_exception
+from .discovery import PluginRecord, Status
+from .errors import PluginError, describe_exception
+from .manager import PluginManager
 
 log = logging.getLogger(__name__)
 

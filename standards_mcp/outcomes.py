@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from .manager import PluginRecord, Status
+from .discovery import PluginRecord, Status
 
 _TRIED = (Status.FAILED, Status.REGISTERED, Status.STARTED)
 

@@ -14,8 +14,8 @@ from typing import Any, cast
 import anyio
 import anyio.to_thread
 
+from .declarations import RegisteredTool
 from .errors import ToolError
-from .manager import RegisteredTool
 from .plugin import ToolResult
 from .signatures import error_result
 
@@ -36,9 +36,9 @@ async def run_tool(
     result = None
     try:
         result = await _guarded(item, arguments, timeout)
+        return result
     finally:
         _log_call(item, arguments, result, time.perf_counter() - started)
-    return result
 
 
 async def _guarded(
@@ -54,7 +54,8 @@ async def _guarded(
         return error_result(exc.error_type, str(exc))
     except (KeyboardInterrupt, GeneratorExit):
         raise
-    except BaseException as exc:  # noqa: BLE001  - sys.exit, a panic in native code: its crash
+    except BaseException as exc:
+        # Whatever else it is, such as sys.exit or a panic in native code, is the tool's crash.
         if isinstance(exc, asyncio.CancelledError) and _is_cancelled():
             raise
         return _crash(item, exc)

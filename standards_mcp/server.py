@@ -22,9 +22,9 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from ._stdio import LineReader, LineWriter
+from .declarations import RegisteredTool
 from .errors import StandardsMcpError
 from .host import Host, UnknownToolError
-from .manager import RegisteredTool
 
 log = logging.getLogger(__name__)
 
@@ -112,10 +112,14 @@ async def serve_stdio(server: Server[None], reader: int, writer: int) -> None:
             await _serve(server, cast("_Stream", lines), cast("_Stream", wire))
         except BaseExceptionGroup as group:
             # The SDK's task groups wrap what a plugin that matters raised at its start.
-            error = group.subgroup(StandardsMcpError)
-            while isinstance(error, BaseExceptionGroup):
-                error = error.exceptions[0]
-            raise error or group from None
+            raise _first(group, StandardsMcpError) or group from None
+
+
+def _first(group: BaseExceptionGroup[BaseException], kind: type[Exception]) -> Exception | None:
+    found: Any = group.subgroup(kind)
+    while isinstance(found, BaseExceptionGroup):
+        found = cast("BaseExceptionGroup[Exception]", found).exceptions[0]
+    return cast("Exception | None", found)
 
 
 async def _serve(server: Server[None], lines: _Stream, wire: _Stream) -> None:

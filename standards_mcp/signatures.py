@@ -10,7 +10,6 @@ from typing import Annotated, Any, Final, Protocol, cast, get_origin
 
 import pydantic_core
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
-from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 
 from .catalog import FilterExpression
@@ -147,22 +146,11 @@ def read_arguments(tool: Tool, filters: Iterable[Filter] = ()) -> Arguments:
         config = ConfigDict(extra="forbid")
         model = create_model("Arguments", __config__=config, **definitions)
         schema = portable_input_schema(model.model_json_schema(by_alias=True))
-    except (PydanticUserError, NameError, TypeError) as exc:
+    except SchemaError:
+        raise
+    except Exception as exc:
         raise SchemaError(f"its arguments cannot be described: {exc}".splitlines()[0]) from exc
     return ModelArguments(model, tuple(parameters), extra if tool.accepts_filters else None, schema)
-
-
-def check_filter(item: Filter) -> None:
-    """See that a filter can be an argument, before it becomes one of other plugins' tools.
-
-    Raises:
-        SchemaError: Its annotation cannot be described to every client.
-    """
-
-    def function(filter: object) -> None:  # noqa: A002
-        del filter
-
-    read_arguments(Tool(name=item.name, function=function, accepts_filters=True), [item])
 
 
 def read_result(function: Callable[..., Any]) -> Result:
@@ -177,7 +165,7 @@ def read_result(function: Callable[..., Any]) -> Result:
     try:
         adapter = TypeAdapter[Any](annotation)
         schema = adapter.json_schema(mode="serialization", by_alias=True)
-    except (PydanticUserError, NameError) as exc:
+    except Exception as exc:
         raise SchemaError(f"its result cannot be described: {exc}".splitlines()[0]) from exc
     try:
         return Result(adapter, portable_output_schema(schema), wrapped=False)
@@ -279,9 +267,9 @@ def _refuse_unknown(arguments: Mapping[str, Any], known: Iterable[str]) -> None:
             raise InvalidInputError(f"{name}: unknown argument{hint or f'; known: {expected}'}")
 
 
-def _decoded(value: Any, schema: Mapping[str, Any]) -> Any:
+def _decoded(value: Any, schema: Any) -> Any:
     """Decode a list or an object that a client sent as JSON text, as some clients do."""
-    kind = schema.get("type") if isinstance(schema, Mapping) else None
+    kind = cast("Schema", schema).get("type") if isinstance(schema, dict) else None
     if isinstance(value, str) and kind in ("array", "object"):
         try:
             return json.loads(value)

@@ -33,6 +33,8 @@ def status(invocation: Invocation, *, as_json: bool) -> None:
 
     async def read() -> CatalogStats:
         try:
+            if isinstance(invocation.host.catalog, LocalCatalog):
+                await invocation.host.catalog.facets()  # fills a catalog that is new
             return await invocation.host.catalog_stats()
         finally:
             await invocation.host.catalog.aclose()

@@ -8,8 +8,9 @@ import anyio
 import click
 
 from standards_mcp._stdout import divert_stdout
+from standards_mcp.discovery import PluginRecord, Status
+from standards_mcp.errors import describe_exception
 from standards_mcp.host import Host
-from standards_mcp.manager import PluginRecord, Status, describe_exception
 from standards_mcp.plugin import Health
 
 from .invocation import Invocation

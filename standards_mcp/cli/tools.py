@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import click
 
-from standards_mcp.manager import RegisteredTool
+from standards_mcp.declarations import RegisteredTool
 
 from .invocation import Invocation
 from .output import print_json, print_table

@@ -16,8 +16,9 @@ import filelock
 import numpy as np
 import pytest
 
-from standards_mcp.catalog import Catalog, CatalogError, CatalogUnavailableError, store
+from standards_mcp.catalog import Catalog, CatalogError, CatalogUnavailableError, engine
 from standards_mcp.catalog.embedding import EncoderUnavailableError, MiniLmEncoder, Vectors
+from standards_mcp.catalog.encoders import open_encoder
 from standards_mcp.catalog.local import LocalCatalog, Seed
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.store import LocalStore
@@ -42,10 +43,12 @@ class CountingEncoder:
         return array / np.linalg.norm(array, axis=1, keepdims=True)
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def encoder(monkeypatch: pytest.MonkeyPatch) -> CountingEncoder:
     encoder = CountingEncoder()
-    monkeypatch.setattr(store, "open_encoder", lambda _spec: encoder)
+    monkeypatch.setattr(
+        engine, "open_encoder", lambda spec: open_encoder(spec) if spec == "none" else encoder
+    )
     return encoder
 
 
@@ -55,7 +58,7 @@ def minilm() -> MiniLmEncoder:
 
 
 @pytest.fixture
-def opened(folder: Path, encoder: CountingEncoder) -> Iterator[LocalStore]:
+def opened(folder: Path) -> Iterator[LocalStore]:
     local = LocalStore(folder)
     yield local
     local.close()
@@ -70,7 +73,7 @@ class TestSearch:
         self, folder: Path, small_catalog: list[StandardRecord], minilm: MiniLmEncoder,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:  # fmt: skip
-        monkeypatch.setattr(store, "open_encoder", lambda _spec: minilm)
+        monkeypatch.setattr(engine, "open_encoder", lambda _spec: minilm)
         local = LocalStore(folder)
         local.upsert(small_catalog)
         hits = local.search("photosynthesis lesson", 3).hits
@@ -100,13 +103,24 @@ class TestSearch:
         opened.upsert([record(1, "Solve problems.", content=content), record(2, "Solve riddles.")])
         assert ids(opened.search("proportion", 5, mode="lexical")) == ["R001"]
 
-    def test_prefers_a_standard_to_the_heading_above_it(
+    def test_prefers_a_standard_with_parts_to_the_headings_above_it(
         self, opened: LocalStore, record: MakeRecord
     ) -> None:
         opened.upsert(
-            [record(1, "Number sense here."), record(2, "Number sense there.", parent_id="R001")]
+            [
+                record(1, "Number sense here."),
+                record(2, "Number sense hers.", parent_id="R001"),
+                record(3, "Count.", parent_id="R002"),
+            ]
         )
         assert ids(opened.search("number sense", 2)) == ["R002", "R001"]
+
+    def test_reads_words_of_grammar_only_when_there_are_no_others(
+        self, opened: LocalStore, record: MakeRecord
+    ) -> None:
+        opened.upsert([record(1, "Who are they and what is it?"), record(2, "Draw maps.")])
+        assert ids(opened.search("what is a map", 5, mode="lexical")) == ["R002"]
+        assert ids(opened.search("who are they", 5, mode="lexical")) == ["R001"]
 
     def test_collapses_equal_texts_into_one_hit(
         self, opened: LocalStore, record: MakeRecord
@@ -188,7 +202,7 @@ class TestWithoutVectors:
         words = LocalStore(folder, "none")
         words.upsert(small_catalog)
         words.close()
-        monkeypatch.setattr(store, "open_encoder", lambda _spec: CountingEncoder())
+        monkeypatch.setattr(engine, "open_encoder", lambda _spec: CountingEncoder())
         local = LocalStore(folder)
         assert "data build" in local.search("fractions").notes[0]
         local.build()
@@ -204,7 +218,7 @@ class TestWithoutVectors:
         def missing(_spec: str) -> None:
             raise EncoderUnavailableError("it is not installed")
 
-        monkeypatch.setattr(store, "open_encoder", missing)
+        monkeypatch.setattr(engine, "open_encoder", missing)
         local = LocalStore(folder)
         assert local.search("fractions").notes == ("Searched by words only: it is not installed.",)
         local.close()
@@ -281,7 +295,7 @@ class TestRecords:
         opened.upsert(
             [record(1, "", content="Depth 0: Astronomy\nDepth 1: "), record(2, "Botany.")]
         )
-        assert ids(opened.search("astronomy", 1)) == ["R001"]
+        assert ids(opened.search("astronomy", 1, mode="lexical")) == ["R001"]
 
 
 def test_nothing_is_ever_embedded_twice(
@@ -295,9 +309,7 @@ def test_nothing_is_ever_embedded_twice(
     assert sorted(encoder.seen) == ["Add.", "Count.", "Halve."]
 
 
-def test_progress_is_told_while_texts_are_embedded(
-    opened: LocalStore, encoder: CountingEncoder, record: MakeRecord
-) -> None:
+def test_progress_is_told_while_texts_are_embedded(opened: LocalStore, record: MakeRecord) -> None:
     told: list[tuple[int, int]] = []
     opened.upsert([record(n, f"Text {n}.") for n in range(700)], lambda *now: told.append(now))
     assert told == [(512, 700), (700, 700)]
@@ -308,7 +320,7 @@ def test_an_index_refuses_another_model_by_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     opened.upsert(small_catalog)
-    monkeypatch.setattr(store, "open_encoder", lambda _spec: CountingEncoder("other"))
+    monkeypatch.setattr(engine, "open_encoder", lambda _spec: CountingEncoder("other"))
     local = LocalStore(folder)
     with pytest.raises(CatalogUnavailableError, match=r"'letters'.*'other'.*data build"):
         local.search("fractions")
@@ -358,7 +370,7 @@ class TestASeed:
         again.close()
 
     def test_comes_before_the_first_import(
-        self, folder: Path, encoder: CountingEncoder, small_catalog: list[StandardRecord],
+        self, folder: Path, small_catalog: list[StandardRecord],
         record: MakeRecord,
     ) -> None:  # fmt: skip
         local = LocalStore(folder, seed=lambda: self.seed(small_catalog))
@@ -377,7 +389,7 @@ class TestASeed:
         local.close()
 
     def test_is_safe_when_two_start_at_once(
-        self, folder: Path, encoder: CountingEncoder, small_catalog: list[StandardRecord]
+        self, folder: Path, small_catalog: list[StandardRecord]
     ) -> None:
         seeded: list[int] = []
 
@@ -440,7 +452,7 @@ class TestSeveralUsers:
         assert failures == []
 
     def test_a_second_writer_is_refused_when_the_first_does_not_end(
-        self, folder: Path, encoder: CountingEncoder, small_catalog: list[StandardRecord]
+        self, folder: Path, small_catalog: list[StandardRecord]
     ) -> None:
         folder.mkdir()
         local = LocalStore(folder, lock_timeout=0.1)
@@ -507,13 +519,13 @@ def test_a_build_that_is_killed_leaves_the_old_index_serving(
 
 
 class TestAForeignTruth:
-    def test_that_is_no_database_is_named(self, folder: Path, encoder: CountingEncoder) -> None:
+    def test_that_is_no_database_is_named(self, folder: Path) -> None:
         folder.mkdir()
         (folder / "catalog.sqlite3").write_bytes(b"not a database at all, " * 100)
         with pytest.raises(CatalogUnavailableError, match=r"catalog\.sqlite3"):
             LocalStore(folder).search("x")
 
-    def test_of_another_program_is_left_alone(self, folder: Path, encoder: CountingEncoder) -> None:
+    def test_of_another_program_is_left_alone(self, folder: Path) -> None:
         folder.mkdir()
         connection = sqlite3.connect(folder / "catalog.sqlite3")
         connection.execute("CREATE TABLE recipes (name)")
@@ -535,7 +547,7 @@ class TestAForeignTruth:
 
 class TestTheAsynchronousCatalog:
     def test_offers_every_method_of_the_protocol(
-        self, folder: Path, encoder: CountingEncoder, small_catalog: list[StandardRecord]
+        self, folder: Path, small_catalog: list[StandardRecord]
     ) -> None:
         async def use() -> None:
             catalog: Catalog = LocalCatalog(folder)

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
-from standards_mcp_lookup import LookupPlugin
 
 from standards_mcp import CatalogError, ToolResult
 from standards_mcp.catalog.local import LocalCatalog
+from standards_mcp_lookup import LookupPlugin
 
 Lookup = Callable[[str], ToolResult]
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import anyio
 import pytest
-from standards_mcp_search import SearchPlugin
 
 from standards_mcp import CatalogError, ToolResult
 from standards_mcp.catalog.local import LocalCatalog
+from standards_mcp.discovery import PluginRecord
 from standards_mcp.host import Host
-from standards_mcp.manager import PluginRecord
 from standards_mcp.settings import LoadedSettings, Settings
+from standards_mcp_search import SearchPlugin
 
 Search = Callable[..., ToolResult]
 

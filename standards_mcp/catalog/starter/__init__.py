@@ -54,8 +54,7 @@ def _rows() -> Iterator[dict[str, str]]:
     for folder in _FOLDERS:
         tables = (files(__name__) / folder).iterdir()
         for table in sorted(tables, key=lambda item: item.name):
-            with table.open(encoding="utf-8", newline="") as file:
-                yield from csv.DictReader(file)
+            yield from csv.DictReader(table.read_text(encoding="utf-8").splitlines())
 
 
 def _record(

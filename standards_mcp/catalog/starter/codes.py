@@ -163,7 +163,7 @@ def _mathematics_url(match: re.Match[str]) -> str:
     """Return the page of the official wording; a cluster stands on its domain's page."""
     parts = match["domain"].replace("-", ".").split(".")
     if match["number"]:
-        parts += filter(None, match.group("cluster", "number", "part"))
+        parts.extend(filter(None, match.group("cluster", "number", "part")))
     return f"{_SITE}/Math/Content/{'/'.join(parts)}/"
 
 

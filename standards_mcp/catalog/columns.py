@@ -1,0 +1,165 @@
+"""The metadata half of the index: each field as codes over its distinct values.
+
+A condition is evaluated once for each distinct value of its field. What it accepts selects rows
+here, for the dense side, and filter tokens in the full-text index: both sides see one filter.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import weakref
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import CatalogUnavailableError
+from .filters import values_of
+
+SEARCHED_FIELDS = frozenset({"content", "description"})
+"""The fields that are searched and therefore not filtered by."""
+
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+
+class Column(NamedTuple):
+    """One field: row ``rows[i]`` has the value ``values[codes[i]]``; lists have several.
+
+    Attributes:
+        number: The field's number in this index.
+    """
+
+    number: int
+    values: list[Any]
+    rows: npt.NDArray[np.int32]
+    codes: npt.NDArray[np.int32]
+
+    def token(self, code: int) -> str:
+        """Return the filter token of the rows that have this code."""
+        return _token(self.number, code)
+
+    @property
+    def presence(self) -> str:
+        """The filter token of the rows that have the field."""
+        return _token(self.number, "*")
+
+
+class _Field:
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.codes: dict[Any, int] = {}
+        self.values: list[Any] = []
+        self.row_numbers = array("i")
+        self.row_codes = array("i")
+
+    def add(self, row: int, elements: Iterable[Any]) -> Iterator[str]:
+        yield _token(self.number, "*")
+        for element in elements:
+            code = self._code(element)
+            self.row_numbers.append(row)
+            self.row_codes.append(code)
+            yield _token(self.number, code)
+
+    def _code(self, value: Any) -> int:
+        # 1, 1.0 and True are equal for Python and differ in JSON.
+        key = (type(value).__name__, _hashable(value))
+        if key not in self.codes:
+            self.codes[key] = len(self.values)
+            self.values.append(value)
+        return self.codes[key]
+
+
+class ColumnsWriter:
+    """Collects the fields of records, row by row, and writes them as one file."""
+
+    def __init__(self) -> None:
+        self._fields: dict[str, _Field] = {}
+
+    def add(self, row: int, data: Mapping[str, Any]) -> list[str]:
+        """Add one record (JSON data) and return its filter tokens."""
+        tokens: list[str] = []
+        for name in data:
+            values = () if name in SEARCHED_FIELDS else values_of(data, name)
+            if values:
+                field = self._fields.setdefault(name, _Field(len(self._fields)))
+                tokens.extend(field.add(row, values))
+        return tokens
+
+    def save(self, path: Path) -> None:
+        """Write the columns to *path* (NumPy's npz format)."""
+        arrays: dict[str, npt.NDArray[Any]] = {"names": _packed(list(self._fields))}
+        for field in self._fields.values():
+            arrays[f"values_{field.number}"] = _packed(field.values)
+            arrays[f"rows_{field.number}"] = np.array(field.row_numbers, dtype=np.int32)
+            arrays[f"codes_{field.number}"] = np.array(field.row_codes, dtype=np.int32)
+        with path.open("wb") as file:
+            np.savez(file, allow_pickle=False, **arrays)
+
+
+class Columns:
+    """The columns of an index; each is read when it is first asked for.
+
+    Raises:
+        CatalogUnavailableError: The file is damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._known: dict[str, Column] = {}
+        try:
+            self._file = np.load(path, allow_pickle=False)
+            weakref.finalize(self, self._file.close)
+            self._names: list[str] = _unpacked(self._file["names"])
+        except (OSError, ValueError, KeyError) as error:
+            raise self._damaged(error) from error
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The fields that some record has."""
+        return self._names
+
+    def get(self, name: str) -> Column | None:
+        """Return the column of a field, or None when no record has it."""
+        with self._lock:
+            if name not in self._known:
+                if name not in self._names:
+                    return None
+                try:
+                    self._known[name] = self._read(self._names.index(name))
+                except (OSError, ValueError, KeyError) as error:
+                    raise self._damaged(error) from error
+            return self._known[name]
+
+    def _read(self, number: int) -> Column:
+        return Column(
+            number=number,
+            values=_unpacked(self._file[f"values_{number}"]),
+            rows=self._file[f"rows_{number}"],
+            codes=self._file[f"codes_{number}"],
+        )
+
+    def _damaged(self, error: Exception) -> CatalogUnavailableError:
+        return CatalogUnavailableError(
+            f"{self._path} is damaged: {error}; run `standards-mcp data build`"
+        )
+
+
+def _token(number: int, code: int | str) -> str:
+    return f"{number}:{code}"
+
+
+def _hashable(value: Any) -> Any:
+    return json.dumps(value, sort_keys=True) if isinstance(value, (list, dict)) else value
+
+
+def _packed(values: Sequence[Any]) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(json.dumps(values).encode(), dtype=np.uint8)
+
+
+def _unpacked(array_: npt.NDArray[np.uint8]) -> Any:
+    return json.loads(array_.tobytes())

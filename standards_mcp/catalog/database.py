@@ -1,0 +1,140 @@
+"""A SQLite file that is surely ours: opened, checked, created, and never half written."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from .errors import CatalogUnavailableError
+
+APPLICATION_ID = 0x53744D43  # "StMC"
+SCHEMA_VERSION = 1
+_BUSY_SECONDS = 60
+
+_SCHEMA = """
+CREATE TABLE state (key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
+CREATE TABLE sets (
+    id TEXT PRIMARY KEY, title TEXT NOT NULL, subject TEXT NOT NULL,
+    jurisdiction_id TEXT NOT NULL, jurisdiction_title TEXT NOT NULL,
+    license TEXT, source_url TEXT
+) WITHOUT ROWID;
+CREATE TABLE records (
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, set_id TEXT NOT NULL,
+    parent_id TEXT, subject TEXT NOT NULL, education_levels TEXT NOT NULL,
+    description TEXT NOT NULL, text_hash TEXT, body TEXT NOT NULL
+);
+CREATE INDEX records_by_set ON records (set_id);
+CREATE INDEX records_by_text ON records (text_hash);
+CREATE TABLE keys (
+    key TEXT NOT NULL, record_id TEXT NOT NULL, PRIMARY KEY (key, record_id)
+) WITHOUT ROWID;
+CREATE INDEX keys_by_record ON keys (record_id);
+CREATE TABLE embeddings (
+    number INTEGER PRIMARY KEY, model TEXT NOT NULL, text_hash TEXT NOT NULL,
+    vector BLOB NOT NULL, UNIQUE (model, text_hash)
+);
+"""
+
+
+def create_database(path: Path) -> None:
+    """Create an empty catalog at *path*, whole or not at all.
+
+    The caller holds the catalog's lock: what another has created meanwhile would be replaced.
+    """
+    temporary = path.with_name(f"{path.name}.tmp")
+    with _named_errors(path):
+        temporary.unlink(missing_ok=True)
+        connection = sqlite3.connect(temporary, isolation_level=None)
+        try:
+            connection.executescript(
+                f"PRAGMA journal_mode = WAL; BEGIN; {_SCHEMA}"
+                f"PRAGMA application_id = {APPLICATION_ID};"
+                f"PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
+            )
+        finally:
+            connection.close()
+        temporary.replace(path)
+
+
+class Database:
+    """An open file. One object may be shared by threads; statements run one at a time.
+
+    Args:
+        path: A file that `create_database` has created.
+
+    Raises:
+        CatalogUnavailableError: The file is not a catalog, is damaged, or cannot be opened.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.RLock()
+        with _named_errors(path):
+            self._connection = sqlite3.connect(
+                f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=_BUSY_SECONDS,
+                isolation_level=None, check_same_thread=False,
+            )  # fmt: skip
+        try:
+            self._check()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._connection.close()
+
+    def select(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Return all rows of a query."""
+        with self._lock, _named_errors(self._path):
+            return self._connection.execute(statement, values).fetchall()
+
+    def stream(self, statement: str, values: Sequence[Any] = ()) -> Iterator[Any]:
+        """Yield the rows of a query; other threads wait until it is exhausted."""
+        with self._lock, _named_errors(self._path):
+            yield from self._connection.execute(statement, values)
+
+    def run(self, statement: str, rows: Iterable[Sequence[Any]] = ((),)) -> None:
+        """Run a statement once for each of *rows*, inside a `transaction`."""
+        self._connection.executemany(statement, rows)
+
+    @contextmanager
+    def transaction(self) -> Generator[None, None, None]:
+        """Write everything that the block runs, or nothing of it."""
+        with self._lock, _named_errors(self._path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
+
+    def _check(self) -> None:
+        if int(self.select("PRAGMA application_id")[0][0]) != APPLICATION_ID:
+            raise CatalogUnavailableError(
+                f"{self._path} is not a catalog of standards; move it away or set another "
+                "[catalog] path"
+            )
+        version = int(self.select("PRAGMA user_version")[0][0])
+        if version != SCHEMA_VERSION:
+            raise CatalogUnavailableError(
+                f"{self._path} was written by a newer standards-mcp (schema {version}, this one "
+                f"reads {SCHEMA_VERSION}); upgrade with `pip install -U standards-mcp`"
+            )
+
+
+@contextmanager
+def _named_errors(path: Path) -> Generator[None, None, None]:
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise CatalogUnavailableError(
+            f"cannot use {path}: {error}; restore it from a copy, or move it away and "
+            "run `standards-mcp data build`"
+        ) from error

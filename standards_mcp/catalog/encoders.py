@@ -1,0 +1,191 @@
+"""Which text encoder a setting names, and the encoders that are not embedded.
+
+minilm                          all-MiniLM-L6-v2 from a wheel, see `embedding`
+none                            no encoder: search by words only
+sentence-transformers:NAME      a model of the extra ``sentence-transformers``
+fastembed:NAME                  a model of the extra ``fastembed``
+model2vec:NAME_OR_PATH          a model of the extra ``model2vec``
+https://HOST/v1/embeddings#NAME an endpoint of the shape of OpenAI's
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import urllib.request
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from http.client import HTTPException
+from types import ModuleType
+from typing import Any, TypeAlias
+from urllib.error import HTTPError
+
+import numpy as np
+
+from .embedding import EncoderUnavailableError, MiniLmEncoder, TextEncoder, Vectors, normalised
+from .errors import CatalogError, CatalogUnavailableError
+
+API_KEY_VARIABLE = "STANDARDS_MCP_EMBEDDING_API_KEY"
+_Encode: TypeAlias = Callable[[list[str]], Any]
+_TEXTS_IN_REQUEST = 64
+_TIMEOUT = 60.0
+
+
+def open_encoder(spec: str) -> TextEncoder:
+    """Return the encoder that *spec* names, see the module's table.
+
+    Raises:
+        EncoderUnavailableError: There is none, and search can go on by words alone.
+        CatalogError: *spec* is not understood, or what it needs is not installed.
+        CatalogUnavailableError: The model cannot be read.
+    """
+    if spec == "minilm":
+        return MiniLmEncoder()
+    if spec == "none":
+        raise EncoderUnavailableError('the configured model is "none"')
+    if spec.startswith(("http://", "https://")):
+        return HttpEncoder(spec)
+    library, _, name = spec.partition(":")
+    if library in _LIBRARIES and name:
+        return LibraryEncoder(library, name)
+    raise CatalogError(
+        f"unknown text model {spec!r}; use minilm, none, sentence-transformers:NAME, "
+        "fastembed:NAME, model2vec:NAME or https://HOST/v1/embeddings#NAME"
+    )
+
+
+class _Probed(ABC):
+    """An encoder whose number of dimensions is found by encoding a word."""
+
+    _known_dimensions: int | None = None
+
+    @property
+    def dimensions(self) -> int:
+        """The length of one vector."""
+        if self._known_dimensions is None:
+            self._known_dimensions = int(self.encode(["standard"]).shape[1])
+        return self._known_dimensions
+
+    @abstractmethod
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Return an array of shape (len(texts), dimensions), each row of length 1."""
+
+
+class LibraryEncoder(_Probed):
+    """A model of one of the libraries that an extra installs.
+
+    Raises:
+        CatalogError: The library is not installed, or has no such model.
+    """
+
+    def __init__(self, library: str, model: str) -> None:
+        self.name = f"{library}:{model}"
+        module_name, load = _LIBRARIES[library]
+        try:
+            module = importlib.import_module(module_name)
+        except ImportError as error:
+            raise CatalogError(
+                f"the text model {self.name!r} needs {library} ({error}); "
+                f"run `pip install 'standards-mcp[{library}]'`"
+            ) from error
+        try:
+            self._encode = load(module, model)
+        except Exception as error:
+            raise CatalogError(f"{library} cannot load the model {model!r}: {error}") from error
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Return an array of shape (len(texts), dimensions), each row of length 1."""
+        if not texts:
+            return np.zeros((0, self.dimensions), dtype=np.float32)
+        return normalised(self._encode(list(texts)))
+
+
+class HttpEncoder(_Probed):
+    """A model behind an HTTP endpoint of the shape of OpenAI's ``/v1/embeddings``.
+
+    The key, if one is needed, is read from `API_KEY_VARIABLE`. It is sent to this address only:
+    redirections are refused.
+
+    Args:
+        spec: The endpoint's address with the model's name after ``#``.
+
+    Raises:
+        CatalogError: The model's name is missing.
+    """
+
+    def __init__(self, spec: str, timeout: float = _TIMEOUT) -> None:
+        self.name = spec
+        self._url, _, self._model = spec.partition("#")
+        if not self._model:
+            raise CatalogError(f"{spec!r} names no model; write it after the address: {spec}#NAME")
+        self._timeout = timeout
+        self._opener = urllib.request.build_opener(_NoRedirection)
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Return an array of shape (len(texts), dimensions), each row of length 1.
+
+        Raises:
+            CatalogUnavailableError: The endpoint does not answer, or not with vectors.
+        """
+        if not texts:
+            return np.zeros((0, self.dimensions), dtype=np.float32)
+        starts = range(0, len(texts), _TEXTS_IN_REQUEST)
+        batches = [self._post(list(texts[start : start + _TEXTS_IN_REQUEST])) for start in starts]
+        return normalised(np.vstack(batches))
+
+    def _post(self, texts: list[str]) -> Vectors:
+        body = json.dumps({"model": self._model, "input": texts, "encoding_format": "float"})
+        request = urllib.request.Request(self._url, body.encode(), _headers())  # noqa: S310
+        try:
+            with self._opener.open(request, timeout=self._timeout) as response:
+                return _vectors(json.load(response), len(texts))
+        except (OSError, HTTPException, ValueError, KeyError, TypeError) as error:
+            if isinstance(error, HTTPError):
+                error.close()
+            raise CatalogUnavailableError(
+                f"the embedding endpoint {self._url} failed: {type(error).__name__}: {error}; "
+                f"check [catalog.local] model and {API_KEY_VARIABLE}"
+            ) from error
+
+
+class _NoRedirection(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        return None
+
+
+def _headers() -> dict[str, str]:
+    headers = {"Content-Type": "application/json"}
+    key = os.environ.get(API_KEY_VARIABLE)
+    return headers | {"Authorization": f"Bearer {key}"} if key else headers
+
+
+def _vectors(answer: Any, count: int) -> Vectors:
+    rows = sorted(answer["data"], key=lambda item: int(item["index"]))
+    vectors = np.array([item["embedding"] for item in rows], dtype=np.float32)
+    if vectors.ndim != 2 or len(vectors) != count:  # noqa: PLR2004
+        raise ValueError(f"{len(vectors)} vectors for {count} texts")
+    return vectors
+
+
+def _load_sentence_transformers(module: ModuleType, model: str) -> _Encode:
+    encode: _Encode = module.SentenceTransformer(model).encode
+    return encode
+
+
+def _load_fastembed(module: ModuleType, model: str) -> _Encode:
+    embedding = module.TextEmbedding(model_name=model)
+    return lambda texts: list(embedding.embed(texts))
+
+
+def _load_model2vec(module: ModuleType, model: str) -> _Encode:
+    encode: _Encode = module.StaticModel.from_pretrained(model).encode
+    return encode
+
+
+_Loader: TypeAlias = Callable[[ModuleType, str], _Encode]
+_LIBRARIES: Mapping[str, tuple[str, _Loader]] = {
+    "sentence-transformers": ("sentence_transformers", _load_sentence_transformers),
+    "fastembed": ("fastembed", _load_fastembed),
+    "model2vec": ("model2vec", _load_model2vec),
+}

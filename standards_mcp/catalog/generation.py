@@ -1,0 +1,193 @@
+"""One build of the index: a folder that is written once and then only read.
+
+index/current             the name of the folder that serves
+index/<name>/manifest.json  model, counts, and the size of every other file
+index/<name>/columns.npz    metadata fields, see `columns`
+index/<name>/groups.npy     for each row the number of its text; equal texts share one
+index/<name>/vectors.npy    float32 (rows, dimensions), only when there is a model
+index/<name>/text/          the full-text index, see `lexical`
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from array import array
+from collections import defaultdict
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .columns import Columns, ColumnsWriter
+from .errors import CatalogUnavailableError
+from .lexical import LexicalIndex, LexicalWriter
+from .manifest import (
+    FORMAT,
+    POINTER,
+    REBUILD,
+    VERSION,
+    Manifest,
+    current_folder,
+    read_manifest,
+)
+from .texts import ancestors_text, comparable
+from .truth import Truth
+
+
+class Generation:
+    """An open index folder.
+
+    Raises:
+        CatalogUnavailableError: A file is missing, truncated or foreign.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.manifest = read_manifest(folder)
+        _check_files(folder, self.manifest)
+        self.columns = Columns(folder / "columns.npz")
+        self.groups = self._array("groups.npy", np.int32, (self.manifest.records,))
+        self.heights = self._array("heights.npy", np.int32, (self.manifest.records,))
+        self.lexical = LexicalIndex(folder / "text")
+        self.vectors: npt.NDArray[np.float32] | None = None
+        if self.manifest.model is not None:
+            shape = (self.manifest.records, self.manifest.dimensions)
+            self.vectors = self._array("vectors.npy", np.float32, shape)
+
+    def ids(self) -> list[str]:
+        """Return the id of the record of each row."""
+        column = self.columns.get("_id")
+        return [] if column is None else column.values
+
+    def _array(self, name: str, dtype: type, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+        path = self.folder / name
+        try:
+            found: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError, EOFError) as error:
+            raise CatalogUnavailableError(f"cannot read {path}: {error}; {REBUILD}") from error
+        if found.dtype != dtype or found.shape != shape:
+            raise CatalogUnavailableError(f"{path} belongs to another index; {REBUILD}")
+        return found
+
+
+def build(truth: Truth, index: Path, model: str | None, dimensions: int) -> Path:
+    """Build a new index folder from *truth*, let it serve, and return it.
+
+    The caller holds the catalog's lock. The folder that served so far is kept for the readers
+    that still have it open; older ones, and what interrupted builds left, are removed.
+    """
+    index.mkdir(parents=True, exist_ok=True)
+    _remove_leftovers(index)
+    revision = truth.revision
+    folder = index / f"g{revision}-{secrets.token_hex(4)}"
+    folder.mkdir()
+    hashes = _write_rows(truth, folder)
+    if model is not None:
+        _write_vectors(truth, folder / "vectors.npy", model, (len(hashes), dimensions), hashes)
+    manifest = Manifest(
+        model=model, dimensions=dimensions if model else 0, records=len(hashes),
+        revision=revision, files=_sync_files(folder),
+    )  # fmt: skip
+    text = json.dumps({"format": FORMAT, "version": VERSION, **asdict(manifest)}, indent=1)
+    _write_durably(folder / "manifest.json", text)
+    _write_durably(index / POINTER, folder.name)
+    return folder
+
+
+def _write_rows(truth: Truth, folder: Path) -> list[str | None]:
+    """Write everything but the vectors, and return the text hash of each row."""
+    lexical, columns = LexicalWriter(folder / "text"), ColumnsWriter()
+    numbers, groups = dict[str, int](), array("i")
+    hashes, parents = list[str | None](), dict[str, str | None]()
+    for number, row in enumerate(truth.rows()):
+        data = json.loads(row.body)
+        text = f"{ancestors_text(data)}\n{row.description}"
+        lexical.add(number, text, columns.add(number, data))
+        key = comparable(row.description) or row.id
+        groups.append(numbers.setdefault(key, len(numbers)))
+        hashes.append(row.text_hash)
+        parents[row.id] = row.parent_id
+    lexical.finish()
+    columns.save(folder / "columns.npz")
+    np.save(folder / "groups.npy", np.array(groups, dtype=np.int32))
+    np.save(folder / "heights.npy", np.array(_heights(parents), dtype=np.int32))
+    return hashes
+
+
+def _heights(parents: Mapping[str, str | None]) -> list[int]:
+    """Return for each record how many levels of records stand below it."""
+    heights = dict.fromkeys(parents, 0)
+    for id_ in parents:
+        height, parent, seen = 1, parents[id_], {id_}
+        while parent in heights and parent not in seen and heights[parent] < height:
+            heights[parent] = height
+            seen.add(parent)
+            height, parent = height + 1, parents[parent]
+    return list(heights.values())
+
+
+def _write_vectors(
+    truth: Truth, path: Path, model: str, shape: tuple[int, int], hashes: list[str | None]
+) -> None:
+    if not shape[0]:
+        np.save(path, np.zeros(shape, dtype=np.float32))
+        return
+    rows = defaultdict[str | None, list[int]](list)
+    for row, hash_ in enumerate(hashes):
+        rows[hash_].append(row)
+    vectors = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
+    for hash_, vector in truth.vectors(model):
+        vectors[rows[hash_]] = np.frombuffer(vector, dtype="<f4")
+    vectors.flush()
+
+
+def _check_files(folder: Path, manifest: Manifest) -> None:
+    for name, size in manifest.files.items():
+        path = folder / name
+        try:
+            found = path.stat().st_size
+        except OSError as error:
+            raise CatalogUnavailableError(f"cannot read {path}: {error}; {REBUILD}") from error
+        if found != size:
+            raise CatalogUnavailableError(
+                f"{path} has {found} bytes where {size} are expected; {REBUILD}"
+            )
+
+
+def _sync_files(folder: Path) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and not path.name.endswith(".lock"):
+            with path.open("rb+") as file:
+                os.fsync(file.fileno())
+            sizes[path.relative_to(folder).as_posix()] = path.stat().st_size
+    return sizes
+
+
+def _write_durably(path: Path, text: str) -> None:
+    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
+    with temporary.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def _remove_leftovers(index: Path) -> None:
+    keep = {POINTER}
+    with suppress(CatalogUnavailableError):
+        keep.add(current_folder(index).name)
+    for path in index.iterdir():
+        if path.name in keep:
+            continue
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)  # another process may hold it on Windows
+        else:
+            path.unlink(missing_ok=True)

@@ -1,0 +1,249 @@
+"""The truth of the embedded store: one SQLite file that everything else is derived from.
+
+It holds the records as JSON, the sets they belong to, the canonical keys that lead to them, and
+the vectors of their texts, kept by model and text so that no text is ever embedded twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple, Self, TypeVar
+
+from .database import Database
+from .notation import record_keys
+from .records import StandardRecord
+from .texts import text_hash, without_surrogates
+
+_CHUNK = 500  # ids in one statement; SQLite allowed 999 variables for a long time
+
+_T = TypeVar("_T")
+
+
+class Row(NamedTuple):
+    """A record as the index is built from it."""
+
+    id: str
+    parent_id: str | None
+    text_hash: str | None
+    description: str
+    body: str
+
+
+class Truth:
+    """An open truth file. One object may be shared by threads.
+
+    Args:
+        path: A file that `database.create_database` has created.
+
+    Raises:
+        CatalogUnavailableError: The file is not a catalog, is damaged, or cannot be opened; any
+            other method may raise it too.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._database = Database(path)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- records
+
+    @property
+    def revision(self) -> int:
+        """A number that grows with every change of the records."""
+        return int(self.state("revision", "0"))
+
+    def state(self, key: str, default: str) -> str:
+        """Return the remembered value of *key*."""
+        rows = self._database.select("SELECT value FROM state WHERE key = ?", (key,))
+        return str(rows[0][0]) if rows else default
+
+    def remember(self, key: str, value: str) -> None:
+        """Remember *value* under *key*."""
+        with self._database.transaction():
+            self._database.run("INSERT OR REPLACE INTO state VALUES (?, ?)", [(key, value)])
+
+    def upsert(self, records: Iterable[StandardRecord]) -> int:
+        """Add or replace *records* in one transaction and return how many are new or differ."""
+        changed = 0
+        with self._database.transaction():
+            for chunk in _chunks(records, _CHUNK):
+                latest = {record.id: record for record in chunk}
+                bodies = {id_: _body(record) for id_, record in latest.items()}
+                known = self._bodies(list(bodies))
+                fresh = [latest[id_] for id_, body in bodies.items() if known.get(id_) != body]
+                self._write(fresh, bodies)
+                changed += len(fresh)
+            self._count_revision(changed)
+        return changed
+
+    def delete(self, ids: Iterable[str]) -> int:
+        """Delete the records with these ids and return how many there were."""
+        deleted = 0
+        with self._database.transaction():
+            for chunk in _chunks(ids, _CHUNK):
+                present = list(self._bodies(chunk))
+                rows = [(id_,) for id_ in present]
+                self._database.run("DELETE FROM keys WHERE record_id = ?", rows)
+                self._database.run("DELETE FROM records WHERE id = ?", rows)
+                deleted += len(present)
+            self._database.run("DELETE FROM sets WHERE id NOT IN (SELECT set_id FROM records)")
+            self._count_revision(deleted)
+        return deleted
+
+    def fetch(self, ids: Sequence[str]) -> list[StandardRecord]:
+        """Return the records with these ids, in the order of *ids*; unknown ids are left out."""
+        bodies: dict[str, str] = {}
+        for chunk in _chunks(ids, _CHUNK):
+            bodies.update(self._bodies(chunk))
+        return [StandardRecord.model_validate_json(bodies[id_]) for id_ in ids if id_ in bodies]
+
+    def count(self) -> int:
+        """Return the number of records."""
+        return int(self._database.select("SELECT count(*) FROM records")[0][0])
+
+    def rows(self) -> Iterator[Row]:
+        """Return every record in the order of the ids."""
+        statement = "SELECT id, parent_id, text_hash, description, body FROM records ORDER BY id"
+        return map(Row._make, self._database.stream(statement))
+
+    # -- keys
+
+    def find(self, keys: Iterable[str]) -> list[str]:
+        """Return the ids of the records that have one of *keys*, in the order of the keys."""
+        found: dict[str, None] = {}
+        for key in keys:
+            statement = "SELECT record_id FROM keys WHERE key = ? ORDER BY record_id"
+            rows = self._database.select(statement, (without_surrogates(key),))
+            found.update((str(row[0]), None) for row in rows)
+        return list(found)
+
+    def keys(self, prefix: str) -> list[str]:
+        """Return the distinct keys that begin with *prefix*, without it."""
+        rows = self._database.select(
+            "SELECT DISTINCT substr(key, ?) FROM keys WHERE key >= ? AND key < ?",
+            (len(prefix) + 1, prefix, prefix + "\U0010ffff"),
+        )
+        return [str(row[0]) for row in rows]
+
+    # -- vectors
+
+    def texts_without_vector(self, model: str) -> list[tuple[str, str]]:
+        """Return (hash, text) of the distinct texts that *model* has not embedded."""
+        rows = self._database.select(
+            "SELECT text_hash, min(description) FROM records WHERE text_hash IS NOT NULL"
+            " AND text_hash NOT IN (SELECT text_hash FROM embeddings WHERE model = ?)"
+            " GROUP BY text_hash ORDER BY text_hash",
+            (model,),
+        )
+        return [(str(hash_), str(text)) for hash_, text in rows]
+
+    def add_vectors(self, model: str, vectors: Iterable[tuple[str, bytes]]) -> None:
+        """Keep vectors, little-endian float32, by text hash."""
+        with self._database.transaction():
+            self._database.run(
+                "INSERT OR IGNORE INTO embeddings (model, text_hash, vector) VALUES (?, ?, ?)",
+                [(model, hash_, vector) for hash_, vector in vectors],
+            )
+
+    def vectors(self, model: str) -> Iterator[tuple[str, bytes]]:
+        """Return (text hash, vector) of the texts that records have and *model* has embedded."""
+        return self._database.stream(
+            "SELECT text_hash, vector FROM embeddings WHERE model = ?"
+            " AND text_hash IN (SELECT text_hash FROM records)",
+            (model,),
+        )
+
+    # -- overview
+
+    def counts(self, column: str) -> dict[str, int]:
+        """Return the values of a column of `sets` or `records`, each with its number of records."""
+        statement = {
+            "subject": "SELECT subject, count(*) FROM records GROUP BY 1",
+            "education_level": "SELECT value, count(*) FROM records, json_each(education_levels)"
+            " GROUP BY 1",
+            "jurisdiction": "SELECT jurisdiction_title, count(*) FROM records"
+            " JOIN sets ON sets.id = set_id GROUP BY 1",
+            "standard_set": "SELECT title, count(*) FROM records JOIN sets ON sets.id = set_id"
+            " GROUP BY 1",
+            "license": "SELECT coalesce(license, 'not stated'), count(*) FROM records"
+            " JOIN sets ON sets.id = set_id GROUP BY 1",
+        }[column]
+        return {str(value): int(number) for value, number in self._database.select(statement)}
+
+    # -- parts
+
+    def _write(self, records: Sequence[StandardRecord], bodies: dict[str, str]) -> None:
+        self._database.run(
+            "INSERT OR REPLACE INTO sets VALUES (?, ?, ?, ?, ?, ?, ?)",
+            list({record.standard_set_id: _set_row(record) for record in records}.values()),
+        )
+        self._database.run(
+            "INSERT INTO records (id, set_id, parent_id, subject, education_levels, description,"
+            " text_hash, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
+            " set_id = excluded.set_id, parent_id = excluded.parent_id,"
+            " subject = excluded.subject, education_levels = excluded.education_levels,"
+            " description = excluded.description, text_hash = excluded.text_hash,"
+            " body = excluded.body",
+            [_record_row(record, bodies[record.id]) for record in records],
+        )
+        self._database.run(
+            "DELETE FROM keys WHERE record_id = ?", [(record.id,) for record in records]
+        )
+        self._database.run(
+            "INSERT OR IGNORE INTO keys VALUES (?, ?)",
+            [
+                (without_surrogates(key), record.id)
+                for record in records
+                for key in record_keys(record)
+            ],
+        )
+
+    def _bodies(self, ids: Sequence[str]) -> dict[str, str]:
+        marks = ", ".join("?" * len(ids))
+        return dict(
+            self._database.select(f"SELECT id, body FROM records WHERE id IN ({marks})", ids)  # noqa: S608
+        )
+
+    def _count_revision(self, changed: int) -> None:
+        if changed:
+            revision = self.revision + 1
+            self._database.run(
+                "INSERT OR REPLACE INTO state VALUES ('revision', ?)", [(str(revision),)]
+            )
+
+
+def _body(record: StandardRecord) -> str:
+    return without_surrogates(json.dumps(record.to_dict(), ensure_ascii=False))
+
+
+def _set_row(record: StandardRecord) -> tuple[str | None, ...]:
+    return (
+        record.standard_set_id, record.standard_set_title, record.subject,
+        record.jurisdiction_id, record.jurisdiction_title, record.license, record.source_url,
+    )  # fmt: skip
+
+
+def _record_row(record: StandardRecord, body: str) -> tuple[Any, ...]:
+    description = without_surrogates(record.description)
+    return (
+        record.id, record.standard_set_id, record.parent_id, record.subject,
+        json.dumps(record.education_levels), description,
+        text_hash(description) if description.strip() else None, body,
+    )  # fmt: skip
+
+
+def _chunks(items: Iterable[_T], size: int) -> Iterator[list[_T]]:
+    iterator = iter(items)
+    while chunk := list(islice(iterator, size)):
+        yield chunk

@@ -1,0 +1,114 @@
+"""What a plugin declares, read and checked before any client sees it."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from .errors import PluginError
+from .plugin import Filter, Tool
+from .schemas import ARGUMENT_NAME, SchemaError
+from .settings import Settings
+from .signatures import Arguments, Result, read_arguments, read_result
+
+_TOOL_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")
+_FILTER_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
+_MAX_TOOL_NAME: Final = 64
+_TOOL_FLAGS: Final = ("read_only", "destructive", "idempotent", "open_world", "accepts_filters")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisteredTool:
+    """A tool with what the host read from its function.
+
+    Attributes:
+        published: The name that clients see.
+        refusal: Why the configuration keeps it from being served, or an empty string.
+    """
+
+    plugin: str
+    tool: Tool
+    published: str
+    description: str
+    arguments: Arguments
+    result: Result
+    refusal: str = ""
+
+
+def read_tool(plugin: str, tool: object, settings: Settings) -> RegisteredTool:
+    """Return a tool that a plugin declared with all that the host needs of it.
+
+    Raises:
+        PluginError: The tool cannot be published to every client.
+    """
+    if not isinstance(tool, Tool):
+        raise PluginError(plugin, f"register_tools returned a {type(tool).__name__}")
+    if not _TOOL_NAME.fullmatch(tool.name) or len(tool.name) > _MAX_TOOL_NAME:
+        allowed = f"letters, digits, '_', '-' and '.', at most {_MAX_TOOL_NAME}"
+        raise PluginError(plugin, f"{tool.name!r} is not a valid tool name; use {allowed}")
+    if why := _tool_fault(tool):
+        raise PluginError(plugin, f"tool {tool.name!r}: {why}")
+    description = _description(tool)
+    if not description:
+        raise PluginError(plugin, f"tool {tool.name!r} has no description")
+    published = tool.name
+    if settings.tool_names == "portable":
+        published = published.replace(".", "_")
+    try:
+        arguments, result = read_arguments(tool), read_result(tool.function)
+    except SchemaError as exc:
+        raise PluginError(plugin, f"tool {tool.name!r}: {exc}") from exc
+    names = (tool.name, published)
+    return RegisteredTool(
+        plugin=plugin,
+        tool=tool,
+        published=published,
+        description=description,
+        arguments=arguments,
+        result=result,
+        refusal=settings.tools.refusal(names, read_only=tool.read_only),
+    )
+
+
+def filter_fault(item: object) -> str:
+    """Return what is wrong with a filter, or an empty string."""
+    if not isinstance(item, Filter):
+        return f"register_filters returned a {type(item).__name__}"
+    if not _FILTER_NAME.fullmatch(item.name) or not ARGUMENT_NAME.fullmatch(item.name):
+        return f"{item.name!r} is not a valid filter name"
+    if not item.description.strip():
+        return f"filter {item.name!r} has no description"
+    if not callable(item.to_expression):
+        return f"filter {item.name!r}: its to_expression is not a function"
+    return ""
+
+
+def _tool_fault(tool: Tool) -> str:
+    """Return what is wrong with the plain fields of a tool, or an empty string.
+
+    A type checker would find it, but what it misses would break the list of all plugins' tools.
+    """
+    given: Any = tool
+    if not all(isinstance(text, str | None) for text in (given.title, given.description)):
+        return "its title and its description must be text"
+    if odd := [name for name in _TOOL_FLAGS if not isinstance(getattr(tool, name), bool)]:
+        return f"its {odd[0]} must be true or false"
+    timeout = given.timeout
+    if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
+        return "its timeout must be a positive number of seconds"
+    try:
+        json.dumps(dict(tool.meta))
+    except (TypeError, ValueError, RecursionError) as exc:
+        return f"its meta is not a JSON object: {exc}"
+    return ""
+
+
+def _description(tool: Tool) -> str:
+    function = tool.function
+    while isinstance(function, functools.partial):
+        function = function.func
+    return (tool.description or inspect.getdoc(function) or "").strip()

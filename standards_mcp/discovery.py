@@ -1,0 +1,127 @@
+"""The installed plugins, as far as their metadata tell; nothing is imported."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+import importlib_metadata
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from .declarations import RegisteredTool
+from .errors import describe_exception
+from .plugin import Filter, Plugin
+
+log = logging.getLogger(__name__)
+
+DISTRIBUTION: Final = "standards-mcp"
+ENTRY_POINT_GROUP: Final = "standards_mcp.plugins"
+_PLUGIN_NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+
+
+class Status(StrEnum):
+    """How far a plugin got."""
+
+    DISCOVERED = "discovered"
+    DISABLED = "disabled"
+    FAILED = "failed"
+    REGISTERED = "registered"
+    STARTED = "started"
+
+
+@dataclass(slots=True, kw_only=True)
+class PluginRecord:
+    """What the host knows of one installed plugin.
+
+    Attributes:
+        load: Imports the plugin and returns its class.
+        requires: The distribution's requirements, as its metadata spells them.
+        reason: Why the status is what it is, where that needs saying.
+        secrets: Those of its settings.
+    """
+
+    name: str
+    load: Callable[[], object] = field(repr=False)
+    distribution: str = ""
+    version: str = ""
+    requires: tuple[str, ...] = ()
+    status: Status = Status.DISCOVERED
+    reason: str = ""
+    plugin: Plugin[Any] | None = field(default=None, repr=False)
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    filters: tuple[Filter, ...] = ()
+    tools: tuple[RegisteredTool, ...] = ()
+
+    def fail(self, reason: str) -> None:
+        """Mark the plugin as failed and withdraw what it contributed."""
+        self.status, self.reason = Status.FAILED, reason
+        self.tools, self.filters = (), ()
+
+
+def installed_plugins() -> list[PluginRecord]:
+    """Return a record of every plugin entry point in this environment, from metadata alone."""
+    found: Any = importlib_metadata
+    try:
+        points: list[Any] = list(found.entry_points(group=ENTRY_POINT_GROUP))
+    except Exception:  # noqa: BLE001  - one distribution's metadata, which may be of any kind
+        points = _readable_entry_points()
+    return [_record_of(point) for point in points if point.dist is not None]
+
+
+def _readable_entry_points() -> list[Any]:
+    """Return what can be read where the metadata of some distribution is broken."""
+    points: dict[str, Iterable[Any]] = {}
+    found: Any = importlib_metadata
+    for distribution in found.distributions():
+        try:
+            name = canonicalize_name(distribution.name)
+            points.setdefault(name, distribution.entry_points.select(group=ENTRY_POINT_GROUP))
+        except Exception as exc:  # noqa: BLE001  - see `installed_plugins`
+            where = getattr(distribution, "_path", "a distribution")
+            log.warning("%s is ignored: its metadata cannot be read (%s)", where, exc)
+    return [point for group in points.values() for point in group]
+
+
+def _record_of(point: Any) -> PluginRecord:
+    record = PluginRecord(name=point.name, load=point.load)
+    try:
+        record.distribution, record.version = point.dist.name, point.dist.version
+        record.requires = tuple(point.dist.requires or ())
+    except Exception as exc:  # noqa: BLE001  - see `installed_plugins`
+        record.reason = f"its metadata cannot be read: {describe_exception(exc)}"
+    return record
+
+
+def incompatibility(requires: Iterable[str]) -> str:
+    """Return why a plugin with these requirements cannot run in this host, or an empty string."""
+    for text in requires:
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement:
+            continue
+        if canonicalize_name(requirement.name) != DISTRIBUTION:
+            continue
+        if requirement.marker and not requirement.marker.evaluate():
+            continue
+        host = importlib_metadata.version(DISTRIBUTION)
+        if not requirement.specifier.contains(host, prereleases=True):
+            return f"it needs {DISTRIBUTION}{requirement.specifier}, this is {host}"
+    return ""
+
+
+def load_order(record: PluginRecord) -> tuple[bool, str, str]:
+    """Sort by name, after the host's own plugins: nobody takes over the names of their tools."""
+    foreign = canonicalize_name(record.distribution) != DISTRIBUTION
+    return foreign, record.name, record.distribution
+
+
+def unloadable(record: PluginRecord) -> str:
+    """Return why a plugin cannot be imported, as far as metadata tell, or an empty string."""
+    if not _PLUGIN_NAME.fullmatch(record.name):
+        return "its entry-point name is not lower_snake_case"
+    return record.reason or incompatibility(record.requires)

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+import standards_mcp
+from standards_mcp import ApiError, InvalidInputError, NotFoundError, StandardsMcpError, ToolError
+from standards_mcp.errors import did_you_mean
+
+EXPORTED = [
+    "ApiError",
+    "Catalog",
+    "CatalogError",
+    "ConfigError",
+    "Facets",
+    "Filter",
+    "FilterError",
+    "FilterExpression",
+    "Health",
+    "InvalidInputError",
+    "NotFoundError",
+    "Plugin",
+    "PluginConflictError",
+    "PluginContext",
+    "PluginError",
+    "PluginSettings",
+    "SearchHit",
+    "SearchResult",
+    "StandardRecord",
+    "StandardsMcpError",
+    "Tool",
+    "ToolCaller",
+    "ToolError",
+    "ToolResult",
+    "hookimpl",
+]
+
+
+def test_the_public_names_are_exactly_these():
+    assert sorted(standards_mcp.__all__) == EXPORTED
+
+
+@pytest.mark.parametrize("name", EXPORTED)
+def test_every_public_name_exists_and_every_class_says_what_it_is(name: str):
+    value = getattr(standards_mcp, name)
+    assert not inspect.isclass(value) or value.__doc__
+
+
+def test_every_host_error_is_one_kind_and_is_in_the_drawn_tree():
+    errors = [
+        value
+        for value in vars(standards_mcp).values()
+        if inspect.isclass(value) and issubclass(value, StandardsMcpError)
+    ]
+    assert len(errors) >= 8
+    drawn = standards_mcp.errors.__doc__ or ""
+    assert [error.__name__ for error in errors if error.__name__ not in drawn] == []
+
+
+@pytest.mark.parametrize(
+    ("error", "error_type"),
+    [
+        (ToolError, "tool_error"),
+        (InvalidInputError, "invalid_input"),
+        (NotFoundError, "not_found"),
+        (ApiError, "api_error"),
+    ],
+)
+def test_tool_errors_carry_the_type_that_clients_read(error: type[ToolError], error_type: str):
+    assert error.error_type == error_type
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "hint"),
+    [
+        ("serch", ["search", "lookup"], "; did you mean 'search'?"),
+        ("SEARCH", ["Search"], "; did you mean 'Search'?"),
+        ("xyz", ["search"], ""),
+        ("", ["search"], ""),
+        ("search", [], ""),
+    ],
+)
+def test_the_nearest_name_is_suggested(name: str, known: list[str], hint: str):
+    assert did_you_mean(name, known) == hint

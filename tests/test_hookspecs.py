@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+
+import standards_mcp
+from standards_mcp import hookspecs
+
+PACKAGE = Path(standards_mcp.__file__).parent
+HOOKS: dict[str, Callable[..., Any]] = {
+    name: value
+    for name, value in vars(hookspecs).items()
+    if hasattr(value, f"{hookspecs.PROJECT}_spec")
+}
+pytestmark = pytest.mark.parametrize("name", HOOKS)
+
+
+def test_a_hook_is_annotated_throughout(name: str):
+    hints = get_type_hints(HOOKS[name])
+    assert hints.keys() == {*inspect.signature(HOOKS[name]).parameters, "return"}
+
+
+def test_a_hook_says_what_it_is_for(name: str):
+    assert (inspect.getdoc(HOOKS[name]) or "").startswith("Return ")
+
+
+def test_a_hook_is_synchronous(name: str):
+    assert not inspect.iscoroutinefunction(HOOKS[name])
+
+
+def test_a_hook_is_called_by_the_host(name: str):
+    calls = re.compile(rf'call\(\w+(\.\w+)*, "{name}"\)')
+    assert any(calls.search(path.read_text("utf-8")) for path in PACKAGE.rglob("*.py"))

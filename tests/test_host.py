@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from standards_mcp import ConfigError, Filter, Plugin, PluginError, Tool, hookimpl
+from standards_mcp.discovery import PluginRecord, Status
+from standards_mcp.host import Host, UnknownToolError
+from standards_mcp.settings import LoadedSettings, Settings
+
+pytestmark = pytest.mark.anyio
+MakeHost = Callable[..., Host]
+
+
+class Acme(Plugin[Any]):
+    @hookimpl
+    def register_tools(self) -> list[Tool]:
+        return [
+            Tool(name="acme.add", function=self.add, read_only=True),
+            Tool(name="find", function=self.find, accepts_filters=True),
+        ]
+
+    @hookimpl
+    def register_filters(self) -> list[Filter]:
+        return [
+            Filter(
+                name=name,
+                annotation=str,
+                description=f"The {name}",
+                to_expression=lambda value, name=name: {name: {"$eq": value}},
+            )
+            for name in ("state", "subject")
+        ]
+
+    def add(self, a: int, b: int = 1) -> int:
+        """Add two numbers."""
+        return a + b
+
+    async def find(self, text: str, filter: Mapping[str, Any] | None = None) -> dict[str, Any]:  # noqa: A002
+        """Find something."""
+        return {"text": text, "filter": filter}
+
+
+@pytest.mark.parametrize("name", ["acme.add", "acme_add"])
+async def test_a_tool_is_called_by_either_spelling(make_host: MakeHost, name: str):
+    result = await make_host({"acme": Acme}).call_tool(name, {"a": "2"})
+    assert result.structured == {"result": 3}
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("acme_sub", "Unknown tool: acme_sub; did you mean 'acme_add'?"),
+        ("zzzzz", "Unknown tool: zzzzz"),
+        ("", "Unknown tool: "),
+        ("Find", "Unknown tool: Find; did you mean 'find'?"),
+        ("find\n", "Unknown tool: find\n; did you mean 'find'?"),
+    ],
+)
+async def test_an_unknown_tool_is_named_with_the_nearest(
+    make_host: MakeHost, name: str, message: str
+):
+    with pytest.raises(UnknownToolError) as caught:
+        await make_host({"acme": Acme}).call_tool(name, {})
+    assert str(caught.value) == message
+
+
+async def test_a_tool_that_is_not_served_is_refused_with_the_reason(make_host: MakeHost):
+    host = make_host({"acme": Acme}, tools={"disable": ["acme.*"]})
+    assert [item.published for item in host.served_tools()] == ["find"]
+    result = await host.call_tool("acme_add", {"a": 1})
+    assert result.is_error
+    assert result.structured is not None
+    assert result.structured["error_type"] == "disabled"
+    assert result.structured["message"].startswith(
+        "acme_add is not served here: [tools] disable has 'acme.*'."
+    )
+
+
+async def test_a_tool_that_is_not_served_is_not_suggested(make_host: MakeHost):
+    host = make_host({"acme": Acme}, tools={"disable": ["acme.*"]})
+    with pytest.raises(UnknownToolError) as caught:
+        await host.call_tool("acme_ad", {})
+    assert "did you mean" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expression"),
+    [
+        ({}, None),
+        ({"state": "TX"}, {"state": {"$eq": "TX"}}),
+        (
+            {"subject": "Art", "state": "TX"},
+            {"$and": [{"state": {"$eq": "TX"}}, {"subject": {"$eq": "Art"}}]},
+        ),
+    ],
+)
+async def test_filters_reach_the_function_as_one_expression(
+    make_host: MakeHost, arguments: dict[str, str], expression: object
+):
+    result = await make_host({"acme": Acme}).call_tool("find", {"text": "x"} | arguments)
+    assert result.structured == {"text": "x", "filter": expression}
+
+
+async def test_the_tools_of_a_failed_plugin_are_unknown(make_host: MakeHost):
+    host = make_host({"acme": Acme})
+    host.manager.fail(host.manager.records["acme"], "it broke")
+    assert host.served_tools() == []
+    with pytest.raises(UnknownToolError):
+        await host.call_tool("find", {})
+
+
+def test_a_host_without_plugins_serves_nothing(make_host: MakeHost):
+    host = make_host()
+    assert host.served_tools() == []
+    assert host.secrets() == frozenset()
+
+
+def test_nothing_is_loaded_before_it_is_asked_for(tmp_path: Path):
+    record = PluginRecord(name="acme", load=pytest.fail)
+    host = Host(LoadedSettings(Settings(state_dir=tmp_path / "state"), None), installed=[record])
+    host.recall()
+    assert record.status is Status.DISCOVERED
+    assert not (tmp_path / "state").exists()
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_how_plugins_fared_is_remembered_even_when_that_is_fatal(tmp_path: Path, strict: bool):
+    def fresh() -> Host:
+        loaded = LoadedSettings(Settings(state_dir=tmp_path / "state", strict=strict), None)
+        records = [
+            PluginRecord(name="acme", load=lambda: Acme),
+            PluginRecord(name="broken", load=lambda: 5),
+        ]
+        return Host(loaded, installed=records)
+
+    try:
+        fresh().load()
+    except PluginError:
+        assert strict
+    host = fresh()
+    host.recall()
+    found = {name: record.status for name, record in host.manager.records.items()}
+    assert found == {"acme": Status.REGISTERED, "broken": Status.FAILED}
+
+
+def test_state_is_kept_in_the_users_folder_by_default():
+    from platformdirs import user_state_path
+
+    host = Host(LoadedSettings(Settings(), None), installed=[])
+    assert host.state_dir == user_state_path("standards-mcp", appauthor=False)
+
+
+def test_a_catalog_may_be_given(tmp_path: Path):
+    catalog: Any = object()
+    record = PluginRecord(name="acme", load=lambda: Acme)
+    settings = LoadedSettings(Settings(state_dir=tmp_path / "state"), None)
+    host = Host(settings, installed=[record], catalog=catalog)
+    host.load()
+    assert record.plugin is not None
+    assert record.plugin.context.catalog is catalog
+
+
+def test_a_table_for_a_plugin_that_is_not_installed_stops_the_host(make_host: MakeHost):
+    with pytest.raises(ConfigError, match=r"settings: \[plugins.acne\]: no such plugin"):
+        make_host({"acme": Acme}, plugins={"acne": {"enabled": False}})

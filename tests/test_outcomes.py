@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from standards_mcp.discovery import PluginRecord, Status
+from standards_mcp.outcomes import recall, remember
+
+
+def _record(name: str = "acme", status: Status = Status.DISCOVERED, **more: Any) -> PluginRecord:
+    fields = {"distribution": "standards-mcp-acme", "version": "1.0"} | more
+    return PluginRecord(name=name, load=pytest.fail, status=status, **fields)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "state"
+
+
+def _recalled(folder: Path, **more: Any) -> PluginRecord:
+    record = _record(**more)
+    recall([record], folder)
+    return record
+
+
+def _only_file(folder: Path) -> Path:
+    (file,) = folder.iterdir()
+    return file
+
+
+@pytest.mark.parametrize("status", [Status.REGISTERED, Status.STARTED])
+def test_a_plugin_is_shown_as_it_fared_last(folder: Path, status: Status):
+    remember([_record(status=status)], folder)
+    found = _recalled(folder)
+    assert (found.status, found.reason) == (status, "")
+
+
+def test_a_failure_is_shown_with_its_reason_and_when(folder: Path):
+    remember([_record(status=Status.FAILED, reason="it broke")], folder)
+    os.utime(_only_file(folder), (0, 0))
+    found = _recalled(folder)
+    assert found.status is Status.FAILED
+    assert found.reason == "it broke (at the last start, 1970-01-01 00:00 UTC)"
+
+
+@pytest.mark.parametrize("status", [Status.DISCOVERED, Status.DISABLED])
+def test_a_plugin_that_was_not_tried_is_not_remembered(folder: Path, status: Status):
+    remember([_record(status=status)], folder)
+    assert _recalled(folder).status is Status.DISCOVERED
+
+
+@pytest.mark.parametrize("change", [{"version": "1.1"}, {"distribution": "other"}])
+def test_another_version_or_distribution_starts_afresh(folder: Path, change: dict[str, str]):
+    remember([_record(status=Status.FAILED, reason="it broke")], folder)
+    assert _recalled(folder, **change).status is Status.DISCOVERED
+
+
+def test_a_plugin_that_is_disabled_now_stays_so(folder: Path):
+    remember([_record(status=Status.STARTED)], folder)
+    found = _recalled(folder, status=Status.DISABLED, reason="off")
+    assert (found.status, found.reason) == (Status.DISABLED, "off")
+
+
+GOOD = {"distribution": "standards-mcp-acme", "version": "1.0"}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "{",
+        "[]",
+        "5",
+        "null",
+        '{"acme": 5}',
+        '{"acme": null}',
+        json.dumps({"acme": GOOD}),
+        json.dumps({"acme": GOOD | {"status": "flying", "reason": ""}}),
+        json.dumps({"acme": GOOD | {"status": "failed"}}),
+        json.dumps({"acme": GOOD | {"status": [], "reason": ""}}),
+    ],
+)
+def test_a_file_with_anything_else_in_it_is_as_good_as_none(folder: Path, content: str):
+    remember([], folder)
+    _only_file(folder).write_text(content, encoding="utf-8")
+    assert _recalled(folder).status is Status.DISCOVERED
+
+
+def test_a_folder_that_cannot_be_written_is_no_error(folder: Path):
+    folder.touch()
+    remember([_record(status=Status.STARTED)], folder / "below")
+    assert _recalled(folder / "below").status is Status.DISCOVERED
+
+
+def test_no_scratch_file_is_left(folder: Path):
+    for _ in range(2):
+        remember([_record(status=Status.STARTED)], folder)
+    assert len(list(folder.iterdir())) == 1
