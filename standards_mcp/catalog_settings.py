@@ -17,6 +17,8 @@ from pydantic import (
     model_validator,
 )
 
+from .catalog import PineconeAccess
+
 KEY_PATH: Final = ("catalog", "pinecone", "api_key")
 PINECONE_VARIABLES: Final[Mapping[str, str]] = MappingProxyType(
     {key: f"PINECONE_{key.upper()}" for key in ("api_key", "index_name", "namespace", "host")}
@@ -69,6 +71,20 @@ class PineconeCatalogSettings(Table):
         from .catalog.pinecone import checked_host  # noqa: PLC0415  only where there is a host
 
         return checked_host(host) if host else None
+
+    @property
+    def access(self) -> PineconeAccess | None:
+        """How the catalog gets in, None without a key."""
+        if self.api_key is None:
+            return None
+        return PineconeAccess(
+            api_key=self.api_key,
+            index_name=self.index_name,
+            namespace=self.namespace,
+            host=self.host,
+            deadline=self.deadline,
+            fallback=self.fallback == "local",
+        )
 
 
 class CatalogSettings(Table):

@@ -10,7 +10,7 @@ from typing import Any
 
 import anyio
 
-from .catalog import Catalog, CatalogStats, PineconeAccess, open_catalog
+from .catalog import Catalog, CatalogStats, open_catalog
 from .catalog_settings import CatalogSettings
 from .declarations import RegisteredTool
 from .discovery import PluginRecord
@@ -119,17 +119,7 @@ class Host:
 
 def _configured_catalog(table: CatalogSettings) -> Catalog:
     backend, _ = table.choice
-    remote = table.pinecone
-    if backend == "local" or remote.api_key is None:
-        return open_catalog(table.path, table.local.model)
-    access = PineconeAccess(
-        api_key=remote.api_key,
-        index_name=remote.index_name,
-        namespace=remote.namespace,
-        host=remote.host,
-        deadline=remote.deadline,
-        fallback=remote.fallback == "local",
-    )
+    access = table.pinecone.access if backend == "pinecone" else None
     return open_catalog(table.path, table.local.model, access)
 
 

@@ -201,7 +201,7 @@ class PineconeStore:
     def fetch_by_metadata(self, request: Request) -> tuple[int, Any]:
         body = request.body
         check(REQUESTS["fetch_by_metadata"], body)
-        recent = [each for each in self.sent("fetch_by_metadata") if request.at - each.at < 0.95]
+        recent = [each for each in self.sent("fetch_by_metadata") if request.at - each.at < 0.9]
         if len(recent) > 5:  # this one included
             raise RefusedError(429, "more than 5 fetches by metadata in a second")
         matches(body["filter"], {})

@@ -19,7 +19,8 @@ from .errors import CatalogError, CatalogUnavailableError, FilterError
 from .records import StandardRecord
 
 if TYPE_CHECKING:
-    from .local import Seed
+    from .local import LocalCatalog, Seed
+    from .pinecone import PineconeClient
 
 FilterExpression: TypeAlias = Mapping[str, Any]
 """A metadata filter, see `standards_mcp.catalog.filters`."""
@@ -162,23 +163,37 @@ def open_catalog(
         ValueError: The host of the index is wrong.
     """
     if access is None:
-        from .local import LocalCatalog  # noqa: PLC0415  - a store is imported when it is chosen
+        return open_local(path, model)
+    client = open_pinecone(access)
+    if not access.fallback:
+        return client
+    from .fallback import FallbackCatalog  # noqa: PLC0415  - imported when it is chosen
 
-        return LocalCatalog(path or default_path(), model, seed=_starter)
-    from .pinecone import PineconeClient  # noqa: PLC0415  - as above
+    return FallbackCatalog(client, open_local(path, model))
 
-    client = PineconeClient(
+
+def open_local(path: Path | None = None, model: str = "minilm") -> LocalCatalog:
+    """Return the embedded catalog; the arguments are those of `open_catalog`."""
+    from .local import LocalCatalog  # noqa: PLC0415  - a store is imported when it is chosen
+
+    return LocalCatalog(path or default_path(), model, seed=_starter)
+
+
+def open_pinecone(access: PineconeAccess) -> PineconeClient:
+    """Return the client of an index, without a fallback. Nothing is sent before its first use.
+
+    Raises:
+        ValueError: The host of the index is wrong.
+    """
+    from .pinecone import PineconeClient  # noqa: PLC0415  - a store is imported when it is chosen
+
+    return PineconeClient(
         access.api_key,
         index_name=access.index_name,
         namespace=access.namespace,
         host=access.host,
         deadline=access.deadline,
     )
-    if not access.fallback:
-        return client
-    from .fallback import FallbackCatalog  # noqa: PLC0415  - as above
-
-    return FallbackCatalog(client, open_catalog(path, model))
 
 
 def _starter() -> Seed:
@@ -208,4 +223,6 @@ __all__ = [
     "StandardRecord",
     "default_path",
     "open_catalog",
+    "open_local",
+    "open_pinecone",
 ]

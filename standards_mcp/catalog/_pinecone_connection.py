@@ -59,9 +59,12 @@ class Tuning:
 
 
 class RateWindow:
-    """Lets *count* calls through in any *seconds*, in order of arrival."""
+    """Lets *count* calls through in any *seconds*, in order of arrival.
 
-    def __init__(self, count: int, seconds: float = 1.0) -> None:
+    The default is more than a second, because calls do not all travel equally fast.
+    """
+
+    def __init__(self, count: int, seconds: float = 1.1) -> None:
         self._starts: deque[float] = deque(maxlen=count)
         self._seconds = seconds
         self._lock = asyncio.Lock()

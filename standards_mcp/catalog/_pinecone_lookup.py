@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ from .notation import asn_id_of, canonical_key, guid_of, lookup_keys, nearest, r
 from .records import StandardRecord
 
 if TYPE_CHECKING:
-    from pinecone import AsyncIndex
+    from pinecone import AsyncIndex, FetchByMetadataResponse
 
 log = logging.getLogger(__name__)
 
@@ -80,10 +81,19 @@ class Finder:
     async def _matching(
         self, index: AsyncIndex, condition: Mapping[str, Any], limit: int
     ) -> dict[str, Mapping[str, Any]]:
-        await self._connections.session.metadata_calls.wait()
-        answer = await index.fetch_by_metadata(
-            filter=condition, namespace=self._namespace, limit=limit
-        )
+        from pinecone import RateLimitError  # noqa: PLC0415  loaded with the connection
+
+        async def ask() -> FetchByMetadataResponse:
+            await self._connections.session.metadata_calls.wait()
+            return await index.fetch_by_metadata(
+                filter=condition, namespace=self._namespace, limit=limit
+            )
+
+        try:
+            answer = await ask()
+        except RateLimitError:
+            await asyncio.sleep(1)  # other programs use the same five in a second
+            answer = await ask()
         return {id_: vector.metadata or {} for id_, vector in answer.vectors.items()}
 
     @staticmethod

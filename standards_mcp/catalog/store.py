@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -149,6 +149,18 @@ class LocalStore:
             backend="local", location=str(self._path), records=truth.count(), model=model,
             size_bytes=_size(self._path), details=details,
         )  # fmt: skip
+
+    def records(self, set_ids: Collection[str] | None = None) -> Iterator[StandardRecord]:
+        """Yield the records of these sets, of all by default, in the order of their ids.
+
+        A record belongs to its ``standard_set_id`` and to each of its ``also_in_set_ids``.
+        """
+        truth = self._open_truth()
+        for row in () if truth is None else truth.rows():
+            record = StandardRecord.model_validate_json(row.body)
+            also_in: list[str] = (record.model_extra or {}).get("also_in_set_ids") or []
+            if set_ids is None or {record.standard_set_id, *also_in} & set(set_ids):
+                yield record
 
     # -- writing
 

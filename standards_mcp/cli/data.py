@@ -13,6 +13,7 @@ from standards_mcp._stdout import divert_stdout
 from standards_mcp.catalog import CatalogStats
 from standards_mcp.catalog.local import LocalCatalog
 
+from .data_upload import diff, upload
 from .invocation import Invocation
 from .output import print_json, print_table
 
@@ -22,7 +23,11 @@ if TYPE_CHECKING:
 
 @click.group()
 def data() -> None:
-    """Look at the standards that are loaded, and rebuild their index."""
+    """Look at the standards that are loaded, rebuild their index, and upload them."""
+
+
+for _command in (diff, upload):
+    data.add_command(_command)
 
 
 @data.command()

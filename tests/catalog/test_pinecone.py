@@ -340,6 +340,12 @@ class TestLookup:
         assert time.monotonic() - started > 0.95
         assert len(server.sent("fetch_by_metadata")) == 8  # the server refuses what is too quick
 
+    async def test_a_quota_of_the_second_is_asked_again(
+        self, filled: PineconeClient, server: PineconeServer
+    ) -> None:
+        server.fail("fetch_by_metadata", status=429, times=1)
+        assert [found.id for found in await filled.find("XQ.1")] == ["R001"]
+
     async def test_the_window_lets_no_more_than_its_count_through(self) -> None:
         window, starts = RateWindow(3, 0.1), list[float]()
         for _ in range(7):
