@@ -562,6 +562,15 @@ class TestFailures:
         assert caught.value.cause == "malformed"
         await client.aclose()
 
+    async def test_an_index_without_a_host_yet_is_to_be_waited_for(
+        self, server: PineconeServer, make_client: MakeClient, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        client, described = make_client(knows_host=False), server.described
+        monkeypatch.setattr(server, "described", lambda index: described(index) | {"host": ""})
+        with pytest.raises(PineconeUnavailableError, match="still being made"):
+            await client.search("fractions")
+        await client.aclose()
+
     async def test_nobody_there_is_unreachable(self) -> None:
         client = PineconeClient(KEY, host="http://127.0.0.1:9", deadline=8.0)
         with pytest.raises(PineconeUnavailableError) as caught:
@@ -654,6 +663,20 @@ class TestConnections:
         )
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
         assert done.stdout.strip() == b"False"
+
+    async def test_an_sdk_that_cannot_be_told_so_keeps_its_own_retries(
+        self,
+        make_client: MakeClient,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        from pinecone._internal import constants
+
+        monkeypatch.delattr(constants, "DATA_PLANE_API_VERSION")
+        client = make_client()
+        assert await client.fetch(["R000"]) == []
+        assert "in its own way" in caplog.text
+        await client.aclose()
 
     async def test_one_client_serves_many_calls_and_asks_for_the_host_once(
         self, make_client: MakeClient, server: PineconeServer

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import asyncio
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -204,3 +208,47 @@ class TestTheIndex:
         monkeypatch.setattr(server, "create", create_slowly)
         with pytest.raises(PineconeUnavailableError, match="run the upload again"):
             await prepare_index(client, create=True)
+
+
+PROGRAM = """
+import asyncio, sys
+from standards_mcp.catalog.pinecone import PineconeClient
+from standards_mcp.catalog.records import StandardRecord
+from standards_mcp.catalog.upload import upload
+
+async def main():
+    client = PineconeClient(sys.argv[1], host=sys.argv[2])
+    lines = open(sys.argv[3], encoding="utf-8")
+    await upload(map(StandardRecord.model_validate_json, lines), client, batch_size=5)
+
+asyncio.run(main())
+"""
+
+
+async def test_a_process_that_is_killed_loses_and_doubles_nothing(
+    client: PineconeClient,
+    server: PineconeServer,
+    records: list[StandardRecord],
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "records.jsonl"
+    lines = (each.model_dump_json(by_alias=True) + "\n" for each in records)
+    file.write_text("".join(lines), encoding="utf-8")
+    for pause in (0.0, 0.1, 0.2):
+        server.requests.clear()
+        server.fail("upsert", kind="slow", seconds=0.05)
+        process = subprocess.Popen(  # noqa: ASYNC220  starting it takes no time
+            [sys.executable, "-c", PROGRAM, KEY, server.url, str(file)]
+        )
+        while not server.sent("upsert"):  # noqa: ASYNC110  another thread appends
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(pause)
+        process.kill()
+        process.wait()
+    server.faults.clear()
+    there = len(server.records())
+    assert 0 < there < len(records)
+    report = await upload(records, client)
+    assert report.complete
+    assert (len(report.new), report.changed) == (len(records) - there, [])
+    assert await client.fetch([each.id for each in records]) == records
