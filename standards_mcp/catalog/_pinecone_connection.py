@@ -11,19 +11,17 @@ import logging
 import os
 import threading
 import time
-import urllib.request
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 from anyio import to_thread
 from pydantic import SecretStr
 
 from ._pinecone_errors import PineconeUnavailableError, Translator, timed_out
+from ._pinecone_hosts import checked_host, proxy_for, proxy_passwords
 
 if TYPE_CHECKING:
     from pinecone import AsyncIndex, AsyncPinecone, IndexModel, RetryConfig
@@ -243,45 +241,8 @@ class Connections:
         }
 
     def _translator(self) -> Translator:
-        proxies = (urlsplit(proxy).password for proxy in urllib.request.getproxies().values())
-        secrets = (self._key.get_secret_value(), *(each for each in proxies if each))
+        secrets = (self._key.get_secret_value(), *proxy_passwords())
         return Translator(self.index_name, secrets)
-
-
-def checked_host(host: str) -> str:
-    """Return *host* with its scheme: https unless it says http, which loopback alone may.
-
-    Raises:
-        ValueError: The key would be sent unencrypted, or this is no host.
-    """
-    url = host.strip().removesuffix("/")
-    url = url if "://" in url else f"https://{url}"
-    parts = urlsplit(url)
-    is_host = "." in (parts.hostname or "") or _is_loopback(parts.hostname or "")
-    if parts.scheme not in ("http", "https") or not is_host or parts.path or parts.query:
-        raise ValueError(
-            f"{host!r} is no host; give the one that Pinecone's console shows for the index, "
-            "such as my-index-abc123.svc.aped-1234.pinecone.io"
-        )
-    if parts.scheme == "http" and not _is_loopback(parts.hostname or ""):
-        raise ValueError(f"{host!r}: the key would be sent unencrypted; use https")
-    return url
-
-
-def proxy_for(host: str) -> str | None:
-    """Return the proxy that the environment names for *host*, or None.
-
-    ``HTTPS_PROXY``, ``HTTP_PROXY``, ``ALL_PROXY`` and ``NO_PROXY`` are read, in either case, and
-    the settings of the system on Windows and macOS. The SDK itself reads none of them.
-    """
-    parts = urlsplit(host)
-    if urllib.request.proxy_bypass(parts.netloc) or urllib.request.proxy_bypass(
-        parts.hostname or ""
-    ):
-        return None
-    proxies = urllib.request.getproxies()
-    proxy = proxies.get(parts.scheme) or proxies.get("all")
-    return proxy if not proxy or "://" in proxy else f"http://{proxy}"
 
 
 def _retries() -> RetryConfig:
@@ -311,13 +272,6 @@ def _with_our_retries(index: AsyncIndex) -> AsyncIndex:
     except (ImportError, AttributeError, TypeError):
         log.warning("this version of the Pinecone SDK retries in its own way")
     return index
-
-
-def _is_loopback(name: str) -> bool:
-    try:
-        return ip_address(name).is_loopback
-    except ValueError:
-        return name.casefold() == "localhost"
 
 
 def _is_foreign(error: Exception) -> bool:

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import SecretStr
 
 from . import CatalogStats, Facets, FilterExpression, SearchHit, SearchResult
-from ._pinecone_connection import Connections, Tuning, checked_host
+from ._pinecone_connection import Connections, Tuning
 from ._pinecone_errors import PineconeUnavailableError
 from ._pinecone_facets import Surveyor
 from ._pinecone_filters import pinecone_filter
+from ._pinecone_hosts import checked_host
 from ._pinecone_lookup import Finder
 from ._pinecone_records import from_pinecone
 from ._pinecone_writer import Writer

@@ -16,7 +16,8 @@ import pytest
 from pinecone_server import KEY, PineconeServer
 
 from standards_mcp.catalog import CatalogError, CatalogUnavailableError, FilterError
-from standards_mcp.catalog._pinecone_connection import RateWindow, proxy_for
+from standards_mcp.catalog._pinecone_connection import RateWindow
+from standards_mcp.catalog._pinecone_hosts import proxy_for
 from standards_mcp.catalog.filters import matches, parse_filter
 from standards_mcp.catalog.grades import UnknownGradeError
 from standards_mcp.catalog.pinecone import (

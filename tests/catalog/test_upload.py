@@ -245,6 +245,8 @@ async def test_a_process_that_is_killed_loses_and_doubles_nothing(
         await asyncio.sleep(pause)
         process.kill()
         process.wait()
+        while server.active:  # noqa: ASYNC110  what was sent before is still written
+            await asyncio.sleep(0.01)
     server.faults.clear()
     there = len(server.records())
     assert 0 < there < len(records)
