@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import anyio
 
-from .catalog import Catalog, open_catalog
+from .catalog import Catalog, CatalogStats, open_catalog
+from .catalog_settings import CatalogSettings
 from .declarations import RegisteredTool
 from .discovery import PluginRecord
 from .errors import StandardsMcpError, did_you_mean
@@ -46,8 +48,7 @@ class Host:
         catalog: Catalog | None = None,
     ) -> None:
         self.settings = loaded.settings
-        table = self.settings.catalog
-        self.catalog = catalog or open_catalog(path=table.path, model=table.local.model)
+        self.catalog = catalog or _configured_catalog(self.settings.catalog)
         self.state_dir = self.settings.state_dir or _user_state_dir()
         self.manager = PluginManager(loaded, self.catalog, self.state_dir, installed)
 
@@ -61,6 +62,16 @@ class Host:
     def recall(self) -> None:
         """Give plugins that are not loaded the status of their last start."""
         recall(self.manager.records.values(), self.state_dir)
+
+    async def catalog_stats(self) -> CatalogStats:
+        """Return what the catalog holds, with ``reason`` in its details: why it is this one.
+
+        Raises:
+            CatalogError: The catalog cannot be read.
+        """
+        stats = await self.catalog.stats()
+        _, reason = self.settings.catalog.choice
+        return replace(stats, details={"reason": reason, **stats.details})
 
     def secrets(self) -> frozenset[str]:
         """Return every secret of the configuration and of the loaded plugins' settings."""
@@ -104,6 +115,12 @@ class Host:
 
     def _remember(self) -> None:
         remember(self.manager.records.values(), self.state_dir)
+
+
+def _configured_catalog(table: CatalogSettings) -> Catalog:
+    backend, _ = table.choice
+    access = table.pinecone.access if backend == "pinecone" else None
+    return open_catalog(table.path, table.local.model, access)
 
 
 def _user_state_dir() -> Path:

@@ -30,11 +30,20 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
+from .catalog_settings import (
+    EXPOSED_KEY,
+    KEY_PATH,
+    PINECONE_VARIABLES,
+    CatalogSettings,
+    Table,
+    pinecone_values,
+)
 from .errors import ConfigError, did_you_mean
 
 FILE_NAME: Final = "standards-mcp.toml"
 ENV_PREFIX: Final = "STANDARDS_MCP_"
 _OTHER_VARIABLES: Final = frozenset({"STANDARDS_MCP_CONFIG", "STANDARDS_MCP_EMBEDDING_API_KEY"})
+_VARIABLES: Final = ("environment", ".env")
 _MESSAGES: Final = {
     "dict_type": "input should be a table",
     "model_type": "input should be a table",
@@ -64,34 +73,7 @@ class _DotEnv(_AsText, DotEnvSettingsSource):
     pass
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class LocalCatalogSettings(_Table):
-    """``[catalog.local]``: the embedded index.
-
-    Attributes:
-        model: The text encoder, see docs/data.md; ``none`` searches by words only.
-    """
-
-    model: str = "minilm"
-
-
-class CatalogSettings(_Table):
-    """``[catalog]``: where the standards are.
-
-    Attributes:
-        backend: ``local``, or ``auto``, which means the embedded index.
-        path: The folder of the embedded index; the user's data folder by default.
-    """
-
-    backend: Literal["auto", "local"] = "auto"
-    path: Path | None = None
-    local: LocalCatalogSettings = LocalCatalogSettings()
-
-
-class ToolSettings(_Table):
+class ToolSettings(Table):
     """``[tools]``: which tools are served. A match in ``disable`` always wins.
 
     Attributes:
@@ -222,6 +204,9 @@ def load_settings(
         _Layer(".env", _dot_env()),
         _Layer(str(file), _read_toml(file) if file else {}),
     )
+    for layer in layers:
+        if layer.name not in _VARIABLES and _has(layer.values, KEY_PATH):
+            raise ConfigError(f"{layer.name}: [catalog.pinecone] api_key: {EXPOSED_KEY}")
     values: dict[str, Any] = {}
     for layer in reversed(layers):
         values = _merged(values, layer.values)
@@ -294,7 +279,8 @@ def secrets_of(value: object) -> frozenset[str]:
 
 
 def _environment() -> dict[str, Any]:
-    values = _Environment(Settings)()
+    source = _Environment(Settings)
+    values = source()
     known = {ENV_PREFIX + str(name).upper() for name in Settings.model_fields}
     for name in os.environ:
         upper = name.upper()
@@ -304,12 +290,13 @@ def _environment() -> dict[str, Any]:
         if base not in known or base.removeprefix(ENV_PREFIX).lower() not in values:
             hint = did_you_mean(upper, known | _OTHER_VARIABLES)
             raise ConfigError(f"environment: {name}: unknown setting{hint}")
-    return values
+    return _merged(values, pinecone_values(source.env_vars))
 
 
 def _dot_env() -> dict[str, Any]:
     try:
-        return _DotEnv(Settings, ".env", dotenv_filtering="match_prefix")()
+        source = _DotEnv(Settings, ".env", dotenv_filtering="match_prefix")
+        return _merged(source(), pinecone_values(source.env_vars))
     except UnicodeDecodeError as exc:
         raise ConfigError(f".env: is not UTF-8 text: {exc}") from None
     except OSError as exc:
@@ -346,7 +333,9 @@ def _has(values: Any, keys: tuple[str, ...]) -> bool:
 
 
 def _key_name(path: tuple[str | int, ...], origin: str) -> str:
-    if origin in ("environment", ".env"):
+    if origin in _VARIABLES:
+        if path[:-1] == KEY_PATH[:-1] and path[-1] in PINECONE_VARIABLES:
+            return PINECONE_VARIABLES[str(path[-1])]
         return ENV_PREFIX + "__".join(str(part).upper() for part in path)
     table = ".".join(str(part) for part in path[:-1])
     return f"[{table}] {path[-1]}" if table else str(path[-1])

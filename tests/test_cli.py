@@ -282,3 +282,24 @@ def test_json_output_is_one_document_whatever_plugins_print(run: Run):
     assert {tool["name"] for tool in json.loads(done.stdout)} >= {"greet", "people_rename"}
     assert b"printed at import" in done.stderr
     assert b"raw at import" in done.stderr
+
+
+def test_standards_of_ones_own_are_found_after_an_import(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("STANDARDS_MCP_CATALOG__PATH", str(tmp_path / "own"))
+    table = run("data", "template", "csv").out
+    Path("own.csv").write_text(table, encoding="utf-8")
+    imported = run("data", "import", "own.csv", "--json").data
+    assert imported["new"] == 3
+    assert run("data", "import", "own.csv", "--json").data["new"] == 0
+    exported = [json.loads(line) for line in run("data", "export").out.splitlines()]
+    own = [record for record in exported if record.get("text_status") != "paraphrase"]
+    assert len(own) == 3
+    found = run("lookup", own[-1]["statement_notation"], "--json").data
+    assert own[-1]["_id"] in {record["_id"] for record in found["results"]}
+    assert run("search", own[-1]["description"], "--json").data["results"][0]["_id"] in {
+        record["_id"] for record in own
+    }
+    assert run("data", "remove", "starter").code == 0
+    assert run("data", "status", "--json").data["records"] == 3

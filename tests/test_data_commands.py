@@ -60,7 +60,7 @@ def store() -> Store:
 def run(store):
     def run(command: Any, *arguments: str) -> Result:
         invocation = Invocation()
-        invocation.__dict__["host"] = SimpleNamespace(catalog=SimpleNamespace(store=store))
+        invocation.__dict__["embedded_catalog"] = SimpleNamespace(store=store)
         return CliRunner().invoke(command, arguments, obj=invocation)
 
     return run
@@ -163,14 +163,6 @@ def test_an_export_is_read_back(run, store, table, tmp_path):
 def test_the_template_is_printed(run):
     assert run(template_command, "csv").stdout == template()
     assert run(template_command, "xml").exit_code == 2
-
-
-def test_a_catalog_without_a_store_is_refused(table):
-    invocation = Invocation()
-    invocation.__dict__["host"] = SimpleNamespace(catalog=SimpleNamespace())
-    result = CliRunner().invoke(import_command, [table], obj=invocation)
-    assert result.exit_code == 2
-    assert "embedded catalog" in result.output
 
 
 def test_progress_is_a_line_while_reading_and_a_bar_while_embedding(capsys, monkeypatch):

@@ -209,7 +209,10 @@ def test_a_byte_order_mark_is_no_mistake(write: Write):
         ("[tools]\ntimeout = nan", ["[tools] timeout: input should be greater than 0"]),
         ("[tools]\nenable = '*'", ["[tools] enable: input should be a list"]),
         ("[tools]\ndisable = [1]", ["[tools.disable] 0: input should be a valid string"]),
-        ("[catalog]\nbackend = 'web'", ["[catalog] backend: input should be 'auto' or 'local'"]),
+        (
+            "[catalog]\nbackend = 'web'",
+            ["[catalog] backend: input should be 'auto', 'local' or 'pinecone'"],
+        ),
         (
             "[catalog.local]\nmodle = 'x'",
             ["[catalog.local] modle: unknown key; did you mean 'model'?"],

@@ -13,11 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from pydantic import SecretStr
+
 from .errors import CatalogError, CatalogUnavailableError, FilterError
 from .records import StandardRecord
 
 if TYPE_CHECKING:
-    from .local import Seed
+    from .local import LocalCatalog, Seed
+    from .pinecone import PineconeClient
 
 FilterExpression: TypeAlias = Mapping[str, Any]
 """A metadata filter, see `standards_mcp.catalog.filters`."""
@@ -127,17 +130,70 @@ class Catalog(Protocol):
         ...
 
 
-def open_catalog(path: Path | None = None, model: str = "minilm") -> Catalog:
-    """Return the embedded catalog. Nothing is read before its first use.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PineconeAccess:
+    """Where the index in Pinecone is and how to get in.
+
+    Attributes:
+        host: The host of the index, which saves asking for it; http only on loopback.
+        deadline: Seconds for one call.
+        fallback: Whether the embedded catalog answers while Pinecone cannot be reached.
+    """
+
+    api_key: SecretStr
+    index_name: str
+    namespace: str
+    host: str | None = None
+    deadline: float = 20.0
+    fallback: bool = False
+
+
+def open_catalog(
+    path: Path | None = None, model: str = "minilm", access: PineconeAccess | None = None
+) -> Catalog:
+    """Return the embedded catalog, or the one in Pinecone. Nothing is read before its first use.
 
     Args:
-        path: Its folder; by default one in the user's data folder. A new one is filled with the
-            starter set.
-        model: The text encoder, see `standards_mcp.catalog.embedding.open_encoder`.
+        path: The embedded catalog's folder; by default one in the user's data folder. A new one
+            is filled with the starter set.
+        model: Its text encoder, see `standards_mcp.catalog.embedding.open_encoder`.
+        access: The index to use in place of the embedded catalog.
+
+    Raises:
+        ValueError: The host of the index is wrong.
     """
+    if access is None:
+        return open_local(path, model)
+    client = open_pinecone(access)
+    if not access.fallback:
+        return client
+    from .fallback import FallbackCatalog  # noqa: PLC0415  - imported when it is chosen
+
+    return FallbackCatalog(client, open_local(path, model))
+
+
+def open_local(path: Path | None = None, model: str = "minilm") -> LocalCatalog:
+    """Return the embedded catalog; the arguments are those of `open_catalog`."""
     from .local import LocalCatalog  # noqa: PLC0415  - a store is imported when it is chosen
 
     return LocalCatalog(path or default_path(), model, seed=_starter)
+
+
+def open_pinecone(access: PineconeAccess) -> PineconeClient:
+    """Return the client of an index, without a fallback. Nothing is sent before its first use.
+
+    Raises:
+        ValueError: The host of the index is wrong.
+    """
+    from .pinecone import PineconeClient  # noqa: PLC0415  - a store is imported when it is chosen
+
+    return PineconeClient(
+        access.api_key,
+        index_name=access.index_name,
+        namespace=access.namespace,
+        host=access.host,
+        deadline=access.deadline,
+    )
 
 
 def _starter() -> Seed:
@@ -161,9 +217,12 @@ __all__ = [
     "Facets",
     "FilterError",
     "FilterExpression",
+    "PineconeAccess",
     "SearchHit",
     "SearchResult",
     "StandardRecord",
     "default_path",
     "open_catalog",
+    "open_local",
+    "open_pinecone",
 ]

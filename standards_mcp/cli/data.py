@@ -11,9 +11,11 @@ import click
 
 from standards_mcp._stdout import divert_stdout
 from standards_mcp.catalog import CatalogStats
+from standards_mcp.catalog.local import LocalCatalog
 
 from .data_import import import_command
 from .data_sets import export, remove, sets, template
+from .data_upload import diff, upload
 from .invocation import Invocation
 from .output import print_json, print_table
 
@@ -23,10 +25,10 @@ if TYPE_CHECKING:
 
 @click.group()
 def data() -> None:
-    """Load standards, look at what is loaded, and rebuild the index."""
+    """Load standards, look at what is loaded, rebuild the index, and upload to Pinecone."""
 
 
-for _command in (export, import_command, remove, sets, template):
+for _command in (diff, export, import_command, remove, sets, template, upload):
     data.add_command(_command)
 
 
@@ -38,8 +40,9 @@ def status(invocation: Invocation, *, as_json: bool) -> None:
 
     async def read() -> CatalogStats:
         try:
-            await invocation.host.catalog.facets()  # fills a catalog that is new
-            return await invocation.host.catalog.stats()
+            if isinstance(invocation.host.catalog, LocalCatalog):
+                await invocation.host.catalog.facets()  # fills a catalog that is new
+            return await invocation.host.catalog_stats()
         finally:
             await invocation.host.catalog.aclose()
 
@@ -78,13 +81,8 @@ def build(invocation: Invocation) -> None:
     Texts that were embedded before are not embedded again. An interrupted build goes on where it
     stopped, and the old index serves until the new one is complete.
     """
-    from standards_mcp.catalog.local import LocalCatalog
-
-    catalog = invocation.host.catalog
-    if not isinstance(catalog, LocalCatalog):
-        raise click.UsageError("only the embedded catalog has an index to build")
     with divert_stdout(), _Progress("Embedding") as progress:
-        stats = catalog.store.build(progress)
+        stats = invocation.embedded_catalog.store.build(progress)
     click.echo(f"Built the index of {stats.records:,} records in {stats.location}")
 
 

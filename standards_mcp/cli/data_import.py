@@ -10,7 +10,6 @@ import click
 
 from standards_mcp._stdout import divert_stdout
 
-from .data_store import open_record_store
 from .invocation import Invocation
 from .output import print_json
 from .progress import ImportProgress
@@ -65,7 +64,7 @@ def import_command(ctx: click.Context, /, **given: Any) -> None:
     )
     flags = {name: given[name] for name in ("replace", "dry_run", "strict")}
     options = ImportOptions(wanted=wanted, **flags)
-    store = open_record_store(ctx.ensure_object(Invocation))
+    store = ctx.ensure_object(Invocation).embedded_catalog.store
     with divert_stdout(), ImportProgress() as progress:
         found = _documents(given, wanted, progress)
         documents = read_documents(found, cast("Format", given["format_"]))

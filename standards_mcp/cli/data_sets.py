@@ -9,7 +9,6 @@ import click
 
 from standards_mcp._stdout import divert_stdout
 
-from .data_store import open_record_store
 from .invocation import Invocation
 from .output import print_json, print_table
 from .progress import ImportProgress
@@ -26,7 +25,7 @@ _STARTER = "starter"
 def sets(invocation: Invocation, *, as_json: bool) -> None:
     """List the standard sets that are loaded."""
     with divert_stdout():
-        found = open_record_store(invocation).sets()
+        found = invocation.embedded_catalog.store.sets()
     if as_json:
         print_json([each.to_dict() for each in found])
     elif not found:
@@ -50,7 +49,7 @@ def remove(ctx: click.Context, standard_set: str, *, dry_run: bool, as_json: boo
     from standards_mcp.catalog.upkeep import remove_set, remove_starter
 
     with divert_stdout(), ImportProgress() as progress:
-        store = open_record_store(ctx.ensure_object(Invocation))
+        store = ctx.ensure_object(Invocation).embedded_catalog.store
         if standard_set == _STARTER:
             report = remove_starter(store, progress, dry_run=dry_run)
         else:
@@ -76,7 +75,7 @@ def export(invocation: Invocation, standard_sets: tuple[str, ...], output: TextI
     from standards_mcp.catalog.upkeep import export_lines
 
     with divert_stdout():
-        store = open_record_store(invocation)
+        store = invocation.embedded_catalog.store
         wanted = [_set_id(store, each) for each in standard_sets] or None
     output.writelines(line + "\n" for line in export_lines(store, wanted))
 

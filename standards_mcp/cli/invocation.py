@@ -14,6 +14,8 @@ import anyio
 import click
 
 from standards_mcp._stdout import divert_stdout
+from standards_mcp.catalog import open_local
+from standards_mcp.catalog.local import LocalCatalog
 from standards_mcp.host import Host, UnknownToolError
 from standards_mcp.logs import configure_logging
 from standards_mcp.plugin import ToolResult
@@ -42,6 +44,12 @@ class Invocation:
         self.host.load()
         self._configure_logging(self.host)
         return self.host
+
+    @cached_property
+    def embedded_catalog(self) -> LocalCatalog:
+        """The embedded catalog, whichever one the configuration chooses for searching."""
+        table = self.host.settings.catalog
+        return open_local(table.path, table.local.model)
 
     def _configure_logging(self, host: Host) -> None:
         level = max(logging.DEBUG, self.log_level - 10 * self.verbosity)

@@ -59,9 +59,11 @@ async def _summary(host: Host, version: str) -> dict[str, Any]:
         },
         "tools": [item.published for item in host.served_tools()],
     }
+    backend, reason = host.settings.catalog.choice
+    summary["catalog"] = {"backend": backend, "reason": reason}
     try:
         stats = await host.catalog.stats()
-        summary["catalog"] = {"backend": stats.backend, "records": stats.records}
+        summary["catalog"] |= {"backend": stats.backend, "records": stats.records}
     except CatalogError as exc:
-        summary["catalog"] = {"error": str(exc)}
+        summary["catalog"] |= {"error": str(exc)}
     return summary

@@ -1,0 +1,133 @@
+"""``[catalog]``: which store the standards are in, and how to reach it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PositiveFloat,
+    SecretStr,
+    field_validator,
+    model_validator,
+)
+
+from .catalog import PineconeAccess
+
+KEY_PATH: Final = ("catalog", "pinecone", "api_key")
+PINECONE_VARIABLES: Final[Mapping[str, str]] = MappingProxyType(
+    {key: f"PINECONE_{key.upper()}" for key in ("api_key", "index_name", "namespace", "host")}
+)
+"""The keys of ``[catalog.pinecone]`` that variables set under names of their own."""
+EXPOSED_KEY: Final = (
+    "a secret does not belong here; set PINECONE_API_KEY in the environment or in .env"
+)
+
+
+class Table(BaseModel):
+    """Base class of the host's own tables."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class LocalCatalogSettings(Table):
+    """``[catalog.local]``: the embedded index.
+
+    Attributes:
+        model: The text encoder, see docs/data.md; ``none`` searches by words only.
+    """
+
+    model: str = "minilm"
+
+
+class PineconeCatalogSettings(Table):
+    """``[catalog.pinecone]``: the index in Pinecone.
+
+    ``PINECONE_API_KEY``, ``PINECONE_INDEX_NAME``, ``PINECONE_NAMESPACE`` and ``PINECONE_HOST``
+    of the environment or of ``.env`` come before the table.
+
+    Attributes:
+        api_key: Refused in a file and on the command line, where others can read it.
+        host: The host of the index, which saves asking for it; http only on loopback.
+        deadline: Seconds for one call.
+        fallback: ``local``: an unreachable Pinecone is answered from the embedded index.
+    """
+
+    api_key: SecretStr | None = None
+    index_name: Annotated[str, Field(pattern="^[a-z0-9-]{1,45}$")] = "common-core-standards"
+    namespace: Annotated[str, Field(min_length=1)] = "standards"
+    host: str | None = None
+    deadline: PositiveFloat = 20.0
+    fallback: Literal["none", "local"] = "none"
+
+    @field_validator("host", mode="after")
+    @classmethod
+    def _check_host(cls, host: str | None) -> str | None:
+        from .catalog.pinecone import checked_host  # noqa: PLC0415  only where there is a host
+
+        return checked_host(host) if host else None
+
+    @property
+    def access(self) -> PineconeAccess | None:
+        """How the catalog gets in, None without a key."""
+        if self.api_key is None:
+            return None
+        return PineconeAccess(
+            api_key=self.api_key,
+            index_name=self.index_name,
+            namespace=self.namespace,
+            host=self.host,
+            deadline=self.deadline,
+            fallback=self.fallback == "local",
+        )
+
+
+class CatalogSettings(Table):
+    """``[catalog]``: where the standards are.
+
+    Attributes:
+        backend: ``local``, ``pinecone``, or ``auto``: Pinecone when there is a key for it, else
+            the embedded index.
+        path: The folder of the embedded index; the user's data folder by default.
+    """
+
+    backend: Literal["auto", "local", "pinecone"] = "auto"
+    path: Path | None = None
+    local: LocalCatalogSettings = LocalCatalogSettings()
+    pinecone: PineconeCatalogSettings = PineconeCatalogSettings()
+
+    @model_validator(mode="after")
+    def _needs_a_key(self) -> Self:
+        if self.backend == "pinecone" and self.pinecone.api_key is None:
+            raise ValueError(
+                'backend = "pinecone" needs a key; set PINECONE_API_KEY in the environment or in '
+                '.env, or set backend = "local"'
+            )
+        return self
+
+    @property
+    def choice(self) -> tuple[Literal["local", "pinecone"], str]:
+        """The backend in force, and why it is that one."""
+        if self.backend != "auto":
+            return self.backend, f'[catalog] backend = "{self.backend}"'
+        if self.pinecone.api_key is None:
+            return "local", '[catalog] backend = "auto", and PINECONE_API_KEY is not set'
+        return "pinecone", '[catalog] backend = "auto", and PINECONE_API_KEY is set'
+
+
+def pinecone_values(variables: Mapping[str, str | None]) -> dict[str, Any]:
+    """Return the settings that ``PINECONE_`` variables give; an empty one gives none.
+
+    Args:
+        variables: By their names in lower case.
+    """
+    table: dict[str, Any] = {}
+    for key, name in PINECONE_VARIABLES.items():
+        if value := (variables.get(name.lower()) or "").strip():
+            table[key] = SecretStr(value) if key == "api_key" else value
+    return {"catalog": {"pinecone": table}} if table else {}

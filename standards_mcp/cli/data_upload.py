@@ -1,0 +1,149 @@
+"""``standards-mcp data upload`` and ``data diff``: from the embedded index to Pinecone."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TYPE_CHECKING
+
+import anyio
+import click
+
+from standards_mcp._stdout import divert_stdout
+from standards_mcp.errors import ConfigError
+
+from .invocation import Invocation
+from .output import print_json, print_table
+
+if TYPE_CHECKING:
+    from standards_mcp.catalog.local import LocalCatalog
+    from standards_mcp.catalog.pinecone import PineconeClient
+    from standards_mcp.catalog.records import StandardRecord
+    from standards_mcp.catalog.upload import Report
+
+_SHOWN = 10
+
+_set_option = click.option(
+    "--set", "set_ids", multiple=True, metavar="ID", help="Only this standard set; may be repeated."
+)
+_json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+
+
+@click.command()
+@_set_option
+@click.option("--dry-run", is_flag=True, help="Say what would be written, and write nothing.")
+@click.option(
+    "--batch-size", type=click.IntRange(1, 96), default=96, help="Records in one request, 1 to 96."
+)
+@click.option("--create", is_flag=True, help="Make the index when there is none.")
+@_json_option
+@click.pass_context
+def upload(
+    ctx: click.Context,
+    *,
+    set_ids: tuple[str, ...],
+    dry_run: bool,
+    batch_size: int,
+    create: bool,
+    as_json: bool,
+) -> None:
+    """Bring the standards of the embedded index into Pinecone.
+
+    Only what is new or changed is written. After an interruption, run it again. Exit code 1 when
+    a record was refused, or when the index does not confirm the number of records.
+    """
+    from standards_mcp.catalog import upload as work
+
+    async def run(records: Iterator[StandardRecord], client: PineconeClient) -> Report:
+        await work.prepare_index(client, create=create and not dry_run)
+        if dry_run:
+            return await work.diff(records, client, _tell)
+        return await work.upload(records, client, batch_size=batch_size, progress=_tell)
+
+    report = _run(ctx.ensure_object(Invocation), set_ids, run)
+    _show(report, as_json=as_json)
+    if report.refused or not (dry_run or report.complete):
+        ctx.exit(1)
+
+
+@click.command()
+@_set_option
+@_json_option
+@click.pass_obj
+def diff(invocation: Invocation, *, set_ids: tuple[str, ...], as_json: bool) -> None:
+    """Show how the embedded index and the one in Pinecone differ; nothing is written."""
+    from standards_mcp.catalog import upload as work
+
+    async def run(records: Iterator[StandardRecord], client: PineconeClient) -> Report:
+        return await work.diff(records, client, _tell)
+
+    _show(_run(invocation, set_ids, run), as_json=as_json)
+
+
+def _run(
+    invocation: Invocation,
+    set_ids: tuple[str, ...],
+    work: Callable[[Iterator[StandardRecord], PineconeClient], Awaitable[Report]],
+) -> Report:
+    local, client = _stores(invocation)
+
+    async def run() -> Report:
+        try:
+            return await work(local.store.records(set_ids or None), client)
+        finally:
+            await client.aclose()
+            await local.aclose()
+
+    with divert_stdout():
+        return anyio.run(run)
+
+
+def _stores(invocation: Invocation) -> tuple[LocalCatalog, PineconeClient]:
+    """Return the two stores, whichever of them the configuration chooses for searching.
+
+    Raises:
+        ConfigError: There is no key.
+    """
+    from standards_mcp.catalog import open_pinecone
+
+    access = invocation.host.settings.catalog.pinecone.access
+    if access is None:
+        raise ConfigError("Pinecone needs a key; set PINECONE_API_KEY in the environment or .env")
+    return invocation.embedded_catalog, open_pinecone(access)
+
+
+def _tell(report: Report) -> None:
+    if sys.stderr.isatty():
+        click.echo(
+            f"\r{report.read:,} records read, {report.written:,} written", nl=False, err=True
+        )
+
+
+def _show(report: Report, *, as_json: bool) -> None:
+    if as_json:
+        print_json(dataclasses.asdict(report) | {"complete": report.complete})
+        return
+    print_table(
+        [
+            ("new", _ids(report.new)),
+            ("changed", _ids(report.changed)),
+            ("unchanged", f"{report.unchanged:,}"),
+            ("only in Pinecone", _ids(report.extra)),
+            ("refused", f"{len(report.refused):,}"),
+            ("written", f"{report.written:,}"),
+        ]
+    )
+    for id_, reason in report.refused:
+        click.echo(f"refused {id_}: {reason}", err=True)
+    if not report.complete and report.counted is not None:
+        click.echo(
+            f"Pinecone counts {report.counted:,} records where {report.expected:,} are expected. "
+            "It counts late; see `standards-mcp data diff` in a few minutes.",
+            err=True,
+        )
+
+
+def _ids(ids: list[str]) -> str:
+    more = ", ..." if len(ids) > _SHOWN else ""
+    return f"{len(ids):,}" + (f": {', '.join(ids[:_SHOWN])}{more}" if ids else "")

@@ -1,0 +1,240 @@
+"""What Pinecone's API of 2026-07 accepts and answers, as far as this project uses it.
+
+The facts are those of the OpenAPI files in https://github.com/pinecone-io/pinecone-api, folder
+2026-07, and of https://docs.pinecone.io/reference/api/database-limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import ge, gt, le, lt
+from typing import Any
+
+import jsonschema
+
+API_VERSION = "2026-07"
+MAX_RECORDS = 96
+MAX_RERANKED = 100
+RERANK_FIELDS = 1
+
+ID = {"type": "string", "pattern": "^[\x01-\x7f]+$", "minLength": 1, "maxLength": 512}
+METADATA_VALUE = {
+    "anyOf": [
+        {"type": ["string", "number", "boolean"]},
+        {"type": "array", "items": {"type": "string"}},
+    ]
+}
+METADATA = {
+    "type": "object",
+    "propertyNames": {"not": {"pattern": r"^\$"}},
+    "additionalProperties": METADATA_VALUE,
+}
+USAGE = {"type": "object", "properties": {"readUnits": {"type": "integer"}}}
+PAGINATION = {"type": "object", "required": ["next"], "properties": {"next": {"type": "string"}}}
+
+
+def strict(required: list[str], **properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "required": required,
+        "properties": properties,
+        "additionalProperties": False,
+    }
+
+
+VECTOR = strict(
+    ["id", "values"],
+    id=ID,
+    values={"type": "array", "items": {"type": "number"}},
+    metadata=METADATA,
+)
+VECTORS = {"type": "object", "additionalProperties": VECTOR}
+FILTER = {"type": "object", "minProperties": 1}
+
+REQUESTS: dict[str, dict[str, Any]] = {
+    "create": strict(
+        ["name", "cloud", "region", "embed"],
+        name={"type": "string", "pattern": "^[a-z0-9-]{1,45}$"},
+        cloud={"enum": ["gcp", "aws", "azure"]},
+        region={"type": "string"},
+        deletion_protection={"enum": ["disabled", "enabled"]},
+        tags={"type": "object"},
+        schema={"type": "object"},
+        read_capacity={"type": "object"},
+        embed=strict(
+            ["model", "field_map"],
+            model={"type": "string"},
+            metric={"enum": ["cosine", "euclidean", "dotproduct"]},
+            field_map=strict(["text"], text={"type": "string"}),
+            dimension={"type": "integer"},
+            read_parameters={"type": "object"},
+            write_parameters={"type": "object"},
+        ),
+    ),
+    "record": METADATA | {"required": ["_id"], "not": {"required": ["id"]}},
+    "search": strict(
+        ["query"],
+        query=strict(
+            ["top_k", "inputs"],
+            top_k={"type": "integer", "minimum": 1, "maximum": 10_000},
+            filter={"type": "object"},
+            inputs=strict(["text"], text={"type": "string", "minLength": 1}),
+        ),
+        fields={"type": "array", "items": {"type": "string"}},
+        rerank=strict(
+            ["model", "rank_fields"],
+            model={"type": "string"},
+            rank_fields={"type": "array", "items": {"type": "string"}, "maxItems": RERANK_FIELDS},
+            top_n={"type": "integer", "minimum": 1},
+            parameters=strict([], truncate={"enum": ["NONE", "END"]}),
+            query={"type": "string"},
+        ),
+    ),
+    "fetch_by_metadata": strict(
+        ["filter"],
+        filter=FILTER,
+        namespace={"type": "string"},
+        limit={"type": "integer", "minimum": 1, "maximum": 10_000},
+        paginationToken={"type": "string"},
+    ),
+    "delete": strict(
+        ["namespace"],
+        ids={"type": "array", "items": ID, "minItems": 1, "maxItems": 1000},
+        deleteAll={"type": "boolean"},
+        namespace={"type": "string"},
+        filter=FILTER,
+    )
+    | {"anyOf": [{"required": ["ids"]}, {"required": ["filter"]}, {"required": ["deleteAll"]}]},
+    "stats": strict([]),
+    "create_namespace": strict(["name"], name={"type": "string"}, schema={"type": "object"}),
+}
+
+INDEX = {
+    "type": "object",
+    "required": ["name", "host", "status", "deployment", "schema", "deletion_protection"],
+    "properties": {
+        "status": strict(["ready", "state"], ready={"type": "boolean"}, state={"type": "string"}),
+        "deployment": {"type": "object", "required": ["deployment_type"]},
+        "schema": strict(["fields"], fields={"type": "object"}),
+    },
+}
+NAMESPACE = strict(
+    [], name={"type": "string"}, record_count={"type": "string", "pattern": r"^\d+$"}
+)
+ANSWERS: dict[str, dict[str, Any]] = {
+    "create": INDEX,
+    "describe": INDEX,
+    "search": strict(
+        ["usage", "result", "namespace"],
+        usage={"type": "object", "required": ["read_units"]},
+        namespace={"type": "string"},
+        result=strict(
+            ["hits"],
+            hits={
+                "type": "array",
+                "items": strict(
+                    ["_id", "_score", "fields"],
+                    _id=ID,
+                    _score={"type": "number"},
+                    fields={"type": "object"},
+                ),
+            },
+        ),
+    ),
+    "fetch": strict([], vectors=VECTORS, namespace={"type": "string"}, usage=USAGE),
+    "fetch_by_metadata": strict(
+        [], vectors=VECTORS, namespace={"type": "string"}, usage=USAGE, pagination=PAGINATION
+    ),
+    "list": strict(
+        [],
+        vectors={"type": "array", "items": strict(["id"], id=ID)},
+        pagination=PAGINATION,
+        namespace={"type": "string"},
+        usage=USAGE,
+    ),
+    "delete": strict([]),
+    "stats": strict(
+        [],
+        namespaces={
+            "type": "object",
+            "additionalProperties": strict([], vectorCount={"type": "integer"}),
+        },
+        dimension={"type": "integer"},
+        indexFullness={"type": "number"},
+        totalVectorCount={"type": "integer"},
+        metric={"type": "string"},
+        vectorType={"type": "string"},
+    ),
+    "namespaces": strict(
+        [], namespaces={"type": "array", "items": NAMESPACE}, pagination=PAGINATION
+    ),
+    "namespace": NAMESPACE,
+}
+
+ORDERINGS: dict[str, Callable[[float, float], bool]] = {
+    "$gt": gt,
+    "$gte": ge,
+    "$lt": lt,
+    "$lte": le,
+}
+
+
+class ContractError(Exception):
+    """A request that Pinecone would refuse with 400."""
+
+
+def check(schema: dict[str, Any], value: object) -> None:
+    """Raise `ContractError` unless *value* is what *schema* describes."""
+    try:
+        jsonschema.validate(value, schema)
+    except jsonschema.ValidationError as exc:
+        path = "".join(f"[{part!r}]" for part in exc.absolute_path)
+        raise ContractError(f"{path} {exc.message[:200]}") from None
+
+
+def matches(expression: dict[str, Any], fields: dict[str, Any], *, top: bool = True) -> bool:
+    """Return whether a record passes a filter; `ContractError` for what Pinecone refuses."""
+    verdicts = []
+    for key, value in expression.items():
+        if key in ("$and", "$or"):
+            if not top:
+                raise ContractError(f"{key} is only allowed at the top of a filter")
+            if not isinstance(value, list) or not value:
+                raise ContractError(f"{key} takes a list that is not empty")
+            nested = [matches(each, fields, top=False) for each in value]
+            verdicts.append(all(nested) if key == "$and" else any(nested))
+        elif key.startswith("$"):
+            raise ContractError(f"{key} is not a valid operator")
+        else:
+            operators = value if isinstance(value, dict) else {"$eq": value}
+            verdicts += [_holds(*entry, fields.get(key)) for entry in operators.items()]
+    return all(verdicts)
+
+
+def _holds(operator: str, operand: Any, value: Any) -> bool:
+    values = value if isinstance(value, list) else [] if value is None else [value]
+    if operator == "$exists" and isinstance(operand, bool):
+        return bool(values) == operand
+    if operator in ("$eq", "$ne") and _is_scalar(operand):
+        found = any(_same(each, operand) for each in values)
+        return found if operator == "$eq" else bool(values) and not found
+    if operator in ("$in", "$nin") and isinstance(operand, list):
+        if not 0 < len(operand) <= 10_000 or not all(map(_is_scalar, operand)):
+            raise ContractError(f"{operator} takes 1 to 10,000 texts, numbers or booleans")
+        found = any(_same(each, item) for each in values for item in operand)
+        return found if operator == "$in" else bool(values) and not found
+    if operator in ORDERINGS and _is_number(operand):
+        return any(_is_number(each) and ORDERINGS[operator](each, operand) for each in values)
+    raise ContractError(f"{operator} {operand!r} is not valid")
+
+
+def _is_scalar(value: object) -> bool:
+    return isinstance(value, str | int | float | bool)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _same(left: object, right: object) -> bool:
+    return isinstance(left, bool) == isinstance(right, bool) and left == right

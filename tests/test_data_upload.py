@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pinecone_server import KEY, PineconeServer
+
+from standards_mcp import cli
+from standards_mcp.catalog import StandardRecord
+from standards_mcp.catalog.store import LocalStore
+
+Run = Callable[..., tuple[int, Any, str]]
+
+
+def standard(number: int, set_id: str) -> StandardRecord:
+    return StandardRecord.from_dict(
+        {
+            "_id": f"R{number:03}",
+            "content": f"Depth 0: Text {number}",
+            "standard_set_id": set_id,
+            "standard_set_title": set_id.title(),
+            "subject": "Mathematics",
+            "jurisdiction_id": "somewhere",
+            "jurisdiction_title": "Somewhere",
+            "statement_notation": f"XQ.{number}",
+        }
+    )
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[PineconeServer]:
+    with PineconeServer() as server:
+        monkeypatch.setenv("PINECONE_API_KEY", KEY)
+        monkeypatch.setenv("PINECONE_CONTROLLER_HOST", server.url)
+        yield server
+    assert not server.broken_answers
+
+
+@pytest.fixture
+def run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Run:
+    """Return a function that runs a data command over an embedded index of two small sets."""
+    path = tmp_path / "catalog"
+    local = LocalStore(path, "none")
+    local.upsert([standard(number, "algebra" if number < 3 else "art") for number in range(5)])
+    local.close()
+    text = f'[catalog]\npath = "{path.as_posix()}"\n[catalog.local]\nmodel = "none"\n'
+    Path("standards-mcp.toml").write_text(text, encoding="utf-8")
+
+    def run(*arguments: str) -> tuple[int, Any, str]:
+        code = cli.run(["data", *arguments, "--json"])
+        out, err = capfd.readouterr()
+        return code, json.loads(out) if out else None, err
+
+    return run
+
+
+def test_upload_makes_the_index_writes_what_is_missing_and_counts(
+    run: Run, server: PineconeServer
+) -> None:
+    code, report, _ = run("upload", "--create", "--batch-size", "2")
+    assert (code, report["written"], report["counted"], report["complete"]) == (0, 5, 5, True)
+    assert [len(each.body) for each in server.sent("upsert")] == [2, 2, 1]
+    code, report, _ = run("upload")
+    assert (code, report["written"], report["unchanged"]) == (0, 0, 5)
+
+
+def test_upload_says_how_to_make_an_index_that_is_missing(run: Run, server: PineconeServer) -> None:
+    code, report, err = run("upload")
+    assert (code, report) == (1, None)
+    assert "data upload --create" in err
+    assert not server.indexes
+
+
+def test_a_dry_run_writes_nothing(run: Run, server: PineconeServer) -> None:
+    server.add_index()
+    code, report, _ = run("upload", "--dry-run", "--set", "art")
+    assert (code, report["new"], report["written"]) == (0, ["R003", "R004"], 0)
+    assert not server.sent("upsert")
+
+
+def test_diff_tells_both_sides_apart(run: Run, server: PineconeServer) -> None:
+    server.add_index()
+    run("upload", "--set", "art")
+    code, report, _ = run("diff", "--set", "algebra")
+    assert (code, report["new"]) == (0, ["R000", "R001", "R002"])
+    assert report["extra"] == ["R003", "R004"]
+
+
+def test_a_count_that_does_not_come_right_is_told(
+    run: Run, server: PineconeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from standards_mcp.catalog import upload
+
+    monkeypatch.setattr(upload, "_COUNT_PAUSES", (0.0,))
+    server.add_index()
+    server.stats_lag = 9
+    assert run("upload")[0] == 1
+
+
+@pytest.mark.usefixtures("run")
+def test_people_get_a_table(server: PineconeServer, capfd: pytest.CaptureFixture[str]) -> None:
+    server.add_index()
+    assert cli.run(["data", "diff"]) == 0
+    out = capfd.readouterr().out
+    assert "new               5: R000, R001, R002, R003, R004" in out
+    assert "only in Pinecone  0" in out
+
+
+def test_without_a_key_it_says_what_to_set(run: Run) -> None:
+    code, report, err = run("diff")
+    assert (code, report) == (2, None)
+    assert "set PINECONE_API_KEY" in err
+
+
+def test_status_says_which_backend_and_why(run: Run, server: PineconeServer) -> None:
+    server.add_index()
+    code, status, _ = run("status")
+    assert (code, status["backend"], status["location"]) == (
+        0,
+        "pinecone",
+        "common-core-standards",
+    )
+    assert status["reason"].endswith("PINECONE_API_KEY is set")
