@@ -23,7 +23,7 @@ def without_surrogates(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def passages(text: str, length: int = 400) -> list[str]:
+def passages(text: str, length: int = 800) -> list[str]:
     """Return *text* in pieces of about equal length, at most about *length* characters each."""
     count = -(-len(text) // length)
     if count <= 1:
