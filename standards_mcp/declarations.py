@@ -38,6 +38,11 @@ class RegisteredTool:
     result: Result
     refusal: str = ""
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that are this tool's alone: as declared and as published."""
+        return tuple(dict.fromkeys((self.tool.name, self.published)))
+
 
 def read_tool(plugin: str, tool: object, settings: Settings) -> RegisteredTool:
     """Return a tool that a plugin declared with all that the host needs of it.

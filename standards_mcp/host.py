@@ -88,15 +88,22 @@ class Host:
         Raises:
             UnknownToolError: No plugin declares it.
         """
-        tools = self.manager.tools()
-        item = next((tool for tool in tools if name in (tool.published, tool.tool.name)), None)
-        if item is None:
-            hint = did_you_mean(name, (tool.published for tool in tools if not tool.refusal))
-            raise UnknownToolError(f"Unknown tool: {name}{hint}")
+        item = self._find_tool(name)
         if item.refusal:
             message = f"{item.published} is not served here: {item.refusal}. Ask the administrator."
             return error_result("disabled", message)
         return await run_tool(item, arguments, self.settings.tools.timeout)
+
+    def _find_tool(self, name: str) -> RegisteredTool:
+        tools = self.manager.tools()
+        exact = (tool for tool in tools if name in tool.names)
+        # Some clients write dots as underscores even where dots are published.
+        alike = (tool for tool in tools if name == tool.tool.name.replace(".", "_"))
+        item = next(exact, None) or next(alike, None)
+        if item is None:
+            hint = did_you_mean(name, (tool.published for tool in tools if not tool.refusal))
+            raise UnknownToolError(f"Unknown tool: {name}{hint}")
+        return item
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:

@@ -181,6 +181,8 @@ class PluginManager:
             self._pm.check_pending()
         except pluggy.PluginValidationError as exc:
             raise PluginError(record.name, _unknown_hook(exc, self._pm)) from exc
+        if forgotten := _unmarked_hook(record.plugin, self._pm):
+            raise PluginError(record.name, f"its method {forgotten!r} is not marked with @hookimpl")
         record.status = Status.REGISTERED
 
     def _construct(self, record: PluginRecord, plugin_type: type[Plugin[Any]]) -> Plugin[Any]:
@@ -255,15 +257,15 @@ class PluginManager:
     def _validate_tools(self, record: PluginRecord) -> None:
         owners: dict[str, str] = {}
         for other in self.tools():
-            owners |= dict.fromkeys((other.tool.name, other.published), other.plugin)
+            owners |= dict.fromkeys(other.names, other.plugin)
         registered: list[RegisteredTool] = []
         for tools in self.call(record, "register_tools"):
             for tool in tools:
                 item = read_tool(record.name, tool, self.settings)
-                for name in (tool.name, item.published):
+                for name in item.names:
                     if owner := owners.get(name):
                         raise _conflict(record.name, owner, f"tool {tool.name!r}")
-                owners |= dict.fromkeys((tool.name, item.published), record.name)
+                owners |= dict.fromkeys(item.names, record.name)
                 registered.append(item)
         record.tools = tuple(registered)
 
@@ -286,6 +288,13 @@ def _conflict(plugin: str, owner: str, what: str) -> PluginConflictError:
     if plugin == owner:
         return PluginConflictError(plugin, f"it declares {what} twice")
     return PluginConflictError(plugin, f"{what} already belongs to plugin {owner!r}")
+
+
+def _unmarked_hook(plugin: Plugin[Any], pm: pluggy.PluginManager) -> str:
+    """Return the name of a method that is named like a hook and would never be called, or ''."""
+    hooks = [name for name, caller in vars(pm.hook).items() if getattr(caller, "spec", None)]
+    present = (name for name in hooks if callable(getattr(type(plugin), name, None)))
+    return next((n for n in present if pm.parse_hookimpl_opts(plugin, n) is None), "")
 
 
 def _unknown_hook(error: pluggy.PluginValidationError, pm: pluggy.PluginManager) -> str:

@@ -872,3 +872,12 @@ def test_a_failed_plugin_is_logged_once_with_its_reason(
 )
 def test_an_exception_is_described_in_one_line(exc: Exception, text: str):
     assert describe_exception(exc) == text
+
+
+def test_a_hook_without_its_mark_is_noticed(make_host: MakeHost):
+    class Forgetful(Plugin[Any]):
+        def register_tools(self) -> list[Tool]:
+            return []
+
+    record = make_host({"forgetful": Forgetful}).manager.records["forgetful"]
+    assert record.reason == "its method 'register_tools' is not marked with @hookimpl"

@@ -119,6 +119,8 @@ async def test_declared_names_are_published_when_the_admin_says_so(
 ):
     async with connect(make_host({"sums": SumsPlugin}, tool_names="declared")) as client:
         assert (await client.list_tools()).tools[0].name == "sums.add"
+        result = await client.call_tool("sums_add", {"a": 1})
+    assert result.structured_content == {"total": 1}
 
 
 async def test_an_unknown_tool_is_a_protocol_error_with_the_nearest_name(
