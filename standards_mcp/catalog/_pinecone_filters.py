@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias, cast
 
 from .errors import FilterError
-from .filters import And, Condition, Node, Operand, Or
+from .filters import And, Condition, Node, Operand, Or, Scalar
+from .texts import without_surrogates
 
 MAX_ALTERNATIVES: Final = 100
 """The greatest number of alternatives that a nested filter may come to."""
@@ -98,8 +99,9 @@ def _merged(conjunction: _Conjunction) -> dict[str, Any]:
     """Return one object for conditions that must all hold."""
     merged: dict[str, dict[str, Any]] = {}
     for condition in dict.fromkeys(conjunction):
-        (operator, operand), *_ = _condition(condition)[condition.field].items()
-        operators = merged.setdefault(condition.field, {})
+        ((field, operators_of_one),) = _condition(condition).items()
+        ((operator, operand),) = operators_of_one.items()
+        operators = merged.setdefault(field, {})
         if operator in operators:
             operator, operand = _both(condition, operators.pop(operator))
         operators[operator] = operand
@@ -124,5 +126,9 @@ def _both(condition: Condition, other: Any) -> tuple[str, Any]:
 
 def _condition(condition: Condition) -> dict[str, dict[str, Any]]:
     operand = condition.operand
-    plain = list(operand) if isinstance(operand, tuple) else operand
-    return {condition.field: {condition.operator: plain}}
+    plain = list(map(_sendable, operand)) if isinstance(operand, tuple) else _sendable(operand)
+    return {without_surrogates(condition.field): {condition.operator: plain}}
+
+
+def _sendable(value: Scalar) -> Scalar:
+    return without_surrogates(value) if isinstance(value, str) else value

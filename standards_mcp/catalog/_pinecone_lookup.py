@@ -12,6 +12,7 @@ from ._pinecone_connection import Connections
 from ._pinecone_records import KEYS_FIELD, MAX_ID_CHARACTERS, readable
 from .notation import asn_id_of, canonical_key, guid_of, lookup_keys, nearest, record_keys
 from .records import StandardRecord
+from .texts import without_surrogates
 
 if TYPE_CHECKING:
     from pinecone import AsyncIndex, FetchByMetadataResponse
@@ -45,12 +46,16 @@ class Finder:
 
     async def metadata(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
         """Return the metadata of at most `FETCH_IDS` records by their id, in one call."""
+        possible = list(filter(_is_id, ids))
+        if not possible:
+            return {}
         async with self._connections.index() as index:
-            return await self._vectors(index, ids)
+            return await self._vectors(index, possible)
 
     async def find(self, identifier: str) -> list[StandardRecord]:
         """Return the records that *identifier* names, see `PineconeClient.find`."""
-        text, keys = identifier.strip(), lookup_keys(identifier)
+        text = without_surrogates(identifier).strip()
+        keys = lookup_keys(text)
         if not keys:
             return []
         async with self._connections.index() as index:
@@ -61,7 +66,7 @@ class Finder:
 
     async def suggest(self, identifier: str, limit: int) -> list[StandardRecord]:
         """Return records under neighbouring codes, see `PineconeClient.suggest`."""
-        key = canonical_key(identifier)
+        key = canonical_key(without_surrogates(identifier))
         neighbours = list(neighbouring_keys(key)) if guid_of(identifier) is None else []
         if not neighbours:
             return []

@@ -49,7 +49,8 @@ class Writer:
         count = 0
         for batch in batches(records, min(size, MAX_BATCH_RECORDS)):
             known = await self.hashes([record.id for record in batch])
-            changed = [record for record in batch if known.get(record.id) != content_hash(record)]
+            latest = {record.id: record for record in batch}.values()
+            changed = [record for record in latest if known.get(record.id) != content_hash(record)]
             await self.write(changed)
             count += len(changed)
         return count

@@ -18,10 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import CatalogUnavailableError
-from .filters import values_of
-
-SEARCHED_FIELDS = frozenset({"content", "description"})
-"""The fields that are searched and therefore not filtered by."""
+from .filters import SEARCHED_FIELDS, values_of
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 

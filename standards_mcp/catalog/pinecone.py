@@ -24,9 +24,10 @@ from ._pinecone_lookup import Finder
 from ._pinecone_records import from_pinecone
 from ._pinecone_writer import Writer
 from .errors import CatalogError
-from .filters import combine, parse_filter
+from .filters import combine, parse_search_filter
 from .grades import parse_grades
 from .records import StandardRecord
+from .texts import without_surrogates
 
 if TYPE_CHECKING:
     from pinecone import AsyncIndex, Hit
@@ -98,7 +99,7 @@ class PineconeClient:
     ) -> SearchResult:
         """Return the *top_k* best records for a text, see `Catalog.search`; at most 100."""
         _check_query(query_text, top_k)
-        expression = pinecone_filter(parse_filter(filter))
+        expression = pinecone_filter(parse_search_filter(filter))
         if not query_text.strip():
             return SearchResult(hits=())
         hits, notes = await self._ranked(query_text, min(top_k, MAX_RESULTS), expression)
@@ -206,7 +207,7 @@ class PineconeClient:
         """Return the hits and what to say about them; without the reranker where it fails."""
         request: dict[str, Any] = {
             "namespace": self.namespace,
-            "inputs": {"text": text},
+            "inputs": {"text": without_surrogates(text)},
             "top_k": min(2 * count, MAX_RESULTS),
         }
         if expression is not None:

@@ -14,9 +14,8 @@ import numpy.typing as npt
 from tantivy import Occur, Query
 
 from . import FilterExpression
-from .columns import SEARCHED_FIELDS, Column, Columns, Mask
-from .errors import FilterError
-from .filters import And, Condition, Node, fields, parse_filter
+from .columns import Column, Columns, Mask
+from .filters import And, Condition, Node, parse_search_filter
 from .lexical import LexicalIndex
 
 
@@ -43,13 +42,9 @@ def select(
     Raises:
         FilterError: The filter is wrong, or asks for a text that is searched, not filtered.
     """
-    node = parse_filter(expression)
+    node = parse_search_filter(expression)
     if node is None:
         return Selection()
-    if searched := fields(node) & SEARCHED_FIELDS:
-        raise FilterError(
-            f"{min(searched)!r} is searched and cannot be filtered; put its words into the query."
-        )
     return Selection(*_Compiler(columns, lexical, rows).compile(node))
 
 

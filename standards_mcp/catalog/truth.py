@@ -240,6 +240,7 @@ class Truth:
         )
 
     def _bodies(self, ids: Sequence[str]) -> dict[str, str]:
+        ids = [id_ for id_ in ids if without_surrogates(id_) == id_]  # no record has others
         marks = ", ".join("?" * len(ids))
         return dict(
             self._database.select(f"SELECT id, body FROM records WHERE id IN ({marks})", ids)  # noqa: S608
@@ -258,19 +259,24 @@ def _body(record: StandardRecord) -> str:
 
 
 def _set_row(record: StandardRecord) -> tuple[str | None, ...]:
-    return (
+    values = (
         record.standard_set_id, record.standard_set_title, record.subject,
         record.jurisdiction_id, record.jurisdiction_title, record.license, record.source_url,
     )  # fmt: skip
+    return tuple(map(_storable, values))
 
 
 def _record_row(record: StandardRecord, body: str) -> tuple[Any, ...]:
     description = without_surrogates(record.description)
     return (
-        record.id, record.standard_set_id, record.parent_id, record.subject,
-        json.dumps(record.education_levels), description,
+        record.id, _storable(record.standard_set_id), _storable(record.parent_id),
+        _storable(record.subject), json.dumps(record.education_levels), description,
         text_hash(description) if description.strip() else None, body,
     )  # fmt: skip
+
+
+def _storable(value: str | None) -> str | None:
+    return None if value is None else without_surrogates(value)
 
 
 def _chunks(items: Iterable[_T], size: int) -> Iterator[list[_T]]:
