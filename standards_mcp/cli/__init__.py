@@ -36,6 +36,7 @@ class _Commands(click.Group):
         params = ctx.params
         overrides = parse_overrides(params["overrides"])
         ctx.obj = Invocation(params["config"], overrides, params["verbose"])
+        ctx.call_on_close(ctx.obj.close)
         return rest
 
     def list_commands(self, ctx: click.Context) -> list[str]:

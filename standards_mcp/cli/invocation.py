@@ -51,6 +51,11 @@ class Invocation:
         table = self.host.settings.catalog
         return open_local(table.path, table.local.model)
 
+    def close(self) -> None:
+        """Let go of what commands opened."""
+        if "embedded_catalog" in vars(self):
+            anyio.run(self.embedded_catalog.aclose)
+
     def _configure_logging(self, host: Host) -> None:
         level = max(logging.DEBUG, self.log_level - 10 * self.verbosity)
         configure_logging(level, host.secrets())
