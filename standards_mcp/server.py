@@ -146,7 +146,8 @@ class _Requests:
             await anyio.sleep(0.05)
             while self._count:  # noqa: ASYNC110  - polled only once, in a server that ends
                 await anyio.sleep(0.01)
-            await anyio.sleep(0.01)
+            # An answer is written a moment after its handler is done, later on a busy machine.
+            await anyio.sleep(0.5)
 
 
 def _cancel_on_signals(scope: anyio.CancelScope) -> None:

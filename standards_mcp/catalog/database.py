@@ -57,6 +57,9 @@ def create_database(path: Path) -> None:
             )
         finally:
             connection.close()
+        # The journal of a database that was moved away would be replayed into the new one.
+        for ending in ("-wal", "-shm"):
+            path.with_name(path.name + ending).unlink(missing_ok=True)
         temporary.replace(path)
 
 

@@ -188,6 +188,8 @@ def _imported(name: str) -> Any:
 
 
 def _open_session(model: Path, threads: int) -> Any:
+    # Without this, the runtime reports its use over the network.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     runtime = _imported("onnxruntime")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads

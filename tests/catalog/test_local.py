@@ -576,3 +576,15 @@ class TestTheAsynchronousCatalog:
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
         assert done.stdout.strip() == b"[]"
+
+
+def test_a_database_that_was_moved_away_leaves_nothing_to_the_new_one(
+    folder: Path, small_catalog: list[StandardRecord]
+) -> None:
+    old = folder / "catalog.sqlite3"
+    folder.mkdir(parents=True, exist_ok=True)
+    old.with_name("catalog.sqlite3-wal").write_bytes(b"what another database left behind")
+    local = LocalStore(folder)
+    assert local.upsert(small_catalog) == len(small_catalog)
+    assert local.stats().records == len(small_catalog)
+    local.close()

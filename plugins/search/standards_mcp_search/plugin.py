@@ -30,9 +30,10 @@ MAX_RESULTS = 50
 MAX_CHARACTERS = 8000
 
 DESCRIPTION = """\
-Find the educational standards (Common Core and other US academic standards) that a learning \
-activity, lesson, worksheet or question meets. Describe the activity in plain words: what students \
-do and what it is about. Give grade or subject only when they are known; without them every grade \
+Find the educational standards that are loaded here (Common Core mathematics and English language \
+arts, unless others were added) that a learning activity, lesson, worksheet or question meets. \
+Describe the activity in plain words: what students do and what it is about. Give grade or \
+subject only when they are known; without them every grade \
 and subject is searched. Answers with the best matches first, each with its official code \
 (statement_notation), its text and a relevance score from 0 to 1. For one standard's full record, \
 its parts and what it belongs to, call get_standard_details with its code or _id."""
@@ -52,7 +53,7 @@ Grade = Annotated[
     Field(description="Grade or grades: 'K', '3', '3rd grade', 'K-2', '3, 4', 'high school'."),
 ]
 Subject = Annotated[
-    str | None, Field(description="Subject: 'math', 'ELA', 'science', or a full subject name.")
+    str | None, Field(description="Subject: 'math', 'ELA', or the name of a subject.")
 ]
 
 
