@@ -32,7 +32,8 @@ def anyio_backend() -> str:
 @pytest.fixture(autouse=True)
 def _clean_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Give every test its own home and working directory and no settings of the machine."""
-    for name in [name for name in os.environ if name.startswith(("STANDARDS_MCP_", "PINECONE_"))]:
+    ours = ("STANDARDS_MCP_", "PINECONE_", "PYTHONUNBUFFERED")
+    for name in [name for name in os.environ if name.startswith(ours)]:
         monkeypatch.delenv(name)
     home = tmp_path / "home"
     home.mkdir()

@@ -39,6 +39,9 @@ def claim_standard_streams() -> tuple[int, int]:
     os.dup2(null, 0)
     os.close(null)
     os.dup2(2, 1)
+    with suppress(AttributeError, OSError, ValueError):
+        # What a plugin prints shows at once, beside the log lines of its time.
+        sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     return reader, writer
 
 

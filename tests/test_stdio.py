@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
 from typing import Any
@@ -125,6 +126,12 @@ class Peer:
 
     def log(self) -> str:
         return b"".join(self._errors).decode()
+
+    def wait_for_log(self, text: str) -> None:
+        deadline = time.monotonic() + WAIT
+        while text not in self.log():
+            assert time.monotonic() < deadline, self.log()
+            time.sleep(0.01)
 
     def events(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.log().splitlines() if line.startswith("{")]
@@ -366,8 +373,7 @@ def test_a_signal_ends_the_process_while_a_call_is_running(
     peer = start()
     peer.initialize()
     peer.call(1, "shout", seconds=60)
-    while "print in a call" not in peer.log():
-        pass
+    peer.wait_for_log("print in a call")
     peer.process.send_signal(number)
     assert peer.process.wait(WAIT) == 0
     assert peer.end() == 0
