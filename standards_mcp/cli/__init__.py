@@ -19,10 +19,13 @@ from standards_mcp.errors import ConfigError, StandardsMcpError
 BEGAN: Final = time.perf_counter()
 _COMMANDS: Final = {
     "call": "tools:call",
+    "clients": "clients:clients",
     "data": "data:data",
+    "install": "clients:install",
     "plugins": "plugins:plugins",
     "serve": "serve:serve",
     "tools": "tools:tools",
+    "uninstall": "clients:uninstall",
 }
 
 
