@@ -42,8 +42,11 @@ from .errors import ConfigError, did_you_mean
 
 FILE_NAME: Final = "standards-mcp.toml"
 ENV_PREFIX: Final = "STANDARDS_MCP_"
-_OTHER_VARIABLES: Final = frozenset({"STANDARDS_MCP_CONFIG", "STANDARDS_MCP_EMBEDDING_API_KEY"})
+_CONFIG: Final = "STANDARDS_MCP_CONFIG"
+_OTHER_VARIABLES: Final = frozenset({_CONFIG, "STANDARDS_MCP_EMBEDDING_API_KEY"})
 _VARIABLES: Final = ("environment", ".env")
+# What clients put where their user left an optional field of a bundle empty.
+_PLACEHOLDER: Final = "${user_config."
 _MESSAGES: Final = {
     "dict_type": "input should be a table",
     "model_type": "input should be a table",
@@ -226,7 +229,8 @@ def find_config(config: Path | None = None) -> Path | None:
     Raises:
         ConfigError: The file that was named does not exist.
     """
-    named = config or (Path(value) if (value := os.environ.get("STANDARDS_MCP_CONFIG")) else None)
+    value = os.environ.get(_CONFIG, "")
+    named = config or (Path(value) if _is_given(_CONFIG, value) else None)
     if named is not None:
         if not named.is_file():
             raise ConfigError(f"{named}: no such file; check --config or STANDARDS_MCP_CONFIG")
@@ -280,14 +284,16 @@ def secrets_of(value: object) -> frozenset[str]:
 
 def _environment() -> dict[str, Any]:
     source = _Environment(Settings)
+    source.env_vars = _given(source.env_vars)
     values = source()
     known = {ENV_PREFIX + str(name).upper() for name in Settings.model_fields}
-    for name in os.environ:
+    for name, value in os.environ.items():
         upper = name.upper()
         if not upper.startswith(ENV_PREFIX) or upper in _OTHER_VARIABLES:
             continue
         base = upper.split("__", 1)[0]
-        if base not in known or base.removeprefix(ENV_PREFIX).lower() not in values:
+        is_read = base.removeprefix(ENV_PREFIX).lower() in values or not _is_given(name, value)
+        if base not in known or not is_read:
             hint = did_you_mean(upper, known | _OTHER_VARIABLES)
             raise ConfigError(f"environment: {name}: unknown setting{hint}")
     return _merged(values, pinecone_values(source.env_vars))
@@ -296,11 +302,25 @@ def _environment() -> dict[str, Any]:
 def _dot_env() -> dict[str, Any]:
     try:
         source = _DotEnv(Settings, ".env", dotenv_filtering="match_prefix")
+        source.env_vars = _given(source.env_vars)
         return _merged(source(), pinecone_values(source.env_vars))
     except UnicodeDecodeError as exc:
         raise ConfigError(f".env: is not UTF-8 text: {exc}") from None
     except OSError as exc:
         raise ConfigError(f".env: cannot be read: {exc.strerror}") from None
+
+
+def _given(variables: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Leave out the variables that say nothing."""
+    return {name: value for name, value in variables.items() if _is_given(name, value)}
+
+
+def _is_given(name: str, value: str | None) -> bool:
+    """Tell whether a variable says anything; only a plugin may have a use for an empty one."""
+    value = value or ""
+    if not value.strip():
+        return name.upper().startswith(f"{ENV_PREFIX}PLUGINS__")
+    return not value.startswith(_PLACEHOLDER)
 
 
 def _read_toml(file: Path) -> dict[str, Any]:

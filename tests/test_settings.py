@@ -105,6 +105,27 @@ def test_tables_are_merged_key_by_key(write: Write, monkeypatch: MonkeyPatch):
     assert found.section("acme").options == {"a": 1, "b": "2", "c": 3, "deep": {"x": 1, "y": "2"}}
 
 
+@pytest.mark.parametrize("nothing", ["", " ", "${user_config.key}"])
+@pytest.mark.parametrize("source", ["environment", ".env"])
+def test_what_a_user_of_a_bundle_left_empty_is_not_set(
+    nothing: str, source: str, write: Write, monkeypatch: MonkeyPatch
+):
+    names = ["STANDARDS_MCP_CATALOG__PATH", "STANDARDS_MCP_TOOLS__READ_ONLY", "PINECONE_API_KEY"]
+    if source == "environment":
+        for name in [*names, "STANDARDS_MCP_CONFIG"]:
+            monkeypatch.setenv(name, nothing)
+    else:
+        write("".join(f"{name}='{nothing}'\n" for name in names), ".env")
+    assert load_settings().settings == Settings()
+
+
+def test_an_empty_variable_with_an_unknown_name_is_still_a_mistake(monkeypatch: MonkeyPatch):
+    _set(monkeypatch, STRCT="")
+    assert _mistakes() == [
+        "environment: STANDARDS_MCP_STRCT: unknown setting; did you mean 'STANDARDS_MCP_STRICT'?"
+    ]
+
+
 def test_a_list_is_replaced_and_not_merged(write: Write, monkeypatch: MonkeyPatch):
     write("[tools]\ndisable = ['a', 'b']")
     _set(monkeypatch, TOOLS__DISABLE='["c"]')
@@ -251,7 +272,6 @@ def test_a_mistake_in_the_file_is_one_line(
         ("", "1", ": unknown setting"),
         ("STRICT__X", "1", "STRICT__X: unknown setting; did you mean 'STANDARDS_MCP_STRICT'?"),
         ("STRICT", "perhaps", "STRICT: input should be a valid boolean"),
-        ("STRICT", "", "STRICT: input should be a valid boolean"),
         ("TOOLS", "x", "TOOLS: input should be a table"),
         ("TOOLS", "{x", "TOOLS: input should be a table"),
         ("TOOLS__READ_ONYL", "1", "TOOLS__READ_ONYL: unknown key; did you mean 'read_only'?"),
