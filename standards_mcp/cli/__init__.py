@@ -17,6 +17,7 @@ import click
 from standards_mcp.errors import ConfigError, StandardsMcpError
 
 BEGAN: Final = time.perf_counter()
+_SILENT: Final = logging.CRITICAL + 1
 _COMMANDS: Final = {
     "call": "tools:call",
     "clients": "clients:clients",
@@ -37,8 +38,11 @@ class _Commands(click.Group):
 
         rest = super().parse_args(ctx, args)
         params = ctx.params
-        overrides = parse_overrides(params["overrides"])
-        ctx.obj = Invocation(params["config"], overrides, params["verbose"])
+        if ctx.resilient_parsing:  # the shell asks what may follow: nothing else is printed
+            ctx.obj = Invocation(params["config"], log_level=_SILENT)
+        else:
+            overrides = parse_overrides(params["overrides"])
+            ctx.obj = Invocation(params["config"], overrides, params["verbose"])
         ctx.call_on_close(ctx.obj.close)
         return rest
 
@@ -60,7 +64,13 @@ class _Commands(click.Group):
                 "click.Command", getattr(importlib.import_module(f".{module}", __name__), name)
             )
         invocation = ctx.ensure_object(Invocation)
-        if command := invocation.plugin_commands().get(cmd_name):
+        try:
+            command = invocation.plugin_commands().get(cmd_name)
+        except StandardsMcpError:
+            if ctx.resilient_parsing:
+                return None
+            raise
+        if command or ctx.resilient_parsing:
             return command
         record = invocation.host.manager.records.get(cmd_name)
         if record is not None and record.reason:
@@ -68,7 +78,24 @@ class _Commands(click.Group):
         return None
 
 
-@click.group(cls=_Commands, invoke_without_command=True)
+_EPILOG: Final = """
+\b
+Exit codes:
+  0    found or done
+  1    nothing found, or failed
+  2    bad usage or configuration
+  130  interrupted
+
+\b
+Examples:
+  standards-mcp search "telling time to the minute" --grade 3
+  standards-mcp lookup 3.NF.A.1
+  standards-mcp --config school.toml serve
+  standards-mcp install claude-desktop
+"""
+
+
+@click.group(cls=_Commands, invoke_without_command=True, epilog=_EPILOG)
 @click.option(
     "--config",
     type=click.Path(path_type=Path, dir_okay=False),

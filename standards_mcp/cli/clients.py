@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
+from click.shell_completion import CompletionItem
 
 from standards_mcp.client_files import (
     ClientFileError,
@@ -24,7 +25,7 @@ from standards_mcp.logs import mask
 from standards_mcp.settings import FILE_NAME
 
 from .invocation import Invocation
-from .output import print_json, print_table
+from .output import examples, print_json, print_table
 
 _SHORTEST_SECRET: Final = 8
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,30}")
@@ -44,22 +45,47 @@ class _ClientName(click.ParamType[Client]):
             self.fail(f"{value!r} is not a known client{hint}", param, ctx)
         return known[str(value)]
 
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        del ctx, param
+        return [
+            CompletionItem(client.key, help=client.title)
+            for client in CLIENTS
+            if client.key.startswith(incomplete)
+        ]
+
 
 _client = click.argument("client", type=_ClientName())
 _name = click.option(
     "--name", default="standards", show_default=True, help="What the client calls the server."
 )
 _project = click.option(
-    "--project", is_flag=True, help="The configuration of the project in this folder."
+    "--project",
+    is_flag=True,
+    help="Use the configuration of the project in this folder, not the user's own.",
 )
 _dry_run = click.option("--dry-run", is_flag=True, help="Show the change and write nothing.")
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "install claude-desktop",
+        "install cursor --project",
+        "install vscode --env PINECONE_API_KEY=... --dry-run",
+        "--config school.toml install claude-code --name school",
+    )
+)
 @_client
 @_name
 @_project
-@click.option("--env", "pairs", multiple=True, metavar="KEY=VALUE", help="May be repeated.")
+@click.option(
+    "--env",
+    "pairs",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="An environment variable that the client sets for the server. May be repeated.",
+)
 @click.option("--print", "only_print", is_flag=True, help="Print the entry, to paste it yourself.")
 @_dry_run
 @click.pass_obj
@@ -87,7 +113,7 @@ def install(invocation: Invocation, /, client: Client, name: str, **options: Any
         click.echo(f"Added {name!r} to {client.title}. {client.after}")
 
 
-@click.command()
+@click.command(epilog=examples("uninstall claude-desktop", "uninstall cursor --project"))
 @_client
 @_name
 @_project
@@ -118,7 +144,7 @@ def clients() -> None:
     """Show the MCP clients that this server can be added to."""
 
 
-@clients.command("list")
+@clients.command("list", epilog=examples("clients list", "clients list --json"))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def list_clients(*, as_json: bool) -> None:
     """List the clients, and whether this server is in the user's configuration of each."""

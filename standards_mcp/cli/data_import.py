@@ -11,7 +11,7 @@ import click
 from standards_mcp._stdout import divert_stdout
 
 from .invocation import Invocation
-from .output import print_json
+from .output import examples, print_json
 from .progress import ImportProgress
 
 if TYPE_CHECKING:
@@ -22,7 +22,15 @@ if TYPE_CHECKING:
     from standards_mcp.catalog.sources.wanted import Wanted
 
 
-@click.command("import")
+@click.command(
+    "import",
+    epilog=examples(
+        "data import standards.csv",
+        "data import --dry-run downloads/ more.zip",
+        "data import --from-api csp --jurisdiction Ohio --subject math",
+        "data import --from-api case https://case.example.org",
+    ),
+)
 @click.argument("sources", nargs=-1, metavar="[PATH|URL]...")
 @click.option(
     "--format",
@@ -42,7 +50,9 @@ if TYPE_CHECKING:
 @click.option(
     "--jurisdiction", multiple=True, help="Take only this one: its id or part of a title."
 )
-@click.option("--subject", multiple=True, help="Take only this one, for example math.")
+@click.option(
+    "--subject", multiple=True, help="Take only this one, for example math. May be repeated."
+)
 @click.option("--grade", multiple=True, help="Take only these grades, for example K-2.")
 @click.option("--replace", is_flag=True, help="Delete what is gone from the sets that are read.")
 @click.option("--dry-run", is_flag=True, help="Say what would change, and change nothing.")
@@ -50,7 +60,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_context
 def import_command(ctx: click.Context, /, **given: Any) -> None:
-    """Load standards from files, folders, archives, addresses or an API.
+    """Load standards from each PATH (a file, a folder or an archive), each URL, or an API.
 
     What is loaded already and has not changed is not touched. Options that may be repeated take
     any of their values. Exit code 1 when nothing could be read.

@@ -9,8 +9,9 @@ import click
 
 from standards_mcp._stdout import divert_stdout
 
+from .completion import loaded_sets, offer
 from .invocation import Invocation
-from .output import print_json, print_table
+from .output import examples, print_json, print_table
 from .progress import ImportProgress
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 _STARTER = "starter"
 
 
-@click.command()
+@click.command(epilog=examples("data sets", "data sets --json"))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
 def sets(invocation: Invocation, *, as_json: bool) -> None:
@@ -36,13 +37,15 @@ def sets(invocation: Invocation, *, as_json: bool) -> None:
             print_table([(f"{each.records:>7,}", title), ("", each.id)])
 
 
-@click.command()
-@click.argument("standard_set", metavar="SET")
+@click.command(
+    epilog=examples("data remove starter", "data remove --dry-run 'Grade 3 Mathematics'")
+)
+@click.argument("standard_set", metavar="SET", shell_complete=offer(loaded_sets))
 @click.option("--dry-run", is_flag=True, help="Say what would be deleted, and delete nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_context
 def remove(ctx: click.Context, standard_set: str, *, dry_run: bool, as_json: bool) -> None:
-    """Delete a standard set by its id or title; `starter` means the whole starter set.
+    """Delete the standard SET, given by its id or title; `starter` means the whole starter set.
 
     Standards that are in other sets too stay in those. Exit code 1 when there is no such set.
     """
@@ -61,8 +64,17 @@ def remove(ctx: click.Context, standard_set: str, *, dry_run: bool, as_json: boo
         click.echo(f"{verb} {report.deleted:,} records; {report.left:,} stay in other sets.")
 
 
-@click.command()
-@click.option("--set", "standard_sets", multiple=True, metavar="SET", help="Only this set.")
+@click.command(
+    epilog=examples("data export --output standards.jsonl", "data export --set ID > set.jsonl")
+)
+@click.option(
+    "--set",
+    "standard_sets",
+    multiple=True,
+    metavar="SET",
+    shell_complete=offer(loaded_sets),
+    help="Only this set, by id or title; may be repeated.",
+)
 @click.option(
     "--output",
     type=click.File("w", encoding="utf-8", atomic=True),
@@ -80,10 +92,13 @@ def export(invocation: Invocation, standard_sets: tuple[str, ...], output: TextI
     output.writelines(line + "\n" for line in export_lines(store, wanted))
 
 
-@click.command()
+@click.command(epilog=examples("data template csv > standards.csv"))
 @click.argument("kind", type=click.Choice(["csv"]))
 def template(kind: str) -> None:
-    """Print a table with every column that `data import` knows, and three rows that show how."""
+    """Print a table to fill in, for `data import`.
+
+    With csv it has every column that is known, and three rows that show how.
+    """
     del kind  # there is only one
     from standards_mcp.catalog.sources.tabular import template as csv_template
 

@@ -13,8 +13,9 @@ import click
 from standards_mcp._stdout import divert_stdout
 from standards_mcp.errors import ConfigError
 
+from .completion import loaded_sets, offer
 from .invocation import Invocation
-from .output import print_json, print_table
+from .output import examples, print_json, print_table
 
 if TYPE_CHECKING:
     from standards_mcp.catalog.local import LocalCatalog
@@ -25,12 +26,19 @@ if TYPE_CHECKING:
 _SHOWN = 10
 
 _set_option = click.option(
-    "--set", "set_ids", multiple=True, metavar="ID", help="Only this standard set; may be repeated."
+    "--set",
+    "set_ids",
+    multiple=True,
+    metavar="ID",
+    shell_complete=offer(loaded_sets),
+    help="Only this standard set; may be repeated.",
 )
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 
-@click.command()
+@click.command(
+    epilog=examples("data upload --dry-run", "data upload --create", "data upload --set ID")
+)
 @_set_option
 @click.option("--dry-run", is_flag=True, help="Say what would be written, and write nothing.")
 @click.option(
@@ -67,7 +75,7 @@ def upload(
         ctx.exit(1)
 
 
-@click.command()
+@click.command(epilog=examples("data diff", "data diff --json"))
 @_set_option
 @_json_option
 @click.pass_obj

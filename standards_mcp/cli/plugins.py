@@ -14,7 +14,7 @@ from standards_mcp.host import Host
 from standards_mcp.plugin import Health
 
 from .invocation import Invocation
-from .output import print_json, print_table
+from .output import examples, print_json, print_table
 
 
 @click.group()
@@ -22,7 +22,7 @@ def plugins() -> None:
     """List the installed plugins and check that they work."""
 
 
-@plugins.command("list")
+@plugins.command("list", epilog=examples("plugins list", "plugins list --json"))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
 def list_plugins(invocation: Invocation, *, as_json: bool) -> None:
@@ -41,7 +41,7 @@ def list_plugins(invocation: Invocation, *, as_json: bool) -> None:
     print_table((record.name, record.version, record.status, _remark(record)) for record in records)
 
 
-@plugins.command()
+@plugins.command(epilog=examples("plugins check"))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_context
 def check(ctx: click.Context, *, as_json: bool) -> None:

@@ -17,11 +17,12 @@ from standards_mcp.host import Host
 
 from . import BEGAN
 from .invocation import Invocation
+from .output import examples
 
 log = logging.getLogger("standards_mcp")
 
 
-@click.command()
+@click.command(epilog=examples("serve", "--set tools.read_only=true serve"))
 @click.pass_context
 def serve(ctx: click.Context) -> None:
     """Serve MCP over stdin and stdout, for one client.

@@ -9,11 +9,12 @@ import click
 
 from standards_mcp.declarations import RegisteredTool
 
+from .completion import offer, served_tools
 from .invocation import Invocation
-from .output import print_json, print_table
+from .output import examples, print_json, print_table
 
 
-@click.command()
+@click.command(epilog=examples("tools", "tools --json"))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
 def tools(invocation: Invocation, *, as_json: bool) -> None:
@@ -30,9 +31,20 @@ def tools(invocation: Invocation, *, as_json: bool) -> None:
     )
 
 
-@click.command()
-@click.argument("tool")
-@click.option("--args", "arguments", default="{}", metavar="JSON", help="Arguments as JSON.")
+@click.command(
+    epilog=examples(
+        'call get_standard_details --args \'{"standard_id": "3.NF.A.1"}\'',
+        'call find_relevant_standards --args \'{"activity": "clocks"}\'',
+    )
+)
+@click.argument("tool", shell_complete=offer(served_tools))
+@click.option(
+    "--args",
+    "arguments",
+    default="{}",
+    metavar="JSON",
+    help="Its arguments, as one JSON object; none by default.",
+)
 @click.pass_context
 def call(ctx: click.Context, tool: str, arguments: str) -> None:
     """Call TOOL as a client would and print its answer.

@@ -10,8 +10,15 @@ import click
 
 from standards_mcp import ToolCaller
 
+_EPILOG = """
+\b
+Examples:
+  standards-mcp search "Students fold paper strips into equal parts" --grade 3
+  standards-mcp search "persuasive letters" --subject ELA --top 10 --json
+"""
 
-@click.command("search")
+
+@click.command("search", epilog=_EPILOG)
 @click.argument("text")
 @click.option("--grade", help="Grade or grades, for example 3, K-2 or 'high school'.")
 @click.option("--subject", help="Subject, for example math or ELA.")
