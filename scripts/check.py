@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = ROOT / ".venv"
 PROGRAMS = ENVIRONMENT / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = str(PROGRAMS / "python")
-CODE = ("benchmarks", "plugins", "scripts", "standards_mcp", "tests")
+CODE = ("benchmarks", "packaging", "plugins", "scripts", "standards_mcp", "tests")
 
 CHECKS: dict[str, list[list[str]]] = {
     "format": [["ruff", "format", "--check", *CODE]],
