@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shlex
@@ -84,7 +85,19 @@ def test_help_tells_the_exit_codes():
 
 
 @pytest.fixture
-def complete(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Complete:
+def _log_level() -> Iterator[None]:
+    """Undo that completing silences the log of the process, which ends there but for tests."""
+    loggers = logging.getLogger(), logging.getLogger("standards_mcp")
+    levels = [logger.level for logger in loggers]
+    yield
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.setLevel(level)
+
+
+@pytest.fixture
+def complete(
+    _log_level: None, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Complete:
     """Return a function that gives what bash would offer after the typed words."""
 
     def ask(*words: str) -> list[str]:
