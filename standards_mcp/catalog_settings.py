@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import (
     BaseModel,
@@ -19,14 +20,18 @@ from pydantic import (
 
 from .catalog import PineconeAccess
 
-KEY_PATH: Final = ("catalog", "pinecone", "api_key")
-PINECONE_VARIABLES: Final[Mapping[str, str]] = MappingProxyType(
-    {key: f"PINECONE_{key.upper()}" for key in ("api_key", "index_name", "namespace", "host")}
+EMBEDDING_KEY_VARIABLE: Final = "STANDARDS_MCP_EMBEDDING_API_KEY"
+VARIABLES: Final[Mapping[tuple[str, ...], str]] = MappingProxyType(
+    {
+        ("catalog", "local", "api_key"): EMBEDDING_KEY_VARIABLE,
+        ("catalog", "pinecone", "api_key"): "PINECONE_API_KEY",
+        ("catalog", "pinecone", "index_name"): "PINECONE_INDEX_NAME",
+        ("catalog", "pinecone", "namespace"): "PINECONE_NAMESPACE",
+        ("catalog", "pinecone", "host"): "PINECONE_HOST",
+    }
 )
-"""The keys of ``[catalog.pinecone]`` that variables set under names of their own."""
-EXPOSED_KEY: Final = (
-    "a secret does not belong here; set PINECONE_API_KEY in the environment or in .env"
-)
+"""The keys that variables set under names of their own."""
+SECRET_KEYS: Final = tuple(path for path in VARIABLES if path[-1] == "api_key")
 
 
 class Table(BaseModel):
@@ -40,9 +45,23 @@ class LocalCatalogSettings(Table):
 
     Attributes:
         model: The text encoder, see docs/data.md; ``none`` searches by words only.
+        api_key: For an encoder that asks for one. Given by ``STANDARDS_MCP_EMBEDDING_API_KEY`` of
+            the environment or of ``.env``; refused in a file and on the command line.
     """
 
     model: str = "minilm"
+    api_key: SecretStr | None = None
+
+    @field_validator("model", mode="after")
+    @classmethod
+    def _check_address(cls, model: str) -> str:
+        # The model's name stands in the index, in messages and in `data status`.
+        if "://" in model and "@" in urlsplit(model).netloc:
+            raise ValueError(
+                "an address here has no user name and no password in it; set "
+                f"{EMBEDDING_KEY_VARIABLE} in the environment or in .env"
+            )
+        return model
 
 
 class PineconeCatalogSettings(Table):
@@ -120,14 +139,17 @@ class CatalogSettings(Table):
         return "pinecone", '[catalog] backend = "auto", and PINECONE_API_KEY is set'
 
 
-def pinecone_values(variables: Mapping[str, str | None]) -> dict[str, Any]:
-    """Return the settings that ``PINECONE_`` variables give; an empty one gives none.
+def named_values(variables: Mapping[str, str | None]) -> dict[str, Any]:
+    """Return the settings that `VARIABLES` give, as nested tables; an empty one gives none.
 
     Args:
         variables: By their names in lower case.
     """
-    table: dict[str, Any] = {}
-    for key, name in PINECONE_VARIABLES.items():
+    values: dict[str, Any] = {}
+    for (*tables, key), name in VARIABLES.items():
         if value := (variables.get(name.lower()) or "").strip():
+            table = values
+            for below in tables:
+                table = table.setdefault(below, {})
             table[key] = SecretStr(value) if key == "api_key" else value
-    return {"catalog": {"pinecone": table}} if table else {}
+    return values

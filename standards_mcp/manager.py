@@ -31,10 +31,10 @@ from .errors import (
     describe_exception,
     did_you_mean,
 )
-from .logs import mask
+from .masking import declared_secrets, mask, secrets_of
 from .plugin import Filter, Plugin, PluginContext
 from .schemas import SchemaError
-from .settings import LoadedSettings, PluginSection, describe_errors, secrets_of
+from .settings import LoadedSettings, PluginSection, describe_errors
 from .signatures import read_arguments
 
 log = logging.getLogger(__name__)
@@ -187,16 +187,19 @@ class PluginManager:
 
     def _construct(self, record: PluginRecord, plugin_type: type[Plugin[Any]]) -> Plugin[Any]:
         model = plugin_type.settings_type
+        options = self.settings.section(record.name).options
+        # Before validation, so that what a validator raises can quote them.
+        record.secrets = declared_secrets(model, options)
         if taken := _HOST_KEYS & model.model_fields.keys():
             raise PluginError(record.name, f"its setting {min(taken)!r} bears a name of the host's")
         try:
-            settings = model.model_validate(self.settings.section(record.name).options)
+            settings = model.model_validate(options)
         except ValidationError as exc:
             prefix = ("plugins", record.name)
             lines = describe_errors(exc, model, self._loaded, prefix)
             # Without the cause: it holds the values, and the secrets among them.
             raise PluginError(record.name, "; ".join(lines)) from None
-        record.secrets = secrets_of(settings)
+        record.secrets |= secrets_of(settings)
         context = PluginContext(
             name=record.name,
             state_dir=self._state_dir / "plugins" / record.name,

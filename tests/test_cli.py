@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -187,6 +188,11 @@ def test_call_prints_the_answer_and_its_exit_code_tells_success(run: Run):
         (["lookup"], "Missing argument 'ID...'"),
         (["nonsense"], "No such command 'nonsense'"),
         (["--set", "nonsense", "tools"], "write KEY=VALUE"),
+        (["--set", "tools..timeout=1", "tools"], "write KEY=VALUE"),
+        (
+            ["--set", "tools=hush", "--set", "tools.timeout=1", "tools"],
+            "--set tools.timeout: tools is set to a value before",
+        ),
         (["--set", "tools.timeot=1", "tools"], "did you mean 'timeout'?"),
         (["--config", "nowhere.toml", "tools"], "nowhere.toml: no such file"),
         (["--set", "plugins.gret.enabled=true", "tools"], "did you mean 'greet'?"),
@@ -198,6 +204,66 @@ def test_bad_usage_is_one_message_and_exit_code_2(run: Run, arguments: list[str]
     assert (outcome.code, outcome.out) == (2, "")
     assert message in outcome.err
     assert "Traceback" not in outcome.err
+
+
+BREAKING = """
+    import click
+    from standards_mcp import Plugin, hookimpl
+
+    @click.command()
+    def fall():
+        raise LookupError("no ground")
+
+    @click.command()
+    def wait():
+        click.echo("waiting")
+        click.get_text_stream("stdout").flush()
+        import time
+        time.sleep(60)
+
+    class StepPlugin(Plugin):
+        @hookimpl
+        def register_commands(self):
+            return [fall, wait]
+"""
+
+
+def test_a_command_that_raises_is_one_line_and_its_traceback_is_for_those_who_ask(
+    run: Run, install: Callable[..., Path]
+):
+    install("step", BREAKING)
+    outcome = run("step", "fall")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.err == (
+        "standards-mcp: step failed: LookupError: no ground; for more, put -vv before the command\n"
+    )
+    assert "Traceback" not in run("-v", "step", "fall").err
+    verbose = run("-vv", "step", "fall")
+    assert verbose.code == 1
+    assert "Traceback" in verbose.err
+    assert verbose.err.splitlines()[-1].startswith("standards-mcp: step failed: LookupError")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process")
+def test_ctrl_c_ends_a_command_without_a_traceback(run: Run, install: Callable[..., Path]):
+    del run
+    install("step", BREAKING)
+    command = [sys.executable, "-m", "standards_mcp", "step", "wait"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"waiting\n"
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"Traceback" not in err
+
+
+def test_people_read_what_went_wrong_in_plain_lines(run: Run, install: Callable[..., Path]):
+    install("broken", "raise RuntimeError('not today')")
+    outcome = run("tools")
+    assert outcome.err == "error: plugin 'broken' failed: RuntimeError: not today\n"
+    assert "RuntimeError: not today" in run("--help").err
+    assert "info: tool call (tool=" in run("-v", "lookup", "MP1").err
 
 
 @pytest.mark.usefixtures("greeter")

@@ -442,6 +442,49 @@ def test_no_secret_is_in_a_reason_or_in_the_log(
     assert not [line for line in told if "hush" in line]
 
 
+class Quoting(PluginSettings):
+    key: SecretStr
+
+    @field_validator("key", mode="before")
+    @classmethod
+    def _check(cls, value: str) -> str:
+        raise ValueError(f"{value} is too short")
+
+
+class Crashing(Quoting):
+    @field_validator("key", mode="before")
+    @classmethod
+    def _check(cls, value: str) -> str:
+        raise LookupError(f"no {value} here")
+
+
+@pytest.mark.parametrize(
+    ("model", "told"), [(Quoting, "key: *** is too short"), (Crashing, "LookupError: no *** here")]
+)
+@pytest.mark.parametrize("secret", ["Hush", "hu sh\nhush", 424242])
+def test_a_secret_that_a_validator_quotes_is_masked_everywhere(
+    make_host: MakeHost,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    model: type[PluginSettings],
+    told: str,
+    secret: object,
+):
+    class Careful(Plugin[Any]):
+        settings_type = model
+
+    caplog.set_level(logging.DEBUG)
+    host = make_host({"acme": Careful}, plugins={"acme": {"key": secret}})
+    assert reason(host).endswith(told)
+    (remembered,) = (tmp_path / "state").glob("*.json")
+    line = " ".join(str(secret).split()).lower()
+    for text in (remembered.read_text(), *(str(vars(record)) for record in caplog.records)):
+        assert line not in " ".join(text.split()).lower()
+    with pytest.raises(PluginError) as caught:
+        make_host({"acme": Careful}, plugins={"acme": {"key": secret, "required": True}})
+    assert told in str(caught.value)
+
+
 # Hooks
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel, SecretBytes, SecretStr, ValidationError
+from pydantic import ValidationError
 
 from standards_mcp import ConfigError
 from standards_mcp.settings import (
@@ -18,7 +18,6 @@ from standards_mcp.settings import (
     ToolSettings,
     find_config,
     load_settings,
-    secrets_of,
 )
 
 Write = Callable[..., Path]
@@ -276,6 +275,10 @@ def test_a_mistake_in_the_environment_names_the_variable(
         ("STANDARDS_MCP_TOLS__X=1", "STANDARDS_MCP_TOLS__X: unknown key; did you mean 'tools'?"),
         ("STANDARDS_MCP_TOOLS__TIMEOUT=x", "STANDARDS_MCP_TOOLS__TIMEOUT: input should be a valid"),
         ("STANDARDS_MCP_TOOLS__DISABLE=a", "STANDARDS_MCP_TOOLS__DISABLE: input should be a list"),
+        (
+            "STANDARDS_MCP_CONFIG=x.toml",
+            "STANDARDS_MCP_CONFIG: it is read from the environment only",
+        ),
         (b"X=\xff", "is not UTF-8 text"),
     ],
 )
@@ -413,24 +416,3 @@ def test_the_origin_of_a_value_is_the_highest_source_that_sets_it(
 
 def test_settings_made_by_hand_have_no_origin():
     assert LoadedSettings(Settings(), None).origin(("strict",)) == ""
-
-
-class Inner(BaseModel):
-    password: SecretStr = SecretStr("inner")
-
-
-class Outer(BaseModel):
-    key: SecretStr = SecretStr("outer")
-    raw: SecretBytes = SecretBytes(b"raw")
-    empty: SecretStr = SecretStr("")
-    nothing: SecretStr | None = None
-    inner: Inner = Inner()
-    many: list[SecretStr] = [SecretStr("one"), SecretStr("two")]
-    table: dict[str, Inner] = {"a": Inner(password=SecretStr("deep"))}
-    plain: str = "plain"
-
-
-def test_every_secret_is_found_wherever_it_is():
-    assert secrets_of(Outer()) == {"outer", "raw", "inner", "one", "two", "deep"}
-    assert secrets_of([Outer(), "x", None, 5]) == secrets_of(Outer())
-    assert secrets_of(Settings()) == frozenset()
