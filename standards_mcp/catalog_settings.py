@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 from urllib.parse import urlsplit
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
-    PositiveFloat,
     SecretStr,
     field_validator,
     model_validator,
@@ -32,6 +32,17 @@ VARIABLES: Final[Mapping[tuple[str, ...], str]] = MappingProxyType(
 )
 """The keys that variables set under names of their own."""
 SECRET_KEYS: Final = tuple(path for path in VARIABLES if path[-1] == "api_key")
+
+
+def _refuse_flag(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("input should be a number of seconds")  # noqa: TRY004  for pydantic
+    return value
+
+
+Seconds: TypeAlias = Annotated[
+    float, BeforeValidator(_refuse_flag), Field(gt=0, allow_inf_nan=False)
+]
 
 
 class Table(BaseModel):
@@ -81,7 +92,7 @@ class PineconeCatalogSettings(Table):
     index_name: Annotated[str, Field(pattern="^[a-z0-9-]{1,45}$")] = "common-core-standards"
     namespace: Annotated[str, Field(min_length=1)] = "standards"
     host: str | None = None
-    deadline: PositiveFloat = 20.0
+    deadline: Seconds = 20.0
     fallback: Literal["none", "local"] = "none"
 
     @field_validator("host", mode="after")

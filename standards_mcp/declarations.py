@@ -5,11 +5,16 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+import math
 import re
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Final
 
-from .errors import PluginError
+from pydantic import ValidationError, ValidatorFunctionWrapHandler, WrapValidator
+
+from .catalog import FilterExpression
+from .catalog.filters import parse_search_filter
+from .errors import FilterFailedError, InvalidInputError, PluginError, describe_exception
 from .plugin import Filter, Tool
 from .schemas import ARGUMENT_NAME, SchemaError
 from .settings import Settings
@@ -89,7 +94,43 @@ def filter_fault(item: object) -> str:
         return f"filter {item.name!r} has no description"
     if not callable(item.to_expression):
         return f"filter {item.name!r}: its to_expression is not a function"
+    try:
+        _ = item.annotation | None
+    except TypeError:
+        return f"filter {item.name!r}: its annotation is not a type"
     return ""
+
+
+def own_filter(plugin: str, item: Filter) -> Filter:
+    """Return a filter of which whatever goes wrong in it counts as its plugin's fault.
+
+    A value that it does not take is `InvalidInputError`, anything else `FilterFailedError`.
+    """
+
+    def parse(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
+        try:
+            return validate(value)
+        except ValidationError:
+            raise
+        except Exception as exc:
+            raise _filter_failure(plugin, item, exc) from exc
+
+    def to_expression(value: Any) -> FilterExpression | None:
+        try:
+            expression = item.to_expression(value)
+            parse_search_filter(expression)
+        except InvalidInputError as exc:
+            raise InvalidInputError(f"{item.name}: {exc} (plugin {plugin!r})") from exc
+        except Exception as exc:
+            raise _filter_failure(plugin, item, exc) from exc
+        return expression
+
+    annotation: Any = Annotated[item.annotation | None, WrapValidator(parse)]
+    return replace(item, annotation=annotation, to_expression=to_expression)
+
+
+def _filter_failure(plugin: str, item: Filter, cause: Exception) -> FilterFailedError:
+    return FilterFailedError(plugin, f"filter {item.name!r}: {describe_exception(cause)}")
 
 
 def _tool_fault(tool: Tool) -> str:
@@ -103,13 +144,19 @@ def _tool_fault(tool: Tool) -> str:
     if odd := [name for name in _TOOL_FLAGS if not isinstance(getattr(tool, name), bool)]:
         return f"its {odd[0]} must be true or false"
     timeout = given.timeout
-    if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
+    if timeout is not None and not _is_time(timeout):
         return "its timeout must be a positive number of seconds"
     try:
         json.dumps(dict(tool.meta))
     except (TypeError, ValueError, RecursionError) as exc:
         return f"its meta is not a JSON object: {exc}"
     return ""
+
+
+def _is_time(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return 0 < value < math.inf
 
 
 def _description(tool: Tool) -> str:

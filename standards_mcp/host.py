@@ -18,7 +18,7 @@ from .errors import StandardsMcpError, did_you_mean
 from .lifecycle import running
 from .manager import PluginManager
 from .masking import mask, masked_data, secrets_of
-from .outcomes import recall, remember
+from .outcomes import Step, recall, remember
 from .plugin import ToolResult
 from .policy import run_tool
 from .settings import LoadedSettings
@@ -59,7 +59,7 @@ class Host:
         try:
             self.manager.load()
         finally:
-            self._remember()
+            self._remember("load")
 
     def recall(self) -> None:
         """Give plugins that are not loaded the status of their last start."""
@@ -117,14 +117,14 @@ class Host:
         """
         try:
             async with running(self.manager):
-                self._remember()
+                self._remember("start")
                 yield
         finally:
             with anyio.CancelScope(shield=True):
                 await self.catalog.aclose()
 
-    def _remember(self) -> None:
-        remember(self.manager.records.values(), self.state_dir)
+    def _remember(self, step: Step) -> None:
+        remember(self.manager.records.values(), self.state_dir, step)
 
 
 def _without_secrets(result: ToolResult, secrets: frozenset[str]) -> ToolResult:

@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from . import hookspecs
 from ._stdout import divert_stdout
 from .catalog import Catalog
-from .declarations import RegisteredTool, filter_fault, read_tool
+from .declarations import RegisteredTool, filter_fault, own_filter, read_tool
 from .discovery import PluginRecord, Status, installed_plugins, load_order, unloadable
 from .errors import (
     ConfigError,
@@ -39,7 +39,7 @@ from .signatures import read_arguments
 
 log = logging.getLogger(__name__)
 
-_HOST_KEYS: Final = frozenset({"enabled", "required", "isolate"})
+_HOST_KEYS: Final = frozenset({"enabled", "required"})
 
 
 class PluginManager:
@@ -75,6 +75,7 @@ class PluginManager:
 
         Raises:
             PluginError: A plugin failed that is required, or any under ``strict``.
+            ConfigError: Under ``strict``, a pattern of ``[tools]`` matches no tool.
         """
         for record in self.records.values():
             self._attempt(record, Status.DISCOVERED, self._register)
@@ -83,6 +84,7 @@ class PluginManager:
         for record in self.records.values():
             self._attempt(record, Status.REGISTERED, self._add_filters)
         self._extend_tools()
+        self._check_patterns()
 
     def filters(self) -> tuple[Filter, ...]:
         """Return the filters of all plugins, in the order of their plugins' names."""
@@ -139,6 +141,17 @@ class PluginManager:
                 record.reason = _disabled_reason(record.name, section)
             elif why := unloadable(record):
                 self.fail(record, why)
+
+    def _check_patterns(self) -> None:
+        """Tell of patterns without effect: a misspelt ``disable`` must not leave a tool served."""
+        names = [name for item in self.tools() for name in item.names]
+        for key, pattern in self.settings.tools.unmatched(names):
+            where = self._loaded.where(("tools", key))
+            hint = did_you_mean(pattern.strip("*?"), names)
+            told = f"{where}: {pattern!r} matches no tool{hint or '; see `standards-mcp tools`'}"
+            if self.settings.strict:
+                raise ConfigError(told)
+            log.warning(told)
 
     def _refuse_unknown_sections(self) -> None:
         for name in self.settings.plugins:
@@ -232,7 +245,7 @@ class PluginManager:
                 if owner := owners.get(item.name):
                     raise _conflict(record.name, owner, f"filter {item.name!r}")
                 owners[item.name] = record.name
-                filters.append(item)
+                filters.append(own_filter(record.name, item))
         self._try_filters(record, (*self.filters(), *filters))
         record.filters = tuple(filters)
 

@@ -16,7 +16,6 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    PositiveFloat,
     ValidationError,
 )
 from pydantic.fields import FieldInfo
@@ -33,6 +32,7 @@ from .catalog_settings import (
     SECRET_KEYS,
     VARIABLES,
     CatalogSettings,
+    Seconds,
     Table,
     named_values,
 )
@@ -46,7 +46,8 @@ _FROM_VARIABLES: Final = ("environment", ".env")
 _MESSAGES: Final = {
     "dict_type": "input should be a table",
     "model_type": "input should be a table",
-    "tuple_type": "input should be a list",
+    "tuple_type": """input should be a list, for example '["a", "b"]'""",
+    "list_type": """input should be a list, for example '["a", "b"]'""",
 }
 
 
@@ -85,7 +86,7 @@ class ToolSettings(Table):
     enable: tuple[str, ...] = ("*",)
     disable: tuple[str, ...] = ()
     read_only: bool = False
-    timeout: PositiveFloat = 30.0
+    timeout: Seconds = 30.0
 
     def refusal(self, names: Iterable[str], *, read_only: bool) -> str:
         """Return why a tool with these names is not served, or an empty string."""
@@ -97,6 +98,17 @@ class ToolSettings(Table):
         if not _first_match(names, self.enable):
             return "[tools] enable has no pattern for it"
         return ""
+
+    def unmatched(self, names: Iterable[str]) -> list[tuple[str, str]]:
+        """Return the patterns that match none of *names*, each after the name of its key."""
+        names = tuple(names)
+        keys = {"enable": self.enable, "disable": self.disable}
+        return [
+            (key, pattern)
+            for key, patterns in keys.items()
+            for pattern in patterns
+            if pattern != "*" and not _first_match(names, [pattern])
+        ]
 
 
 class PluginSection(BaseModel):
@@ -181,6 +193,12 @@ class LoadedSettings:
         keys = tuple(map(str, path))
         return next((layer.name for layer in self.layers if _has(layer.values, keys)), "")
 
+    def where(self, path: Iterable[str | int]) -> str:
+        """Return the layer that sets the key at *path* and what the key is called there."""
+        keys = tuple(path)
+        origin = self.origin(keys)
+        return f"{origin}: {_key_name(keys, origin)}" if origin else _key_name(keys, origin)
+
 
 def load_settings(
     config: Path | None = None, overrides: Mapping[str, Any] | None = None
@@ -256,9 +274,7 @@ def describe_errors(
     lines: list[str] = []
     for item in error.errors(include_url=False, include_input=False):
         path = (*prefix, *item["loc"])
-        origin = loaded.origin(path)
-        table = item["loc"][:-1]
-        where = f"{origin}: {_key_name(path, origin)}" if origin else _key_name(path, origin)
+        table, where = item["loc"][:-1], loaded.where(path)
         if item["type"] == "extra_forbidden":
             known = _keys_at(model, table)
             if prefix and not table:
