@@ -7,14 +7,22 @@ import inspect
 import json
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
+import click
 from pydantic import ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
 from .catalog import FilterExpression
 from .catalog.filters import parse_search_filter
-from .errors import FilterFailedError, InvalidInputError, PluginError, describe_exception
+from .errors import (
+    FilterFailedError,
+    InvalidInputError,
+    PluginConflictError,
+    PluginError,
+    describe_exception,
+)
 from .plugin import Filter, Tool
 from .schemas import ARGUMENT_NAME, SchemaError
 from .settings import Settings
@@ -82,6 +90,33 @@ def read_tool(plugin: str, tool: object, settings: Settings) -> RegisteredTool:
         result=result,
         refusal=settings.tools.refusal(names, read_only=tool.read_only),
     )
+
+
+def read_commands(plugin: str, found: Sequence[object]) -> dict[str, click.Command]:
+    """Return what a plugin adds to the command line: one command or group of its name, or nothing.
+
+    Raises:
+        PluginError: Something is no command.
+        PluginConflictError: Two commands have one name.
+    """
+    commands: list[click.Command] = []
+    for item in found:
+        if not isinstance(item, click.Command):
+            raise PluginError(plugin, f"register_commands returned a {type(item).__name__}")
+        commands.append(item)
+    names = [item.name for item in commands]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise conflict(plugin, plugin, f"command {twice!r}")
+    if names == [plugin]:
+        return {plugin: commands[0]}
+    return {plugin: click.Group(plugin, commands=commands)} if commands else {}
+
+
+def conflict(plugin: str, owner: str, what: str) -> PluginConflictError:
+    """Return the error of a plugin that declares what belongs to *owner* already."""
+    if plugin == owner:
+        return PluginConflictError(plugin, f"it declares {what} twice")
+    return PluginConflictError(plugin, f"{what} already belongs to plugin {owner!r}")
 
 
 def filter_fault(item: object) -> str:

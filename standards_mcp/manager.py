@@ -22,11 +22,17 @@ from pydantic import ValidationError
 from . import hookspecs
 from ._stdout import divert_stdout
 from .catalog import Catalog
-from .declarations import RegisteredTool, filter_fault, own_filter, read_tool
+from .declarations import (
+    RegisteredTool,
+    conflict,
+    filter_fault,
+    own_filter,
+    read_commands,
+    read_tool,
+)
 from .discovery import PluginRecord, Status, installed_plugins, load_order, unloadable
 from .errors import (
     ConfigError,
-    PluginConflictError,
     PluginError,
     describe_exception,
     did_you_mean,
@@ -222,16 +228,7 @@ class PluginManager:
 
     def _read_commands(self, record: PluginRecord) -> dict[str, click.Command]:
         found = [item for items in self.call(record, "register_commands") for item in items]
-        for item in found:
-            if not isinstance(item, click.Command):
-                kind = type(item).__name__
-                raise PluginError(record.name, f"register_commands returned a {kind}")
-        names = [item.name for item in found]
-        if twice := next((name for name in names if names.count(name) > 1), None):
-            raise _conflict(record.name, record.name, f"command {twice!r}")
-        if len(found) == 1 and found[0].name == record.name:
-            return {record.name: found[0]}
-        return {record.name: click.Group(record.name, commands=found)} if found else {}
+        return read_commands(record.name, found)
 
     def _add_filters(self, record: PluginRecord) -> None:
         filters: list[Filter] = []
@@ -243,7 +240,7 @@ class PluginManager:
                 if why := filter_fault(item):
                     raise PluginError(record.name, why)
                 if owner := owners.get(item.name):
-                    raise _conflict(record.name, owner, f"filter {item.name!r}")
+                    raise conflict(record.name, owner, f"filter {item.name!r}")
                 owners[item.name] = record.name
                 filters.append(own_filter(record.name, item))
         self._try_filters(record, (*self.filters(), *filters))
@@ -280,7 +277,7 @@ class PluginManager:
                 item = read_tool(record.name, tool, self.settings)
                 for name in item.names:
                     if owner := owners.get(name):
-                        raise _conflict(record.name, owner, f"tool {tool.name!r}")
+                        raise conflict(record.name, owner, f"tool {tool.name!r}")
                 owners |= dict.fromkeys(item.names, record.name)
                 registered.append(item)
         record.tools = tuple(registered)
@@ -298,12 +295,6 @@ def _disabled_reason(name: str, section: PluginSection) -> str:
     if section.enabled is None:
         return f"autoload = false; set [plugins.{name}] enabled = true"
     return f"[plugins.{name}] enabled = false"
-
-
-def _conflict(plugin: str, owner: str, what: str) -> PluginConflictError:
-    if plugin == owner:
-        return PluginConflictError(plugin, f"it declares {what} twice")
-    return PluginConflictError(plugin, f"{what} already belongs to plugin {owner!r}")
 
 
 def _unmarked_hook(plugin: Plugin[Any], pm: pluggy.PluginManager) -> str:

@@ -8,7 +8,6 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, Literal, cast
 
@@ -32,11 +31,10 @@ from .catalog_settings import (
     SECRET_KEYS,
     VARIABLES,
     CatalogSettings,
-    Seconds,
-    Table,
     named_values,
 )
 from .errors import ConfigError, did_you_mean
+from .tool_settings import ToolSettings
 
 FILE_NAME: Final = "standards-mcp.toml"
 ENV_PREFIX: Final = "STANDARDS_MCP_"
@@ -71,44 +69,6 @@ class _Environment(_AsText, EnvSettingsSource):
 
 class _DotEnv(_AsText, DotEnvSettingsSource):
     pass
-
-
-class ToolSettings(Table):
-    """``[tools]``: which tools are served. A match in ``disable`` always wins.
-
-    Attributes:
-        enable: Globs over declared and published names.
-        disable: Globs over declared and published names.
-        read_only: Serve only tools that change nothing.
-        timeout: Seconds for one call of a tool that sets no timeout of its own.
-    """
-
-    enable: tuple[str, ...] = ("*",)
-    disable: tuple[str, ...] = ()
-    read_only: bool = False
-    timeout: Seconds = 30.0
-
-    def refusal(self, names: Iterable[str], *, read_only: bool) -> str:
-        """Return why a tool with these names is not served, or an empty string."""
-        names = tuple(names)
-        if self.read_only and not read_only:
-            return "it is not read-only, and [tools] read_only = true"
-        if pattern := _first_match(names, self.disable):
-            return f"[tools] disable has {pattern!r}"
-        if not _first_match(names, self.enable):
-            return "[tools] enable has no pattern for it"
-        return ""
-
-    def unmatched(self, names: Iterable[str]) -> list[tuple[str, str]]:
-        """Return the patterns that match none of *names*, each after the name of its key."""
-        names = tuple(names)
-        keys = {"enable": self.enable, "disable": self.disable}
-        return [
-            (key, pattern)
-            for key, patterns in keys.items()
-            for pattern in patterns
-            if pattern != "*" and not _first_match(names, [pattern])
-        ]
 
 
 class PluginSection(BaseModel):
@@ -366,9 +326,3 @@ def _keys_at(model: type[BaseModel], path: Iterable[str | int]) -> set[str]:
             return set()
         model = annotation
     return set(model.model_fields)
-
-
-def _first_match(names: Iterable[str], patterns: Iterable[str]) -> str:
-    return next(
-        (pattern for pattern in patterns if any(fnmatchcase(name, pattern) for name in names)), ""
-    )

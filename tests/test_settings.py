@@ -15,10 +15,10 @@ from standards_mcp.settings import (
     LoadedSettings,
     PluginSection,
     Settings,
-    ToolSettings,
     find_config,
     load_settings,
 )
+from standards_mcp.tool_settings import ToolSettings
 
 Write = Callable[..., Path]
 MonkeyPatch = pytest.MonkeyPatch
