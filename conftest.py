@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import textwrap
@@ -43,6 +44,18 @@ def _clean_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "cwd"
     folder.mkdir()
     monkeypatch.chdir(folder)
+
+
+@pytest.fixture(autouse=True)
+def _restore_logging() -> Iterator[None]:
+    """Undo what a command that ran in this process set up: it takes records away from pytest."""
+    root, package = logging.getLogger(), logging.getLogger("standards_mcp")
+    before = [(log, log.handlers[:], log.level, log.propagate) for log in (root, package)]
+    raises = logging.raiseExceptions
+    yield
+    logging.raiseExceptions = raises
+    for log, log.handlers[:], level, log.propagate in before:
+        log.setLevel(level)
 
 
 @pytest.fixture

@@ -1,9 +1,9 @@
-"""Install the project for development into .venv and run its checks.
+"""Install the project for development into .venv-dev and run its checks.
 
 usage: python3 scripts/check.py [format] [lint] [types] [contracts] [tests]
 
 Without names every check runs, in this order, up to the first that fails. It needs Python 3.11 or
-later with pip, and nothing else.
+later with pip, and nothing else. The folder is its own: it touches no environment of yours.
 """
 
 import os
@@ -13,7 +13,7 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-ENVIRONMENT = ROOT / ".venv"
+ENVIRONMENT = ROOT / ".venv-dev"
 PROGRAMS = ENVIRONMENT / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = str(PROGRAMS / "python")
 CODE = ("benchmarks", "plugins", "scripts", "standards_mcp", "tests")

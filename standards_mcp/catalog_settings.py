@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
+from urllib.parse import urlsplit
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
-    PositiveFloat,
     SecretStr,
     field_validator,
     model_validator,
@@ -19,14 +20,29 @@ from pydantic import (
 
 from .catalog import PineconeAccess
 
-KEY_PATH: Final = ("catalog", "pinecone", "api_key")
-PINECONE_VARIABLES: Final[Mapping[str, str]] = MappingProxyType(
-    {key: f"PINECONE_{key.upper()}" for key in ("api_key", "index_name", "namespace", "host")}
+EMBEDDING_KEY_VARIABLE: Final = "STANDARDS_MCP_EMBEDDING_API_KEY"
+VARIABLES: Final[Mapping[tuple[str, ...], str]] = MappingProxyType(
+    {
+        ("catalog", "local", "api_key"): EMBEDDING_KEY_VARIABLE,
+        ("catalog", "pinecone", "api_key"): "PINECONE_API_KEY",
+        ("catalog", "pinecone", "index_name"): "PINECONE_INDEX_NAME",
+        ("catalog", "pinecone", "namespace"): "PINECONE_NAMESPACE",
+        ("catalog", "pinecone", "host"): "PINECONE_HOST",
+    }
 )
-"""The keys of ``[catalog.pinecone]`` that variables set under names of their own."""
-EXPOSED_KEY: Final = (
-    "a secret does not belong here; set PINECONE_API_KEY in the environment or in .env"
-)
+"""The keys that variables set under names of their own."""
+SECRET_KEYS: Final = tuple(path for path in VARIABLES if path[-1] == "api_key")
+
+
+def _refuse_flag(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("input should be a number of seconds")  # noqa: TRY004  for pydantic
+    return value
+
+
+Seconds: TypeAlias = Annotated[
+    float, BeforeValidator(_refuse_flag), Field(gt=0, allow_inf_nan=False)
+]
 
 
 class Table(BaseModel):
@@ -40,9 +56,23 @@ class LocalCatalogSettings(Table):
 
     Attributes:
         model: The text encoder, see docs/data.md; ``none`` searches by words only.
+        api_key: For an encoder that asks for one. Given by ``STANDARDS_MCP_EMBEDDING_API_KEY`` of
+            the environment or of ``.env``; refused in a file and on the command line.
     """
 
     model: str = "minilm"
+    api_key: SecretStr | None = None
+
+    @field_validator("model", mode="after")
+    @classmethod
+    def _check_address(cls, model: str) -> str:
+        # The model's name stands in the index, in messages and in `data status`.
+        if "://" in model and "@" in urlsplit(model).netloc:
+            raise ValueError(
+                "an address here has no user name and no password in it; set "
+                f"{EMBEDDING_KEY_VARIABLE} in the environment or in .env"
+            )
+        return model
 
 
 class PineconeCatalogSettings(Table):
@@ -62,7 +92,7 @@ class PineconeCatalogSettings(Table):
     index_name: Annotated[str, Field(pattern="^[a-z0-9-]{1,45}$")] = "common-core-standards"
     namespace: Annotated[str, Field(min_length=1)] = "standards"
     host: str | None = None
-    deadline: PositiveFloat = 20.0
+    deadline: Seconds = 20.0
     fallback: Literal["none", "local"] = "none"
 
     @field_validator("host", mode="after")
@@ -120,14 +150,17 @@ class CatalogSettings(Table):
         return "pinecone", '[catalog] backend = "auto", and PINECONE_API_KEY is set'
 
 
-def pinecone_values(variables: Mapping[str, str | None]) -> dict[str, Any]:
-    """Return the settings that ``PINECONE_`` variables give; an empty one gives none.
+def named_values(variables: Mapping[str, str | None]) -> dict[str, Any]:
+    """Return the settings that `VARIABLES` give, as nested tables; an empty one gives none.
 
     Args:
         variables: By their names in lower case.
     """
-    table: dict[str, Any] = {}
-    for key, name in PINECONE_VARIABLES.items():
+    values: dict[str, Any] = {}
+    for (*tables, key), name in VARIABLES.items():
         if value := (variables.get(name.lower()) or "").strip():
+            table = values
+            for below in tables:
+                table = table.setdefault(below, {})
             table[key] = SecretStr(value) if key == "api_key" else value
-    return {"catalog": {"pinecone": table}} if table else {}
+    return values

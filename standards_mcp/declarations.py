@@ -5,11 +5,24 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+import math
 import re
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Final
 
-from .errors import PluginError
+import click
+from pydantic import ValidationError, ValidatorFunctionWrapHandler, WrapValidator
+
+from .catalog import FilterExpression
+from .catalog.filters import parse_search_filter
+from .errors import (
+    FilterFailedError,
+    InvalidInputError,
+    PluginConflictError,
+    PluginError,
+    describe_exception,
+)
 from .plugin import Filter, Tool
 from .schemas import ARGUMENT_NAME, SchemaError
 from .settings import Settings
@@ -79,6 +92,33 @@ def read_tool(plugin: str, tool: object, settings: Settings) -> RegisteredTool:
     )
 
 
+def read_commands(plugin: str, found: Sequence[object]) -> dict[str, click.Command]:
+    """Return what a plugin adds to the command line: one command or group of its name, or nothing.
+
+    Raises:
+        PluginError: Something is no command.
+        PluginConflictError: Two commands have one name.
+    """
+    commands: list[click.Command] = []
+    for item in found:
+        if not isinstance(item, click.Command):
+            raise PluginError(plugin, f"register_commands returned a {type(item).__name__}")
+        commands.append(item)
+    names = [item.name for item in commands]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise conflict(plugin, plugin, f"command {twice!r}")
+    if names == [plugin]:
+        return {plugin: commands[0]}
+    return {plugin: click.Group(plugin, commands=commands)} if commands else {}
+
+
+def conflict(plugin: str, owner: str, what: str) -> PluginConflictError:
+    """Return the error of a plugin that declares what belongs to *owner* already."""
+    if plugin == owner:
+        return PluginConflictError(plugin, f"it declares {what} twice")
+    return PluginConflictError(plugin, f"{what} already belongs to plugin {owner!r}")
+
+
 def filter_fault(item: object) -> str:
     """Return what is wrong with a filter, or an empty string."""
     if not isinstance(item, Filter):
@@ -89,7 +129,43 @@ def filter_fault(item: object) -> str:
         return f"filter {item.name!r} has no description"
     if not callable(item.to_expression):
         return f"filter {item.name!r}: its to_expression is not a function"
+    try:
+        _ = item.annotation | None
+    except TypeError:
+        return f"filter {item.name!r}: its annotation is not a type"
     return ""
+
+
+def own_filter(plugin: str, item: Filter) -> Filter:
+    """Return a filter of which whatever goes wrong in it counts as its plugin's fault.
+
+    A value that it does not take is `InvalidInputError`, anything else `FilterFailedError`.
+    """
+
+    def parse(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
+        try:
+            return validate(value)
+        except ValidationError:
+            raise
+        except Exception as exc:
+            raise _filter_failure(plugin, item, exc) from exc
+
+    def to_expression(value: Any) -> FilterExpression | None:
+        try:
+            expression = item.to_expression(value)
+            parse_search_filter(expression)
+        except InvalidInputError as exc:
+            raise InvalidInputError(f"{item.name}: {exc} (plugin {plugin!r})") from exc
+        except Exception as exc:
+            raise _filter_failure(plugin, item, exc) from exc
+        return expression
+
+    annotation: Any = Annotated[item.annotation | None, WrapValidator(parse)]
+    return replace(item, annotation=annotation, to_expression=to_expression)
+
+
+def _filter_failure(plugin: str, item: Filter, cause: Exception) -> FilterFailedError:
+    return FilterFailedError(plugin, f"filter {item.name!r}: {describe_exception(cause)}")
 
 
 def _tool_fault(tool: Tool) -> str:
@@ -103,13 +179,19 @@ def _tool_fault(tool: Tool) -> str:
     if odd := [name for name in _TOOL_FLAGS if not isinstance(getattr(tool, name), bool)]:
         return f"its {odd[0]} must be true or false"
     timeout = given.timeout
-    if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
+    if timeout is not None and not _is_time(timeout):
         return "its timeout must be a positive number of seconds"
     try:
         json.dumps(dict(tool.meta))
     except (TypeError, ValueError, RecursionError) as exc:
         return f"its meta is not a JSON object: {exc}"
     return ""
+
+
+def _is_time(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return 0 < value < math.inf
 
 
 def _description(tool: Tool) -> str:

@@ -4,6 +4,7 @@
   x ConfigError
   x PluginError
     + PluginConflictError
+    + FilterFailedError
   x ToolError
     + InvalidInputError
     + NotFoundError
@@ -40,6 +41,10 @@ class PluginError(StandardsMcpError):
 
 class PluginConflictError(PluginError):
     """Two plugins claim the same name."""
+
+
+class FilterFailedError(PluginError):
+    """A plugin's filter crashed during a call of some tool, which is not to blame."""
 
 
 class ToolError(StandardsMcpError):

@@ -17,10 +17,11 @@ from .discovery import PluginRecord
 from .errors import StandardsMcpError, did_you_mean
 from .lifecycle import running
 from .manager import PluginManager
-from .outcomes import recall, remember
+from .masking import mask, masked_data, secrets_of
+from .outcomes import Step, recall, remember
 from .plugin import ToolResult
 from .policy import run_tool
-from .settings import LoadedSettings, secrets_of
+from .settings import LoadedSettings
 from .signatures import error_result
 
 
@@ -48,6 +49,7 @@ class Host:
         catalog: Catalog | None = None,
     ) -> None:
         self.settings = loaded.settings
+        self._secrets = secrets_of(self.settings)
         self.catalog = catalog or _configured_catalog(self.settings.catalog)
         self.state_dir = self.settings.state_dir or _user_state_dir()
         self.manager = PluginManager(loaded, self.catalog, self.state_dir, installed)
@@ -57,7 +59,7 @@ class Host:
         try:
             self.manager.load()
         finally:
-            self._remember()
+            self._remember("load")
 
     def recall(self) -> None:
         """Give plugins that are not loaded the status of their last start."""
@@ -76,7 +78,7 @@ class Host:
     def secrets(self) -> frozenset[str]:
         """Return every secret of the configuration and of the loaded plugins' settings."""
         plugins = (record.secrets for record in self.manager.records.values())
-        return secrets_of(self.settings).union(*plugins)
+        return self._secrets.union(*plugins)
 
     def served_tools(self) -> list[RegisteredTool]:
         """Return the tools that clients see, in a stable order."""
@@ -92,7 +94,8 @@ class Host:
         if item.refusal:
             message = f"{item.published} is not served here: {item.refusal}. Ask the administrator."
             return error_result("disabled", message)
-        return await run_tool(item, arguments, self.settings.tools.timeout)
+        result = await run_tool(item, arguments, self.settings.tools.timeout)
+        return _without_secrets(result, self.secrets()) if result.is_error else result
 
     def _find_tool(self, name: str) -> RegisteredTool:
         tools = self.manager.tools()
@@ -114,20 +117,25 @@ class Host:
         """
         try:
             async with running(self.manager):
-                self._remember()
+                self._remember("start")
                 yield
         finally:
             with anyio.CancelScope(shield=True):
                 await self.catalog.aclose()
 
-    def _remember(self) -> None:
-        remember(self.manager.records.values(), self.state_dir)
+    def _remember(self, step: Step) -> None:
+        remember(self.manager.records.values(), self.state_dir, step)
+
+
+def _without_secrets(result: ToolResult, secrets: frozenset[str]) -> ToolResult:
+    structured = result.structured and masked_data(result.structured, secrets)
+    return replace(result, text=mask(result.text, secrets), structured=structured)
 
 
 def _configured_catalog(table: CatalogSettings) -> Catalog:
     backend, _ = table.choice
     access = table.pinecone.access if backend == "pinecone" else None
-    return open_catalog(table.path, table.local.model, access)
+    return open_catalog(table.path, table.local.model, access, key=table.local.api_key)
 
 
 def _user_state_dir() -> Path:

@@ -1,24 +1,31 @@
-"""Structured logs: one JSON object a line, on stderr."""
+"""Logs on stderr: for programs one JSON object a line, for people one line of plain text."""
 
 from __future__ import annotations
 
 import json
 import logging
 import sys
-from collections.abc import Iterable, Mapping
+import traceback
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias
 
+from .errors import describe_exception
+from .masking import mask, masked_data
+
+Secrets: TypeAlias = Callable[[], Iterable[str]]
+"""Returns the secrets as far as they are known by now."""
+
+_PACKAGE: Final = "standards_mcp"
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-_MASK: Final = "***"
 
 
 class JsonFormatter(logging.Formatter):
     """Renders a record and its ``extra`` fields as one JSON object, with secrets masked."""
 
-    def __init__(self, secrets: Iterable[str] = ()) -> None:
+    def __init__(self, secrets: Secrets = tuple) -> None:
         super().__init__()
-        self._secrets = tuple(secrets)
+        self._secrets = secrets
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line for *record*."""
@@ -28,38 +35,73 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "event": record.getMessage(),
         }
-        data |= {key: value for key, value in vars(record).items() if key not in _STANDARD}
+        data |= _extra(record)
         if record.exc_info:
             data["exception"] = self.formatException(record.exc_info)
-        return json.dumps(_masked(data, self._secrets))
+        return json.dumps(masked_data(data, self._secrets()))
 
 
-def mask(text: str, secrets: Iterable[str]) -> str:
-    """Return *text* without the secrets, as they are or as JSON or Python spells them."""
-    for secret in sorted(filter(None, secrets), key=len, reverse=True):
-        for spelling in (secret, json.dumps(secret)[1:-1], repr(secret)[1:-1]):
-            text = text.replace(spelling, _MASK)
-    return text
+class PlainFormatter(logging.Formatter):
+    """Renders a record as ``level: event (field=value)``, with secrets masked.
+
+    Fields of several lines stand below.
+
+    Args:
+        tracebacks: Put an exception's traceback there, too, in place of its text in the line.
+    """
+
+    def __init__(self, secrets: Secrets = tuple, *, tracebacks: bool = False) -> None:
+        super().__init__()
+        self._secrets = secrets
+        self._tracebacks = tracebacks
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line for *record*."""
+        event = record.getMessage()
+        # What the sentence says already need not be said again.
+        fields = {key: text for key, text in _texts_of(_extra(record)) if text not in event}
+        cause = record.exc_info[1] if record.exc_info else None
+        if cause and self._tracebacks:
+            fields["traceback"] = "".join(traceback.format_exception(cause))
+        elif cause:
+            event = f"{event}: {describe_exception(cause)}"
+        listed = [f"{key}={text}" for key, text in fields.items() if "\n" not in text]
+        below = [text.rstrip() for text in fields.values() if "\n" in text]
+        if listed:
+            event = f"{event} ({', '.join(listed)})"
+        line = " ".join(f"{record.levelname.lower()}: {event}".split())
+        return mask("\n".join([line, *below]), self._secrets())
 
 
-def _masked(value: object, secrets: Iterable[str]) -> Any:
-    """Return *value* as JSON data, with the secrets masked wherever they stand."""
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, int | float):
-        return value if mask(str(value), secrets) == str(value) else _MASK
-    if isinstance(value, Mapping):
-        items = cast("Mapping[object, object]", value).items()
-        return {mask(str(key), secrets): _masked(item, secrets) for key, item in items}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_masked(item, secrets) for item in cast("Iterable[object]", value)]
-    return mask(str(value), secrets)
+def configure_logging(
+    level: int, secrets: Secrets = tuple, *, plain: bool = False, tracebacks: bool = False
+) -> None:
+    """Send log records to stderr, in place of where they went before.
 
+    The host's records go there from *level* on; those of other libraries from warnings on, through
+    a handler of their own, so that a plugin that sets up logging for itself takes nothing away.
 
-def configure_logging(level: int, secrets: Iterable[str] = ()) -> None:
-    """Send every log record of at least *level* to stderr, replacing earlier handlers."""
+    Args:
+        plain: Write for people, not for programs.
+        tracebacks: Write them for people, too. Programs always get them.
+    """
     logging.raiseExceptions = False  # a closed stderr must not end up as more output on it
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonFormatter(secrets))
-    logging.basicConfig(level=max(level, logging.WARNING), handlers=[handler], force=True)
-    logging.getLogger("standards_mcp").setLevel(level)
+    handler.setFormatter(
+        PlainFormatter(secrets, tracebacks=tracebacks) if plain else JsonFormatter(secrets)
+    )
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    package = logging.getLogger(_PACKAGE)
+    package.handlers[:] = [handler]
+    package.propagate = False
+    package.setLevel(level)
+
+
+def _extra(record: logging.LogRecord) -> dict[str, Any]:
+    return {key: value for key, value in vars(record).items() if key not in _STANDARD}
+
+
+def _texts_of(fields: dict[str, Any]) -> Iterable[tuple[str, str]]:
+    for key, value in fields.items():
+        if value not in (None, ""):
+            yield key, value if isinstance(value, str) else json.dumps(value, default=str)

@@ -22,24 +22,30 @@ from pydantic import ValidationError
 from . import hookspecs
 from ._stdout import divert_stdout
 from .catalog import Catalog
-from .declarations import RegisteredTool, filter_fault, read_tool
+from .declarations import (
+    RegisteredTool,
+    conflict,
+    filter_fault,
+    own_filter,
+    read_commands,
+    read_tool,
+)
 from .discovery import PluginRecord, Status, installed_plugins, load_order, unloadable
 from .errors import (
     ConfigError,
-    PluginConflictError,
     PluginError,
     describe_exception,
     did_you_mean,
 )
-from .logs import mask
+from .masking import declared_secrets, mask, secrets_of
 from .plugin import Filter, Plugin, PluginContext
 from .schemas import SchemaError
-from .settings import LoadedSettings, PluginSection, describe_errors, secrets_of
+from .settings import LoadedSettings, PluginSection, describe_errors
 from .signatures import read_arguments
 
 log = logging.getLogger(__name__)
 
-_HOST_KEYS: Final = frozenset({"enabled", "required", "isolate"})
+_HOST_KEYS: Final = frozenset({"enabled", "required"})
 
 
 class PluginManager:
@@ -75,6 +81,7 @@ class PluginManager:
 
         Raises:
             PluginError: A plugin failed that is required, or any under ``strict``.
+            ConfigError: Under ``strict``, a pattern of ``[tools]`` matches no tool.
         """
         for record in self.records.values():
             self._attempt(record, Status.DISCOVERED, self._register)
@@ -83,6 +90,7 @@ class PluginManager:
         for record in self.records.values():
             self._attempt(record, Status.REGISTERED, self._add_filters)
         self._extend_tools()
+        self._check_patterns()
 
     def filters(self) -> tuple[Filter, ...]:
         """Return the filters of all plugins, in the order of their plugins' names."""
@@ -140,6 +148,17 @@ class PluginManager:
             elif why := unloadable(record):
                 self.fail(record, why)
 
+    def _check_patterns(self) -> None:
+        """Tell of patterns without effect: a misspelt ``disable`` must not leave a tool served."""
+        names = [name for item in self.tools() for name in item.names]
+        for key, pattern in self.settings.tools.unmatched(names):
+            where = self._loaded.where(("tools", key))
+            hint = did_you_mean(pattern.strip("*?"), names)
+            told = f"{where}: {pattern!r} matches no tool{hint or '; see `standards-mcp tools`'}"
+            if self.settings.strict:
+                raise ConfigError(told)
+            log.warning(told)
+
     def _refuse_unknown_sections(self) -> None:
         for name in self.settings.plugins:
             if name not in self.records:
@@ -187,16 +206,19 @@ class PluginManager:
 
     def _construct(self, record: PluginRecord, plugin_type: type[Plugin[Any]]) -> Plugin[Any]:
         model = plugin_type.settings_type
+        options = self.settings.section(record.name).options
+        # Before validation, so that what a validator raises can quote them.
+        record.secrets = declared_secrets(model, options)
         if taken := _HOST_KEYS & model.model_fields.keys():
             raise PluginError(record.name, f"its setting {min(taken)!r} bears a name of the host's")
         try:
-            settings = model.model_validate(self.settings.section(record.name).options)
+            settings = model.model_validate(options)
         except ValidationError as exc:
             prefix = ("plugins", record.name)
             lines = describe_errors(exc, model, self._loaded, prefix)
             # Without the cause: it holds the values, and the secrets among them.
             raise PluginError(record.name, "; ".join(lines)) from None
-        record.secrets = secrets_of(settings)
+        record.secrets |= secrets_of(settings)
         context = PluginContext(
             name=record.name,
             state_dir=self._state_dir / "plugins" / record.name,
@@ -206,16 +228,7 @@ class PluginManager:
 
     def _read_commands(self, record: PluginRecord) -> dict[str, click.Command]:
         found = [item for items in self.call(record, "register_commands") for item in items]
-        for item in found:
-            if not isinstance(item, click.Command):
-                kind = type(item).__name__
-                raise PluginError(record.name, f"register_commands returned a {kind}")
-        names = [item.name for item in found]
-        if twice := next((name for name in names if names.count(name) > 1), None):
-            raise _conflict(record.name, record.name, f"command {twice!r}")
-        if len(found) == 1 and found[0].name == record.name:
-            return {record.name: found[0]}
-        return {record.name: click.Group(record.name, commands=found)} if found else {}
+        return read_commands(record.name, found)
 
     def _add_filters(self, record: PluginRecord) -> None:
         filters: list[Filter] = []
@@ -227,9 +240,9 @@ class PluginManager:
                 if why := filter_fault(item):
                     raise PluginError(record.name, why)
                 if owner := owners.get(item.name):
-                    raise _conflict(record.name, owner, f"filter {item.name!r}")
+                    raise conflict(record.name, owner, f"filter {item.name!r}")
                 owners[item.name] = record.name
-                filters.append(item)
+                filters.append(own_filter(record.name, item))
         self._try_filters(record, (*self.filters(), *filters))
         record.filters = tuple(filters)
 
@@ -264,7 +277,7 @@ class PluginManager:
                 item = read_tool(record.name, tool, self.settings)
                 for name in item.names:
                     if owner := owners.get(name):
-                        raise _conflict(record.name, owner, f"tool {tool.name!r}")
+                        raise conflict(record.name, owner, f"tool {tool.name!r}")
                 owners |= dict.fromkeys(item.names, record.name)
                 registered.append(item)
         record.tools = tuple(registered)
@@ -282,12 +295,6 @@ def _disabled_reason(name: str, section: PluginSection) -> str:
     if section.enabled is None:
         return f"autoload = false; set [plugins.{name}] enabled = true"
     return f"[plugins.{name}] enabled = false"
-
-
-def _conflict(plugin: str, owner: str, what: str) -> PluginConflictError:
-    if plugin == owner:
-        return PluginConflictError(plugin, f"it declares {what} twice")
-    return PluginConflictError(plugin, f"{what} already belongs to plugin {owner!r}")
 
 
 def _unmarked_hook(plugin: Plugin[Any], pm: pluggy.PluginManager) -> str:

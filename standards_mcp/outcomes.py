@@ -10,21 +10,34 @@ from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Literal, TypeAlias
+
+from pydantic import TypeAdapter
 
 from .discovery import PluginRecord, Status
 
+Step: TypeAlias = Literal["load", "start"]
+Outcome: TypeAlias = dict[str, str]
+
+_OUTCOMES = TypeAdapter(dict[str, dict[str, str]])
 _TRIED = (Status.FAILED, Status.REGISTERED, Status.STARTED)
 
 
-def remember(records: Iterable[PluginRecord], folder: Path) -> None:
-    """Write the status of every plugin that was tried. A folder that cannot be written is no error.
+def remember(records: Iterable[PluginRecord], folder: Path, step: Step) -> None:
+    """Write how far every plugin that was tried got. A folder that cannot be written is no error.
 
     Args:
         folder: The host's state folder.
+        step: What was tried last. Loading says nothing of how a plugin starts, so that a failure
+            to start stays until the next start.
     """
-    outcomes = {record.name: _outcome(record) for record in records if record.status in _TRIED}
-    text = json.dumps(outcomes, indent=1, sort_keys=True)
+    known = _read(folder)
+    outcomes = {
+        record.name: _outcome(record, known.get(record.name, {}), step)
+        for record in records
+        if record.status in _TRIED
+    }
+    text = json.dumps({**known, **outcomes}, indent=1, sort_keys=True)
     file = _file(folder)
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -38,26 +51,44 @@ def recall(records: Iterable[PluginRecord], folder: Path) -> None:
 
     What is remembered of another version or distribution does not count.
     """
-    try:
-        file = _file(folder)
-        when = datetime.fromtimestamp(file.stat().st_mtime, UTC).strftime("%Y-%m-%d %H:%M UTC")
-        outcomes: Any = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return
+    known = _read(folder)
     for record in records:
-        if record.status is not Status.DISCOVERED:
+        outcome = known.get(record.name, {})
+        if record.status is not Status.DISCOVERED or not _is_of(record, outcome):
             continue
-        # Anything may stand in the file: a newer version's format, or what an editor left.
-        with suppress(AttributeError, KeyError, TypeError, ValueError):
-            outcome = outcomes[record.name]
-            if _identity(record).items() <= outcome.items():
-                reason = outcome["reason"]
-                record.status = Status(outcome["status"])
-                record.reason = f"{reason} (at the last start, {when})" if reason else ""
+        # Another version of the host may have written other words.
+        with suppress(KeyError, ValueError):
+            reason = f"{outcome['reason']} (at the last start, {outcome['time']})"
+            record.status = Status(outcome["status"])
+            record.reason = reason if outcome["reason"] else ""
 
 
-def _outcome(record: PluginRecord) -> dict[str, str]:
-    return {**_identity(record), "status": str(record.status), "reason": record.reason}
+def _outcome(record: PluginRecord, earlier: Outcome, step: Step) -> Outcome:
+    if _is_of(record, earlier):
+        started_before = earlier.get("step") == "start"
+        if record.status is Status.REGISTERED and started_before:
+            return earlier
+        if record.status is Status.FAILED and not started_before and step == "start":
+            step = "load" if earlier.get("reason") == record.reason else step
+    return {
+        **_identity(record),
+        "status": str(record.status),
+        "reason": record.reason,
+        "step": step,
+        "time": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+    }
+
+
+def _read(folder: Path) -> dict[str, Outcome]:
+    """Return what is remembered, by the plugins' names; anything may stand in the file."""
+    try:
+        return _OUTCOMES.validate_json(_file(folder).read_bytes())
+    except (OSError, ValueError):
+        return {}
+
+
+def _is_of(record: PluginRecord, outcome: Outcome) -> bool:
+    return _identity(record).items() <= outcome.items()
 
 
 def _identity(record: PluginRecord) -> dict[str, str]:

@@ -19,7 +19,7 @@ from .catalog import Catalog, FilterExpression
 class PluginSettings(BaseModel):
     """Base class of a plugin's own keys in its table ``[plugins.<name>]``.
 
-    The keys ``enabled``, ``required`` and ``isolate`` are the host's.
+    The keys ``enabled`` and ``required`` are the host's.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -15,7 +15,7 @@ import anyio
 import anyio.to_thread
 
 from .declarations import RegisteredTool
-from .errors import ToolError
+from .errors import FilterFailedError, ToolError
 from .plugin import ToolResult
 from .signatures import error_result
 
@@ -82,10 +82,12 @@ async def _invoke(item: RegisteredTool, keywords: dict[str, Any]) -> Any:
 
 def _crash(item: RegisteredTool, cause: BaseException) -> ToolResult:
     incident = uuid.uuid4().hex[:12]
-    fields = {"tool": item.tool.name, "incident": incident}
+    blamed = cause.plugin if isinstance(cause, FilterFailedError) else item.plugin
+    fields = {"tool": item.tool.name, "plugin": blamed, "incident": incident}
     log.error("tool crashed", exc_info=cause, extra=fields)
+    where = "" if blamed == item.plugin else f" of plugin {blamed!r}"
     message = (
-        f"{item.published} failed with an internal error (id {incident}). Try again; if it "
+        f"{item.published} failed with an internal error{where} (id {incident}). Try again; if it "
         "persists, the server's log has the details under this id."
     )
     return error_result("internal_error", message)

@@ -2,7 +2,8 @@
 
 Clients are stricter than the protocol: some drop a tool, or the whole server, over a root that is
 not a plain object, a ``$ref``, a union with null, an array without ``items`` or an odd argument
-name. So references are inlined, optional means optional and not nullable, and the rest is refused.
+name. So references are inlined, an optional argument is not nullable, a result that may be null has
+``null`` in its list of types in place of a union, and the rest is refused.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def portable_output_schema(schema: Mapping[str, Any]) -> Schema:
     Raises:
         SchemaError: Its root is not a plain object, or it refers to itself.
     """
-    return cast("Schema", _without_titles(_plain_object(schema)))
+    return cast("Schema", _with_null_as_type(_without_titles(_plain_object(schema))))
 
 
 def _plain_object(schema: object) -> Schema:
@@ -127,6 +128,30 @@ def _without_null(node: Any) -> Any:
     if schema.get("default", ...) is None:
         del schema["default"]
     return changed
+
+
+def _with_null_as_type(node: Any) -> Any:
+    changed = _mapped(node, _with_null_as_type)
+    schema = _as_schema(changed)
+    for union in ("anyOf", "oneOf"):
+        options = schema.get(union)
+        if not isinstance(options, list) or _NULL not in options:
+            continue
+        kept = [_as_schema(option) for option in cast("list[object]", options) if option != _NULL]
+        types = [option.get("type") for option in kept]
+        simple = len(kept) == 1 or all(option.keys() == {"type"} for option in kept)
+        if simple and all(isinstance(name, str) for name in types):
+            del schema[union]
+            schema |= {**(kept[0] if kept else {}), **schema, "type": [*types, "null"]}
+            _admit_null(schema)
+    return changed
+
+
+def _admit_null(schema: Schema) -> None:
+    if "const" in schema:
+        schema["enum"] = [schema.pop("const")]
+    if isinstance(schema.get("enum"), list):
+        schema["enum"] = [*schema["enum"], None]
 
 
 def _problems(node: Any, where: str = "") -> Iterator[str]:

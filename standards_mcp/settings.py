@@ -8,7 +8,6 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, Literal, cast
 
@@ -16,9 +15,6 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    PositiveFloat,
-    SecretBytes,
-    SecretStr,
     ValidationError,
 )
 from pydantic.fields import FieldInfo
@@ -31,23 +27,25 @@ from pydantic_settings import (
 )
 
 from .catalog_settings import (
-    EXPOSED_KEY,
-    KEY_PATH,
-    PINECONE_VARIABLES,
+    EMBEDDING_KEY_VARIABLE,
+    SECRET_KEYS,
+    VARIABLES,
     CatalogSettings,
-    Table,
-    pinecone_values,
+    named_values,
 )
 from .errors import ConfigError, did_you_mean
+from .tool_settings import ToolSettings
 
 FILE_NAME: Final = "standards-mcp.toml"
 ENV_PREFIX: Final = "STANDARDS_MCP_"
-_OTHER_VARIABLES: Final = frozenset({"STANDARDS_MCP_CONFIG", "STANDARDS_MCP_EMBEDDING_API_KEY"})
-_VARIABLES: Final = ("environment", ".env")
+_CONFIG_VARIABLE: Final = "STANDARDS_MCP_CONFIG"
+_OTHER_VARIABLES: Final = frozenset({_CONFIG_VARIABLE, EMBEDDING_KEY_VARIABLE})
+_FROM_VARIABLES: Final = ("environment", ".env")
 _MESSAGES: Final = {
     "dict_type": "input should be a table",
     "model_type": "input should be a table",
-    "tuple_type": "input should be a list",
+    "tuple_type": """input should be a list, for example '["a", "b"]'""",
+    "list_type": """input should be a list, for example '["a", "b"]'""",
 }
 
 
@@ -71,33 +69,6 @@ class _Environment(_AsText, EnvSettingsSource):
 
 class _DotEnv(_AsText, DotEnvSettingsSource):
     pass
-
-
-class ToolSettings(Table):
-    """``[tools]``: which tools are served. A match in ``disable`` always wins.
-
-    Attributes:
-        enable: Globs over declared and published names.
-        disable: Globs over declared and published names.
-        read_only: Serve only tools that change nothing.
-        timeout: Seconds for one call of a tool that sets no timeout of its own.
-    """
-
-    enable: tuple[str, ...] = ("*",)
-    disable: tuple[str, ...] = ()
-    read_only: bool = False
-    timeout: PositiveFloat = 30.0
-
-    def refusal(self, names: Iterable[str], *, read_only: bool) -> str:
-        """Return why a tool with these names is not served, or an empty string."""
-        names = tuple(names)
-        if self.read_only and not read_only:
-            return "it is not read-only, and [tools] read_only = true"
-        if pattern := _first_match(names, self.disable):
-            return f"[tools] disable has {pattern!r}"
-        if not _first_match(names, self.enable):
-            return "[tools] enable has no pattern for it"
-        return ""
 
 
 class PluginSection(BaseModel):
@@ -182,6 +153,12 @@ class LoadedSettings:
         keys = tuple(map(str, path))
         return next((layer.name for layer in self.layers if _has(layer.values, keys)), "")
 
+    def where(self, path: Iterable[str | int]) -> str:
+        """Return the layer that sets the key at *path* and what the key is called there."""
+        keys = tuple(path)
+        origin = self.origin(keys)
+        return f"{origin}: {_key_name(keys, origin)}" if origin else _key_name(keys, origin)
+
 
 def load_settings(
     config: Path | None = None, overrides: Mapping[str, Any] | None = None
@@ -205,8 +182,7 @@ def load_settings(
         _Layer(str(file), _read_toml(file) if file else {}),
     )
     for layer in layers:
-        if layer.name not in _VARIABLES and _has(layer.values, KEY_PATH):
-            raise ConfigError(f"{layer.name}: [catalog.pinecone] api_key: {EXPOSED_KEY}")
+        _refuse_secrets(layer)
     values: dict[str, Any] = {}
     for layer in reversed(layers):
         values = _merged(values, layer.values)
@@ -220,13 +196,24 @@ def load_settings(
         raise ConfigError("\n".join(describe_errors(exc, Settings, unknown))) from None
 
 
+def _refuse_secrets(layer: _Layer) -> None:
+    if layer.name in _FROM_VARIABLES:
+        return
+    for path in SECRET_KEYS:
+        if _has(layer.values, path):
+            raise ConfigError(
+                f"{layer.name}: {_key_name(path, layer.name)}: a secret does not belong here; set "
+                f"{VARIABLES[path]} in the environment or in .env"
+            )
+
+
 def find_config(config: Path | None = None) -> Path | None:
     """Return the configuration file in force, or None.
 
     Raises:
         ConfigError: The file that was named does not exist.
     """
-    named = config or (Path(value) if (value := os.environ.get("STANDARDS_MCP_CONFIG")) else None)
+    named = config or (Path(value) if (value := os.environ.get(_CONFIG_VARIABLE)) else None)
     if named is not None:
         if not named.is_file():
             raise ConfigError(f"{named}: no such file; check --config or STANDARDS_MCP_CONFIG")
@@ -247,9 +234,7 @@ def describe_errors(
     lines: list[str] = []
     for item in error.errors(include_url=False, include_input=False):
         path = (*prefix, *item["loc"])
-        origin = loaded.origin(path)
-        table = item["loc"][:-1]
-        where = f"{origin}: {_key_name(path, origin)}" if origin else _key_name(path, origin)
+        table, where = item["loc"][:-1], loaded.where(path)
         if item["type"] == "extra_forbidden":
             known = _keys_at(model, table)
             if prefix and not table:
@@ -261,21 +246,6 @@ def describe_errors(
             message = _MESSAGES.get(item["type"]) or item["msg"].removeprefix("Value error, ")
             lines.append(" ".join(f"{where}: {message[:1].lower()}{message[1:]}".split()))
     return lines
-
-
-def secrets_of(value: object) -> frozenset[str]:
-    """Return every secret that a settings model holds, for keeping them out of logs."""
-    if isinstance(value, SecretBytes):
-        return secrets_of(SecretStr(value.get_secret_value().decode(errors="replace")))
-    if isinstance(value, SecretStr):
-        return frozenset({value.get_secret_value()} - {""})
-    if isinstance(value, BaseModel):
-        return secrets_of({name: getattr(value, name) for name in type(value).model_fields})
-    if isinstance(value, Mapping):
-        return secrets_of(list(cast("Mapping[str, object]", value).values()))
-    if isinstance(value, list | tuple | set | frozenset):
-        return frozenset[str]().union(*map(secrets_of, cast("Iterable[object]", value)))
-    return frozenset()
 
 
 def _environment() -> dict[str, Any]:
@@ -290,17 +260,24 @@ def _environment() -> dict[str, Any]:
         if base not in known or base.removeprefix(ENV_PREFIX).lower() not in values:
             hint = did_you_mean(upper, known | _OTHER_VARIABLES)
             raise ConfigError(f"environment: {name}: unknown setting{hint}")
-    return _merged(values, pinecone_values(source.env_vars))
+    return _merged(values, named_values(source.env_vars))
 
 
 def _dot_env() -> dict[str, Any]:
     try:
         source = _DotEnv(Settings, ".env", dotenv_filtering="match_prefix")
-        return _merged(source(), pinecone_values(source.env_vars))
+        values = source()
     except UnicodeDecodeError as exc:
         raise ConfigError(f".env: is not UTF-8 text: {exc}") from None
     except OSError as exc:
         raise ConfigError(f".env: cannot be read: {exc.strerror}") from None
+    if _CONFIG_VARIABLE.lower() in source.env_vars:
+        raise ConfigError(
+            f".env: {_CONFIG_VARIABLE}: it is read from the environment only; set it there, or "
+            "use --config"
+        )
+    values.pop(EMBEDDING_KEY_VARIABLE.removeprefix(ENV_PREFIX).lower(), None)
+    return _merged(values, named_values(source.env_vars))
 
 
 def _read_toml(file: Path) -> dict[str, Any]:
@@ -333,9 +310,9 @@ def _has(values: Any, keys: tuple[str, ...]) -> bool:
 
 
 def _key_name(path: tuple[str | int, ...], origin: str) -> str:
-    if origin in _VARIABLES:
-        if path[:-1] == KEY_PATH[:-1] and path[-1] in PINECONE_VARIABLES:
-            return PINECONE_VARIABLES[str(path[-1])]
+    if origin in _FROM_VARIABLES:
+        if name := VARIABLES.get(tuple(map(str, path))):
+            return name
         return ENV_PREFIX + "__".join(str(part).upper() for part in path)
     table = ".".join(str(part) for part in path[:-1])
     return f"[{table}] {path[-1]}" if table else str(path[-1])
@@ -349,9 +326,3 @@ def _keys_at(model: type[BaseModel], path: Iterable[str | int]) -> set[str]:
             return set()
         model = annotation
     return set(model.model_fields)
-
-
-def _first_match(names: Iterable[str], patterns: Iterable[str]) -> str:
-    return next(
-        (pattern for pattern in patterns if any(fnmatchcase(name, pattern) for name in names)), ""
-    )

@@ -12,7 +12,8 @@ from standards_mcp.catalog.fallback import FallbackCatalog
 from standards_mcp.catalog.pinecone import PineconeClient
 from standards_mcp.errors import ConfigError
 from standards_mcp.host import Host
-from standards_mcp.settings import LoadedSettings, load_settings, secrets_of
+from standards_mcp.masking import secrets_of
+from standards_mcp.settings import LoadedSettings, load_settings
 
 
 @pytest.fixture
@@ -80,6 +81,47 @@ class TestTheKey:
     def test_is_refused_on_the_command_line(self) -> None:
         with pytest.raises(ConfigError, match=r"^command line: \[catalog.pinecone\] api_key"):
             load_settings(overrides={"catalog": {"pinecone": {"api_key": "pcsk_fake"}}})
+
+
+class TestTheKeyOfAnEncoder:
+    @pytest.mark.parametrize("source", ["environment", ".env"])
+    def test_comes_from_a_variable_and_reaches_the_encoder(
+        self, source: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        if source == "environment":
+            monkeypatch.setenv("STANDARDS_MCP_EMBEDDING_API_KEY", " k-123 ")
+        else:
+            Path(".env").write_text("STANDARDS_MCP_EMBEDDING_API_KEY=k-123\n", encoding="utf-8")
+        loaded = load_settings()
+        found = loaded.settings.catalog.local.api_key
+        assert found is not None
+        assert found.get_secret_value() == "k-123"
+        host = Host(loaded, installed=())
+        assert "k-123" in host.secrets()
+        assert "k-123" not in repr(loaded) + repr(host.catalog)
+
+    def test_is_refused_in_a_file(self, write_toml: Any) -> None:
+        write_toml('[catalog.local]\napi_key = "k-123"\n')
+        with pytest.raises(ConfigError, match="set STANDARDS_MCP_EMBEDDING_API_KEY") as caught:
+            load_settings()
+        assert "k-123" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("STANDARDS_MCP_CATALOG__LOCAL__MODEL", "https://ann:k-123@host/v1/embeddings#m"),
+        ("PINECONE_HOST", "https://ann:k-123@index.example.org"),
+        ("PINECONE_HOST", "ann:k-123@index.example.org"),
+    ],
+)
+def test_an_address_with_a_password_is_refused_without_showing_it(
+    variable: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(ConfigError, match=f"{variable}: an? .* no user name and no pass") as caught:
+        load_settings()
+    assert "k-123" not in str(caught.value)
 
 
 class TestTheBackend:

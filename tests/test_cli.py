@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -130,6 +131,27 @@ def test_search_that_finds_nothing_exits_with_1(run: Run):
     assert "Search again without grade" in outcome.err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["search", "counting", "--grade", "banana"], "banana"),
+        (["search", "counting", "--top", "99"], "--top: "),
+        (["search", " "], "TEXT is empty."),
+        (["lookup", " ", "MP1"], "ID is empty."),
+        (["lookup", "x" * 600], "use `standards-mcp search`"),
+    ],
+)
+def test_wrong_input_exits_with_2_in_the_words_of_the_command(
+    run: Run, arguments: list[str], told: str
+):
+    outcome = run(*arguments)
+    assert outcome.code == 2
+    assert told in outcome.err.replace("\n", " ")
+    as_json = run(*arguments, "--json")
+    assert (as_json.code, as_json.data["error_type"]) == (2, "invalid_input")
+    assert told not in as_json.data["message"] or told == "banana"
+
+
 def test_lookup_shows_the_standard_and_what_stands_around_it(run: Run):
     outcome = run("lookup", "3.NF.A.2")
     assert outcome.code == 0
@@ -153,7 +175,7 @@ def test_lookup_with_a_miss_shows_the_rest_and_exits_with_1(run: Run):
     assert len(outcome.data["results"]) == 1
     outcome = run("lookup", "3.NF.A.9")
     assert (outcome.code, outcome.out) == (1, "")
-    assert "Standard '3.NF.A.9' not found. Try using find_relevant_standards" in outcome.err
+    assert "Standard '3.NF.A.9' not found. Try: standards-mcp search" in outcome.err
     assert "Nearest codes: CCSS.Math.Content.3.NF.A" in outcome.err.replace("\n", " ")
 
 
@@ -169,12 +191,41 @@ def test_tools_lists_each_tool_and_why_it_is_not_served(run: Run):
     assert "not served: it is not read-only" in shown.out
 
 
+def test_tools_tells_of_plugins_that_are_not_loaded(run: Run, install: Callable[..., Path]):
+    install("broken", "raise RuntimeError('not today')")
+    options = ["--set", "plugins.search.enabled=false", "tools"]
+    listed = {item["plugin"]: item for item in run(*options, "--json").data}
+    assert listed["lookup"]["served"]
+    for name, reason in {
+        "broken": "plugin 'broken' failed: RuntimeError: not today",
+        "search": "plugin 'search' is disabled: [plugins.search] enabled = false",
+    }.items():
+        assert listed[name] == {"name": None, "plugin": name, "served": False, "reason": reason}
+    shown = " ".join(run(*options).out.split())
+    assert "not served: plugin 'broken' failed: RuntimeError: not today" in shown
+
+
+def test_a_pattern_without_effect_is_told_with_the_nearest_tool(run: Run):
+    disable = "tools.disable=['find_relevent*', 'get_*']"
+    outcome = run("--set", disable, "tools")
+    assert outcome.code == 0
+    assert outcome.err == (
+        "warning: command line: [tools] disable: 'find_relevent*' matches no tool; did you mean "
+        "'find_relevant_standards'?\n"
+    )
+    strict = run("--set", disable, "--set", "strict=true", "tools")
+    assert (strict.code, strict.out) == (2, "")
+    assert "standards-mcp: command line: [tools] disable: 'find_relevent*'" in strict.err
+    assert "'x.*' matches no tool; see" in run("--set", "tools.enable=['*','x.*']", "tools").err
+    assert run("--set", "tools.enable=['*', 'get.*', 'get_*']", "tools").err.count("warning") == 1
+
+
 @pytest.mark.usefixtures("greeter")
 def test_call_prints_the_answer_and_its_exit_code_tells_success(run: Run):
     assert run("call", "greet", "--args", '{"name": "Ada"}').out == "hello Ada\n"
     assert run("call", "people.rename", "--args", '{"name": "Ada"}').code == 1
     wrong = run("call", "greet")
-    assert wrong.code == 1
+    assert wrong.code == 2
     assert wrong.data["message"] == "name: this argument is required"
 
 
@@ -187,6 +238,11 @@ def test_call_prints_the_answer_and_its_exit_code_tells_success(run: Run):
         (["lookup"], "Missing argument 'ID...'"),
         (["nonsense"], "No such command 'nonsense'"),
         (["--set", "nonsense", "tools"], "write KEY=VALUE"),
+        (["--set", "tools..timeout=1", "tools"], "write KEY=VALUE"),
+        (
+            ["--set", "tools=hush", "--set", "tools.timeout=1", "tools"],
+            "--set tools.timeout: tools is set to a value before",
+        ),
         (["--set", "tools.timeot=1", "tools"], "did you mean 'timeout'?"),
         (["--config", "nowhere.toml", "tools"], "nowhere.toml: no such file"),
         (["--set", "plugins.gret.enabled=true", "tools"], "did you mean 'greet'?"),
@@ -198,6 +254,66 @@ def test_bad_usage_is_one_message_and_exit_code_2(run: Run, arguments: list[str]
     assert (outcome.code, outcome.out) == (2, "")
     assert message in outcome.err
     assert "Traceback" not in outcome.err
+
+
+BREAKING = """
+    import click
+    from standards_mcp import Plugin, hookimpl
+
+    @click.command()
+    def fall():
+        raise LookupError("no ground")
+
+    @click.command()
+    def wait():
+        click.echo("waiting")
+        click.get_text_stream("stdout").flush()
+        import time
+        time.sleep(60)
+
+    class StepPlugin(Plugin):
+        @hookimpl
+        def register_commands(self):
+            return [fall, wait]
+"""
+
+
+def test_a_command_that_raises_is_one_line_and_its_traceback_is_for_those_who_ask(
+    run: Run, install: Callable[..., Path]
+):
+    install("step", BREAKING)
+    outcome = run("step", "fall")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.err == (
+        "standards-mcp: step failed: LookupError: no ground; for more, put -vv before the command\n"
+    )
+    assert "Traceback" not in run("-v", "step", "fall").err
+    verbose = run("-vv", "step", "fall")
+    assert verbose.code == 1
+    assert "Traceback" in verbose.err
+    assert verbose.err.splitlines()[-1].startswith("standards-mcp: step failed: LookupError")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process")
+def test_ctrl_c_ends_a_command_without_a_traceback(run: Run, install: Callable[..., Path]):
+    del run
+    install("step", BREAKING)
+    command = [sys.executable, "-m", "standards_mcp", "step", "wait"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"waiting\n"
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"Traceback" not in err
+
+
+def test_people_read_what_went_wrong_in_plain_lines(run: Run, install: Callable[..., Path]):
+    install("broken", "raise RuntimeError('not today')")
+    outcome = run("tools")
+    assert outcome.err == "error: plugin 'broken' failed: RuntimeError: not today\n"
+    assert "RuntimeError: not today" in run("--help").err
+    assert "info: tool call (tool=" in run("-v", "lookup", "MP1").err
 
 
 @pytest.mark.usefixtures("greeter")
@@ -258,6 +374,70 @@ def test_health_that_fails_fails_the_check(run: Run, install: Callable[..., Path
     outcome = run("plugins", "check")
     assert outcome.code == 1
     assert "failed: ConnectionError: no database" in outcome.out
+
+
+def test_health_checks_run_side_by_side_and_one_that_hangs_fails(
+    run: Run, install: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("standards_mcp.cli.plugins.HEALTH_TIMEOUT", 1.0)
+    source = """
+        import asyncio, pathlib
+        from standards_mcp import Health, Plugin, hookimpl
+
+        class {class_name}(Plugin):
+            @hookimpl
+            {check}
+    """
+    mark = "pathlib.Path('mark')"
+    checks = {
+        # Each of the first two ends only while the other runs.
+        "asks": f"async def check_health(self):\n                while not {mark}.exists():\n"
+        "                    await asyncio.sleep(0.01)\n                return Health(status='ok')",
+        "gives": f"async def check_health(self):\n                {mark}.touch()\n"
+        "                return Health(status='ok')",
+        "hangs": "async def check_health(self): await asyncio.sleep(600)",
+        "exits": "async def check_health(self): raise SystemExit(3)",
+        "raises": "def check_health(self): raise LookupError('none')",
+        "stops": "async def check_health(self): raise asyncio.CancelledError",
+    }
+    for name, check in checks.items():
+        install(name, source.format(class_name=f"{name.capitalize()}Plugin", check=check))
+    outcome = run("plugins", "check", "--json")
+    assert outcome.code == 1
+    healths = {item["name"]: item["health"] for item in outcome.data}
+    assert healths["asks"]["status"] == healths["gives"]["status"] == "ok"
+    assert healths["search"]["status"] == "ok"
+    for name, told in {
+        "hangs": "check_health did not answer within",
+        "exits": "SystemExit: 3",
+        "raises": "LookupError: none",
+        "stops": "it was cancelled",
+    }.items():
+        assert healths[name]["status"] == "failed"
+        assert told in healths[name]["message"]
+
+
+def test_a_failure_to_start_is_still_listed_after_commands_that_start_nothing(
+    run: Run, install: Callable[..., Path]
+):
+    install(
+        "tired",
+        """
+        from contextlib import asynccontextmanager
+        from standards_mcp import Plugin, hookimpl
+
+        class TiredPlugin(Plugin):
+            @hookimpl
+            @asynccontextmanager
+            async def lifespan(self):
+                raise RuntimeError("not before noon")
+                yield
+        """,
+    )
+    assert run("plugins", "check").code == 1
+    for command in (["tools"], ["--help"], ["plugins", "list"]):
+        assert run(*command).code == 0
+        assert "its lifespan failed: RuntimeError: not before noon" in run("plugins", "list").out
 
 
 def test_data_status_tells_what_is_loaded(run: Run, catalog_path: Path):

@@ -11,23 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from standards_mcp.logs import JsonFormatter, configure_logging, mask
-
-
-@pytest.fixture(autouse=True)
-def _restore_logging():
-    root, package = logging.getLogger(), logging.getLogger("standards_mcp")
-    before = (root.handlers[:], root.level, package.level, logging.raiseExceptions)
-    yield
-    root.handlers[:], root.level = before[0], before[1]
-    package.setLevel(before[2])
-    logging.raiseExceptions = before[3]
+from standards_mcp.logs import JsonFormatter, PlainFormatter, configure_logging
 
 
 def _format(message: object, secrets: Iterable[str] = (), **extra: object) -> str:
     record = logging.LogRecord("standards_mcp.x", logging.INFO, "f.py", 1, message, (), None)
     vars(record).update(extra)
-    return JsonFormatter(secrets).format(record)
+    return JsonFormatter(lambda: secrets).format(record)
 
 
 def _raised(exc: Exception) -> tuple[type[Exception], Exception, None]:
@@ -95,14 +85,6 @@ def test_a_secret_that_looks_like_a_number_is_masked_and_leaves_json():
     }
 
 
-def test_the_longer_of_two_secrets_is_masked_whole():
-    assert mask("abcdef", ["abc", "abcdef"]) == "***"
-
-
-def test_an_empty_secret_masks_nothing():
-    assert mask("text", [""]) == "text"
-
-
 @given(st.text(min_size=1), st.text(), st.text())
 def test_the_line_stays_json_whatever_the_secret(secret: str, before: str, after: str):
     line = _format(before + secret + after, [secret], value=[secret, 1, None, True])
@@ -118,7 +100,7 @@ def _events(capsys: Capture) -> list[str]:
 
 
 def test_the_hosts_records_go_to_stderr_from_the_level_on(capsys: Capture):
-    configure_logging(logging.INFO, ["hush"])
+    configure_logging(logging.INFO, lambda: ["hush"])
     logging.getLogger("standards_mcp.policy").info("hush there")
     logging.getLogger("standards_mcp.policy").debug("unseen")
     assert _events(capsys) == ["*** there"]
@@ -144,3 +126,35 @@ def test_a_closed_stderr_is_no_error(monkeypatch: pytest.MonkeyPatch):
     configure_logging(logging.INFO)
     stream.close()
     logging.getLogger("standards_mcp").info("nobody hears this")
+
+
+def test_a_handler_that_a_plugin_sets_up_takes_nothing_away(capsys: Capture):
+    configure_logging(logging.INFO)
+    logging.basicConfig(handlers=[logging.NullHandler()], force=True)
+    logging.getLogger("standards_mcp").info("still heard")
+    assert _events(capsys) == ["still heard"]
+
+
+def _plain(message: str, *, tracebacks: bool = False, **extra: object) -> str:
+    record = logging.LogRecord("standards_mcp.x", logging.ERROR, "f.py", 1, message, (), None)
+    vars(record).update(extra)
+    return PlainFormatter(lambda: ["hush"], tracebacks=tracebacks).format(record)
+
+
+def test_people_get_one_line_with_what_it_does_not_say_already():
+    line = _plain("plugin 'acme' failed:\n a hush", plugin="acme", reason="a hush", count=2, no="")
+    assert line == "error: plugin 'acme' failed: a *** (count=2)"
+
+
+def test_people_get_the_last_line_of_an_exception_or_all_of_it():
+    cause = _raised(ValueError("no hush"))
+    assert _plain("crashed", exc_info=cause) == "error: crashed: ValueError: no ***"
+    lines = _plain("crashed", tracebacks=True, exc_info=cause).splitlines()
+    assert (lines[0], lines[-1]) == ("error: crashed", "ValueError: no ***")
+
+
+def test_people_get_plain_lines(capsys: Capture):
+    configure_logging(logging.WARNING, plain=True)
+    logging.getLogger("standards_mcp").warning("mind this")
+    logging.getLogger("somebody").warning("and that")
+    assert capsys.readouterr().err == "warning: mind this\nwarning: and that\n"

@@ -8,15 +8,16 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 import pytest
-from pydantic import Field, SecretStr, field_validator
+from pydantic import AfterValidator, Field, SecretStr, field_validator
 
 from standards_mcp import (
     ConfigError,
     Filter,
+    InvalidInputError,
     Plugin,
     PluginContext,
     PluginError,
@@ -370,7 +371,7 @@ def test_several_mistakes_in_a_table_make_one_line(make_host: MakeHost):
     assert reason(host).count("; [plugins.acme]") + reason(host).count("[plugins.acme]") >= 2
 
 
-@pytest.mark.parametrize("key", ["enabled", "required", "isolate"])
+@pytest.mark.parametrize("key", ["enabled", "required"])
 def test_a_plugin_cannot_have_a_setting_that_is_the_hosts(make_host: MakeHost, key: str):
     model = type("S", (PluginSettings,), {"__annotations__": {key: bool}, key: False})
     host = make_host({"acme": type("P", (Plugin,), {"settings_type": model})})
@@ -440,6 +441,49 @@ def test_no_secret_is_in_a_reason_or_in_the_log(
     told = [str(vars(record)) for record in caplog.records]
     assert "Raises" in str(told) or "refused" in str(told)
     assert not [line for line in told if "hush" in line]
+
+
+class Quoting(PluginSettings):
+    key: SecretStr
+
+    @field_validator("key", mode="before")
+    @classmethod
+    def _check(cls, value: str) -> str:
+        raise ValueError(f"{value} is too short")
+
+
+class Crashing(Quoting):
+    @field_validator("key", mode="before")
+    @classmethod
+    def _check(cls, value: str) -> str:
+        raise LookupError(f"no {value} here")
+
+
+@pytest.mark.parametrize(
+    ("model", "told"), [(Quoting, "key: *** is too short"), (Crashing, "LookupError: no *** here")]
+)
+@pytest.mark.parametrize("secret", ["Hush", "hu sh\nhush", 424242])
+def test_a_secret_that_a_validator_quotes_is_masked_everywhere(
+    make_host: MakeHost,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    model: type[PluginSettings],
+    told: str,
+    secret: object,
+):
+    class Careful(Plugin[Any]):
+        settings_type = model
+
+    caplog.set_level(logging.DEBUG)
+    host = make_host({"acme": Careful}, plugins={"acme": {"key": secret}})
+    assert reason(host).endswith(told)
+    (remembered,) = (tmp_path / "state").glob("*.json")
+    line = " ".join(str(secret).split()).lower()
+    for text in (remembered.read_text(), *(str(vars(record)) for record in caplog.records)):
+        assert line not in " ".join(text.split()).lower()
+    with pytest.raises(PluginError) as caught:
+        make_host({"acme": Careful}, plugins={"acme": {"key": secret, "required": True}})
+    assert told in str(caught.value)
 
 
 # Hooks
@@ -568,6 +612,8 @@ def _makes_tree() -> _Tree:
         ({"timeout": 0}, "tool 'bad': its timeout must be a positive number of seconds"),
         ({"timeout": -1}, "tool 'bad': its timeout must be a positive number of seconds"),
         ({"timeout": float("nan")}, "tool 'bad': its timeout must be a positive number"),
+        ({"timeout": float("inf")}, "tool 'bad': its timeout must be a positive number"),
+        ({"timeout": True}, "tool 'bad': its timeout must be a positive number of seconds"),
         ({"timeout": "5"}, "tool 'bad': its timeout must be a positive number of seconds"),
         ({"meta": {"a": object()}}, "tool 'bad': its meta is not a JSON object"),
         ({"meta": None}, "tool 'bad': its meta is not a JSON object"),
@@ -727,7 +773,7 @@ def test_filters_of_all_plugins_reach_every_tool_that_accepts_them(make_host: Ma
         ((a_filter(to_expression=5),), "filter 'region': its to_expression is not a function"),
         ((a_filter(), a_filter()), "it declares filter 'region' twice"),
         ((a_filter("state"),), "filter 'state' has the name of one of its arguments"),
-        ((a_filter(annotation=object()),), "its arguments cannot be described"),
+        ((a_filter(annotation=object()),), "filter 'region': its annotation is not a type"),
         ((a_filter(annotation=_Tree),), "refers to itself"),
         ((a_filter(annotation=tuple[int, int]),), "an array without 'items'"),
         ((a_filter(description="x" * 40_000),), "larger than 32 KiB"),
@@ -739,6 +785,50 @@ def test_a_wrong_filter_fails_its_own_plugin_and_not_the_tools_that_take_it(
     host = make_host({"acme": with_filters(*filters), "main": with_tools(SEARCH)})
     assert expected in reason(host)
     assert arguments_of(host) == ["text", "state"]
+
+
+async def called_with_region(make_host: MakeHost, **fields: Any) -> Any:
+    host = make_host({"acme": with_filters(a_filter(**fields)), "main": with_tools(SEARCH)})
+    return await host.call_tool("search", {"text": "x", "region": "north"})
+
+
+def _refuse(_: object) -> None:
+    raise InvalidInputError("no such region; use south")
+
+
+def _crash(_: object) -> None:
+    raise ValueError("a typo in the filter")
+
+
+@pytest.mark.anyio
+async def test_a_value_that_a_filter_refuses_is_invalid_input_and_names_the_plugin(
+    make_host: MakeHost,
+):
+    result = await called_with_region(make_host, to_expression=_refuse)
+    assert result.structured["error_type"] == "invalid_input"
+    assert result.structured["message"] == "region: no such region; use south (plugin 'acme')"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("fields", "logged"),
+    [
+        ({"to_expression": _crash}, "filter 'region': ValueError: a typo in the filter"),
+        ({"to_expression": lambda _: 5}, "filter 'region': FilterError"),
+        ({"to_expression": lambda _: {"subject": {"$is": 1}}}, "filter 'region': FilterError"),
+        ({"annotation": Annotated[str, AfterValidator({}.__getitem__)]}, "KeyError: 'north'"),
+    ],
+)
+async def test_a_filter_that_crashes_is_its_own_plugins_fault(
+    make_host: MakeHost, caplog: pytest.LogCaptureFixture, fields: dict[str, Any], logged: str
+):
+    result = await called_with_region(make_host, **fields)
+    assert result.structured["error_type"] == "internal_error"
+    assert "search failed with an internal error of plugin 'acme' (id " in result.text
+    (crash,) = (record for record in caplog.records if record.msg == "tool crashed")
+    assert vars(crash)["plugin"] == "acme"
+    assert crash.exc_info is not None
+    assert logged in str(crash.exc_info[1])
 
 
 def test_of_two_plugins_with_one_filter_name_the_later_fails(make_host: MakeHost):

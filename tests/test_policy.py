@@ -368,6 +368,36 @@ async def test_arguments_are_logged_only_at_debug(
     assert line.get("arguments") == ({"text": "private"} if level == logging.DEBUG else None)
 
 
+async def test_no_secret_is_in_what_a_client_reads_of_an_error(make_host: MakeHost):
+    class Keyed(PluginSettings):
+        key: SecretStr
+
+    class Leaky(Plugin[Keyed]):
+        settings_type = Keyed
+
+        @hookimpl
+        def register_tools(self) -> list[Tool]:
+            return [
+                Tool(name="raises", description="Leak.", function=self.raises),
+                Tool(name="returns", description="Leak.", function=self.returns),
+            ]
+
+        def raises(self) -> None:
+            raise ApiError(f"refused {self.settings.key.get_secret_value()}")
+
+        def returns(self) -> ToolResult:
+            key = self.settings.key.get_secret_value()
+            return ToolResult(text=f"refused {key}", structured={"why": [key]}, is_error=True)
+
+    host = make_host({"acme": Leaky}, plugins={"acme": {"key": "hush"}})
+    raised = await host.call_tool("raises", {})
+    assert raised.structured is not None
+    assert raised.structured["message"] == "refused ***"
+    assert "hush" not in raised.text
+    returned = await host.call_tool("returns", {})
+    assert (returned.text, returned.structured) == ("refused ***", {"why": ["***"]})
+
+
 async def test_no_secret_is_in_any_line(make_host: MakeHost, caplog: pytest.LogCaptureFixture):
     secret = 'q"uo\\te\n'  # noqa: S105
 
@@ -388,7 +418,7 @@ async def test_no_secret_is_in_any_line(make_host: MakeHost, caplog: pytest.LogC
     caplog.set_level(logging.DEBUG)
     host = make_host({"acme": Leaky}, plugins={"acme": {"key": secret}})
     result = await host.call_tool("leak", {"text": secret})
-    formatter = JsonFormatter(host.secrets())
+    formatter = JsonFormatter(host.secrets)
     lines = "\n".join(formatter.format(record) for record in caplog.records)
     for spelling in (secret, json.dumps(secret)[1:-1], repr(secret)[1:-1], "uo\\\\te"):
         assert spelling not in lines

@@ -175,11 +175,41 @@ def test_the_schema_that_was_given_stays_as_it_is():
     assert schema == before
 
 
-def test_an_output_schema_keeps_null_and_stays_open():
-    schema = _object(a={"anyOf": [{"type": "string"}, {"type": "null"}], "title": "A"})
-    assert portable_output_schema(schema) == _object(
-        a={"anyOf": [{"type": "string"}, {"type": "null"}]}
-    )
+NULL = {"type": "null"}
+
+
+@pytest.mark.parametrize(
+    ("nullable", "published"),
+    [
+        (
+            {"anyOf": [{"type": "string"}, NULL], "title": "A", "default": None},
+            {"type": ["string", "null"], "default": None},
+        ),
+        (
+            {"oneOf": [{"type": "integer"}, {"type": "string"}, NULL]},
+            {"type": ["integer", "string", "null"]},
+        ),
+        (
+            {"anyOf": [{"type": "array", "items": {"anyOf": [{"type": "number"}, NULL]}}, NULL]},
+            {"type": ["array", "null"], "items": {"type": ["number", "null"]}},
+        ),
+        (
+            {"anyOf": [{"type": "string", "const": "a"}, NULL]},
+            {"type": ["string", "null"], "enum": ["a", None]},
+        ),
+        (
+            {"anyOf": [{"type": "string", "enum": ["a", "b"]}, NULL]},
+            {"type": ["string", "null"], "enum": ["a", "b", None]},
+        ),
+        (
+            {"anyOf": [{"type": "string", "minLength": 1}, {"type": "integer"}, NULL]},
+            {"anyOf": [{"type": "string", "minLength": 1}, {"type": "integer"}, NULL]},
+        ),
+        ({"anyOf": [{"type": "string"}, {"type": "integer"}]},) * 2,
+    ],
+)
+def test_an_output_schema_keeps_null_in_the_list_of_types(nullable: Any, published: Any):
+    assert portable_output_schema(_object(a=nullable)) == _object(a=published)
 
 
 JSON = st.recursive(

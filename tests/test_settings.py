@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel, SecretBytes, SecretStr, ValidationError
+from pydantic import ValidationError
 
 from standards_mcp import ConfigError
 from standards_mcp.settings import (
@@ -15,11 +15,10 @@ from standards_mcp.settings import (
     LoadedSettings,
     PluginSection,
     Settings,
-    ToolSettings,
     find_config,
     load_settings,
-    secrets_of,
 )
+from standards_mcp.tool_settings import ToolSettings
 
 Write = Callable[..., Path]
 MonkeyPatch = pytest.MonkeyPatch
@@ -206,7 +205,14 @@ def test_a_byte_order_mark_is_no_mistake(write: Write):
         ),
         ("[tools]\ntimeout = 'soon'", ["[tools] timeout: input should be a valid number"]),
         ("[tools]\ntimeout = 0", ["[tools] timeout: input should be greater than 0"]),
+        ("[tools]\ntimeout = -1", ["[tools] timeout: input should be greater than 0"]),
         ("[tools]\ntimeout = nan", ["[tools] timeout: input should be greater than 0"]),
+        ("[tools]\ntimeout = inf", ["[tools] timeout: input should be a finite number"]),
+        ("[tools]\ntimeout = true", ["[tools] timeout: input should be a number of seconds"]),
+        (
+            "[catalog.pinecone]\ndeadline = inf",
+            ["[catalog.pinecone] deadline: input should be a finite number"],
+        ),
         ("[tools]\nenable = '*'", ["[tools] enable: input should be a list"]),
         ("[tools]\ndisable = [1]", ["[tools.disable] 0: input should be a valid string"]),
         (
@@ -256,7 +262,13 @@ def test_a_mistake_in_the_file_is_one_line(
         ("TOOLS", "{x", "TOOLS: input should be a table"),
         ("TOOLS__READ_ONYL", "1", "TOOLS__READ_ONYL: unknown key; did you mean 'read_only'?"),
         ("TOOLS__TIMEOUT", "soon", "TOOLS__TIMEOUT: input should be a valid number"),
-        ("TOOLS__DISABLE", "web.*", "TOOLS__DISABLE: input should be a list"),
+        ("TOOLS__TIMEOUT", "inf", "TOOLS__TIMEOUT: input should be a finite number"),
+        (
+            "TOOLS__DISABLE",
+            "web.*",
+            """TOOLS__DISABLE: input should be a list, for example '["a", "b"]'""",
+        ),
+        ("TOOLS__DISABLE", "a,b", "TOOLS__DISABLE: input should be a list, for example '["),
         ("PLUGINS", "5", "PLUGINS: input should be a table"),
         ("PLUGINS__ACME", "5", "PLUGINS__ACME: input should be a table"),
         ("CATALOG__LOCAL", "{x", "CATALOG__LOCAL: input should be a table"),
@@ -276,6 +288,10 @@ def test_a_mistake_in_the_environment_names_the_variable(
         ("STANDARDS_MCP_TOLS__X=1", "STANDARDS_MCP_TOLS__X: unknown key; did you mean 'tools'?"),
         ("STANDARDS_MCP_TOOLS__TIMEOUT=x", "STANDARDS_MCP_TOOLS__TIMEOUT: input should be a valid"),
         ("STANDARDS_MCP_TOOLS__DISABLE=a", "STANDARDS_MCP_TOOLS__DISABLE: input should be a list"),
+        (
+            "STANDARDS_MCP_CONFIG=x.toml",
+            "STANDARDS_MCP_CONFIG: it is read from the environment only",
+        ),
         (b"X=\xff", "is not UTF-8 text"),
     ],
 )
@@ -413,24 +429,3 @@ def test_the_origin_of_a_value_is_the_highest_source_that_sets_it(
 
 def test_settings_made_by_hand_have_no_origin():
     assert LoadedSettings(Settings(), None).origin(("strict",)) == ""
-
-
-class Inner(BaseModel):
-    password: SecretStr = SecretStr("inner")
-
-
-class Outer(BaseModel):
-    key: SecretStr = SecretStr("outer")
-    raw: SecretBytes = SecretBytes(b"raw")
-    empty: SecretStr = SecretStr("")
-    nothing: SecretStr | None = None
-    inner: Inner = Inner()
-    many: list[SecretStr] = [SecretStr("one"), SecretStr("two")]
-    table: dict[str, Inner] = {"a": Inner(password=SecretStr("deep"))}
-    plain: str = "plain"
-
-
-def test_every_secret_is_found_wherever_it_is():
-    assert secrets_of(Outer()) == {"outer", "raw", "inner", "one", "two", "deep"}
-    assert secrets_of([Outer(), "x", None, 5]) == secrets_of(Outer())
-    assert secrets_of(Settings()) == frozenset()

@@ -149,7 +149,11 @@ class PineconeAccess:
 
 
 def open_catalog(
-    path: Path | None = None, model: str = "minilm", access: PineconeAccess | None = None
+    path: Path | None = None,
+    model: str = "minilm",
+    access: PineconeAccess | None = None,
+    *,
+    key: SecretStr | None = None,
 ) -> Catalog:
     """Return the embedded catalog, or the one in Pinecone. Nothing is read before its first use.
 
@@ -158,25 +162,28 @@ def open_catalog(
             is filled with the starter set.
         model: Its text encoder, see `standards_mcp.catalog.embedding.open_encoder`.
         access: The index to use in place of the embedded catalog.
+        key: The key of the text encoder, where it needs one.
 
     Raises:
         ValueError: The host of the index is wrong.
     """
     if access is None:
-        return open_local(path, model)
+        return open_local(path, model, key)
     client = open_pinecone(access)
     if not access.fallback:
         return client
     from .fallback import FallbackCatalog  # noqa: PLC0415  - imported when it is chosen
 
-    return FallbackCatalog(client, open_local(path, model))
+    return FallbackCatalog(client, open_local(path, model, key))
 
 
-def open_local(path: Path | None = None, model: str = "minilm") -> LocalCatalog:
+def open_local(
+    path: Path | None = None, model: str = "minilm", key: SecretStr | None = None
+) -> LocalCatalog:
     """Return the embedded catalog; the arguments are those of `open_catalog`."""
     from .local import LocalCatalog  # noqa: PLC0415  - a store is imported when it is chosen
 
-    return LocalCatalog(path or default_path(), model, seed=_starter)
+    return LocalCatalog(path or default_path(), model, key=key, seed=_starter)
 
 
 def open_pinecone(access: PineconeAccess) -> PineconeClient:

@@ -16,6 +16,8 @@ def checked_host(host: str) -> str:
     url = host.strip().removesuffix("/")
     url = url if "://" in url else f"https://{url}"
     parts = urlsplit(url)
+    if "@" in parts.netloc:
+        raise ValueError("a host has no user name and no password in it; leave them out")
     is_host = "." in (parts.hostname or "") or _is_loopback(parts.hostname or "")
     if parts.scheme not in ("http", "https") or not is_host or parts.path or parts.query:
         raise ValueError(

@@ -12,16 +12,16 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
 import urllib.request
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from http.client import HTTPException
 from types import ModuleType
 from typing import Any, TypeAlias
-from urllib.error import HTTPError
+from urllib.error import HTTPError, URLError
 
 import numpy as np
+from pydantic import SecretStr
 
 from .embedding import EncoderUnavailableError, MiniLmEncoder, TextEncoder, Vectors, normalised
 from .errors import CatalogError, CatalogUnavailableError
@@ -32,8 +32,11 @@ _TEXTS_IN_REQUEST = 64
 _TIMEOUT = 60.0
 
 
-def open_encoder(spec: str) -> TextEncoder:
+def open_encoder(spec: str, key: SecretStr | None = None) -> TextEncoder:
     """Return the encoder that *spec* names, see the module's table.
+
+    Args:
+        key: What an endpoint asks for, if it does.
 
     Raises:
         EncoderUnavailableError: There is none, and search can go on by words alone.
@@ -45,7 +48,7 @@ def open_encoder(spec: str) -> TextEncoder:
     if spec == "none":
         raise EncoderUnavailableError('the configured model is "none"')
     if spec.startswith(("http://", "https://")):
-        return HttpEncoder(spec)
+        return HttpEncoder(spec, key)
     library, _, name = spec.partition(":")
     if library in _LIBRARIES and name:
         return LibraryEncoder(library, name)
@@ -104,18 +107,17 @@ class LibraryEncoder(_Probed):
 class HttpEncoder(_Probed):
     """A model behind an HTTP endpoint of the shape of OpenAI's ``/v1/embeddings``.
 
-    The key, if one is needed, is read from `API_KEY_VARIABLE`. It is sent to this address only:
-    redirections are refused.
-
     Args:
         spec: The endpoint's address with the model's name after ``#``.
+        key: Sent to this address only: redirections are refused.
 
     Raises:
         CatalogError: The model's name is missing.
     """
 
-    def __init__(self, spec: str, timeout: float = _TIMEOUT) -> None:
+    def __init__(self, spec: str, key: SecretStr | None = None, timeout: float = _TIMEOUT) -> None:
         self.name = spec
+        self._key = key
         self._url, _, self._model = spec.partition("#")
         if not self._model:
             raise CatalogError(f"{spec!r} names no model; write it after the address: {spec}#NAME")
@@ -136,17 +138,24 @@ class HttpEncoder(_Probed):
 
     def _post(self, texts: list[str]) -> Vectors:
         body = json.dumps({"model": self._model, "input": texts, "encoding_format": "float"})
-        request = urllib.request.Request(self._url, body.encode(), _headers())  # noqa: S310
+        request = urllib.request.Request(self._url, body.encode(), self._headers())  # noqa: S310
         try:
             with self._opener.open(request, timeout=self._timeout) as response:
                 return _vectors(json.load(response), len(texts))
         except (OSError, HTTPException, ValueError, KeyError, TypeError) as error:
             if isinstance(error, HTTPError):
                 error.close()
+            cause = error.reason if isinstance(error, URLError) else error
             raise CatalogUnavailableError(
-                f"the embedding endpoint {self._url} failed: {type(error).__name__}: {error}; "
+                f"the embedding endpoint {self._url} failed: {_described(cause)}; "
                 f"check [catalog.local] model and {API_KEY_VARIABLE}"
             ) from error
+
+    def _headers(self) -> dict[str, str]:
+        headers = {"Content-Type": "application/json"}
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key.get_secret_value()}"
+        return headers
 
 
 class _NoRedirection(urllib.request.HTTPRedirectHandler):
@@ -154,10 +163,11 @@ class _NoRedirection(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def _headers() -> dict[str, str]:
-    headers = {"Content-Type": "application/json"}
-    key = os.environ.get(API_KEY_VARIABLE)
-    return headers | {"Authorization": f"Bearer {key}"} if key else headers
+def _described(cause: object) -> str:
+    """Return what an operating system or a server says, without numbers and nesting."""
+    if isinstance(cause, OSError) and not isinstance(cause, HTTPError):
+        cause = cause.strerror or cause
+    return " ".join(str(cause).split()) or type(cause).__name__
 
 
 def _vectors(answer: Any, count: int) -> Vectors:

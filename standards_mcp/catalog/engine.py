@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+from pydantic import SecretStr
+
 from . import FilterExpression, SearchResult, generation
 from .embedding import EncoderUnavailableError, TextEncoder, embed_missing, keep_vectors
 from .encoders import open_encoder
@@ -29,11 +31,13 @@ class Engine:
     Args:
         index: The folder of all index folders, see `manifest`.
         model: Which text encoder to use, see `encoders.open_encoder`.
+        key: The key of the encoder, where it needs one.
     """
 
-    def __init__(self, index: Path, model: str) -> None:
+    def __init__(self, index: Path, model: str, key: SecretStr | None = None) -> None:
         self._index = index
         self._model = model
+        self._key = key
         self._opening = threading.Lock()
         self._encoder: TextEncoder | EncoderUnavailableError | None = None
         self._serving: tuple[object, Generation] | None = None
@@ -102,7 +106,7 @@ class Engine:
         with self._opening:
             if self._encoder is None:
                 try:
-                    self._encoder = open_encoder(self._model)
+                    self._encoder = open_encoder(self._model, self._key)
                 except EncoderUnavailableError as error:
                     self._encoder = error
             return self._encoder

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from anyio import to_thread
+from pydantic import SecretStr
 
 from . import CatalogStats, Facets, FilterExpression, SearchResult
 from .records import StandardRecord
@@ -50,10 +51,11 @@ class LocalCatalog:
         path: Path,
         model: str = "minilm",
         *,
+        key: SecretStr | None = None,
         seed: Callable[[], Seed] | None = None,
         lock_timeout: float = 600,
     ) -> None:
-        self._arguments = partial(_open_store, path, model, seed, lock_timeout)
+        self._arguments = partial(_open_store, path, model, key, seed, lock_timeout)
         self._lock = threading.Lock()
         self._store: LocalStore | None = None
 
@@ -109,11 +111,15 @@ class LocalCatalog:
 
 
 def _open_store(
-    path: Path, model: str, seed: Callable[[], Seed] | None, lock_timeout: float
+    path: Path,
+    model: str,
+    key: SecretStr | None,
+    seed: Callable[[], Seed] | None,
+    lock_timeout: float,
 ) -> LocalStore:
     from .store import LocalStore  # noqa: PLC0415  it imports NumPy, onnxruntime and tantivy
 
-    return LocalStore(path, model, seed=seed, lock_timeout=lock_timeout)
+    return LocalStore(path, model, key=key, seed=seed, lock_timeout=lock_timeout)
 
 
 async def _in_thread(call: Callable[[], _T]) -> _T:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import filelock
+from pydantic import SecretStr
 
 from . import CatalogStats, Facets, FilterExpression, SearchResult
 from .database import create_database
@@ -42,6 +43,7 @@ class LocalStore:
     Args:
         path: The folder; it is created when something is written.
         model: Which text encoder to use, see `encoders.open_encoder`.
+        key: The key of the encoder, where it needs one.
         seed: What a catalog that does not exist yet is filled with.
         lock_timeout: Seconds to wait for another process that writes or builds.
     """
@@ -51,11 +53,13 @@ class LocalStore:
         path: Path,
         model: str = "minilm",
         *,
+        key: SecretStr | None = None,
         seed: Callable[[], Seed] | None = None,
         lock_timeout: float = 600,
     ) -> None:
         self._path = path
         self._model = model
+        self._key = key
         self._seed = seed
         self._lock_timeout = lock_timeout
         self._opening = threading.RLock()
@@ -219,7 +223,7 @@ class LocalStore:
     def _engine(self) -> Engine:
         from .engine import Engine  # noqa: PLC0415  - imports NumPy, tantivy and onnxruntime
 
-        return Engine(self._index, self._model)
+        return Engine(self._index, self._model, self._key)
 
     @property
     def _truth_path(self) -> Path:

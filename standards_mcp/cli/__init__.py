@@ -8,15 +8,17 @@ import os
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, NoReturn, cast
+from typing import IO, Any, Final, NoReturn, cast
 
 import click
 
-from standards_mcp.errors import ConfigError, StandardsMcpError
+from standards_mcp.errors import ConfigError, StandardsMcpError, describe_exception
 
 BEGAN: Final = time.perf_counter()
+INTERRUPTED: Final = 130
 _COMMANDS: Final = {
     "call": "tools:call",
     "data": "data:data",
@@ -36,8 +38,17 @@ class _Commands(click.Group):
         params = ctx.params
         overrides = parse_overrides(params["overrides"])
         ctx.obj = Invocation(params["config"], overrides, params["verbose"])
+        ctx.obj.configure_logging()
         ctx.call_on_close(ctx.obj.close)
         return rest
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+            raise
+        except Exception as exc:
+            raise _failure(exc, ctx) from exc
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         from .invocation import Invocation
@@ -59,10 +70,41 @@ class _Commands(click.Group):
         invocation = ctx.ensure_object(Invocation)
         if command := invocation.plugin_commands().get(cmd_name):
             return command
+        from standards_mcp.discovery import Status
+
         record = invocation.host.manager.records.get(cmd_name)
         if record is not None and record.reason:
-            raise click.ClickException(f"plugin {cmd_name!r} is {record.status}: {record.reason}")
+            status = "failed" if record.status is Status.FAILED else f"is {record.status}"
+            raise click.ClickException(f"plugin {cmd_name!r} {status}: {record.reason}")
         return None
+
+
+class _Failure(click.ClickException):
+    """What a command raised, ready to be shown."""
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        click.echo(self.message, file=file, err=True)
+
+
+class _ConfigFailure(_Failure):
+    exit_code = 2
+
+
+def _failure(cause: Exception, ctx: click.Context) -> _Failure:
+    """Return one line about what a command raised; with ``-vv`` the traceback stands above it."""
+    from standards_mcp.catalog.errors import CatalogError
+    from standards_mcp.masking import mask
+
+    from .invocation import Invocation
+
+    invocation = ctx.ensure_object(Invocation)
+    line = str(cause)
+    if not isinstance(cause, StandardsMcpError | CatalogError):
+        line = f"{ctx.invoked_subcommand} failed: {describe_exception(cause)}"
+        line += "; for more, put -vv before the command"
+    above = traceback.format_exception(cause) if invocation.shows_tracebacks else ()
+    message = mask("".join([*above, f"standards-mcp: {line}"]), invocation.secrets())
+    return (_ConfigFailure if isinstance(cause, ConfigError) else _Failure)(message)
 
 
 @click.group(cls=_Commands, invoke_without_command=True)
@@ -79,7 +121,12 @@ class _Commands(click.Group):
     metavar="KEY=VALUE",
     help="Set a configuration key, for example tools.read_only=true. May be repeated.",
 )
-@click.option("-v", "--verbose", count=True, help="Log more to stderr; -vv logs everything.")
+@click.option(
+    "-v",
+    "--verbose",
+    count=True,
+    help="Say more on stderr: -v what is done, -vv all, with tracebacks.",
+)
 @click.version_option(package_name="standards-mcp", prog_name="standards-mcp")
 @click.pass_context
 def cli(ctx: click.Context, /, **options: Any) -> None:
@@ -111,21 +158,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line on *arguments*, those of the process by default.
 
     Returns:
-        The exit code: 0 found or done, 1 nothing found or failed, 2 bad usage or configuration.
+        The exit code: 0 found or done, 1 nothing found or failed, 2 bad usage, input or
+        configuration, 130 interrupted.
     """
-    from standards_mcp.catalog.errors import CatalogError
-
     try:
         result: object = cli.main(arguments, prog_name="standards-mcp", standalone_mode=False)
     except click.ClickException as exc:
         exc.show()
         return exc.exit_code
     except click.Abort:
-        return 130
-    except ConfigError as exc:
-        click.echo(f"standards-mcp: {exc}", err=True)
-        return 2
-    except (StandardsMcpError, CatalogError) as exc:
-        click.echo(f"standards-mcp: {exc}", err=True)
-        return 1
+        return INTERRUPTED
     return result if isinstance(result, int) else 0

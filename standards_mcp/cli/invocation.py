@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import click
@@ -29,36 +29,47 @@ class Invocation:
     config: Path | None = None
     overrides: dict[str, Any] = field(default_factory=dict[str, Any])
     verbosity: int = 0
-    log_level: int = logging.WARNING
 
     @cached_property
     def host(self) -> Host:
         """A host with nothing imported yet."""
-        host = Host(load_settings(self.config, self.overrides))
-        self._configure_logging(host)
-        return host
+        return Host(load_settings(self.config, self.overrides))
 
     @cached_property
     def loaded_host(self) -> Host:
         """The host with its plugins loaded."""
         self.host.load()
-        self._configure_logging(self.host)
         return self.host
 
     @cached_property
     def embedded_catalog(self) -> LocalCatalog:
         """The embedded catalog, whichever one the configuration chooses for searching."""
         table = self.host.settings.catalog
-        return open_local(table.path, table.local.model)
+        return open_local(table.path, table.local.model, table.local.api_key)
 
     def close(self) -> None:
         """Let go of what commands opened."""
         if "embedded_catalog" in vars(self):
             anyio.run(self.embedded_catalog.aclose)
 
-    def _configure_logging(self, host: Host) -> None:
-        level = max(logging.DEBUG, self.log_level - 10 * self.verbosity)
-        configure_logging(level, host.secrets())
+    @property
+    def shows_tracebacks(self) -> bool:
+        """Whether errors are shown with their tracebacks."""
+        return self.verbosity > 1
+
+    def configure_logging(self, *, serving: bool = False) -> None:
+        """Log for people, or, in a server, for programs; both before anything can log."""
+        level = logging.INFO if serving else logging.WARNING
+        configure_logging(
+            max(logging.DEBUG, level - 10 * self.verbosity),
+            self.secrets,
+            plain=not serving,
+            tracebacks=self.shows_tracebacks,
+        )
+
+    def secrets(self) -> frozenset[str]:
+        """Return every secret that is known by now."""
+        return self.host.secrets() if "host" in vars(self) else frozenset()
 
     def __call__(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Call a tool by the path that a client's call takes.
@@ -86,17 +97,21 @@ def parse_overrides(pairs: Iterable[str]) -> dict[str, Any]:
     """Return ``a.b=1`` settings as nested values; what is not TOML is taken as text.
 
     Raises:
-        click.UsageError: A pair has no key or no ``=``.
+        click.UsageError: A pair has no key or no ``=``, or stands below another's value.
     """
     values: dict[str, Any] = {}
     for pair in pairs:
         path, equals, text = pair.partition("=")
-        *tables, key = path.strip().split(".")
-        if not equals or not key:
+        *tables, key = keys = path.strip().split(".")
+        if not equals or not all(keys):
             raise click.UsageError(f"--set {pair}: write KEY=VALUE, for example tools.timeout=10")
         table = values
-        for name in tables:
-            table = table.setdefault(name, {})
+        for depth, name in enumerate(tables, 1):
+            below: object = table.setdefault(name, {})
+            if not isinstance(below, dict):
+                above = ".".join(tables[:depth])
+                raise click.UsageError(f"--set {path}: {above} is set to a value before; set one")
+            table = cast("dict[str, Any]", below)
         table[key] = _toml_value(text)
     return values
 
@@ -104,5 +119,5 @@ def parse_overrides(pairs: Iterable[str]) -> dict[str, Any]:
 def _toml_value(text: str) -> Any:
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except (tomllib.TOMLDecodeError, KeyError):
+    except (tomllib.TOMLDecodeError, KeyError, RecursionError):
         return text

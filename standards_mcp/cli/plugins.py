@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+from dataclasses import replace
+from typing import Any, Final
 
 import anyio
 import click
@@ -11,10 +13,17 @@ from standards_mcp._stdout import divert_stdout
 from standards_mcp.discovery import PluginRecord, Status
 from standards_mcp.errors import describe_exception
 from standards_mcp.host import Host
+from standards_mcp.masking import mask
 from standards_mcp.plugin import Health
 
 from .invocation import Invocation
 from .output import print_json, print_table
+
+HEALTH_TIMEOUT: Final = 10.0
+"""Seconds for the health checks of all plugins."""
+_LATE: Final = Health(
+    status="failed", message=f"check_health did not answer within {HEALTH_TIMEOUT:g} seconds"
+)
 
 
 @click.group()
@@ -47,7 +56,7 @@ def list_plugins(invocation: Invocation, *, as_json: bool) -> None:
 def check(ctx: click.Context, *, as_json: bool) -> None:
     """Import and start every enabled plugin, and ask it for its health.
 
-    Exit code 1 when any plugin fails.
+    The health checks run side by side, for up to 10 seconds. Exit code 1 when any plugin fails.
     """
     host = ctx.ensure_object(Invocation).loaded_host
     with divert_stdout():
@@ -66,22 +75,42 @@ def check(ctx: click.Context, *, as_json: bool) -> None:
 
 
 async def _healths(host: Host) -> dict[str, Health]:
-    healths: dict[str, Health] = {}
     async with host.running():
-        for record in host.manager.records.values():
-            if record.status is Status.STARTED:
-                for awaitable in host.manager.call(record, "check_health"):
-                    healths[record.name] = await _health(awaitable)
-    return healths
+        checks = {
+            record.name: asyncio.ensure_future(_health(host, record))
+            for record in host.manager.records.values()
+            if record.status is Status.STARTED
+        }
+        if checks:
+            # One that does not end is abandoned, since it may not heed its cancellation either.
+            await asyncio.wait(checks.values(), timeout=HEALTH_TIMEOUT)
+        found = {name: _result(check) for name, check in checks.items()}
+    return {name: health for name, health in found.items() if health is not None}
 
 
-async def _health(awaitable: Any) -> Health:
+def _result(check: asyncio.Future[Health | None]) -> Health | None:
+    if not check.done():
+        return _LATE
+    return (
+        Health(status="failed", message="it was cancelled") if check.cancelled() else check.result()
+    )
+
+
+async def _health(host: Host, record: PluginRecord) -> Health | None:
+    """Return a plugin's health, or None when it tells of none."""
     try:
-        result = await awaitable
-    except Exception as exc:  # noqa: BLE001  - the plugin's failure, whatever it is
-        return Health(status="failed", message=describe_exception(exc))
+        for awaitable in host.manager.call(record, "check_health"):
+            return _checked(await awaitable, record.secrets)
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        raise
+    except BaseException as exc:  # noqa: BLE001  - the plugin's failure, also a sys.exit
+        return Health(status="failed", message=mask(describe_exception(exc), record.secrets))
+    return None
+
+
+def _checked(result: object, secrets: frozenset[str]) -> Health:
     if isinstance(result, Health):
-        return result
+        return replace(result, message=mask(result.message, secrets))
     return Health(status="failed", message=f"check_health returned a {type(result).__name__}")
 
 

@@ -29,7 +29,7 @@ def serve(ctx: click.Context) -> None:
     This is what a client such as Claude Desktop starts. Logs go to stderr.
     """
     invocation = ctx.ensure_object(Invocation)
-    invocation.log_level = logging.INFO
+    invocation.configure_logging(serving=True)
     reader, writer = claim_standard_streams()
     # Nearly all that start-up allocates stays; collecting it again and again costs a tenth of it.
     gc.disable()

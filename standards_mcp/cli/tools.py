@@ -8,6 +8,7 @@ from typing import Any, cast
 import click
 
 from standards_mcp.declarations import RegisteredTool
+from standards_mcp.discovery import PluginRecord, Status
 
 from .invocation import Invocation
 from .output import print_json, print_table
@@ -17,16 +18,25 @@ from .output import print_json, print_table
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
 def tools(invocation: Invocation, *, as_json: bool) -> None:
-    """List every tool, and why one is not served."""
-    items = invocation.loaded_host.manager.tools()
+    """List every tool, and why one is not served.
+
+    Of a plugin that is not loaded, the tools are not known; it has a line of its own.
+    """
+    manager = invocation.loaded_host.manager
+    unloaded = [record for record in manager.records.values() if record.reason]
+    entries = [*map(_of_tool, manager.tools()), *map(_of_plugin, unloaded)]
     if as_json:
-        print_json([_as_data(item) for item in items])
+        print_json(entries)
         return
-    if not items:
+    if not entries:
         click.echo("No plugin contributes a tool; see `standards-mcp plugins list`.")
     print_table(
-        (item.published, item.plugin, "not served: " + item.refusal if item.refusal else "served")
-        for item in items
+        (
+            entry["name"] or "-",
+            entry["plugin"],
+            "served" if entry["served"] else f"not served: {entry['reason']}",
+        )
+        for entry in entries
     )
 
 
@@ -37,15 +47,16 @@ def tools(invocation: Invocation, *, as_json: bool) -> None:
 def call(ctx: click.Context, tool: str, arguments: str) -> None:
     """Call TOOL as a client would and print its answer.
 
-    Exit code 1 when it fails or finds nothing.
+    Exit code 1 when it fails or finds nothing, 2 when the arguments are wrong.
     """
     result = ctx.ensure_object(Invocation)(tool, _parse_arguments(arguments))
     if result.structured is None:
         click.echo(result.text)
     else:
         print_json(result.structured)
-    if result.is_error or (result.structured or {}).get("success") is False:
-        ctx.exit(1)
+    structured = result.structured or {}
+    if result.is_error or structured.get("success") is False:
+        ctx.exit(2 if structured.get("error_type") == "invalid_input" else 1)
 
 
 def _parse_arguments(text: str) -> dict[str, Any]:
@@ -58,7 +69,7 @@ def _parse_arguments(text: str) -> dict[str, Any]:
     return cast("dict[str, Any]", data)
 
 
-def _as_data(item: RegisteredTool) -> dict[str, Any]:
+def _of_tool(item: RegisteredTool) -> dict[str, Any]:
     return {
         "name": item.published,
         "declared_name": item.tool.name,
@@ -69,4 +80,14 @@ def _as_data(item: RegisteredTool) -> dict[str, Any]:
         "served": not item.refusal,
         "reason": item.refusal,
         "input_schema": item.arguments.schema,
+    }
+
+
+def _of_plugin(record: PluginRecord) -> dict[str, Any]:
+    how = "failed" if record.status is Status.FAILED else f"is {record.status}"
+    return {
+        "name": None,
+        "plugin": record.name,
+        "served": False,
+        "reason": f"plugin {record.name!r} {how}: {record.reason}",
     }

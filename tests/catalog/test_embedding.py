@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import sys
 import threading
 from collections.abc import Iterator
@@ -12,10 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pydantic import SecretStr
 
 from standards_mcp.catalog import CatalogError, CatalogUnavailableError, embedding
 from standards_mcp.catalog.embedding import EncoderUnavailableError, MiniLmEncoder
-from standards_mcp.catalog.encoders import API_KEY_VARIABLE, open_encoder
+from standards_mcp.catalog.encoders import open_encoder
 from standards_mcp.catalog.texts import ancestors_text, comparable, passages, text_hash
 
 
@@ -176,11 +178,8 @@ def endpoint() -> Iterator[type[_Endpoint]]:
     server.server_close()
 
 
-def test_an_endpoint_is_asked_for_the_model_with_the_key(
-    endpoint: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(API_KEY_VARIABLE, "k-123")
-    encoder = open_encoder(endpoint.url)
+def test_an_endpoint_is_asked_for_the_model_with_the_key(endpoint: Any) -> None:
+    encoder = open_encoder(endpoint.url, SecretStr("k-123"))
     vectors = encoder.encode([f"{'a' * n}" for n in range(1, 71)])
     np.testing.assert_allclose(vectors, [[1, 0]] * 70)
     assert encoder.dimensions == 2
@@ -191,10 +190,7 @@ def test_an_endpoint_is_asked_for_the_model_with_the_key(
     assert encoder.encode([]).shape == (0, 2)
 
 
-def test_an_endpoint_without_a_key_gets_no_authorization(
-    endpoint: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv(API_KEY_VARIABLE, raising=False)
+def test_an_endpoint_without_a_key_gets_no_authorization(endpoint: Any) -> None:
     open_encoder(endpoint.url).encode(["a"])
     assert endpoint.requests[0][0] is None
 
@@ -210,15 +206,27 @@ def test_an_endpoint_without_a_key_gets_no_authorization(
         (200, {"data": [{"index": 0}]}),
     ],
 )
-def test_a_failing_endpoint_is_named_without_the_key(
-    endpoint: Any, monkeypatch: pytest.MonkeyPatch, answer: Any
-) -> None:
-    monkeypatch.setenv(API_KEY_VARIABLE, "k-123")
+def test_a_failing_endpoint_is_named_without_the_key(endpoint: Any, answer: Any) -> None:
     endpoint.answer = staticmethod(lambda _body: answer)
     with pytest.raises(CatalogUnavailableError, match=r"127\.0\.0\.1.*failed") as caught:
-        open_encoder(endpoint.url).encode(["a"])
+        open_encoder(endpoint.url, SecretStr("k-123")).encode(["a"])
     assert "k-123" not in str(caught.value)
     assert len(endpoint.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("url", "cause"),
+    [
+        ("http://127.0.0.1:9/v1/embeddings#m", "Connection refused"),
+        ("http://nowhere.invalid/v1/embeddings#m", "[Nn]ame|nodename|getaddrinfo"),
+    ],
+)
+def test_an_endpoint_out_of_reach_is_one_plain_line(url: str, cause: str) -> None:
+    with pytest.raises(CatalogUnavailableError) as caught:
+        open_encoder(url).encode(["a"])
+    assert re.search(rf"embeddings failed: .*({cause})", str(caught.value))
+    assert "Error" not in str(caught.value)
+    assert "Errno" not in str(caught.value)
 
 
 def test_importing_the_encoders_does_not_import_their_runtimes() -> None:

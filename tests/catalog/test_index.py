@@ -67,7 +67,7 @@ def varied_records(record: MakeRecord) -> list[StandardRecord]:
 def served(record: MakeRecord, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStore]:
     encoder = MiniLmEncoder()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "open_encoder", lambda _spec: encoder)
+        patch.setattr(engine, "open_encoder", lambda _spec, _key: encoder)
         local = LocalStore(tmp_path_factory.mktemp("served"))
         local.upsert(varied_records(record))
         yield local

@@ -47,7 +47,7 @@ class CountingEncoder:
 def encoder(monkeypatch: pytest.MonkeyPatch) -> CountingEncoder:
     encoder = CountingEncoder()
     monkeypatch.setattr(
-        engine, "open_encoder", lambda spec: open_encoder(spec) if spec == "none" else encoder
+        engine, "open_encoder", lambda spec, _key: open_encoder(spec) if spec == "none" else encoder
     )
     return encoder
 
@@ -73,7 +73,7 @@ class TestSearch:
         self, folder: Path, small_catalog: list[StandardRecord], minilm: MiniLmEncoder,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:  # fmt: skip
-        monkeypatch.setattr(engine, "open_encoder", lambda _spec: minilm)
+        monkeypatch.setattr(engine, "open_encoder", lambda _spec, _key: minilm)
         local = LocalStore(folder)
         local.upsert(small_catalog)
         hits = local.search("photosynthesis lesson", 3).hits
@@ -202,7 +202,7 @@ class TestWithoutVectors:
         words = LocalStore(folder, "none")
         words.upsert(small_catalog)
         words.close()
-        monkeypatch.setattr(engine, "open_encoder", lambda _spec: CountingEncoder())
+        monkeypatch.setattr(engine, "open_encoder", lambda _spec, _key: CountingEncoder())
         local = LocalStore(folder)
         assert "data build" in local.search("fractions").notes[0]
         local.build()
@@ -215,7 +215,7 @@ class TestWithoutVectors:
     ) -> None:  # fmt: skip
         opened.upsert(small_catalog)
 
-        def missing(_spec: str) -> None:
+        def missing(_spec: str, _key: object) -> None:
             raise EncoderUnavailableError("it is not installed")
 
         monkeypatch.setattr(engine, "open_encoder", missing)
@@ -320,7 +320,7 @@ def test_an_index_refuses_another_model_by_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     opened.upsert(small_catalog)
-    monkeypatch.setattr(engine, "open_encoder", lambda _spec: CountingEncoder("other"))
+    monkeypatch.setattr(engine, "open_encoder", lambda _spec, _key: CountingEncoder("other"))
     local = LocalStore(folder)
     with pytest.raises(CatalogUnavailableError, match=r"'letters'.*'other'.*data build"):
         local.search("fractions")

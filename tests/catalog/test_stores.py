@@ -126,7 +126,7 @@ class Letters:
         return array / np.linalg.norm(array, axis=1, keepdims=True)
 
 
-def _opened(name: str) -> Any:
+def _opened(name: str, _key: object) -> Any:
     return open_encoder(name) if name == "none" else Letters()
 
 

@@ -11,7 +11,14 @@ import click
 
 from standards_mcp import ToolCaller
 
+from .details import SEARCH_ADVICE
+
 _RELATIVES = ("ancestors", "children", "siblings")
+_WORDS = {
+    "find_relevant_standards": "`standards-mcp search`",
+    "get_standard_details": "`standards-mcp lookup`",
+    "standard_id": "ID",
+}
 
 
 @click.command("lookup")
@@ -21,7 +28,8 @@ _RELATIVES = ("ancestors", "children", "siblings")
 def lookup_command(ctx: click.Context, *, ids: tuple[str, ...], as_json: bool) -> None:
     """Show the standards named by each ID: a code such as 3.NF.A.1, a GUID, an ASN id or a URI.
 
-    Exit code 1 when any of them is not found. With several IDs, --json joins the answers.
+    Exit code 1 when any of them is not found, 2 when one is no ID. With several IDs, --json joins
+    the answers.
     """
     call: ToolCaller = ctx.obj
     answers = [call("get_standard_details", {"standard_id": item}).structured or {} for item in ids]
@@ -30,8 +38,13 @@ def lookup_command(ctx: click.Context, *, ids: tuple[str, ...], as_json: bool) -
     else:
         for answer in answers:
             _show(answer)
-    if not all(answer.get("success") for answer in answers):
-        ctx.exit(1)
+    failures = [answer for answer in answers if not answer.get("success")]
+    if failures:
+        ctx.exit(2 if any(map(_is_invalid, failures)) else 1)
+
+
+def _is_invalid(answer: dict[str, Any]) -> bool:
+    return answer.get("error_type") == "invalid_input"
 
 
 def _joined(answers: list[dict[str, Any]]) -> dict[str, Any]:
@@ -48,7 +61,7 @@ def _joined(answers: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _show(answer: dict[str, Any]) -> None:
     if not answer["success"]:
-        click.echo(textwrap.fill(answer["message"], 79), err=True)
+        click.echo(textwrap.fill(_for_people(answer["message"]), 79), err=True)
         return
     for record in answer["results"]:
         click.echo(record.get("statement_notation") or record["_id"])
@@ -60,6 +73,14 @@ def _show(answer: dict[str, Any]) -> None:
         for name in _RELATIVES:
             _show_relatives(name, record[name])
         click.echo()
+
+
+def _for_people(message: str) -> str:
+    """Put what the tool says to a model into the words of the command line."""
+    message = message.replace(SEARCH_ADVICE, 'Try: standards-mcp search "what students do".')
+    for name, word in _WORDS.items():
+        message = message.replace(name, word)
+    return message
 
 
 def _show_relatives(name: str, relatives: Iterable[dict[str, Any]]) -> None:

@@ -9,6 +9,8 @@ from typing_extensions import TypedDict
 
 from standards_mcp import Catalog, StandardRecord
 
+SEARCH_ADVICE = "Try using find_relevant_standards with a keyword search instead."
+
 
 class DetailsEnvelope(TypedDict):
     """What ``get_standard_details`` answers with: for each match all its fields, and its relatives.

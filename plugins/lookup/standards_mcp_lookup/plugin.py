@@ -21,7 +21,7 @@ from standards_mcp import (
 )
 
 from .command import lookup_command
-from .details import DetailsEnvelope, describe
+from .details import SEARCH_ADVICE, DetailsEnvelope, describe
 
 MAX_MATCHES = 10
 MAX_CHARACTERS = 512
@@ -89,10 +89,7 @@ def _checked(standard_id: str) -> str:
 
 
 def _not_found(identifier: str, nearest: Iterable[StandardRecord]) -> str:
-    message = (
-        f"Standard '{identifier}' not found. Try using find_relevant_standards with a keyword "
-        "search instead."
-    )
+    message = f"Standard '{identifier}' not found. {SEARCH_ADVICE}"
     codes = [record.statement_notation for record in nearest if record.statement_notation]
     return f"{message} Nearest codes: {', '.join(codes)}." if codes else message
 

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from typing import Any
 
 import click
 
 from standards_mcp import ToolCaller
+
+_WORDS = {
+    "find_relevant_standards": "`standards-mcp search`",
+    "max_results": "--top",
+    "activity (?=is|has)": "TEXT ",
+}
 
 
 @click.command("search")
@@ -29,7 +36,7 @@ def search_command(
 ) -> None:
     """Find the standards that fit the activity described by TEXT.
 
-    Exit code 1 when nothing is found.
+    Exit code 1 when nothing is found, 2 when an option is wrong.
     """
     call: ToolCaller = ctx.obj
     arguments = {"activity": text, "grade": grade, "subject": subject, "max_results": top}
@@ -40,7 +47,7 @@ def search_command(
     else:
         _show(answer)
     if not answer.get("success"):
-        ctx.exit(1)
+        ctx.exit(2 if answer.get("error_type") == "invalid_input" else 1)
 
 
 def _show(answer: dict[str, Any]) -> None:
@@ -53,7 +60,14 @@ def _show(answer: dict[str, Any]) -> None:
             codes = ", ".join(twin["statement_notation"] or twin["_id"] for twin in twins)
             _paragraph(f"Also: {codes}")
         click.echo()
-    click.echo(textwrap.fill(answer["message"], 79), err=not answer["success"])
+    click.echo(textwrap.fill(_for_people(answer["message"]), 79), err=not answer["success"])
+
+
+def _for_people(message: str) -> str:
+    """Put what the tool says to a model into the words of the command line."""
+    for name, word in _WORDS.items():
+        message = re.sub(rf"\b{name}\b", word, message)
+    return message
 
 
 def _paragraph(text: str) -> None:
