@@ -18,6 +18,11 @@ from mcp import Client, StdioServerParameters
 
 COMMAND = [sys.executable, "-m", "standards_mcp"]
 MODERN = "io.modelcontextprotocol/"
+MODERN_META = {
+    f"{MODERN}protocolVersion": "2026-07-28",
+    f"{MODERN}clientCapabilities": {},
+    f"{MODERN}clientInfo": {"name": "peer", "version": "1"},
+}
 WAIT = 30.0
 
 NOISY = """
@@ -186,19 +191,14 @@ def test_both_tools_answer_on_raw_lines(start: Start):
 
 
 def test_the_2026_generation_needs_no_handshake(start: Start):
-    meta = {
-        f"{MODERN}protocolVersion": "2026-07-28",
-        f"{MODERN}clientCapabilities": {},
-        f"{MODERN}clientInfo": {"name": "peer", "version": "1"},
-    }
     peer = start()
-    peer.send("server/discover", {"_meta": meta}, 1)
+    peer.send("server/discover", {"_meta": MODERN_META}, 1)
     assert peer.answer()["result"]["supportedVersions"] == ["2026-07-28"]
     arguments = {"activity": "telling time on a clock", "max_results": 1}
-    params = {"name": "find_relevant_standards", "arguments": arguments, "_meta": meta}
+    params = {"name": "find_relevant_standards", "arguments": arguments, "_meta": MODERN_META}
     peer.send("tools/call", params, 2)
     assert content(peer.answer())["success"] is True
-    params = {"name": "nonsense", "arguments": {}, "_meta": meta}
+    params = {"name": "nonsense", "arguments": {}, "_meta": MODERN_META}
     peer.send("tools/call", params, 3)
     assert peer.answer()["error"]["code"] == -32602
     assert peer.end() == 0
@@ -292,20 +292,33 @@ def test_any_text_is_a_legal_query(start: Start, activity: str):
     assert peer.end() == 0
 
 
-def test_what_is_not_a_message_does_not_stop_the_server(start: Start):
+@pytest.mark.parametrize("meta", [{}, MODERN_META], ids=["handshake", "2026"])
+def test_what_is_not_a_message_is_answered_with_an_error_and_the_next_is_served(
+    start: Start, meta: dict[str, Any]
+):
     peer = start()
-    peer.initialize()
-    peer.write(b"not json\n\n[]\n{}\n\xff\xfe\n" + b'{"jsonrpc": "1.0"}\n')
-    lone_surrogate = '"\\ud83d counting"'
-    peer.write(
-        b'{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":'
-        b'"find_relevant_standards","arguments":{"activity":' + lone_surrogate.encode() + b"}}}\n"
-    )
-    peer.send("ping", number=9)
-    while (answer := peer.answer()).get("id") != 9:
-        assert "result" in answer or "error" in answer
-    assert answer["result"] == {}
+    if not meta:
+        peer.initialize()
+    wrong = [
+        (b"not json", -32700, None),
+        (b"\xff\xfe", -32700, None),
+        (b"[" * 5000, -32700, None),
+        (b"[]", -32600, None),
+        (b'{"jsonrpc": "1.0", "id": 3}', -32600, 3),
+        (b'{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}', -32600, None),
+    ]
+    for line, code, number in wrong:
+        peer.write(line + b"\n\n")
+        answer = peer.answer()
+        assert (answer["error"]["code"], answer["id"]) == (code, number)
+    half_an_emoji = "counting pizzas \ud83c"
+    arguments = {"activity": half_an_emoji, "max_results": 1}
+    params = {"name": "find_relevant_standards", "arguments": arguments, "_meta": meta}
+    peer.send("tools/call", params, 9)
+    assert content(peer.answer())["success"] is True
     assert peer.end() == 0
+    refused = [event for event in peer.events() if event["event"] == "a line was refused"]
+    assert len(refused) == len(wrong)
 
 
 def test_fifty_calls_in_flight_are_all_answered(start: Start):
