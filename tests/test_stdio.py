@@ -26,7 +26,7 @@ MODERN_META = {
 WAIT = 30.0
 
 NOISY = """
-    import atexit, os, subprocess, sys, threading, time
+    import asyncio, atexit, os, subprocess, sys, threading, time
     from standards_mcp import Plugin, Tool, hookimpl
 
     def noise(where):
@@ -48,11 +48,15 @@ NOISY = """
                 time.sleep(seconds)
                 return "done"
 
+            async def offload(seconds: float) -> None:
+                await asyncio.to_thread(time.sleep, seconds)
+
             def modules() -> list[str]:
                 return sorted(sys.modules)
 
             return [
                 Tool(name="shout", description="Shout", function=shout),
+                Tool(name="offload", description="Shout elsewhere", function=offload),
                 Tool(name="modules", description="List modules", function=modules),
             ]
 """
@@ -411,13 +415,14 @@ def test_a_client_that_vanishes_mid_call_leaves_no_process_behind(
         assert process.wait(WAIT) == 0
 
 
-def test_a_tool_that_overruns_its_deadline_answers_with_a_timeout(
-    start: Start, install: Callable[..., Path]
+@pytest.mark.parametrize("tool", ["shout", "offload"])
+def test_a_tool_that_overruns_its_deadline_is_a_timeout_and_does_not_hold_up_the_end(
+    start: Start, install: Callable[..., Path], tool: str
 ):
     install("noisy", NOISY)
     peer = start("--set", "tools.timeout=0.2")
     peer.initialize()
-    peer.call(1, "shout", seconds=60)
+    peer.call(1, tool, seconds=3 * WAIT)
     assert content(peer.answer())["error_type"] == "timeout"
     assert peer.end() == 0
 
