@@ -8,6 +8,7 @@ handshake protocol of 2024 and 2025 and the 2026-07-28 generation from the same 
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import signal
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -107,17 +108,27 @@ async def serve_stdio(
 
     Raises:
         PluginError: A plugin did not start that is required, or any under ``strict``.
+        StandardsMcpError: Answers cannot be written, though the client has not left.
     """
+    failures: list[OSError] = []
     with anyio.CancelScope() as scope:
         _cancel_on_signals(scope)
-        lines = LineReader(reader)
-        wire = LineWriter(writer, on_broken=lambda _: scope.cancel())
+
+        def end(failure: OSError) -> None:
+            failures.append(failure)
+            scope.cancel()
+
+        lines, wire = LineReader(reader), LineWriter(writer, on_broken=end)
         try:
             async with connected(lines, wire, drain_seconds) as streams:
                 await server.run(*streams, server.create_initialization_options())
         except BaseExceptionGroup as group:
             # Task groups wrap what a plugin that matters raised at its start.
             raise _first(group, StandardsMcpError) or group from None
+    for failure in failures:
+        # Windows reports a pipe that nobody reads as an invalid argument.
+        if not isinstance(failure, ConnectionError) and failure.errno != errno.EINVAL:
+            raise StandardsMcpError(f"answers cannot be written to stdout: {failure.strerror}")
 
 
 def _first(group: BaseExceptionGroup[BaseException], kind: type[Exception]) -> Exception | None:
