@@ -15,7 +15,7 @@ import pytest
 from standards_mcp import Plugin, Tool, ToolResult, hookimpl
 from standards_mcp.catalog.local import LocalCatalog
 from standards_mcp.host import Host
-from standards_mcp.threads import THREADS_PER_PLUGIN
+from standards_mcp.threads import THREADS_PER_PLUGIN, PluginThreads
 
 pytestmark = pytest.mark.anyio
 
@@ -116,6 +116,17 @@ async def test_a_call_that_waits_in_vain_takes_no_thread_from_those_after_it(hos
         await anyio.sleep(0.02)
         group.start_soon(call_at_once, host, "well.hasty", THREADS_PER_PLUGIN)
     assert error_types(await call_at_once(host, "well.nap", THREADS_PER_PLUGIN)) == {None}
+
+
+async def test_a_call_that_is_cancelled_before_it_begins_leaves_its_place_free():
+    threads = PluginThreads("acme", size=1)
+    began: list[bool] = []
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        await threads.run(lambda: began.append(True))
+    with anyio.fail_after(20):
+        assert await threads.run(lambda: "done") == "done"
+    assert began == []
 
 
 async def test_the_catalog_answers_while_others_hold_the_default_threads(

@@ -76,7 +76,8 @@ async def conversation(
     threads = [threading.Thread(target=task, daemon=True) for task in (write, read)]
     for thread in threads:
         thread.start()
-    await serve_stdio(build_server(host, "1"), their_end, wire, drain_seconds)
+    with anyio.fail_after(60):
+        await serve_stdio(build_server(host, "1"), their_end, wire, drain_seconds)
     os.close(wire)
     for thread in threads:
         await anyio.to_thread.run_sync(thread.join)
