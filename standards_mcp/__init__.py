@@ -4,37 +4,41 @@ A plugin is a subclass of `Plugin`, announced in the entry-point group ``standar
 its methods marked with `hookimpl` implement the hooks of `standards_mcp.hookspecs`.
 """
 
-from .catalog import (
-    Catalog,
-    CatalogError,
-    Facets,
-    FilterError,
-    FilterExpression,
-    SearchHit,
-    SearchResult,
-    StandardRecord,
-)
-from .errors import (
-    ApiError,
-    ConfigError,
-    InvalidInputError,
-    NotFoundError,
-    PluginConflictError,
-    PluginError,
-    StandardsMcpError,
-    ToolError,
-)
-from .hookspecs import hookimpl
-from .plugin import (
-    Filter,
-    Health,
-    Plugin,
-    PluginContext,
-    PluginSettings,
-    Tool,
-    ToolCaller,
-    ToolResult,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from .catalog import (
+        Catalog,
+        CatalogError,
+        Facets,
+        FilterError,
+        FilterExpression,
+        SearchHit,
+        SearchResult,
+        StandardRecord,
+    )
+    from .errors import (
+        ApiError,
+        ConfigError,
+        InvalidInputError,
+        NotFoundError,
+        PluginConflictError,
+        PluginError,
+        StandardsMcpError,
+        ToolError,
+    )
+    from .hookspecs import hookimpl
+    from .plugin import (
+        Filter,
+        Health,
+        Plugin,
+        PluginContext,
+        PluginSettings,
+        Tool,
+        ToolCaller,
+        ToolResult,
+    )
 
 __all__ = [
     "ApiError",
@@ -63,3 +67,14 @@ __all__ = [
     "ToolResult",
     "hookimpl",
 ]
+
+_MODULES: Final = ("errors", "hookspecs", "plugin", "catalog")
+
+
+def __getattr__(name: str) -> object:
+    # Imported when asked for: the command line starts here, and must first see to Ctrl-C.
+    if name in __all__:
+        for module in (import_module(f"{__name__}.{item}") for item in _MODULES):
+            if name in vars(module):
+                return vars(module)[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

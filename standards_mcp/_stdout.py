@@ -1,4 +1,4 @@
-"""Keeps what plugins print out of the protocol and out of ``--json`` output."""
+"""The process's standard streams: who may write to them, and what if one is closed or full."""
 
 from __future__ import annotations
 
@@ -43,6 +43,40 @@ def claim_standard_streams() -> tuple[int, int]:
         # What a plugin prints shows at once, beside the log lines of its time.
         sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     return reader, writer
+
+
+def fill_closed_streams() -> None:
+    """Open the null device wherever file descriptor 0, 1 or 2 is closed.
+
+    Otherwise the next file to be opened would get that number, and with it whatever C code, child
+    processes and diverted prints write there. What is meant for stderr is dropped from now on;
+    `sys.stdin` and `sys.stdout` stay None, so that who needs them can tell.
+    """
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free, which is this one
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="replace", closefd=False)
+
+
+def flush_or_drop() -> OSError | None:
+    """Flush stdout and stderr; what cannot be written is dropped, and the error returned.
+
+    Python would try again at its end, and report the failure in its own way.
+    """
+    failure = None
+    for stream, number in ((sys.stdout, 1), (sys.stderr, 2)):
+        try:
+            with suppress(AttributeError, ValueError):  # there is none, or somebody closed it
+                stream.flush()
+        except OSError as exc:
+            failure = failure or exc
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, number)
+            os.close(null)
+    return failure
 
 
 def _flush() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -23,6 +24,7 @@ from .plugin import ToolResult
 from .policy import run_tool
 from .settings import LoadedSettings
 from .signatures import error_result
+from .threads import PluginThreads, UnjoinedExecutor
 
 
 class UnknownToolError(StandardsMcpError):
@@ -53,6 +55,7 @@ class Host:
         self.catalog = catalog or _configured_catalog(self.settings.catalog)
         self.state_dir = self.settings.state_dir or _user_state_dir()
         self.manager = PluginManager(loaded, self.catalog, self.state_dir, installed)
+        self._threads: dict[str, PluginThreads] = {}
 
     def load(self) -> None:
         """Import and register the enabled plugins. See `PluginManager.load`."""
@@ -94,7 +97,8 @@ class Host:
         if item.refusal:
             message = f"{item.published} is not served here: {item.refusal}. Ask the administrator."
             return error_result("disabled", message)
-        result = await run_tool(item, arguments, self.settings.tools.timeout)
+        threads = self._threads.setdefault(item.plugin, PluginThreads(item.plugin))
+        result = await run_tool(item, arguments, self.settings.tools.timeout, threads)
         return _without_secrets(result, self.secrets()) if result.is_error else result
 
     def _find_tool(self, name: str) -> RegisteredTool:
@@ -112,9 +116,12 @@ class Host:
     async def running(self) -> AsyncGenerator[None]:
         """Keep the plugins started; release the catalog at the end.
 
+        The event loop gets a default executor that does not wait for plugins' threads at its end.
+
         Raises:
             PluginError: A plugin did not start that is required, or any under ``strict``.
         """
+        asyncio.get_running_loop().set_default_executor(UnjoinedExecutor())
         try:
             async with running(self.manager):
                 self._remember("start")

@@ -12,30 +12,33 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 import anyio
-import anyio.to_thread
 
 from .declarations import RegisteredTool
 from .errors import FilterFailedError, ToolError
 from .plugin import ToolResult
 from .signatures import error_result
+from .threads import PluginThreads
 
 log = logging.getLogger(__name__)
 
 
 async def run_tool(
-    item: RegisteredTool, arguments: Mapping[str, Any], default_timeout: float
+    item: RegisteredTool,
+    arguments: Mapping[str, Any],
+    default_timeout: float,
+    threads: PluginThreads,
 ) -> ToolResult:
     """Call a tool and return what it came to; only cancellation escapes.
 
-    A sync function runs in a worker thread; when it overruns its deadline it is abandoned, since
-    a thread cannot be stopped. What a crashed tool raised goes to the log, under an id that the
-    client gets.
+    A sync function runs in one of its plugin's *threads*; when it overruns its deadline it is
+    abandoned, since a thread cannot be stopped. What a crashed tool raised goes to the log, under
+    an id that the client gets.
     """
     started = time.perf_counter()
     timeout = item.tool.timeout or default_timeout
     result = None
     try:
-        result = await _guarded(item, arguments, timeout)
+        result = await _guarded(item, arguments, timeout, threads)
         return result
     finally:
         _log_call(item, arguments, result, time.perf_counter() - started)
@@ -45,10 +48,11 @@ async def _guarded(
     item: RegisteredTool,
     arguments: Mapping[str, Any],
     timeout: float,  # noqa: ASYNC109
+    threads: PluginThreads,
 ) -> ToolResult:
     try:
         with anyio.move_on_after(timeout):
-            value = await _invoke(item, item.arguments.validate(arguments))
+            value = await _invoke(item, item.arguments.validate(arguments), threads)
             return item.result.render(value)
     except ToolError as exc:
         return error_result(exc.error_type, str(exc))
@@ -72,11 +76,11 @@ def _is_cancelled() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-async def _invoke(item: RegisteredTool, keywords: dict[str, Any]) -> Any:
+async def _invoke(item: RegisteredTool, keywords: dict[str, Any], threads: PluginThreads) -> Any:
     call = functools.partial(item.tool.function, **keywords)
     if inspect.iscoroutinefunction(item.tool.function):
         return await call()
-    value = await anyio.to_thread.run_sync(call, abandon_on_cancel=True)
+    value = await threads.run(call)
     return await value if inspect.isawaitable(value) else value
 
 

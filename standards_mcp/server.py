@@ -1,4 +1,4 @@
-"""Builds and runs the MCP server; the only module that talks to the MCP SDK.
+"""Builds and runs the MCP server on the SDK.
 
 It stands on the SDK's low-level server, because the high-level one answers unknown tools, wrong
 arguments and crashes in ways of its own (docs/decisions.md). The low-level one serves the
@@ -8,23 +8,23 @@ handshake protocol of 2024 and 2025 and the 2026-07-28 generation from the same 
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import signal
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, cast
 
 import anyio
 import mcp_types as types
 from mcp.server import Server, ServerRequestContext
-from mcp.server.context import CallNext, HandlerResult
-from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from ._stdio import LineReader, LineWriter
 from .declarations import RegisteredTool
 from .errors import StandardsMcpError
 from .host import Host, UnknownToolError
+from .transport import connected
 
 log = logging.getLogger(__name__)
 
@@ -37,9 +37,10 @@ INSTRUCTIONS: Final = (
 )
 DRAIN_SECONDS: Final = 10.0
 """How long requests in flight may finish after the client has closed its side."""
+_BESIDE_SECONDS: Final = 2.0
+"""How long a client's leaving may be held up by what runs beside the server."""
 
 Context = ServerRequestContext[None, Any]
-_Stream: TypeAlias = "anyio.AsyncFile[str]"
 
 
 def build_server(
@@ -58,6 +59,8 @@ def build_server(
             beside = asyncio.ensure_future(on_started()) if on_started else None
             try:
                 yield
+                if beside:
+                    await asyncio.wait({beside}, timeout=_BESIDE_SECONDS)
             finally:
                 if beside:
                     beside.cancel()
@@ -93,26 +96,39 @@ def build_server(
     )
 
 
-async def serve_stdio(server: Server[None], reader: int, writer: int) -> None:
+async def serve_stdio(
+    server: Server[None], reader: int, writer: int, drain_seconds: float = DRAIN_SECONDS
+) -> None:
     """Serve one client over two file descriptors until it leaves, or SIGTERM or SIGINT comes.
 
-    Requests that were read before the client closed its side are still answered, for up to
-    `DRAIN_SECONDS`.
+    Requests that were read before the client closed its side are still answered.
+
+    Args:
+        drain_seconds: How long that may take; then they are given up, and the log says how many.
 
     Raises:
         PluginError: A plugin did not start that is required, or any under ``strict``.
+        StandardsMcpError: Answers cannot be written, though the client has not left.
     """
-    requests = _Requests()
-    server.middleware.append(requests.track)
+    failures: list[OSError] = []
     with anyio.CancelScope() as scope:
         _cancel_on_signals(scope)
-        lines = LineReader(reader, before_end=requests.drained)
-        wire = LineWriter(writer, on_broken=scope.cancel)
+
+        def end(failure: OSError) -> None:
+            failures.append(failure)
+            scope.cancel()
+
+        lines, wire = LineReader(reader), LineWriter(writer, on_broken=end)
         try:
-            await _serve(server, cast("_Stream", lines), cast("_Stream", wire))
+            async with connected(lines, wire, drain_seconds) as streams:
+                await server.run(*streams, server.create_initialization_options())
         except BaseExceptionGroup as group:
-            # The SDK's task groups wrap what a plugin that matters raised at its start.
+            # Task groups wrap what a plugin that matters raised at its start.
             raise _first(group, StandardsMcpError) or group from None
+    for failure in failures:
+        # Windows reports a pipe that nobody reads as an invalid argument.
+        if not isinstance(failure, ConnectionError) and failure.errno != errno.EINVAL:
+            raise StandardsMcpError(f"answers cannot be written to stdout: {failure.strerror}")
 
 
 def _first(group: BaseExceptionGroup[BaseException], kind: type[Exception]) -> Exception | None:
@@ -120,34 +136,6 @@ def _first(group: BaseExceptionGroup[BaseException], kind: type[Exception]) -> E
     while isinstance(found, BaseExceptionGroup):
         found = cast("BaseExceptionGroup[Exception]", found).exceptions[0]
     return cast("Exception | None", found)
-
-
-async def _serve(server: Server[None], lines: _Stream, wire: _Stream) -> None:
-    async with stdio_server(lines, wire) as (read_stream, write_stream):
-        await server.run(read_stream, write_stream, server.create_initialization_options())
-
-
-class _Requests:
-    """Knows how many requests are being answered."""
-
-    def __init__(self) -> None:
-        self._count = 0
-
-    async def track(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        self._count += 1
-        try:
-            return await call_next(ctx)
-        finally:
-            self._count -= 1
-
-    async def drained(self) -> None:
-        with anyio.move_on_after(DRAIN_SECONDS):
-            # What was read last may not have reached its handler yet.
-            await anyio.sleep(0.05)
-            while self._count:  # noqa: ASYNC110  - polled only once, in a server that ends
-                await anyio.sleep(0.01)
-            # An answer is written a moment after its handler is done, later on a busy machine.
-            await anyio.sleep(0.5)
 
 
 def _cancel_on_signals(scope: anyio.CancelScope) -> None:

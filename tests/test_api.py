@@ -41,6 +41,11 @@ def test_the_public_names_are_exactly_these():
     assert sorted(standards_mcp.__all__) == EXPORTED
 
 
+def test_a_name_that_does_not_exist_is_an_import_error():
+    with pytest.raises(ImportError, match="cannot import name 'Plugins' from 'standards_mcp'"):
+        from standards_mcp import Plugins  # noqa: F401
+
+
 @pytest.mark.parametrize("name", EXPORTED)
 def test_every_public_name_exists_and_every_class_says_what_it_is(name: str):
     value = getattr(standards_mcp, name)
@@ -50,7 +55,7 @@ def test_every_public_name_exists_and_every_class_says_what_it_is(name: str):
 def test_every_host_error_is_one_kind_and_is_in_the_drawn_tree():
     errors = [
         value
-        for value in vars(standards_mcp).values()
+        for value in (getattr(standards_mcp, name) for name in EXPORTED)
         if inspect.isclass(value) and issubclass(value, StandardsMcpError)
     ]
     assert len(errors) >= 8

@@ -26,12 +26,8 @@ def pipe() -> Iterator[Pipe]:
             os.close(end)
 
 
-async def _nothing() -> None:
-    pass
-
-
-async def _lines(reader: int) -> list[str]:
-    return [line async for line in LineReader(reader, before_end=_nothing)]
+async def _lines(reader: int) -> list[bytes]:
+    return [line async for line in LineReader(reader)]
 
 
 def _feed(writer: int, *chunks: bytes) -> None:
@@ -43,19 +39,18 @@ def _feed(writer: int, *chunks: bytes) -> None:
 @pytest.mark.parametrize(
     ("chunks", "lines"),
     [
-        ([b"one\ntwo\n"], ["one", "two"]),
-        ([b"one\ntwo"], ["one", "two"]),
-        ([b"o", b"n", b"e\nt", b"wo\n"], ["one", "two"]),
-        ([b"\n\none\n"], ["", "", "one"]),
-        ([b"one\r\n"], ["one\r"]),
+        ([b"one\ntwo\n"], [b"one", b"two"]),
+        ([b"one\ntwo"], [b"one", b"two"]),
+        ([b"o", b"n", b"e\nt", b"wo\n"], [b"one", b"two"]),
+        ([b"\n\none\n"], [b"", b"", b"one"]),
+        ([b"one\r\n"], [b"one\r"]),
         ([], []),
-        (["é€😀\n".encode()], ["é€😀"]),
-        ([b"\xff\xfe\n"], ["\ufffd\ufffd"]),
-        (["\u2028 is no line end\n".encode()], ["\u2028 is no line end"]),
-        ([b"a\0b\n"], ["a\0b"]),
+        ([b"\xff\xfe\n"], [b"\xff\xfe"]),
+        (["\u2028 is no line end\n".encode()], ["\u2028 is no line end".encode()]),
+        ([b"a\0b\n"], [b"a\0b"]),
     ],
 )
-async def test_lines_are_read_as_they_come(pipe: Pipe, chunks: list[bytes], lines: list[str]):
+async def test_lines_are_read_as_they_come(pipe: Pipe, chunks: list[bytes], lines: list[bytes]):
     _feed(pipe[1], *chunks)
     assert await _lines(pipe[0]) == lines
 
@@ -70,14 +65,14 @@ async def test_a_character_cut_in_two_by_the_pipe_arrives_whole(pipe: Pipe):
             _feed(pipe[1], second)
 
         group.start_soon(later)
-        assert await _lines(pipe[0]) == ["😀"]
+        assert await _lines(pipe[0]) == ["😀".encode()]
 
 
 async def test_a_line_longer_than_the_pipe_arrives_whole(pipe: Pipe):
     line = b"x" * 300_000
     feeder = threading.Thread(target=_write_all, args=(pipe[1], line + b"\n"))
     feeder.start()
-    assert await _lines(pipe[0]) == [line.decode()]
+    assert await _lines(pipe[0]) == [line]
     feeder.join()
 
 
@@ -87,16 +82,30 @@ def _write_all(writer: int, data: bytes) -> None:
     os.close(writer)
 
 
-async def test_what_must_happen_before_the_end_happens_once_after_the_last_line(pipe: Pipe):
-    events: list[str] = []
+async def test_a_line_over_the_limit_is_cut_and_the_next_ones_are_whole(pipe: Pipe):
+    data = b"before\n" + b"x" * 1_000_000 + b"\nafter\n" + b"y" * 200_000 + b"\nend\n"
+    feeder = threading.Thread(target=_write_all, args=(pipe[1], data))
+    feeder.start()
+    lines = [line async for line in LineReader(pipe[0], limit=1000)]
+    feeder.join()
+    assert [lines[0], lines[2], lines[4]] == [b"before", b"after", b"end"]
+    assert all(1000 < len(line) < 150_000 for line in (lines[1], lines[3]))
 
-    async def before_end() -> None:
-        events.append("end")
 
-    _feed(pipe[1], b"one\n")
-    async for line in LineReader(pipe[0], before_end=before_end):
-        events.append(line)  # noqa: PERF401  - the order of events is the point
-    assert events == ["one", "end"]
+async def test_the_time_to_read_a_line_grows_with_its_length_only():
+    async def seconds(size: int) -> float:
+        reader, writer = os.pipe()
+        feeder = threading.Thread(target=_write_all, args=(writer, b"x" * size + b"\n"))
+        began = time.process_time()
+        feeder.start()
+        assert [len(line) for line in await _lines(reader)] == [size]
+        feeder.join()
+        os.close(reader)
+        return time.process_time() - began
+
+    # Twenty times as long a line takes some twenty times as long; it would be four hundred.
+    short = min([await seconds(1_000_000) for _ in range(3)])
+    assert await seconds(20_000_000) < 100 * max(short, 0.001)
 
 
 async def test_a_descriptor_that_cannot_be_read_is_at_its_end(pipe: Pipe):
@@ -115,7 +124,7 @@ def test_a_reader_that_is_abandoned_dies_quietly(
 
     async def read_one() -> None:
         feeder.start()
-        async for _ in LineReader(pipe[0], before_end=_nothing):
+        async for _ in LineReader(pipe[0]):
             break
         await anyio.sleep(0.05)  # the thread has read more, and waits for room
 
@@ -146,19 +155,18 @@ async def test_all_of_a_text_is_written_even_when_the_pipe_is_full(pipe: Pipe):
     thread.start()
     writer = LineWriter(pipe[1], on_broken=pytest.fail)
     await writer.write(text)
-    await writer.flush()
     os.close(pipe[1])
     thread.join()
     assert received.decode() == text
 
 
 async def test_a_client_that_left_is_noticed_once_and_the_rest_is_dropped(pipe: Pipe):
-    broken: list[bool] = []
-    writer = LineWriter(pipe[1], on_broken=lambda: broken.append(True))
+    broken: list[OSError] = []
+    writer = LineWriter(pipe[1], on_broken=broken.append)
     os.close(pipe[0])
     for _ in range(3):
         await writer.write("line\n")
-    assert broken == [True]
+    assert [type(exc) for exc in broken] == [BrokenPipeError]
 
 
 async def test_answers_get_out_while_tools_hold_every_worker_thread(pipe: Pipe):
@@ -182,7 +190,7 @@ async def test_answers_get_out_while_tools_hold_every_worker_thread(pipe: Pipe):
 
 
 async def test_writing_to_a_client_that_does_not_read_can_be_cancelled(pipe: Pipe):
-    writer = LineWriter(pipe[1], on_broken=lambda: None)
+    writer = LineWriter(pipe[1], on_broken=lambda _: None)
     began = time.monotonic()
     with anyio.move_on_after(0.05) as scope:
         await writer.write("x" * 1_000_000)

@@ -171,22 +171,6 @@ async def test_a_cancelled_tool_may_clean_up(call: Any):
     assert cleaned == [True]
 
 
-async def test_sync_tools_that_hang_do_not_keep_others_from_running(make_host: MakeHost):
-    release = threading.Event()
-    tools = [
-        Tool(name="hang", description="Hang.", function=lambda: release.wait(5), timeout=0.05),
-        Tool(name="work", description="Work.", function=lambda: "done", timeout=1),
-    ]
-    host = make_host({"acme": plugin_of(*tools)})
-    try:
-        async with anyio.create_task_group() as group:
-            for _ in range(45):
-                group.start_soon(host.call_tool, "hang", {})
-        assert (await host.call_tool("work", {})).text == "done"
-    finally:
-        release.set()
-
-
 # Errors
 
 

@@ -19,10 +19,15 @@ from mcp import Client, StdioServerParameters
 
 COMMAND = [sys.executable, "-m", "standards_mcp"]
 MODERN = "io.modelcontextprotocol/"
+MODERN_META = {
+    f"{MODERN}protocolVersion": "2026-07-28",
+    f"{MODERN}clientCapabilities": {},
+    f"{MODERN}clientInfo": {"name": "peer", "version": "1"},
+}
 WAIT = 30.0
 
 NOISY = """
-    import atexit, os, subprocess, sys, threading, time
+    import asyncio, atexit, os, subprocess, sys, threading, time
     from standards_mcp import Plugin, Tool, hookimpl
 
     def noise(where):
@@ -44,11 +49,15 @@ NOISY = """
                 time.sleep(seconds)
                 return "done"
 
+            async def offload(seconds: float) -> None:
+                await asyncio.to_thread(time.sleep, seconds)
+
             def modules() -> list[str]:
                 return sorted(sys.modules)
 
             return [
                 Tool(name="shout", description="Shout", function=shout),
+                Tool(name="offload", description="Shout elsewhere", function=offload),
                 Tool(name="modules", description="List modules", function=modules),
             ]
 """
@@ -193,19 +202,14 @@ def test_both_tools_answer_on_raw_lines(start: Start):
 
 
 def test_the_2026_generation_needs_no_handshake(start: Start):
-    meta = {
-        f"{MODERN}protocolVersion": "2026-07-28",
-        f"{MODERN}clientCapabilities": {},
-        f"{MODERN}clientInfo": {"name": "peer", "version": "1"},
-    }
     peer = start()
-    peer.send("server/discover", {"_meta": meta}, 1)
+    peer.send("server/discover", {"_meta": MODERN_META}, 1)
     assert peer.answer()["result"]["supportedVersions"] == ["2026-07-28"]
     arguments = {"activity": "telling time on a clock", "max_results": 1}
-    params = {"name": "find_relevant_standards", "arguments": arguments, "_meta": meta}
+    params = {"name": "find_relevant_standards", "arguments": arguments, "_meta": MODERN_META}
     peer.send("tools/call", params, 2)
     assert content(peer.answer())["success"] is True
-    params = {"name": "nonsense", "arguments": {}, "_meta": meta}
+    params = {"name": "nonsense", "arguments": {}, "_meta": MODERN_META}
     peer.send("tools/call", params, 3)
     assert peer.answer()["error"]["code"] == -32602
     assert peer.end() == 0
@@ -299,20 +303,33 @@ def test_any_text_is_a_legal_query(start: Start, activity: str):
     assert peer.end() == 0
 
 
-def test_what_is_not_a_message_does_not_stop_the_server(start: Start):
+@pytest.mark.parametrize("meta", [{}, MODERN_META], ids=["handshake", "2026"])
+def test_what_is_not_a_message_is_answered_with_an_error_and_the_next_is_served(
+    start: Start, meta: dict[str, Any]
+):
     peer = start()
-    peer.initialize()
-    peer.write(b"not json\n\n[]\n{}\n\xff\xfe\n" + b'{"jsonrpc": "1.0"}\n')
-    lone_surrogate = '"\\ud83d counting"'
-    peer.write(
-        b'{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":'
-        b'"find_relevant_standards","arguments":{"activity":' + lone_surrogate.encode() + b"}}}\n"
-    )
-    peer.send("ping", number=9)
-    while (answer := peer.answer()).get("id") != 9:
-        assert "result" in answer or "error" in answer
-    assert answer["result"] == {}
+    if not meta:
+        peer.initialize()
+    wrong = [
+        (b"not json", -32700, None),
+        (b"\xff\xfe", -32700, None),
+        (b"[" * 5000, -32700, None),
+        (b"[]", -32600, None),
+        (b'{"jsonrpc": "1.0", "id": 3}', -32600, 3),
+        (b'{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}', -32600, None),
+    ]
+    for line, code, number in wrong:
+        peer.write(line + b"\n\n")
+        answer = peer.answer()
+        assert (answer["error"]["code"], answer["id"]) == (code, number)
+    half_an_emoji = "counting pizzas \ud83c"
+    arguments = {"activity": half_an_emoji, "max_results": 1}
+    params = {"name": "find_relevant_standards", "arguments": arguments, "_meta": meta}
+    peer.send("tools/call", params, 9)
+    assert content(peer.answer())["success"] is True
     assert peer.end() == 0
+    refused = [event for event in peer.events() if event["event"] == "a line was refused"]
+    assert len(refused) == len(wrong)
 
 
 def test_fifty_calls_in_flight_are_all_answered(start: Start):
@@ -404,13 +421,14 @@ def test_a_client_that_vanishes_mid_call_leaves_no_process_behind(
         assert process.wait(WAIT) == 0
 
 
-def test_a_tool_that_overruns_its_deadline_answers_with_a_timeout(
-    start: Start, install: Callable[..., Path]
+@pytest.mark.parametrize("tool", ["shout", "offload"])
+def test_a_tool_that_overruns_its_deadline_is_a_timeout_and_does_not_hold_up_the_end(
+    start: Start, install: Callable[..., Path], tool: str
 ):
     install("noisy", NOISY)
     peer = start("--set", "tools.timeout=0.2")
     peer.initialize()
-    peer.call(1, "shout", seconds=60)
+    peer.call(1, tool, seconds=3 * WAIT)
     assert content(peer.answer())["error_type"] == "timeout"
     assert peer.end() == 0
 

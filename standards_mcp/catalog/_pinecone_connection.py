@@ -12,12 +12,12 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
 from pydantic import SecretStr
 
 from ._pinecone_errors import PineconeUnavailableError, Translator, timed_out
@@ -31,6 +31,7 @@ log = logging.getLogger(__name__)
 CONTROLLER_HOST: Final = "https://api.pinecone.io"
 SOURCE_TAG: Final = "standards_mcp"
 _SHORTEST_ATTEMPT: Final = 0.5
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,9 +192,7 @@ class Connections:
         async with session.building:
             if session.index is None:
                 host = self.host or await self._described_host(session)
-                session.index = await to_thread.run_sync(
-                    lambda: self._build_index(host), abandon_on_cancel=True
-                )
+                session.index = await _in_thread(lambda: self._build_index(host))
             return session.index
 
     async def _described_host(self, session: Session) -> str:
@@ -218,7 +217,7 @@ class Connections:
 
     async def _built_control(self, session: Session) -> AsyncPinecone:
         if session.control is None:
-            session.control = await to_thread.run_sync(self._build_control, abandon_on_cancel=True)
+            session.control = await _in_thread(self._build_control)
         return session.control
 
     def _build_control(self) -> AsyncPinecone:
@@ -243,6 +242,11 @@ class Connections:
     def _translator(self) -> Translator:
         secrets = (self._key.get_secret_value(), *proxy_passwords())
         return Translator(self.index_name, secrets)
+
+
+async def _in_thread(build: Callable[[], _T]) -> _T:
+    """Build a client, whoever else holds the default number of threads."""
+    return await to_thread.run_sync(build, abandon_on_cancel=True, limiter=CapacityLimiter(1))
 
 
 def _retries() -> RetryConfig:

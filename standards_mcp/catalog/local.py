@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
+from anyio.lowlevel import RunVar
 from pydantic import SecretStr
 
 from . import CatalogStats, Facets, FilterExpression, SearchResult
@@ -21,6 +22,9 @@ from .records import StandardRecord
 if TYPE_CHECKING:
     from .store import LocalStore
 
+MAX_THREADS: Final = 16
+"""How many calls of embedded catalogs work at a time in one event loop; others wait."""
+_LIMITER: Final = RunVar[CapacityLimiter]("threads of embedded catalogs")
 _T = TypeVar("_T")
 
 
@@ -123,4 +127,13 @@ def _open_store(
 
 
 async def _in_thread(call: Callable[[], _T]) -> _T:
-    return await to_thread.run_sync(call, abandon_on_cancel=True)
+    return await to_thread.run_sync(call, abandon_on_cancel=True, limiter=_limiter())
+
+
+def _limiter() -> CapacityLimiter:
+    """Return this event loop's limiter for catalogs: others can use up the default one."""
+    try:
+        return _LIMITER.get()
+    except LookupError:
+        _LIMITER.set(CapacityLimiter(MAX_THREADS))
+        return _LIMITER.get()

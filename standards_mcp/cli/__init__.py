@@ -15,6 +15,7 @@ from typing import IO, Any, Final, NoReturn, cast
 
 import click
 
+from standards_mcp._stdout import fill_closed_streams, flush_or_drop
 from standards_mcp.errors import ConfigError, StandardsMcpError, describe_exception
 
 BEGAN: Final = time.perf_counter()
@@ -143,15 +144,38 @@ def cli(ctx: click.Context, /, **options: Any) -> None:
 
 def main() -> NoReturn:
     """Run the command line and end the process."""
-    code = run()
+    fill_closed_streams()
+    code = _run_on_the_streams()
     logging.shutdown()
-    for stream in (sys.stdout, sys.stderr):
-        stream.flush()
+    if (failure := flush_or_drop()) and not code:
+        code = _cannot_write(failure)
     stuck = [t for t in threading.enumerate() if not t.daemon and t is not threading.main_thread()]
     if stuck:
         # A tool that overran its deadline still holds a thread; nothing waits for it any more.
         os._exit(code)
     sys.exit(code)
+
+
+def _run_on_the_streams() -> int:
+    """Run the command line; return its exit code also where its output cannot be written."""
+    if sys.stdout is None:
+        click.echo("standards-mcp: stdout is closed, so there is nowhere to write to", err=True)
+        return 1
+    try:
+        return run()
+    except KeyboardInterrupt:
+        return 130
+    except SystemExit:  # from click, when nobody reads the output any more
+        return 1
+    except OSError as exc:
+        return _cannot_write(exc)
+
+
+def _cannot_write(failure: OSError) -> int:
+    if not isinstance(failure, BrokenPipeError):
+        what = failure.filename or "the output cannot be written"
+        click.echo(f"standards-mcp: {what}: {failure.strerror}", err=True)
+    return 1
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import logging
+import signal
+import sys
 import time
 from typing import Any
 
@@ -28,6 +30,13 @@ def serve(ctx: click.Context) -> None:
 
     This is what a client such as Claude Desktop starts. Logs go to stderr.
     """
+    if sys.stdin is None:
+        raise click.ClickException(
+            "stdin is closed; an MCP client starts this with both pipes open"
+        )
+    # Until the event loop handles it, Ctrl-C just ends the process: raised in the midst of an
+    # import, it can come out as any other exception.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     invocation = ctx.ensure_object(Invocation)
     invocation.configure_logging(serving=True)
     reader, writer = claim_standard_streams()

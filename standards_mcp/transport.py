@@ -1,0 +1,137 @@
+"""Carries messages between the SDK's server and one client; knows which requests wait for answers.
+
+The SDK's own stdio transport neither answers what is not a message nor knows when an answer has
+been written (docs/decisions.md).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from typing import TypeAlias
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
+from mcp_types import (
+    INVALID_REQUEST,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
+
+from ._stdio import LineReader, LineWriter
+from .messages import MessageError, read_message
+
+log = logging.getLogger(__name__)
+
+Received: TypeAlias = SessionMessage | Exception
+Streams: TypeAlias = tuple[
+    MemoryObjectReceiveStream[Received], MemoryObjectSendStream[SessionMessage]
+]
+
+
+@asynccontextmanager
+async def connected(
+    lines: LineReader, wire: LineWriter, drain_seconds: float
+) -> AsyncGenerator[Streams]:
+    """Carry messages while the context is open; yields the streams that the SDK's server takes.
+
+    Args:
+        drain_seconds: How long the server may take, once the client has closed its side, to answer
+            what it had read before.
+    """
+    to_server, received = anyio.create_memory_object_stream[Received](0)
+    answers, to_client = anyio.create_memory_object_stream[SessionMessage](0)
+    unanswered = _Unanswered()
+    async with anyio.create_task_group() as group:
+        group.start_soon(_receive, lines, wire, to_server, unanswered, drain_seconds)
+        group.start_soon(_send, to_client, wire, unanswered)
+        yield received, answers
+
+
+class _Unanswered:
+    """The number of requests that were read and whose answers are not written yet."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._none = asyncio.Event()
+        self._none.set()
+        self._metadata = ServerMessageMetadata(on_request_unanswered=self._settle_cancelled)
+
+    def expect(self, message: JSONRPCMessage) -> ServerMessageMetadata | None:
+        """Count a message that was read; returns what the server must know with it."""
+        if not isinstance(message, JSONRPCRequest):
+            return None
+        self.count += 1
+        self._none.clear()
+        return self._metadata
+
+    def settle(self) -> None:
+        self.count -= 1
+        if not self.count:
+            self._none.set()
+
+    async def wait(self, seconds: float) -> None:
+        with anyio.move_on_after(seconds) as scope:
+            await self._none.wait()
+        if scope.cancelled_caught:
+            log.warning(
+                "the client has left; answers are given up",
+                extra={"requests": self.count, "seconds": seconds},
+            )
+
+    async def _settle_cancelled(self) -> None:
+        """Settle a request that the client has cancelled, which is never answered."""
+        self.settle()
+
+
+async def _receive(
+    lines: LineReader,
+    wire: LineWriter,
+    to_server: MemoryObjectSendStream[Received],
+    unanswered: _Unanswered,
+    drain_seconds: float,
+) -> None:
+    # That the server has ended first closes the stream under us.
+    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+        async with to_server:
+            async for line in lines:
+                if not line or line.isspace():
+                    continue
+                try:
+                    message = _message_of(line, lines.limit)
+                except MessageError as exc:
+                    await _refuse(exc, wire)
+                else:
+                    await to_server.send(SessionMessage(message, unanswered.expect(message)))
+            await unanswered.wait(drain_seconds)
+
+
+def _message_of(line: bytes, limit: int) -> JSONRPCMessage:
+    if len(line) > limit:
+        raise MessageError(INVALID_REQUEST, f"a line may have at most {limit} bytes")
+    return read_message(line)
+
+
+async def _refuse(error: MessageError, wire: LineWriter) -> None:
+    log.warning("a line was refused", extra={"reason": error.reason})
+    if error.answer:
+        await wire.write(_line_of(error.answer))
+
+
+async def _send(
+    to_client: MemoryObjectReceiveStream[SessionMessage], wire: LineWriter, unanswered: _Unanswered
+) -> None:
+    async with to_client:
+        async for item in to_client:
+            await wire.write(_line_of(item.message))
+            if isinstance(item.message, JSONRPCResponse | JSONRPCError):
+                unanswered.settle()
+
+
+def _line_of(message: JSONRPCMessage) -> str:
+    return message.model_dump_json(by_alias=True, exclude_unset=True) + "\n"
