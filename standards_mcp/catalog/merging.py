@@ -64,13 +64,16 @@ def merged_with_stored(
 ) -> StandardRecord:
     """Return *record* with the other sets in which the store has it.
 
-    A paraphrase gives way to an official text altogether.
+    A paraphrase gives way to an official text altogether, and never takes its place.
 
     Args:
         replaced: Sets that were read whole, so that what *record* does not say of them is over.
     """
-    if stored.text_status == "paraphrase" != record.text_status:
-        return record
+    if stored.text_status != record.text_status:
+        if stored.text_status == "paraphrase":
+            return record
+        if record.text_status == "paraphrase":
+            return stored
     sets = memberships(record)
     others = set(memberships(stored)) - set(sets) - set(replaced)
     kept = without_sets(stored, set(memberships(stored)) - others)

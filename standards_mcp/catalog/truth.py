@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import fields
+from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
@@ -138,6 +139,14 @@ class Truth:
             bodies.update(self._bodies(chunk))
         return [StandardRecord.model_validate_json(bodies[id_]) for id_ in ids if id_ in bodies]
 
+    def fingerprints(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return the `fingerprint` of each record with one of these ids, as it is stored."""
+        return {
+            id_: _hash(body)
+            for chunk in _chunks(ids, _CHUNK)
+            for id_, body in self._bodies(chunk).items()
+        }
+
     def count(self) -> int:
         """Return the number of records."""
         return int(self._database.select("SELECT count(*) FROM records")[0][0])
@@ -252,6 +261,15 @@ class Truth:
             self._database.run(
                 "INSERT OR REPLACE INTO state VALUES ('revision', ?)", [(str(revision),)]
             )
+
+
+def fingerprint(record: StandardRecord) -> str:
+    """Return a hash of *record* as a truth stores it."""
+    return _hash(_body(record))
+
+
+def _hash(body: str) -> str:
+    return blake2b(body.encode(), digest_size=8).hexdigest()
 
 
 def _body(record: StandardRecord) -> str:

@@ -204,6 +204,13 @@ def test_official_text_takes_the_place_of_a_paraphrase_altogether(store, csp_set
     assert store.contents["A"].text_status == "official"
 
 
+def test_a_paraphrase_never_takes_the_place_of_an_official_text(store, csp_set, starter):
+    load(store, csp_set("03"))
+    before = dict(store.contents)
+    report = import_sources(store, [[starter("A", text_status="paraphrase")]])
+    assert (report.unchanged, store.contents) == (1, before)
+
+
 def test_the_starter_set_can_be_removed_and_nothing_else(store, csp_set, starter):
     load(store, csp_set("03"))
     store.contents["P"] = starter("P", text_status="paraphrase")
