@@ -130,10 +130,10 @@ class LexicalIndex:
         with _named_damage(self._folder):
             hits = self._searcher.search(query, limit, count=False).hits
             rows = self._searcher.fast_field_values(_ROW, [address for _, address in hits])
-        return Ranked(
-            np.array(rows, dtype=np.int64),
-            np.array([score for score, _ in hits], dtype=np.float32),
-        )
+            return Ranked(
+                np.array(rows, dtype=np.int64),
+                np.array([score for score, _ in hits], dtype=np.float32),
+            )
 
     def scores(self, query: Query, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         """Return the exact score of each of *rows*, 0 where no term occurs."""
@@ -162,7 +162,7 @@ def _named_damage(folder: Path) -> Generator[None, None, None]:
     except BaseException as error:
         # What tantivy does not expect in a file is a panic, which is no Exception.
         panicked = type(error).__name__ == "PanicException"
-        if not panicked and not isinstance(error, OSError | ValueError):
+        if not panicked and not isinstance(error, OSError | ValueError | TypeError):
             raise
         raise CatalogUnavailableError(
             f"cannot read the full-text index {folder}: {error}; {REBUILD}"

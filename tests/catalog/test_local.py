@@ -592,9 +592,13 @@ def test_a_build_that_is_killed_leaves_the_old_index_serving(
         assert process.stdout.readline().strip() == b"ready"
         os.kill(process.pid, signal.SIGKILL)
     assert len(list((folder / "index").glob("g*"))) == 2
-    assert ids(local.search("juggle fractions", 20)) == ["R001", "R000"]
+    result = local.search("juggle fractions", 20)
+    assert ids(result) == ["R001", "R000"]
+    assert "latest changes of the standards cannot be searched yet" in result.notes[-1]
+    assert local.check() == result.notes
     assert local.stats().details["index"] == "outdated"
     local.build()
+    assert "latest changes" not in " ".join(local.check())
     assert "R900" in ids(local.search("juggle fractions", 20))
     assert len(list((folder / "index").glob("g*"))) == 2
     local.close()
