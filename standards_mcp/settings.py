@@ -39,6 +39,7 @@ from .catalog_settings import (
     pinecone_values,
 )
 from .errors import ConfigError, did_you_mean
+from .setting_paths import in_home, with_whole_paths
 
 FILE_NAME: Final = "standards-mcp.toml"
 ENV_PREFIX: Final = "STANDARDS_MCP_"
@@ -198,11 +199,12 @@ def load_settings(
             valid key.
     """
     file = find_config(config)
+    here = Path()
     layers = (
-        _Layer("command line", dict(overrides or {})),
-        _Layer("environment", _environment()),
-        _Layer(".env", _dot_env()),
-        _Layer(str(file), _read_toml(file) if file else {}),
+        _layer("command line", dict(overrides or {}), here),
+        _layer("environment", _environment(), here),
+        _layer(".env", _dot_env(), here),
+        _layer(str(file), _read_toml(file), file.parent) if file else _Layer("", {}),
     )
     for layer in layers:
         if layer.name not in _VARIABLES and _has(layer.values, KEY_PATH):
@@ -228,6 +230,7 @@ def find_config(config: Path | None = None) -> Path | None:
     """
     named = config or (Path(value) if (value := os.environ.get("STANDARDS_MCP_CONFIG")) else None)
     if named is not None:
+        named = in_home(named, "--config or STANDARDS_MCP_CONFIG")
         if not named.is_file():
             raise ConfigError(f"{named}: no such file; check --config or STANDARDS_MCP_CONFIG")
         return named
@@ -276,6 +279,10 @@ def secrets_of(value: object) -> frozenset[str]:
     if isinstance(value, list | tuple | set | frozenset):
         return frozenset[str]().union(*map(secrets_of, cast("Iterable[object]", value)))
     return frozenset()
+
+
+def _layer(name: str, values: Mapping[str, Any], folder: Path) -> _Layer:
+    return _Layer(name, with_whole_paths(values, folder, name))
 
 
 def _environment() -> dict[str, Any]:
