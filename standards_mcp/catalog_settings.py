@@ -17,7 +17,8 @@ from pydantic import (
     model_validator,
 )
 
-from .catalog import PineconeAccess
+from .catalog import CatalogError, PineconeAccess
+from .catalog.models import check_model
 
 KEY_PATH: Final = ("catalog", "pinecone", "api_key")
 PINECONE_VARIABLES: Final[Mapping[str, str]] = MappingProxyType(
@@ -43,6 +44,15 @@ class LocalCatalogSettings(Table):
     """
 
     model: str = "minilm"
+
+    @field_validator("model", mode="after")
+    @classmethod
+    def _check_model(cls, model: str) -> str:
+        try:
+            check_model(model)
+        except CatalogError as error:
+            raise ValueError(str(error)) from None
+        return model
 
 
 class PineconeCatalogSettings(Table):

@@ -167,7 +167,7 @@ def open_catalog(
     Args:
         path: The embedded catalog's folder; by default one in the user's data folder. A new one
             is filled with the starter set.
-        model: Its text encoder, see `standards_mcp.catalog.embedding.open_encoder`.
+        model: Its text encoder, see `standards_mcp.catalog.models`.
         access: The index to use in place of the embedded catalog.
 
     Raises:

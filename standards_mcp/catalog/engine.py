@@ -27,7 +27,7 @@ class Engine:
 
     Args:
         index: The folder of all index folders, see `manifest`.
-        model: Which text encoder to use, see `encoders.open_encoder`.
+        model: Which text encoder to use, see `models`.
     """
 
     def __init__(self, index: Path, model: str) -> None:

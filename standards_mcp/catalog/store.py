@@ -34,7 +34,7 @@ class LocalStore:
 
     Args:
         path: The folder; it is created when something is written.
-        model: Which text encoder to use, see `encoders.open_encoder`.
+        model: Which text encoder to use, see `models`.
         seed: What a catalog that does not exist yet is filled with, see `seeding`.
         lock_timeout: Seconds to wait for another process that writes or builds.
     """
