@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
 from .database import Database
+from .merging import own_set_title
 from .notation import record_keys
 from .record_store import StandardSet
 from .records import StandardRecord
@@ -278,7 +279,7 @@ def _body(record: StandardRecord) -> str:
 
 def _set_row(record: StandardRecord) -> tuple[str | None, ...]:
     values = (
-        record.standard_set_id, record.standard_set_title, record.subject,
+        record.standard_set_id, own_set_title(record), record.subject,
         record.jurisdiction_id, record.jurisdiction_title, record.license, record.source_url,
     )  # fmt: skip
     return tuple(map(_storable, values))
