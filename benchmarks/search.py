@@ -21,9 +21,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from standards_mcp.catalog import open_local
 from standards_mcp.catalog.local import LocalCatalog
 from standards_mcp.catalog.records import StandardRecord
-from standards_mcp.catalog.starter import starter_seed
 
 QUERIES = ["Students compare fractions with fraction strips and explain their reasoning."] * 100
 SUBJECT = {"subject": {"$in": ["Mathematics", "Math"]}}
@@ -89,7 +89,7 @@ def _measure(arguments: argparse.Namespace) -> None:
         lines = _lines(arguments.queries)
         queries = [line["text"] for line in lines[:: max(1, len(lines) // arguments.limit)]]
     start = time.perf_counter()
-    store = LocalCatalog(arguments.measure, seed=starter_seed).store
+    store = open_local(arguments.measure).store
     store.search(queries[0])
     first = (time.perf_counter() - start) * 1000
     records = store.stats().records

@@ -18,7 +18,8 @@ from pydantic import (
     model_validator,
 )
 
-from .catalog import PineconeAccess
+from .catalog import CatalogError, PineconeAccess
+from .catalog.models import check_model
 
 EMBEDDING_KEY_VARIABLE: Final = "STANDARDS_MCP_EMBEDDING_API_KEY"
 VARIABLES: Final[Mapping[tuple[str, ...], str]] = MappingProxyType(
@@ -72,6 +73,15 @@ class LocalCatalogSettings(Table):
                 "an address here has no user name and no password in it; set "
                 f"{EMBEDDING_KEY_VARIABLE} in the environment or in .env"
             )
+        return model
+
+    @field_validator("model", mode="after")
+    @classmethod
+    def _check_model(cls, model: str) -> str:
+        try:
+            check_model(model)
+        except CatalogError as error:
+            raise ValueError(str(error)) from None
         return model
 
 

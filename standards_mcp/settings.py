@@ -34,6 +34,7 @@ from .catalog_settings import (
     named_values,
 )
 from .errors import ConfigError, did_you_mean
+from .setting_paths import in_home, with_whole_paths
 from .tool_settings import ToolSettings
 
 FILE_NAME: Final = "standards-mcp.toml"
@@ -175,11 +176,12 @@ def load_settings(
             valid key.
     """
     file = find_config(config)
+    here = Path()
     layers = (
-        _Layer("command line", dict(overrides or {})),
-        _Layer("environment", _environment()),
-        _Layer(".env", _dot_env()),
-        _Layer(str(file), _read_toml(file) if file else {}),
+        _layer("command line", dict(overrides or {}), here),
+        _layer("environment", _environment(), here),
+        _layer(".env", _dot_env(), here),
+        _layer(str(file), _read_toml(file), file.parent) if file else _Layer("", {}),
     )
     for layer in layers:
         _refuse_secrets(layer)
@@ -215,6 +217,7 @@ def find_config(config: Path | None = None) -> Path | None:
     """
     named = config or (Path(value) if (value := os.environ.get(_CONFIG_VARIABLE)) else None)
     if named is not None:
+        named = in_home(named, "--config or STANDARDS_MCP_CONFIG")
         if not named.is_file():
             raise ConfigError(f"{named}: no such file; check --config or STANDARDS_MCP_CONFIG")
         return named
@@ -246,6 +249,10 @@ def describe_errors(
             message = _MESSAGES.get(item["type"]) or item["msg"].removeprefix("Value error, ")
             lines.append(" ".join(f"{where}: {message[:1].lower()}{message[1:]}".split()))
     return lines
+
+
+def _layer(name: str, values: Mapping[str, Any], folder: Path) -> _Layer:
+    return _Layer(name, with_whole_paths(values, folder, name))
 
 
 def _environment() -> dict[str, Any]:

@@ -178,6 +178,26 @@ class TestTheBackend:
         assert found.details["reason"].endswith("PINECONE_API_KEY is set")
 
 
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("minlm", r"unknown text model 'minlm'; did you mean 'minilm'\? use one of minilm, none, "),
+        ("fastembd:x", "did you mean 'fastembed:x'"),
+        ("gpt", "unknown text model 'gpt'; use one of minilm, none, sentence-transformers:NAME"),
+        ("fastembed", "write fastembed:NAME"),
+        ("https://host/v1", "write it after the address: https://host/v1#NAME"),
+    ],
+)
+def test_a_model_that_does_not_exist_is_a_mistake_of_the_configuration(
+    write_toml: Any, model: str, message: str
+) -> None:
+    write_toml(f'[catalog.local]\nmodel = "{model}"\n')
+    with pytest.raises(
+        ConfigError, match=rf"^standards-mcp.toml: \[catalog.local\] model: .*{message}"
+    ):
+        load_settings()
+
+
 def test_the_sdk_is_not_imported_to_configure_pinecone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PINECONE_API_KEY", KEY)
     monkeypatch.setenv("PINECONE_HOST", "http://127.0.0.1:9")

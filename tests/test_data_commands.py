@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -146,6 +147,22 @@ def test_the_starter_set_is_removed_by_its_name(run, store, table):
     changed = store.contents["D1-M"].model_copy(update={"text_status": "paraphrase"})
     store.contents["D1-M"] = changed
     assert "Deleted 1 " in run(remove, "starter").output
+
+
+def test_the_starter_set_comes_back_by_its_name(run, store):
+    from standards_mcp.catalog.starter import starter_records
+
+    store.offer_seed = starter_records
+    dry = json.loads(run(import_command, "starter", "--dry-run", "--json").stdout)
+    assert (dry["new"], store.contents) == (1748, {})
+    assert run(import_command, "starter", "--subject", "math").exit_code == 0
+    assert {record.subject for record in store.contents.values()} == {"Mathematics"}
+
+
+def test_a_file_that_is_called_like_the_starter_set_is_read(run, store, table):
+    Path("starter").write_bytes(Path(table).read_bytes())
+    assert run(import_command, "starter", "--format", "csv").exit_code == 0
+    assert len(store.contents) == 3
 
 
 def test_an_export_is_read_back(run, store, table, tmp_path):

@@ -64,7 +64,12 @@ def test_without_any_source_the_defaults_hold():
         ("strict", "strict = {}", "STRICT", [False, True]),
         ("tool_names", "tool_names = '{}'", "TOOL_NAMES", ["portable", "declared"]),
         ("tools.timeout", "[tools]\ntimeout = {}", "TOOLS__TIMEOUT", [1.5, 2.5, 3.5, 4.5]),
-        ("catalog.local.model", "[catalog.local]\nmodel='{}'", "CATALOG__LOCAL__MODEL", "abcd"),
+        (
+            "catalog.local.model",
+            "[catalog.local]\nmodel='{}'",
+            "CATALOG__LOCAL__MODEL",
+            ["none", "fastembed:a", "fastembed:b", "model2vec:c"],
+        ),
         ("plugins.acme.enabled", "[plugins.acme]\nenabled={}", "PLUGINS__ACME__ENABLED", [True]),
         ("plugins.acme.limit", "[plugins.acme]\nlimit='{}'", "PLUGINS__ACME__LIMIT", "1234"),
     ],

@@ -533,6 +533,18 @@ def test_the_log_tells_of_the_start_and_of_each_call(start: Start):
     assert "arguments" not in called
 
 
+def test_the_first_line_says_what_a_new_catalog_will_hold(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("STANDARDS_MCP_CATALOG__PATH", str(tmp_path / "new"))
+    peer = start()
+    peer.initialize()
+    assert peer.end() == 0
+    (started,) = [event for event in peer.events() if event["event"] == "started"]
+    assert started["catalog"]["pending"] == "starter set, loaded at the first search"
+    assert "records" not in started["catalog"]
+
+
 def test_arguments_are_logged_only_when_asked_for(start: Start):
     peer = start("-v", "serve")
     peer.initialize()

@@ -117,6 +117,17 @@ class Catalog(Protocol):
         """Return what the catalog holds and where."""
         ...
 
+    async def check(self) -> tuple[str, ...]:
+        """Try everything that a search needs, without searching.
+
+        Returns:
+            The notes that a search would have, see `SearchResult`.
+
+        Raises:
+            CatalogError: No search can be done; the message says what to do.
+        """
+        ...
+
     async def upsert(self, records: Iterable[StandardRecord]) -> int:
         """Add or replace records, make them searchable, and return how many changed."""
         ...
@@ -160,7 +171,7 @@ def open_catalog(
     Args:
         path: The embedded catalog's folder; by default one in the user's data folder. A new one
             is filled with the starter set.
-        model: Its text encoder, see `standards_mcp.catalog.embedding.open_encoder`.
+        model: Its text encoder, see `standards_mcp.catalog.models`.
         access: The index to use in place of the embedded catalog.
         key: The key of the text encoder, where it needs one.
 
@@ -181,9 +192,10 @@ def open_local(
     path: Path | None = None, model: str = "minilm", key: SecretStr | None = None
 ) -> LocalCatalog:
     """Return the embedded catalog; the arguments are those of `open_catalog`."""
-    from .local import LocalCatalog  # noqa: PLC0415  - a store is imported when it is chosen
+    from .local import LocalCatalog, SeedSource  # noqa: PLC0415  - imported when it is chosen
 
-    return LocalCatalog(path or default_path(), model, key=key, seed=_starter)
+    seed = SeedSource(name="starter set", edition=_starter_edition, load=_starter)
+    return LocalCatalog(path or default_path(), model, key=key, seed=seed)
 
 
 def open_pinecone(access: PineconeAccess) -> PineconeClient:
@@ -201,6 +213,12 @@ def open_pinecone(access: PineconeAccess) -> PineconeClient:
         host=access.host,
         deadline=access.deadline,
     )
+
+
+def _starter_edition() -> str:
+    from .starter import starter_edition  # noqa: PLC0415  - asked for with the first call
+
+    return starter_edition()
 
 
 def _starter() -> Seed:

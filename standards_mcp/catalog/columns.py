@@ -112,7 +112,7 @@ class Columns:
             self._file = np.load(path, allow_pickle=False)
             weakref.finalize(self, self._file.close)
             self._names: list[str] = _unpacked(self._file["names"])
-        except (OSError, ValueError, KeyError) as error:
+        except Exception as error:  # NumPy and zipfile raise this and that
             raise self._damaged(error) from error
 
     @property
@@ -128,7 +128,7 @@ class Columns:
                     return None
                 try:
                     self._known[name] = self._read(self._names.index(name))
-                except (OSError, ValueError, KeyError) as error:
+                except Exception as error:
                     raise self._damaged(error) from error
             return self._known[name]
 

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from .errors import CatalogUnavailableError
 
 APPLICATION_ID = 0x53744D43  # "StMC"
 SCHEMA_VERSION = 1
 _BUSY_SECONDS = 60
+_Stamp: TypeAlias = tuple[int, int, int]
+_UNWRITABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM)
+_RESTORE = "restore it from a copy, or move it away and import the standards again"
+_ADVICE: Mapping[int | None, str] = {
+    sqlite3.SQLITE_NOTADB: _RESTORE,
+    sqlite3.SQLITE_CORRUPT: _RESTORE,
+    sqlite3.SQLITE_FULL: "free some space, and do the same again",
+    sqlite3.SQLITE_BUSY: "another program is using it; try again when that is done",
+    None: "see that it can be read and written, or set [catalog] path "
+    "(STANDARDS_MCP_CATALOG__PATH) to another folder",
+}
 
 _SCHEMA = """
 CREATE TABLE state (key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
@@ -66,6 +77,8 @@ def create_database(path: Path) -> None:
 class Database:
     """An open file. One object may be shared by threads; statements run one at a time.
 
+    A file in a folder that cannot be written can be read all the same.
+
     Args:
         path: A file that `create_database` has created.
 
@@ -76,16 +89,9 @@ class Database:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.RLock()
+        self._unchanged: _Stamp | None = None
         with _named_errors(path):
-            self._connection = sqlite3.connect(
-                f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=_BUSY_SECONDS,
-                isolation_level=None, check_same_thread=False,
-            )  # fmt: skip
-        try:
-            self._check()
-        except BaseException:
-            self._connection.close()
-            raise
+            self._connection = self._open()
 
     def close(self) -> None:
         """Close the file."""
@@ -95,12 +101,12 @@ class Database:
     def select(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """Return all rows of a query."""
         with self._lock, _named_errors(self._path):
-            return self._connection.execute(statement, values).fetchall()
+            return self._current().execute(statement, values).fetchall()
 
     def stream(self, statement: str, values: Sequence[Any] = ()) -> Iterator[Any]:
         """Yield the rows of a query; other threads wait until it is exhausted."""
         with self._lock, _named_errors(self._path):
-            yield from self._connection.execute(statement, values)
+            yield from self._current().execute(statement, values)
 
     def run(self, statement: str, rows: Iterable[Sequence[Any]] = ((),)) -> None:
         """Run a statement once for each of *rows*, inside a `transaction`."""
@@ -118,18 +124,58 @@ class Database:
                 raise
             self._connection.execute("COMMIT")
 
-    def _check(self) -> None:
-        if int(self.select("PRAGMA application_id")[0][0]) != APPLICATION_ID:
-            raise CatalogUnavailableError(
-                f"{self._path} is not a catalog of standards; move it away or set another "
-                "[catalog] path"
-            )
-        version = int(self.select("PRAGMA user_version")[0][0])
-        if version != SCHEMA_VERSION:
-            raise CatalogUnavailableError(
-                f"{self._path} was written by a newer standards-mcp (schema {version}, this one "
-                f"reads {SCHEMA_VERSION}); upgrade with `pip install -U standards-mcp`"
-            )
+    def _open(self) -> sqlite3.Connection:
+        try:
+            return self._connect("mode=rw")
+        except sqlite3.OperationalError as error:
+            if _code(error) not in _UNWRITABLE or _journal_size(self._path):
+                raise
+        # Without a journal beside it, a file is whole as it stands. SQLite then looks neither for
+        # a journal nor for changes, so `_current` does.
+        self._unchanged = _stamp(self._path)
+        return self._connect("mode=ro&immutable=1")
+
+    def _connect(self, options: str) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            f"{self._path.absolute().as_uri()}?{options}", uri=True, timeout=_BUSY_SECONDS,
+            isolation_level=None, check_same_thread=False,
+        )  # fmt: skip
+        try:
+            _check(connection, self._path)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _current(self) -> sqlite3.Connection:
+        if self._unchanged is not None and self._unchanged != _stamp(self._path):
+            self._connection.close()
+            self._unchanged = None
+            self._connection = self._open()
+        return self._connection
+
+
+def _check(connection: sqlite3.Connection, path: Path) -> None:
+    if int(connection.execute("PRAGMA application_id").fetchone()[0]) != APPLICATION_ID:
+        raise CatalogUnavailableError(
+            f"{path} is not a catalog of standards; move it away or set another [catalog] path"
+        )
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if version != SCHEMA_VERSION:
+        raise CatalogUnavailableError(
+            f"{path} was written by a newer standards-mcp (schema {version}, this one reads "
+            f"{SCHEMA_VERSION}); upgrade with `pip install -U standards-mcp`"
+        )
+
+
+def _journal_size(path: Path) -> int:
+    journal = path.with_name(f"{path.name}-wal")
+    return journal.stat().st_size if journal.exists() else 0
+
+
+def _stamp(path: Path) -> _Stamp:
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 @contextmanager
@@ -137,7 +183,11 @@ def _named_errors(path: Path) -> Generator[None, None, None]:
     try:
         yield
     except (sqlite3.Error, OSError) as error:
-        raise CatalogUnavailableError(
-            f"cannot use {path}: {error}; restore it from a copy, or move it away and "
-            "run `standards-mcp data build`"
-        ) from error
+        advice = _ADVICE.get(_code(error), _ADVICE[None])
+        raise CatalogUnavailableError(f"cannot use {path}: {error}; {advice}") from error
+
+
+def _code(error: Exception) -> int | None:
+    """Return SQLite's primary result code, None for an error that is not SQLite's."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else int(code) & 0xFF

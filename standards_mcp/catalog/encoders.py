@@ -1,12 +1,4 @@
-"""Which text encoder a setting names, and the encoders that are not embedded.
-
-minilm                          all-MiniLM-L6-v2 from a wheel, see `embedding`
-none                            no encoder: search by words only
-sentence-transformers:NAME      a model of the extra ``sentence-transformers``
-fastembed:NAME                  a model of the extra ``fastembed``
-model2vec:NAME_OR_PATH          a model of the extra ``model2vec``
-https://HOST/v1/embeddings#NAME an endpoint of the shape of OpenAI's
-"""
+"""Which text encoder a setting names, see `models`, and the encoders that are not embedded."""
 
 from __future__ import annotations
 
@@ -25,6 +17,7 @@ from pydantic import SecretStr
 
 from .embedding import EncoderUnavailableError, MiniLmEncoder, TextEncoder, Vectors, normalised
 from .errors import CatalogError, CatalogUnavailableError
+from .models import MINILM, NO_MODEL, check_model, is_address
 
 API_KEY_VARIABLE = "STANDARDS_MCP_EMBEDDING_API_KEY"
 _Encode: TypeAlias = Callable[[list[str]], Any]
@@ -33,7 +26,7 @@ _TIMEOUT = 60.0
 
 
 def open_encoder(spec: str, key: SecretStr | None = None) -> TextEncoder:
-    """Return the encoder that *spec* names, see the module's table.
+    """Return the encoder that *spec* names, see `models`.
 
     Args:
         key: What an endpoint asks for, if it does.
@@ -43,19 +36,15 @@ def open_encoder(spec: str, key: SecretStr | None = None) -> TextEncoder:
         CatalogError: *spec* is not understood, or what it needs is not installed.
         CatalogUnavailableError: The model cannot be read.
     """
-    if spec == "minilm":
+    check_model(spec)
+    if spec == MINILM:
         return MiniLmEncoder()
-    if spec == "none":
+    if spec == NO_MODEL:
         raise EncoderUnavailableError('the configured model is "none"')
-    if spec.startswith(("http://", "https://")):
+    if is_address(spec):
         return HttpEncoder(spec, key)
     library, _, name = spec.partition(":")
-    if library in _LIBRARIES and name:
-        return LibraryEncoder(library, name)
-    raise CatalogError(
-        f"unknown text model {spec!r}; use minilm, none, sentence-transformers:NAME, "
-        "fastembed:NAME, model2vec:NAME or https://HOST/v1/embeddings#NAME"
-    )
+    return LibraryEncoder(library, name)
 
 
 class _Probed(ABC):
@@ -110,17 +99,12 @@ class HttpEncoder(_Probed):
     Args:
         spec: The endpoint's address with the model's name after ``#``.
         key: Sent to this address only: redirections are refused.
-
-    Raises:
-        CatalogError: The model's name is missing.
     """
 
     def __init__(self, spec: str, key: SecretStr | None = None, timeout: float = _TIMEOUT) -> None:
         self.name = spec
         self._key = key
         self._url, _, self._model = spec.partition("#")
-        if not self._model:
-            raise CatalogError(f"{spec!r} names no model; write it after the address: {spec}#NAME")
         self._timeout = timeout
         self._opener = urllib.request.build_opener(_NoRedirection)
 

@@ -10,11 +10,10 @@ from typing import TypeAlias
 from pydantic import SecretStr
 
 from . import FilterExpression, SearchResult, generation
-from .embedding import EncoderUnavailableError, TextEncoder, embed_missing, keep_vectors
+from .embedding import EncoderUnavailableError, TextEncoder, embed_missing
 from .encoders import open_encoder
 from .errors import CatalogUnavailableError
 from .generation import Generation
-from .local import Seed
 from .manifest import REBUILD, current_folder, pointer_stamp, read_manifest
 from .ranking import Mode, Ranker
 from .results import hits_of, rows_of, with_named_first
@@ -30,7 +29,7 @@ class Engine:
 
     Args:
         index: The folder of all index folders, see `manifest`.
-        model: Which text encoder to use, see `encoders.open_encoder`.
+        model: Which text encoder to use, see `models`.
         key: The key of the encoder, where it needs one.
     """
 
@@ -69,7 +68,8 @@ class Engine:
         ranker = Ranker(served, selection, text=words, vectors=vectors)
         rows = rows_of(served, selection, named)
         matches = with_named_first(rows, ranker.best(top_k + len(rows)), top_k)
-        return SearchResult(hits=tuple(hits_of(truth, served, matches)), notes=notes)
+        hits = tuple(hits_of(truth, served, matches))
+        return SearchResult(hits=hits, notes=(*notes, *_outdated(served, truth)))
 
     def bring_up_to_date(self, truth: Truth, progress: Progress | None) -> None:
         """Build the index unless it agrees with *truth* and the model."""
@@ -92,11 +92,24 @@ class Engine:
         embed_missing(truth, encoder, progress)
         generation.build(truth, self._index, encoder.name, encoder.dimensions)
 
-    def fill(self, truth: Truth, seed: Seed) -> None:
-        """Put *seed* into an empty *truth* and build the index."""
-        truth.upsert(seed.records)
-        keep_vectors(truth, seed.model, seed.hashes, seed.vectors)
-        self.build(truth, None)
+    def check(self, truth: Truth) -> tuple[str, ...]:
+        """Open everything that a search needs, and return the notes that it would have.
+
+        Raises:
+            CatalogError: A search cannot be done.
+        """
+        served = self._open_index()
+        _, notes = self._query_encoder(served)
+        return (*notes, *_outdated(served, truth))
+
+    def check_encoder(self) -> tuple[str, ...]:
+        """Open the text encoder, and return the note that a search without it would have.
+
+        Raises:
+            CatalogError: It cannot be used.
+        """
+        encoder = self._open_encoder()
+        return (_words_only(encoder),) if isinstance(encoder, EncoderUnavailableError) else ()
 
     def close(self) -> None:
         """Let go of the index; the next search opens it again."""
@@ -118,14 +131,21 @@ class Engine:
         if serving is not None and serving[0] == stamp:
             return serving[1]
         with self._opening:
-            opened = Generation(current_folder(self._index))
+            try:
+                opened = Generation(current_folder(self._index))
+            except CatalogUnavailableError:
+                if stamp == pointer_stamp(self._index):
+                    raise
+                # Builds that ended meanwhile have removed what was being opened.
+                stamp = pointer_stamp(self._index)
+                opened = Generation(current_folder(self._index))
             self._serving = stamp, opened
             return opened
 
     def _query_encoder(self, served: Generation) -> tuple[TextEncoder | None, tuple[str, ...]]:
         encoder, indexed = self._open_encoder(), served.manifest.model
         if isinstance(encoder, EncoderUnavailableError):
-            return None, (f"Searched by words only: {encoder}.",)
+            return None, (_words_only(encoder),)
         if indexed is None:
             return None, (f"Searched by words only: the index has no vectors; {REBUILD}.",)
         if indexed != encoder.name:
@@ -134,3 +154,17 @@ class Engine:
                 f"configured one is {encoder.name!r}; {REBUILD}, or set [catalog.local] model"
             )
         return encoder, ()
+
+
+def _words_only(error: EncoderUnavailableError) -> str:
+    return f"Searched by words only: {error}."
+
+
+def _outdated(served: Generation, truth: Truth) -> tuple[str, ...]:
+    if served.manifest.revision == truth.revision:
+        return ()
+    note = (
+        "The latest changes of the standards cannot be searched yet: an import is still at work "
+        f"or was interrupted; when none is, {REBUILD}."
+    )
+    return (note,)

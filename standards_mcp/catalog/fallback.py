@@ -86,6 +86,14 @@ class FallbackCatalog:
 
         return await self._ask(self.primary.stats, instead)
 
+    async def check(self) -> tuple[str, ...]:
+        """Try Pinecone, or the secondary if that would have to answer."""
+
+        async def instead() -> tuple[str, ...]:
+            return (self._note(), *await self.secondary.check())
+
+        return await self._ask(self.primary.check, instead)
+
     async def upsert(self, records: Iterable[StandardRecord]) -> int:
         """Add or replace records in Pinecone and return how many changed."""
         return await self.primary.upsert(records)

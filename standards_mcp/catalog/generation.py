@@ -1,7 +1,7 @@
 """One build of the index: a folder that is written once and then only read.
 
 index/current             the name of the folder that serves
-index/<name>/manifest.json  model, counts, and the size of every other file
+index/<name>/manifest.json  model, counts, and sizes and checksums of the other files
 index/<name>/columns.npz    metadata fields, see `columns`
 index/<name>/groups.npy     for each row the number of its text; equal texts share one
 index/<name>/vectors.npy    float32 (rows, dimensions), only when there is a model
@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .checksums import checksum
 from .columns import Columns, ColumnsWriter
 from .errors import CatalogUnavailableError
 from .lexical import LexicalIndex, LexicalWriter
@@ -35,6 +36,7 @@ from .manifest import (
     VERSION,
     Manifest,
     current_folder,
+    patiently,
     read_manifest,
 )
 from .texts import ancestors_text, comparable
@@ -45,7 +47,7 @@ class Generation:
     """An open index folder.
 
     Raises:
-        CatalogUnavailableError: A file is missing, truncated or foreign.
+        CatalogUnavailableError: A file is missing, truncated, damaged or foreign.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -70,7 +72,7 @@ class Generation:
         path = self.folder / name
         try:
             found: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
+        except Exception as error:  # NumPy raises this and that
             raise CatalogUnavailableError(f"cannot read {path}: {error}; {REBUILD}") from error
         if found.dtype != dtype or found.shape != shape:
             raise CatalogUnavailableError(f"{path} belongs to another index; {REBUILD}")
@@ -149,26 +151,30 @@ def _write_vectors(
 
 
 def _check_files(folder: Path, manifest: Manifest) -> None:
-    for name, size in manifest.files.items():
+    for name, (size, expected) in manifest.files.items():
         path = folder / name
         try:
             found = path.stat().st_size
+            intact = found == size and checksum(path) == expected
         except OSError as error:
             raise CatalogUnavailableError(f"cannot read {path}: {error}; {REBUILD}") from error
         if found != size:
             raise CatalogUnavailableError(
                 f"{path} has {found} bytes where {size} are expected; {REBUILD}"
             )
+        if not intact:
+            raise CatalogUnavailableError(f"{path} is damaged; {REBUILD}")
 
 
-def _sync_files(folder: Path) -> dict[str, int]:
-    sizes: dict[str, int] = {}
+def _sync_files(folder: Path) -> dict[str, tuple[int, int]]:
+    files: dict[str, tuple[int, int]] = {}
     for path in sorted(folder.rglob("*")):
         if path.is_file() and not path.name.endswith(".lock"):
             with path.open("rb+") as file:
                 os.fsync(file.fileno())
-            sizes[path.relative_to(folder).as_posix()] = path.stat().st_size
-    return sizes
+            name = path.relative_to(folder).as_posix()
+            files[name] = path.stat().st_size, checksum(path)
+    return files
 
 
 def _write_durably(path: Path, text: str) -> None:
@@ -177,7 +183,7 @@ def _write_durably(path: Path, text: str) -> None:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
-    temporary.replace(path)
+    patiently(lambda: temporary.replace(path))
 
 
 def _remove_leftovers(index: Path) -> None:

@@ -6,8 +6,12 @@ disjunction of terms: no character of it has a meaning of its own.
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+import weakref
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
 from math import log1p, sqrt
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +22,7 @@ import tantivy
 from tantivy import Filter, Occur, Query, Tokenizer
 
 from .errors import CatalogUnavailableError
+from .manifest import REBUILD
 from .texts import without_surrogates
 
 # Words of grammar. Those that mathematics is about stay terms: between, more, same, than ...
@@ -35,6 +40,7 @@ _TOKENS = "tokens"
 _ROW = "row"
 _MEMORY = 100_000_000  # bytes of one writing thread's arena
 _LONGEST_WORD = 40
+_LOCK = ".tantivy-meta.lock"
 
 
 class Ranked(NamedTuple):
@@ -49,6 +55,7 @@ class LexicalWriter:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
+        self._folder = folder
         index = tantivy.Index(_schema(), str(folder), reuse=False)
         index.register_tokenizer(_ANALYZER, _analyzer())
         self._writer = index.writer(_MEMORY, 1)
@@ -66,6 +73,9 @@ class LexicalWriter:
         """Make everything durable."""
         self._writer.commit()
         self._writer.wait_merging_threads()
+        readable = (self._folder / _LOCK).stat().st_mode
+        for path in self._folder.iterdir():
+            path.chmod(readable)  # tantivy lets nobody else read some of its files
 
 
 class LexicalIndex:
@@ -76,14 +86,15 @@ class LexicalIndex:
     """
 
     def __init__(self, folder: Path) -> None:
-        try:
-            self._index = tantivy.Index.open(str(folder))
+        self._folder = folder
+        with _named_damage(folder):
+            opened = folder
+            if not _can_be_locked(folder):
+                opened = _links_to(folder)
+                weakref.finalize(self, shutil.rmtree, opened, ignore_errors=True)
+            self._index = tantivy.Index.open(str(opened))
             self._index.register_tokenizer(_ANALYZER, _analyzer())
             self._searcher = self._index.searcher()
-        except (OSError, ValueError) as error:
-            raise CatalogUnavailableError(
-                f"cannot read the full-text index {folder}: {error}; run `standards-mcp data build`"
-            ) from error
         self._schema = self._index.schema
         self._analyzer = _analyzer()
         self._grammar = frozenset(self._analyzer.analyze(FUNCTION_WORDS))
@@ -116,12 +127,13 @@ class LexicalIndex:
         """
         if within is not None:
             query = _both(query, within)
-        hits = self._searcher.search(query, limit, count=False).hits
-        rows = self._searcher.fast_field_values(_ROW, [address for _, address in hits])
-        return Ranked(
-            np.array(rows, dtype=np.int64),
-            np.array([score for score, _ in hits], dtype=np.float32),
-        )
+        with _named_damage(self._folder):
+            hits = self._searcher.search(query, limit, count=False).hits
+            rows = self._searcher.fast_field_values(_ROW, [address for _, address in hits])
+            return Ranked(
+                np.array(rows, dtype=np.int64),
+                np.array([score for score, _ in hits], dtype=np.float32),
+            )
 
     def scores(self, query: Query, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         """Return the exact score of each of *rows*, 0 where no term occurs."""
@@ -134,12 +146,48 @@ class LexicalIndex:
 
     def _rarity(self, term: str) -> float:
         """Return the inverse document frequency of BM25, as tantivy computes it."""
-        having = self._searcher.doc_freq(_TEXT, term)
+        with _named_damage(self._folder):
+            having = self._searcher.doc_freq(_TEXT, term)
         return log1p((self._searcher.num_docs - having + 0.5) / (having + 0.5))
 
     def _term(self, term: str, weight: float) -> Query:
         query = Query.term_query(self._schema, _TEXT, term, index_option="freq")
         return query if weight == 1 else Query.boost_query(query, weight)
+
+
+@contextmanager
+def _named_damage(folder: Path) -> Generator[None, None, None]:
+    try:
+        yield
+    except BaseException as error:
+        # What tantivy does not expect in a file is a panic, which is no Exception.
+        panicked = type(error).__name__ == "PanicException"
+        if not panicked and not isinstance(error, OSError | ValueError | TypeError):
+            raise
+        raise CatalogUnavailableError(
+            f"cannot read the full-text index {folder}: {error}; {REBUILD}"
+        ) from error
+
+
+def _can_be_locked(folder: Path) -> bool:
+    """Return whether tantivy can take its lock, which it does to read as well."""
+    try:
+        with (folder / _LOCK).open("ab"):
+            return True
+    except OSError:
+        return False
+
+
+def _links_to(folder: Path) -> Path:
+    """Return a temporary folder where every file of *folder* but the locks is too."""
+    links = Path(tempfile.mkdtemp(prefix="standards-mcp-"))
+    for path in folder.iterdir():
+        if path.suffix != ".lock":
+            try:
+                (links / path.name).symlink_to(path.absolute())
+            except OSError:  # Windows lets few users make links
+                shutil.copy(path, links)
+    return links
 
 
 def _both(query: Query, within: Query) -> Query:

@@ -44,6 +44,20 @@ class Seed:
     vectors: Any
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeedSource:
+    """Where a `Seed` comes from; it is loaded only when a catalog needs it.
+
+    Attributes:
+        name: What people call it.
+        edition: Returns a short text that changes whenever the seed does; cheap.
+    """
+
+    name: str
+    edition: Callable[[], str]
+    load: Callable[[], Seed]
+
+
 class LocalCatalog:
     """A `Catalog` in one folder; the arguments are those of `store.LocalStore`.
 
@@ -56,7 +70,7 @@ class LocalCatalog:
         model: str = "minilm",
         *,
         key: SecretStr | None = None,
-        seed: Callable[[], Seed] | None = None,
+        seed: SeedSource | None = None,
         lock_timeout: float = 600,
     ) -> None:
         self._arguments = partial(_open_store, path, model, key, seed, lock_timeout)
@@ -100,6 +114,10 @@ class LocalCatalog:
         """Return what the catalog holds and where."""
         return await _in_thread(lambda: self.store.stats())  # noqa: PLW0108  as above
 
+    async def check(self) -> tuple[str, ...]:
+        """Try what a search needs, and return the notes that it would have."""
+        return await _in_thread(lambda: self.store.check())  # noqa: PLW0108  as above
+
     async def upsert(self, records: Iterable[StandardRecord]) -> int:
         """Add or replace records, make them searchable, and return how many changed."""
         return await _in_thread(lambda: self.store.upsert(records))
@@ -118,7 +136,7 @@ def _open_store(
     path: Path,
     model: str,
     key: SecretStr | None,
-    seed: Callable[[], Seed] | None,
+    seed: SeedSource | None,
     lock_timeout: float,
 ) -> LocalStore:
     from .store import LocalStore  # noqa: PLC0415  it imports NumPy, onnxruntime and tantivy

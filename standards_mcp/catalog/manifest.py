@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from .errors import CatalogUnavailableError
 
 FORMAT = "standards-mcp-index"
-VERSION = 1
+VERSION = 2
 REBUILD = "run `standards-mcp data build`"
 POINTER = "current"
+_PAUSES = (0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.3)
+_T = TypeVar("_T")
 FOLDER_NAME = re.compile(r"g\d+-[0-9a-f]{8}")
 
 
@@ -29,14 +33,15 @@ class Manifest:
     Attributes:
         model: The name of the encoder of the vectors, or None when there are none.
         revision: The revision of the truth that the index was built from.
-        files: The size in bytes of every other file of the folder, by relative path.
+        files: The size in bytes and the `checksums.checksum` of every other file of the folder,
+            by relative path.
     """
 
     model: str | None
     dimensions: int
     records: int
     revision: int
-    files: Mapping[str, int]
+    files: Mapping[str, Sequence[int]]
 
 
 def current_folder(index: Path) -> Path:
@@ -47,7 +52,7 @@ def current_folder(index: Path) -> Path:
     """
     pointer = index / POINTER
     try:
-        name = pointer.read_text("utf-8", "replace").strip()
+        name = patiently(lambda: pointer.read_text("utf-8", "replace")).strip()
     except OSError as error:
         raise CatalogUnavailableError(f"cannot read {pointer}: {error}; {REBUILD}") from error
     if not FOLDER_NAME.fullmatch(name):
@@ -80,3 +85,20 @@ def read_manifest(folder: Path) -> Manifest:
     if known != (FORMAT, VERSION):
         raise CatalogUnavailableError(f"{path} is of the format {known}; {REBUILD}")
     return manifest
+
+
+def patiently(call: Callable[[], _T]) -> _T:
+    """Return what *call* does; tried again for a second where the system forbids it.
+
+    Windows lets nobody replace a file that another process reads at this moment, nor read one
+    that is being replaced.
+
+    Raises:
+        PermissionError: It is still forbidden.
+    """
+    for pause in _PAUSES:
+        try:
+            return call()
+        except PermissionError:
+            time.sleep(pause)
+    return call()

@@ -2,22 +2,27 @@
 
 Sources repeat a standard in the set of each grade it belongs to, under the same id: a high-school
 standard stands in four sets. A store holds one record for an id. It has the place of one of the
-sets, the education levels of all, and the names of the others in three fields of equal length:
-``also_in_set_ids``, ``also_in_set_titles`` and ``also_in_set_levels`` (codes joined by commas).
+sets, the education levels of all and a title for all, and the names of the others in three fields
+of equal length: ``also_in_set_ids``, ``also_in_set_titles`` and ``also_in_set_levels`` (codes
+joined by commas). ``set_title`` and ``set_levels`` are those of the record's own set.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 
-from .grades import GRADES, grade_order, normalize_levels
+from .grades import GRADES, SCHOOL_GRADES, grade_order, normalize_levels, parse_grades
 from .records import StandardRecord
 
 _IDS: Final = "also_in_set_ids"
 _TITLES: Final = "also_in_set_titles"
 _LEVELS: Final = "also_in_set_levels"
 _OWN_LEVELS: Final = "set_levels"
+_OWN_TITLE: Final = "set_title"
+_GRADE_TITLE: Final = re.compile(r"grade \d{1,2}|(pre-?)?kindergarten", re.IGNORECASE)
+_TITLES_SHOWN: Final = 3
 
 
 class Membership(NamedTuple):
@@ -28,6 +33,11 @@ class Membership(NamedTuple):
     levels: tuple[str, ...]
 
 
+def own_set_title(record: StandardRecord) -> str:
+    """Return the title of the set whose place *record* has, which may be in others too."""
+    return str((record.model_extra or {}).get(_OWN_TITLE, record.standard_set_title))
+
+
 def memberships(record: StandardRecord) -> dict[str, Membership]:
     """Return the sets that *record* is in by their ids, its own first."""
     extra = record.model_extra or {}
@@ -35,7 +45,7 @@ def memberships(record: StandardRecord) -> dict[str, Membership]:
     own_levels = _split(str(extra[_OWN_LEVELS])) if _OWN_LEVELS in extra else None
     own = Membership(
         record.standard_set_id,
-        record.standard_set_title,
+        own_set_title(record),
         record.education_levels if own_levels is None else own_levels,
     )
     others = (
@@ -64,13 +74,16 @@ def merged_with_stored(
 ) -> StandardRecord:
     """Return *record* with the other sets in which the store has it.
 
-    A paraphrase gives way to an official text altogether.
+    A paraphrase gives way to an official text altogether, and never takes its place.
 
     Args:
         replaced: Sets that were read whole, so that what *record* does not say of them is over.
     """
-    if stored.text_status == "paraphrase" != record.text_status:
-        return record
+    if stored.text_status != record.text_status:
+        if stored.text_status == "paraphrase":
+            return record
+        if record.text_status == "paraphrase":
+            return stored
     sets = memberships(record)
     others = set(memberships(stored)) - set(sets) - set(replaced)
     kept = without_sets(stored, set(memberships(stored)) - others)
@@ -97,11 +110,11 @@ def _with(
     first = base.standard_set_id if base.standard_set_id in sets else min(sets)
     own, others = sets[first], [sets[id_] for id_ in sorted(sets) if id_ != first]
     data = base.to_dict()
-    for name in (_IDS, _TITLES, _LEVELS, _OWN_LEVELS):
+    for name in (_IDS, _TITLES, _LEVELS, _OWN_LEVELS, _OWN_TITLE):
         data.pop(name, None)
     data |= {
         "standard_set_id": own.set_id,
-        "standard_set_title": own.title,
+        "standard_set_title": _title_of_all([own.title, *(each.title for each in others)]),
         "education_levels": normalize_levels(level for each in sets.values() for level in each[2]),
         "child_ids": children,
         "is_leaf": not children,
@@ -117,7 +130,30 @@ def _also_in(own: Membership, others: Sequence[Membership]) -> dict[str, Any]:
         _TITLES: [each.title for each in others],
         _LEVELS: [",".join(each.levels) for each in others],
         _OWN_LEVELS: ",".join(own.levels),
+        _OWN_TITLE: own.title,
     }
+
+
+def _title_of_all(titles: Sequence[str]) -> str:
+    """Return ``Grades 9-12`` for the titles of such sets, else the first of them."""
+    distinct = list(dict.fromkeys(titles))
+    if len(distinct) == 1:
+        return distinct[0]
+    if all(_GRADE_TITLE.fullmatch(title) for title in distinct):
+        return f"Grades {_spans({level for title in distinct for level in parse_grades(title)})}"
+    more = len(distinct) - _TITLES_SHOWN
+    return "; ".join(distinct[:_TITLES_SHOWN]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _spans(levels: Collection[str]) -> str:
+    """Return levels of school as ``K-2, 6``."""
+    runs = list[list[str]]()
+    for index, level in enumerate(SCHOOL_GRADES):
+        if level in levels:
+            if not index or SCHOOL_GRADES[index - 1] not in levels:
+                runs.append([])
+            runs[-1].append(level.removeprefix("0"))
+    return ", ".join(run[0] if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
 def _rank(record: StandardRecord) -> tuple[int, str]:

@@ -183,6 +183,11 @@ class PineconeClient:
             details={name: value for name, value in details.items() if value is not None},
         )
 
+    async def check(self) -> tuple[str, ...]:
+        """Ask the index for its size, which needs the key and the index but no quota."""
+        await self.stats()
+        return ()
+
     async def upsert(self, records: Iterable[StandardRecord]) -> int:
         """Add or replace records and return how many changed.
 

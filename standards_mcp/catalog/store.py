@@ -1,32 +1,26 @@
-"""The embedded store as plain functions of one folder; `local` makes it asynchronous.
-
-<path>/catalog.sqlite3  the truth
-<path>/catalog.lock     held by whoever writes the truth or builds the index
-<path>/index/           see `generation`
-"""
+"""The embedded store as plain functions of one `folder`; `local` makes it asynchronous."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from datetime import UTC, datetime
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import filelock
 from pydantic import SecretStr
 
 from . import CatalogStats, Facets, FilterExpression, SearchResult
-from .database import create_database
 from .errors import CatalogError, CatalogUnavailableError
-from .grades import grade_order
-from .local import Seed
-from .manifest import current_folder, read_manifest
+from .folder import CatalogFolder
+from .local import SeedSource
 from .notation import canonical_key, lookup_keys, nearest
+from .overview import facets_of, stats_of
 from .record_store import StandardSet
 from .records import StandardRecord
+from .seeding import begin_without, holds_more, is_awaited, is_new, keep, plant, remember
 from .truth import Truth
 
 if TYPE_CHECKING:
@@ -42,9 +36,9 @@ class LocalStore:
 
     Args:
         path: The folder; it is created when something is written.
-        model: Which text encoder to use, see `encoders.open_encoder`.
+        model: Which text encoder to use, see `models`.
         key: The key of the encoder, where it needs one.
-        seed: What a catalog that does not exist yet is filled with.
+        seed: What a catalog that does not exist yet is filled with, see `seeding`.
         lock_timeout: Seconds to wait for another process that writes or builds.
     """
 
@@ -54,14 +48,15 @@ class LocalStore:
         model: str = "minilm",
         *,
         key: SecretStr | None = None,
-        seed: Callable[[], Seed] | None = None,
+        seed: SeedSource | None = None,
         lock_timeout: float = 600,
     ) -> None:
         self._path = path
         self._model = model
         self._key = key
         self._seed = seed
-        self._lock_timeout = lock_timeout
+        self._planted = False
+        self._folder = CatalogFolder(path, lock_timeout)
         self._opening = threading.RLock()
         self._truth: Truth | None = None
         self._facets: tuple[int, Facets] | None = None
@@ -89,7 +84,10 @@ class LocalStore:
         if truth is None:
             return SearchResult(hits=(), notes=(self._empty_note(),))
         named = [record.id for record in self.find(text)] if _looks_like_code(text) else []
-        return self._engine.search(truth, text, top_k, expression, named, mode)
+        result = self._engine.search(truth, text, top_k, expression, named, mode)
+        if not result.hits and not truth.count():
+            return replace(result, notes=(self._empty_note(),))
+        return result
 
     def fetch(self, ids: Sequence[str]) -> list[StandardRecord]:
         """Return the records with these ids, in the order of *ids*; unknown ids are left out."""
@@ -120,15 +118,12 @@ class LocalStore:
         truth = self._open_truth()
         if truth is None:
             return Facets(subjects={}, education_levels={}, jurisdictions={}, standard_sets={})
+        return self._facets_of(truth)
+
+    def _facets_of(self, truth: Truth) -> Facets:
         revision = truth.revision
         if self._facets is None or self._facets[0] != revision:
-            facets = Facets(
-                subjects=truth.counts("subject"),
-                education_levels=truth.counts("education_level"),
-                jurisdictions=truth.counts("jurisdiction"),
-                standard_sets=truth.counts("standard_set"),
-            )
-            self._facets = revision, facets
+            self._facets = revision, facets_of(truth)
         return self._facets[1]
 
     def stats(self) -> CatalogStats:
@@ -136,33 +131,40 @@ class LocalStore:
 
         It only looks: a catalog that does not exist yet is not filled.
         """
-        truth = self._open_truth() if self._truth_path.exists() else None
-        if truth is None:
-            unbuilt = {"index": "not built yet; the first search does it"} if self._seed else {}
+        truth = self._look()
+        if truth is None or (self._seed and is_new(truth)):
+            seed = self._seed
+            pending = {"pending": f"{seed.name}, loaded at the first search"} if seed else {}
             return CatalogStats(
-                backend="local", location=str(self._path), records=0, details=unbuilt
+                backend="local", location=str(self._path), records=0, details=pending
             )
-        model, details = None, dict[str, Any]()
-        try:
-            manifest = read_manifest(current_folder(self._index))
-            model = manifest.model
-            details["index"] = "current" if manifest.revision == truth.revision else "outdated"
-            details["indexed_records"] = manifest.records
-        except CatalogUnavailableError as error:
-            details["index"] = str(error)
-        facets = self.facets()
-        details["changed"] = _last_changed(self._truth_path)
-        details["jurisdictions"] = facets.jurisdictions
-        details["subjects"] = facets.subjects
-        levels = facets.education_levels
-        details["education_levels"] = {
-            level: levels[level] for level in sorted(levels, key=grade_order)
-        }
-        details["licenses"] = truth.counts("license")
-        return CatalogStats(
-            backend="local", location=str(self._path), records=truth.count(), model=model,
-            size_bytes=_size(self._path), details=details,
-        )  # fmt: skip
+        return stats_of(self._folder, truth, self._facets_of(truth))
+
+    def check(self) -> tuple[str, ...]:
+        """Try everything that a search needs, see `standards_mcp.catalog.Catalog.check`.
+
+        A catalog that does not exist yet is not filled; whether it can be is tried.
+        """
+        truth = self._look()
+        if truth is not None and not (self._seed and is_new(truth)):
+            return self._engine.check(truth)
+        if self._seed is None:
+            return (self._empty_note(),)
+        self._folder.check_writable()
+        return self._engine.check_encoder()
+
+    def offer_seed(self) -> Sequence[StandardRecord]:
+        """Return the records of the seed, ready to be written without embedding anything.
+
+        From then on newer editions of them are taken up.
+        """
+        if self._seed is None:
+            return ()
+        with self._writing() as truth:
+            seed = self._seed.load()
+            keep(truth, seed)
+            remember(truth, seed, self._seed.edition())
+        return seed.records
 
     # -- writing
 
@@ -211,84 +213,66 @@ class LocalStore:
             if self._truth is not None:
                 self._truth.close()
             self._truth = None
+            self._planted = False
             self._engine.close()
 
     # -- parts
-
-    @property
-    def _index(self) -> Path:
-        return self._path / "index"
 
     @cached_property
     def _engine(self) -> Engine:
         from .engine import Engine  # noqa: PLC0415  - imports NumPy, tantivy and onnxruntime
 
-        return Engine(self._index, self._model, self._key)
-
-    @property
-    def _truth_path(self) -> Path:
-        return self._path / "catalog.sqlite3"
+        return Engine(self._folder.index, self._model, self._key)
 
     def _empty_note(self) -> str:
         return (
-            f"The catalog at {self._path} is empty; fill it with `standards-mcp data import FILE`."
+            f"The catalog at {self._path} is empty; fill it with `standards-mcp data import FILE`, "
+            "or with the starter set by `standards-mcp data import starter`."
         )
+
+    def _look(self) -> Truth | None:
+        """Return the truth as it is, None when there is none."""
+        with self._opening:
+            if self._truth is None and self._folder.holds_a_catalog():
+                self._truth = Truth(self._folder.truth)
+            return self._truth
 
     def _open_truth(self) -> Truth | None:
         """Return the truth, filled from the seed when it is new; None when there is none."""
         with self._opening:
-            if self._truth is None:
-                if self._seed is None and not self._truth_path.exists():
-                    return None
-                self._fill_once()
-                self._truth = Truth(self._truth_path)
-            return self._truth
+            if self._seed is not None and not self._planted:
+                self._take_up(self._seed)
+                self._planted = True
+            return self._look()
 
-    def _fill_once(self) -> None:
-        if self._seed is None:
-            return
-        if self._truth_path.exists():
-            with Truth(self._truth_path) as truth:
-                if truth.state("seed", ""):
-                    return
-        with self._locked_truth() as truth:
-            if not truth.state("seed", ""):
-                self._engine.fill(truth, self._seed())
-                truth.remember("seed", "done")
+    def _take_up(self, seed: SeedSource) -> None:
+        truth, edition = self._look(), seed.edition()
+        if truth is None or is_new(truth):
+            with self._folder.writing() as writable:
+                if is_new(writable):
+                    self._plant(writable, seed)
+        elif is_awaited(truth, edition) and not holds_more(truth):
+            # A larger catalog takes up the edition with its next write, which builds anyway.
+            with suppress(CatalogUnavailableError), self._folder.writing(timeout=0) as writable:
+                self._plant(writable, seed)
+
+    def _plant(self, truth: Truth, source: SeedSource) -> None:
+        seed = source.load()
+        plant(truth, seed)
+        self._engine.bring_up_to_date(truth, None)
+        remember(truth, seed, source.edition())
 
     @contextmanager
     def _writing(self) -> Generator[Truth, None, None]:
         self._open_truth()
-        with self._locked_truth() as truth:
-            if not truth.state("seed", ""):
-                truth.remember("seed", "none")
+        with self._folder.writing() as truth:
+            if self._seed is None:
+                begin_without(truth)
+            elif is_awaited(truth, self._seed.edition()):
+                seed = self._seed.load()
+                plant(truth, seed)
+                remember(truth, seed, self._seed.edition())
             yield truth
-
-    @contextmanager
-    def _locked_truth(self) -> Generator[Truth, None, None]:
-        lock = self._path / "catalog.lock"
-        try:
-            self._path.mkdir(parents=True, exist_ok=True)
-            with filelock.FileLock(lock, timeout=self._lock_timeout):
-                if not self._truth_path.exists():
-                    create_database(self._truth_path)
-                with Truth(self._truth_path) as truth:
-                    yield truth
-        except filelock.Timeout as error:
-            raise CatalogUnavailableError(
-                f"another process has been writing to {self._path} for {self._lock_timeout:g} "
-                f"seconds ({lock} is locked); try again when it is done"
-            ) from error
-
-
-def _last_changed(database: Path) -> str:
-    files = (database, database.with_name(f"{database.name}-wal"))
-    newest = max(file.stat().st_mtime for file in files if file.exists())
-    return datetime.fromtimestamp(newest, UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
-def _size(path: Path) -> int:
-    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
 
 
 def _check_query(text: str, top_k: int) -> None:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import fields
+from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
 from .database import Database
+from .merging import own_set_title
 from .notation import record_keys
 from .record_store import StandardSet
 from .records import StandardRecord
@@ -138,6 +140,14 @@ class Truth:
             bodies.update(self._bodies(chunk))
         return [StandardRecord.model_validate_json(bodies[id_]) for id_ in ids if id_ in bodies]
 
+    def fingerprints(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return the `fingerprint` of each record with one of these ids, as it is stored."""
+        return {
+            id_: _hash(body)
+            for chunk in _chunks(ids, _CHUNK)
+            for id_, body in self._bodies(chunk).items()
+        }
+
     def count(self) -> int:
         """Return the number of records."""
         return int(self._database.select("SELECT count(*) FROM records")[0][0])
@@ -254,13 +264,22 @@ class Truth:
             )
 
 
+def fingerprint(record: StandardRecord) -> str:
+    """Return a hash of *record* as a truth stores it."""
+    return _hash(_body(record))
+
+
+def _hash(body: str) -> str:
+    return blake2b(body.encode(), digest_size=8).hexdigest()
+
+
 def _body(record: StandardRecord) -> str:
     return without_surrogates(json.dumps(record.to_dict(), ensure_ascii=False))
 
 
 def _set_row(record: StandardRecord) -> tuple[str | None, ...]:
     values = (
-        record.standard_set_id, record.standard_set_title, record.subject,
+        record.standard_set_id, own_set_title(record), record.subject,
         record.jurisdiction_id, record.jurisdiction_title, record.license, record.source_url,
     )  # fmt: skip
     return tuple(map(_storable, values))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
@@ -15,11 +16,16 @@ from .output import print_json
 from .progress import ImportProgress
 
 if TYPE_CHECKING:
+    from standards_mcp.catalog.records import StandardRecord
     from standards_mcp.catalog.sources.files import Document
     from standards_mcp.catalog.sources.problems import Problem
     from standards_mcp.catalog.sources.readers import Format
     from standards_mcp.catalog.sources.report import Report
     from standards_mcp.catalog.sources.wanted import Wanted
+    from standards_mcp.catalog.store import LocalStore
+
+STARTER: Final = "starter"
+"""What stands for the starter set among sources and sets."""
 
 
 @click.command("import")
@@ -52,6 +58,8 @@ if TYPE_CHECKING:
 def import_command(ctx: click.Context, /, **given: Any) -> None:
     """Load standards from files, folders, archives, addresses or an API.
 
+    `starter` stands for the starter set. Official texts that are loaded stay as they are.
+
     What is loaded already and has not changed is not touched. Options that may be repeated take
     any of their values. Exit code 1 when nothing could be read.
     """
@@ -66,8 +74,9 @@ def import_command(ctx: click.Context, /, **given: Any) -> None:
     options = ImportOptions(wanted=wanted, **flags)
     store = ctx.ensure_object(Invocation).embedded_catalog.store
     with divert_stdout(), ImportProgress() as progress:
-        found = _documents(given, wanted, progress)
-        documents = read_documents(found, cast("Format", given["format_"]))
+        starter = _starter(store, given)
+        found = _documents(given, wanted, progress) if given["sources"] or not starter else ()
+        documents = chain(starter, read_documents(found, cast("Format", given["format_"])))
         try:
             report = import_sources(
                 store, documents, options, on_read=progress.read, progress=progress
@@ -79,6 +88,16 @@ def import_command(ctx: click.Context, /, **given: Any) -> None:
     _print(report, as_json=given["as_json"])
     if not report.read:
         ctx.exit(1)
+
+
+def _starter(store: LocalStore, given: dict[str, Any]) -> list[Sequence[StandardRecord]]:
+    """Take the starter set out of the sources, and return it if it was among them."""
+    if given["api"] or STARTER not in given["sources"] or Path(STARTER).exists():
+        return []
+    from standards_mcp.catalog.starter import starter_records
+
+    given["sources"] = tuple(source for source in given["sources"] if source != STARTER)
+    return [starter_records() if given["dry_run"] else store.offer_seed()]
 
 
 def _documents(

@@ -9,14 +9,13 @@ import click
 
 from standards_mcp._stdout import divert_stdout
 
+from .data_import import STARTER
 from .invocation import Invocation
 from .output import print_json, print_table
 from .progress import ImportProgress
 
 if TYPE_CHECKING:
     from standards_mcp.catalog.record_store import RecordStore, StandardSet
-
-_STARTER = "starter"
 
 
 @click.command()
@@ -29,7 +28,10 @@ def sets(invocation: Invocation, *, as_json: bool) -> None:
     if as_json:
         print_json([each.to_dict() for each in found])
     elif not found:
-        click.echo("No standards are loaded; see `standards-mcp data import --help`.")
+        click.echo(
+            "No standards are loaded; see `standards-mcp data import --help`. "
+            "`standards-mcp data import starter` brings the starter set back."
+        )
     else:
         for each in found:
             title = f"{each.title} ({each.jurisdiction_title}, {each.subject})"
@@ -50,7 +52,7 @@ def remove(ctx: click.Context, standard_set: str, *, dry_run: bool, as_json: boo
 
     with divert_stdout(), ImportProgress() as progress:
         store = ctx.ensure_object(Invocation).embedded_catalog.store
-        if standard_set == _STARTER:
+        if standard_set == STARTER:
             report = remove_starter(store, progress, dry_run=dry_run)
         else:
             report = remove_set(store, _set_id(store, standard_set), progress, dry_run=dry_run)

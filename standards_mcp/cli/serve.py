@@ -72,7 +72,9 @@ async def _summary(host: Host, version: str) -> dict[str, Any]:
     summary["catalog"] = {"backend": backend, "reason": reason}
     try:
         stats = await host.catalog.stats()
-        summary["catalog"] |= {"backend": stats.backend, "records": stats.records}
+        pending = stats.details.get("pending")
+        holds = {"pending": pending} if pending else {"records": stats.records}
+        summary["catalog"] |= {"backend": stats.backend, **holds}
     except CatalogError as exc:
         summary["catalog"] |= {"error": str(exc)}
     return summary

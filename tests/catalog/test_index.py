@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from standards_mcp.catalog import CatalogUnavailableError, FilterError, engine, generation
+from standards_mcp.catalog.checksums import SAMPLED_FROM, checksum
 from standards_mcp.catalog.database import create_database
 from standards_mcp.catalog.embedding import MiniLmEncoder
 from standards_mcp.catalog.filters import matches, parse_filter
 from standards_mcp.catalog.generation import Generation
+from standards_mcp.catalog.lexical import LexicalIndex, LexicalWriter
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.selection import select
 from standards_mcp.catalog.store import LocalStore
@@ -170,6 +173,36 @@ def test_an_index_knows_what_it_was_built_from(built: Path, truth: Truth) -> Non
     assert opened.vectors.sum() == 8
 
 
+@pytest.mark.parametrize("operation", ["replace", "read_text"])
+def test_a_pointer_that_another_process_holds_for_a_moment_is_waited_for(
+    built: Path, truth: Truth, monkeypatch: pytest.MonkeyPatch, operation: str
+) -> None:
+    held, real = [PermissionError("in use")] * 3, getattr(Path, operation)
+
+    def sometimes(path: Path, *arguments: Any) -> Any:
+        if "current" in path.name and held:
+            raise held.pop()
+        return real(path, *arguments)
+
+    monkeypatch.setattr(Path, operation, sometimes)
+    newest = generation.build(truth, built.parent, None, 0)
+    assert generation.current_folder(built.parent) == newest
+    assert held == []
+
+
+def test_a_pointer_that_stays_in_use_is_an_error(
+    built: Path, truth: Truth, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(path: Path, *_: Any) -> None:
+        raise PermissionError(f"{path} is in use")
+
+    monkeypatch.setattr(Path, "replace", never)
+    with pytest.raises(PermissionError, match="in use"):
+        generation.build(truth, built.parent, None, 0)
+    monkeypatch.undo()
+    assert Generation(generation.current_folder(built.parent)).folder == built
+
+
 def test_an_index_of_nothing_can_be_opened(folder: Path) -> None:
     folder.mkdir()
     create_database(folder / "catalog.sqlite3")
@@ -221,18 +254,84 @@ def test_a_damaged_file_is_named_with_the_command_that_rebuilds(
         Generation(built)
 
 
-@pytest.mark.parametrize("name", ["vectors.npy", "columns.npz", "groups.npy", "text/meta.json"])
-def test_a_foreign_file_of_the_same_size_is_named(built: Path, name: str) -> None:
-    path = built / name
-    path.write_bytes(b"\x01" * path.stat().st_size)
-    with pytest.raises(CatalogUnavailableError, match=r"(columns|vectors|groups|text).*data build"):
-        Generation(built)
+def test_one_flipped_bit_in_any_file_is_noticed(built: Path) -> None:
+    names = json.loads((built / "manifest.json").read_text())["files"]
+    assert {"columns.npz", "vectors.npy", "text/meta.json"} <= set(names)
+    for name in names:
+        path = built / name
+        intact = path.read_bytes()
+        middle = len(intact) // 2
+        path.write_bytes(intact[:middle] + bytes([intact[middle] ^ 1]) + intact[middle + 1 :])
+        with pytest.raises(CatalogUnavailableError, match=rf"{path.name} is damaged.*data build"):
+            Generation(built)
+        path.write_bytes(intact)
+    assert Generation(built).ids()
+
+
+def test_of_a_large_file_both_ends_and_samples_are_checked(tmp_path: Path) -> None:
+    path = tmp_path / "large"
+    with path.open("wb") as file:
+        file.truncate(2 * SAMPLED_FROM)
+    intact = checksum(path)
+    for position in (0, SAMPLED_FROM - 2**16, 2 * SAMPLED_FROM - 1):
+        with path.open("rb+") as file:
+            file.seek(position)
+            file.write(b"\x01")
+        assert checksum(path) != intact
+        with path.open("rb+") as file:
+            file.seek(position)
+            file.write(b"\x00")
+    assert checksum(path) == intact
+
+
+def test_damage_that_only_a_search_meets_is_named(tmp_path: Path) -> None:
+    writer = LexicalWriter(tmp_path / "text")
+    for row in range(3000):
+        writer.add(row, f"zebra {row} counts w{row % 97}", [f"0:{row % 7}"])
+    writer.finish()
+    (postings,) = (tmp_path / "text").glob("*.idx")
+    intact = postings.read_bytes()
+    footer = 120
+    noise = random.Random(1).randbytes(len(intact) - footer)  # noqa: S311
+    postings.write_bytes(noise + intact[-footer:])
+    with pytest.raises(CatalogUnavailableError, match=r"full-text index .*text.*data build"):
+        find_zebras(LexicalIndex(tmp_path / "text"))
+
+
+def find_zebras(index: LexicalIndex) -> None:
+    query = index.text_query("zebra counts w5")
+    assert query is not None
+    index.search(query, index.tokens_query(["0:3"]), 100)
+
+
+def test_a_build_repairs_a_damaged_index_without_embedding_anything(
+    folder: Path, small_catalog: list[StandardRecord], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = MiniLmEncoder()
+    monkeypatch.setattr(engine, "open_encoder", lambda _spec: encoder)
+    local = LocalStore(folder)
+    local.upsert(small_catalog)
+    local.close()
+    vectors = generation.current_folder(folder / "index") / "vectors.npy"
+    vectors.write_bytes(bytes(vectors.stat().st_size))
+    with pytest.raises(CatalogUnavailableError, match=r"vectors\.npy is damaged.*data build"):
+        local.search("fractions")
+    with pytest.raises(CatalogUnavailableError, match=r"vectors\.npy"):
+        local.check()
+    told: list[int] = []
+    local.build(lambda _done, total: told.append(total))
+    assert told == []
+    assert local.search("fractions").hits
+    assert local.check() == ()
+    local.close()
 
 
 def test_an_array_of_another_index_is_refused(built: Path) -> None:
-    size = (built / "vectors.npy").stat().st_size
-    np.save(built / "vectors.npy", np.zeros((4, 16), dtype=np.float32))
-    assert (built / "vectors.npy").stat().st_size == size
+    path, manifest = built / "vectors.npy", built / "manifest.json"
+    np.save(path, np.zeros((4, 16), dtype=np.float32))
+    data = json.loads(manifest.read_text())
+    data["files"][path.name] = [path.stat().st_size, checksum(path)]
+    manifest.write_text(json.dumps(data))
     with pytest.raises(CatalogUnavailableError, match="belongs to another index"):
         Generation(built)
 

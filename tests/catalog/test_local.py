@@ -19,7 +19,7 @@ import pytest
 from standards_mcp.catalog import Catalog, CatalogError, CatalogUnavailableError, engine
 from standards_mcp.catalog.embedding import EncoderUnavailableError, MiniLmEncoder, Vectors
 from standards_mcp.catalog.encoders import open_encoder
-from standards_mcp.catalog.local import LocalCatalog, Seed
+from standards_mcp.catalog.local import LocalCatalog, Seed, SeedSource
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.store import LocalStore
 from standards_mcp.catalog.texts import text_hash
@@ -357,15 +357,18 @@ class TestASeed:
         hashes = [text_hash(text) for text in texts]
         return Seed(records=records, model="letters", hashes=hashes, vectors=vectors)
 
+    def source(self, records: list[StandardRecord], edition: str = "1") -> SeedSource:
+        return SeedSource(name="letters", edition=lambda: edition, load=lambda: self.seed(records))
+
     def test_fills_a_new_catalog_once_without_embedding(
         self, folder: Path, encoder: CountingEncoder, small_catalog: list[StandardRecord]
     ) -> None:
-        local = LocalStore(folder, seed=lambda: self.seed(small_catalog))
+        local = LocalStore(folder, seed=self.source(small_catalog))
         assert local.search("compare fractions", 1).hits
         assert encoder.seen == ["compare fractions"]
         local.delete([each.id for each in small_catalog])
         local.close()
-        again = LocalStore(folder, seed=lambda: self.seed(small_catalog))
+        again = LocalStore(folder, seed=self.source(small_catalog))
         assert again.search("fractions").hits == ()
         again.close()
 
@@ -373,7 +376,7 @@ class TestASeed:
         self, folder: Path, small_catalog: list[StandardRecord],
         record: MakeRecord,
     ) -> None:  # fmt: skip
-        local = LocalStore(folder, seed=lambda: self.seed(small_catalog))
+        local = LocalStore(folder, seed=self.source(small_catalog))
         assert local.upsert([record(0, "Official text.")]) == 1
         assert local.stats().records == 8
         assert local.fetch(["R000"])[0].description == "Official text."
@@ -384,9 +387,87 @@ class TestASeed:
         record: MakeRecord,
     ) -> None:  # fmt: skip
         opened.upsert([record(50, "My own.")])
-        local = LocalStore(folder, seed=lambda: self.seed(small_catalog))
+        local = LocalStore(folder, seed=self.source(small_catalog))
         assert local.stats().records == 1
         local.close()
+
+    def test_of_a_newer_edition_replaces_what_is_as_it_was(
+        self, folder: Path, encoder: CountingEncoder, small_catalog: list[StandardRecord],
+        record: MakeRecord,
+    ) -> None:  # fmt: skip
+        local = LocalStore(folder, seed=self.source(small_catalog[:7]))
+        assert local.search("fractions", 20).hits
+        local.delete(["R001"])
+        local.upsert([record(2, "Official text.")])
+        local.close()
+        newer = [record(n, f"Rewritten, {n} words.") for n in (0, 1, 2, 3, 4, 5)]
+        added = record(9, "New in this edition.")
+        again = LocalStore(folder, seed=self.source([*newer, added], "2"))
+        assert again.fetch(["R000", "R003"]) == [newer[0], newer[3]]
+        assert again.fetch(["R001", "R006"]) == []
+        assert again.fetch(["R002", "R009"]) == [record(2, "Official text."), added]
+        assert ids(again.search("new in this edition", 1)) == ["R009"]
+        assert again.stats().details["index"] == "current"
+        assert encoder.seen == ["fractions", "Official text.", "new in this edition"]
+        again.close()
+
+    def test_of_a_newer_edition_waits_for_a_write_where_there_is_more_than_a_seed(
+        self, folder: Path, small_catalog: list[StandardRecord], record: MakeRecord
+    ) -> None:
+        local = LocalStore(folder, seed=self.source(small_catalog))
+        local.upsert([record(50, "My own.")])
+        local.close()
+        again = LocalStore(folder, seed=self.source([record(0, "Rewritten.")], "2"))
+        assert again.fetch(["R000"]) == [small_catalog[0]]
+        again.upsert([record(51, "My own too.")])
+        assert again.fetch(["R000"]) == [record(0, "Rewritten.")]
+        assert again.stats().records == 3
+        again.close()
+
+    def test_that_was_removed_stays_removed_and_so_does_a_set_of_it(
+        self, folder: Path, small_catalog: list[StandardRecord], record: MakeRecord
+    ) -> None:
+        other = [record(n, f"Other {n}.", standard_set_id="set-other") for n in (20, 21)]
+        local = LocalStore(folder, seed=self.source([*small_catalog, *other]))
+        local.delete(["R020", "R021"])
+        local.close()
+        more = [record(22, "Late.", standard_set_id="set-other"), record(30, "Fresh.")]
+        again = LocalStore(folder, seed=self.source([*small_catalog, *other, *more], "2"))
+        assert [each.id for each in again.fetch(["R020", "R022", "R030"])] == ["R030"]
+        again.delete([each.id for each in again.records()])
+        again.close()
+        third = LocalStore(folder, seed=self.source([record(40, "Later still.")], "3"))
+        assert third.stats().records == 0
+        assert "data import starter" in third.search("later").notes[0]
+        third.close()
+
+    def test_is_taken_up_once_in_each_edition_when_two_versions_share_a_catalog(
+        self, folder: Path, record: MakeRecord
+    ) -> None:
+        for edition in ("1", "2", "1", "2"):
+            text = f"Edition {edition}."
+            local = LocalStore(folder, seed=self.source([record(1, text)], edition))
+            local.search("edition")
+            revision = (folder / "index" / "current").read_text()
+            local.close()
+        assert revision.startswith("g2-")
+
+    def test_is_offered_again_to_a_catalog_that_lost_it_or_never_had_it(
+        self, folder: Path, encoder: CountingEncoder, small_catalog: list[StandardRecord],
+        record: MakeRecord,
+    ) -> None:  # fmt: skip
+        without = LocalStore(folder)
+        without.upsert([record(50, "My own.")])
+        without.close()
+        local = LocalStore(folder, seed=self.source(small_catalog))
+        assert local.stats().records == 1
+        assert local.upsert(local.offer_seed()) == 8
+        assert encoder.seen == ["My own."]
+        local.close()
+        again = LocalStore(folder, seed=self.source([record(0, "Rewritten.")], "2"))
+        again.delete(["R050"])
+        assert again.fetch(["R000"]) == [record(0, "Rewritten.")]
+        again.close()
 
     def test_is_safe_when_two_start_at_once(
         self, folder: Path, small_catalog: list[StandardRecord]
@@ -398,7 +479,8 @@ class TestASeed:
             time.sleep(0.1)
             return self.seed(small_catalog)
 
-        stores = [LocalStore(folder, seed=seed) for _ in range(3)]
+        source = SeedSource(name="letters", edition=lambda: "1", load=seed)
+        stores = [LocalStore(folder, seed=source) for _ in range(3)]
         found: list[int] = []
         threads = [
             Thread(target=lambda each=each: found.append(len(each.search("time", 8).hits)))
@@ -510,9 +592,13 @@ def test_a_build_that_is_killed_leaves_the_old_index_serving(
         assert process.stdout.readline().strip() == b"ready"
         os.kill(process.pid, signal.SIGKILL)
     assert len(list((folder / "index").glob("g*"))) == 2
-    assert ids(local.search("juggle fractions", 20)) == ["R001", "R000"]
+    result = local.search("juggle fractions", 20)
+    assert ids(result) == ["R001", "R000"]
+    assert "latest changes of the standards cannot be searched yet" in result.notes[-1]
+    assert local.check() == result.notes
     assert local.stats().details["index"] == "outdated"
     local.build()
+    assert "latest changes" not in " ".join(local.check())
     assert "R900" in ids(local.search("juggle fractions", 20))
     assert len(list((folder / "index").glob("g*"))) == 2
     local.close()

@@ -142,7 +142,10 @@ def _checked(activity: str) -> str:
 
 async def _health(catalog: Catalog) -> Health:
     try:
+        notes = await catalog.check()
         stats = await catalog.stats()
     except CatalogError as exc:
         return Health(status="failed", message=str(exc))
-    return Health(status="ok", message=f"{stats.records:,} records in the {stats.backend} catalog")
+    pending = stats.details.get("pending")
+    holds = pending or f"{stats.records:,} records in the {stats.backend} catalog"
+    return Health(status="degraded" if notes else "ok", message=". ".join((holds, *notes)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -11,7 +13,9 @@ import anyio
 import pytest
 
 from standards_mcp import CatalogError, ToolResult
+from standards_mcp.catalog import open_local
 from standards_mcp.catalog.local import LocalCatalog
+from standards_mcp.cli import run
 from standards_mcp.discovery import PluginRecord
 from standards_mcp.host import Host
 from standards_mcp.settings import LoadedSettings, Settings
@@ -146,3 +150,64 @@ def test_a_search_without_the_model_says_so(tmp_path: Path, catalog: LocalCatalo
     result = anyio.run(call)
     assert codes(result) == ["3.NF.A.1"]
     assert result.structured["message"].startswith("Found 1 matching standards. Searched by words")
+
+
+class TestPluginsCheck:
+    """What ``standards-mcp plugins check`` says of the search."""
+
+    @pytest.fixture
+    def check(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+        def check(path: Path = tmp_path / "catalog", model: str = "minilm") -> tuple[str, str]:
+            settings = (
+                f"catalog.path={path}",
+                f"catalog.local.model={model}",
+                "catalog.backend=local",
+            )
+            options = [part for setting in settings for part in ("--set", setting)]
+            code = run([*options, "plugins", "check", "--json"])
+            states = {each["name"]: each["health"] for each in json.loads(capsys.readouterr().out)}
+            health = states["search"]
+            assert code == (1 if health["status"] == "failed" else 0)
+            return health["status"], health["message"]
+
+        return check
+
+    def test_tells_what_a_new_catalog_begins_with_and_does_not_fill_it(
+        self, check: Callable[..., Any], tmp_path: Path
+    ):
+        assert check() == ("ok", "starter set, loaded at the first search")
+        assert not (tmp_path / "catalog" / "catalog.sqlite3").exists()
+
+    def test_opens_the_model_and_says_when_only_words_are_searched(
+        self, check: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    ):
+        assert check(model="none")[0] == "degraded"
+        monkeypatch.setitem(sys.modules, "onnxruntime", None)
+        status, message = check()
+        assert status == "degraded"
+        assert "Searched by words only: onnxruntime cannot be imported" in message
+        assert "pip install onnxruntime" in message
+
+    def test_fails_where_a_model_needs_what_is_not_installed(
+        self, check: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setitem(sys.modules, "fastembed", None)
+        status, message = check(model="fastembed:some")
+        assert status == "failed"
+        assert "standards-mcp[fastembed]" in message
+
+    def test_fails_where_no_catalog_can_be(self, check: Callable[..., Any], tmp_path: Path):
+        (tmp_path / "file").write_text("in the way")
+        status, message = check(tmp_path / "file")
+        assert status == "failed"
+        assert "file is not a folder; set [catalog] path" in message
+
+    def test_fails_where_the_index_is_damaged(self, check: Callable[..., Any], tmp_path: Path):
+        filled = open_local(tmp_path / "catalog")
+        anyio.run(filled.facets)
+        anyio.run(filled.aclose)
+        assert check() == ("ok", "1,748 records in the local catalog")
+        (tmp_path / "catalog" / "index" / "current").write_text("elsewhere")
+        status, message = check()
+        assert status == "failed"
+        assert "current is not a pointer to an index" in message

@@ -10,10 +10,11 @@ from __future__ import annotations
 import csv
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Final
 
-from standards_mcp.catalog.embedding import MINILM_NAME
 from standards_mcp.catalog.local import Seed
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.texts import text_hash
@@ -41,7 +42,10 @@ def starter_seed() -> Seed:
     The vectors, one of float16 for each record in the order of `starter_records`, are made by
     ``scripts/embed_starter.py``.
     """
-    import numpy as np  # noqa: PLC0415  - heavy, and needed only when a catalog is first filled
+    # Heavy, and needed only when a catalog is filled.
+    import numpy as np  # noqa: PLC0415
+
+    from standards_mcp.catalog.embedding import MINILM_NAME  # noqa: PLC0415
 
     records = starter_records()
     with (files(__name__) / "vectors.npy").open("rb") as file:
@@ -50,11 +54,24 @@ def starter_seed() -> Seed:
     return Seed(records=records, model=MINILM_NAME, hashes=hashes, vectors=vectors)
 
 
-def _rows() -> Iterator[dict[str, str]]:
+def starter_edition() -> str:
+    """Return a hash of what the records are made of: the tables, and the code that reads them."""
+    found = blake2b(digest_size=8)
+    for table in _tables():
+        found.update(table.read_bytes())
+    for module in ("__init__.py", "codes.py"):
+        found.update((files(__name__) / module).read_bytes())
+    return found.hexdigest()
+
+
+def _tables() -> Iterator[Traversable]:
     for folder in _FOLDERS:
-        tables = (files(__name__) / folder).iterdir()
-        for table in sorted(tables, key=lambda item: item.name):
-            yield from csv.DictReader(table.read_text(encoding="utf-8").splitlines())
+        yield from sorted((files(__name__) / folder).iterdir(), key=lambda item: item.name)
+
+
+def _rows() -> Iterator[dict[str, str]]:
+    for table in _tables():
+        yield from csv.DictReader(table.read_text(encoding="utf-8").splitlines())
 
 
 def _record(

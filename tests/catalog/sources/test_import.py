@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from standards_mcp.catalog.record_store import RecordStore
 from standards_mcp.catalog.sources.csp import read_csp
 from standards_mcp.catalog.sources.report import Report
 from standards_mcp.catalog.sources.wanted import Wanted
+from standards_mcp.catalog.store import LocalStore
 from standards_mcp.catalog.upkeep import export_lines, remove_set, remove_starter
 
 
@@ -202,6 +204,46 @@ def test_official_text_takes_the_place_of_a_paraphrase_altogether(store, csp_set
     load(store, csp_set("03"))
     assert list(memberships(store.contents["A"])) == ["AA_D1_grade-03"]
     assert store.contents["A"].text_status == "official"
+
+
+@pytest.mark.parametrize(
+    ("titles", "title"),
+    [
+        (["Grade 9", "Grade 10", "Grade 11", "Grade 12"], "Grades 9-12"),
+        (["Kindergarten", "Grade 1", "Grade 4"], "Grades K-1, 4"),
+        (["Algebra", "Geometry"], "Algebra; Geometry"),
+        (["Algebra", "Algebra"], "Algebra"),
+        (["A", "B", "C", "Grade 4", "E"], "A; B; C; and 2 more"),
+    ],
+)
+def test_a_record_of_several_sets_has_a_title_for_all_and_each_set_keeps_its_own(
+    tmp_path: Path, record, titles: list[str], title: str
+):
+    local = LocalStore(tmp_path, "none")
+    repeated = [
+        record(1, "Repeated.", standard_set_id=f"set-{number}", standard_set_title=each)
+        for number, each in enumerate(titles)
+    ]
+    alone = [
+        record(2 + number, "Alone.", standard_set_id=f"set-{number}", standard_set_title=each)
+        for number, each in enumerate(titles)
+    ]
+    import_sources(local, [[*repeated, *alone]])
+    (found,) = local.fetch(["R001"])
+    assert found.standard_set_title == title
+    assert sorted(each.title for each in local.sets()) == sorted(titles)
+    for number in range(1, len(titles)):
+        remove_set(local, f"set-{number}")
+    (left,) = local.fetch(["R001"])
+    assert left == repeated[0]
+    local.close()
+
+
+def test_a_paraphrase_never_takes_the_place_of_an_official_text(store, csp_set, starter):
+    load(store, csp_set("03"))
+    before = dict(store.contents)
+    report = import_sources(store, [[starter("A", text_status="paraphrase")]])
+    assert (report.unchanged, store.contents) == (1, before)
 
 
 def test_the_starter_set_can_be_removed_and_nothing_else(store, csp_set, starter):
