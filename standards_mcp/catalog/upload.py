@@ -233,7 +233,12 @@ async def _count(client: PineconeClient, expected: int) -> int:
     counted = 0
     for pause in _COUNT_PAUSES:
         await asyncio.sleep(pause)
-        counted = (await client.stats()).records
+        try:
+            counted = (await client.stats()).records
+        except PineconeUnavailableError:
+            if pause == _COUNT_PAUSES[-1]:
+                raise
+            continue
         if counted == expected:
             break
     return counted
