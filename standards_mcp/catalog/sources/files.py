@@ -169,6 +169,10 @@ def _tar(name: str, stream: IO[bytes], largest: int, depth: int) -> Found:
 def _zip(name: str, stream: IO[bytes], largest: int) -> Found:
     stream.seek(0)
     with zipfile.ZipFile(stream) as archive:
+        if "[Content_Types].xml" in archive.namelist():
+            detail = "this is a spreadsheet or document; save it as CSV"
+            yield lost("no standards", name, detail=detail, records=0)
+            return
         for info in archive.infolist()[:MOST_MEMBERS]:
             inner = f"{name}:{_printable(info.filename)}"
             if info.is_dir():

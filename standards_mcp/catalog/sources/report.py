@@ -80,6 +80,9 @@ class Report:
 
     def lines(self) -> Iterator[str]:
         """Yield the report for people, one fact a line."""
+        if not self.read and len(self.problems) == 1:
+            yield f"Nothing was read: {self.problems[0]}"
+            return
         verb = "Would write" if self.dry_run else "Wrote"
         yield f"Read {self.read:,} records in {_documents(self.documents)}."
         yield (
