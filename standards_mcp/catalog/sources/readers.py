@@ -20,8 +20,8 @@ from .values import parse_json
 
 Format: TypeAlias = Literal["auto", "csp", "case", "jsonl", "csv"]
 FORMATS: Final[tuple[str, ...]] = get_args(Format)
-LARGEST_JSON: Final = 2**29
-"""How many bytes of one JSON document are read into memory."""
+LARGEST_JSON: Final = 2**28
+"""How many bytes of one JSON document or table are read into memory."""
 _LONGEST_LINE: Final = 2**26
 _LINES: Final = (".jsonl", ".ndjson")
 _FOREIGN: Final = (
@@ -126,5 +126,5 @@ def _lines(stream: io.BufferedReader) -> Iterator[bytes]:
 def _whole(document: Document) -> bytes:
     data = document.stream.read(LARGEST_JSON + 1)
     if len(data) > LARGEST_JSON:
-        raise SourceError(f"{document.name} is larger than {LARGEST_JSON:,} bytes; split it")
+        raise SourceError(f"it is larger than {LARGEST_JSON:,} bytes; split it, or use JSONL")
     return data
