@@ -117,7 +117,7 @@ def _read(
     is_wanted: Callable[[StandardRecord], bool],
     report: Report,
 ) -> None:
-    report.documents += 1
+    before = report.read
     for item in document:
         if isinstance(item, Problem):
             report.add(item)
@@ -127,6 +127,7 @@ def _read(
             report.read += 1
             if not staging.add(item, number, wanted=is_wanted(item)):
                 report.collapsed += 1
+    report.documents += report.read > before
 
 
 def _write(

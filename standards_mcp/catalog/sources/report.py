@@ -21,7 +21,7 @@ class Report:
     ``skipped_records``.
 
     Attributes:
-        documents: How many documents were read.
+        documents: How many documents held records.
         read: Records that the documents hold, those that had to be skipped included.
         new: Written for the first time.
         changed: Written in place of one with the same id that differed.
