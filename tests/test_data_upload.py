@@ -81,6 +81,14 @@ def test_a_dry_run_writes_nothing(run: Run, server: PineconeServer) -> None:
     assert not server.sent("upsert")
 
 
+def test_a_dry_run_says_what_a_new_index_would_get_and_makes_none(
+    run: Run, server: PineconeServer
+) -> None:
+    code, report, _ = run("upload", "--dry-run", "--create")
+    assert (code, len(report["new"]), report["written"]) == (0, 5, 0)
+    assert not server.indexes
+
+
 def test_diff_tells_both_sides_apart(run: Run, server: PineconeServer) -> None:
     server.add_index()
     run("upload", "--set", "art")

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,7 +33,10 @@ if TYPE_CHECKING:
     from .engine import Engine, Progress
     from .ranking import Mode
 
+log = logging.getLogger(__name__)
+
 MAX_QUERY_CHARACTERS = 8000
+_UNTOLD_WAIT = 2.0
 _LONGEST_CODE = 60
 
 
@@ -265,7 +269,7 @@ class LocalStore:
         lock = self._path / "catalog.lock"
         try:
             self._path.mkdir(parents=True, exist_ok=True)
-            with filelock.FileLock(lock, timeout=self._lock_timeout):
+            with self._held(filelock.FileLock(lock)):
                 if not self._truth_path.exists():
                     create_database(self._truth_path)
                 with Truth(self._truth_path) as truth:
@@ -275,6 +279,27 @@ class LocalStore:
                 f"another process has been writing to {self._path} for {self._lock_timeout:g} "
                 f"seconds ({lock} is locked); try again when it is done"
             ) from error
+
+    @contextmanager
+    def _held(self, lock: filelock.BaseFileLock) -> Generator[None, None, None]:
+        """Hold *lock*, and say so when another process has to be waited for.
+
+        Raises:
+            filelock.Timeout: It was not free in time.
+        """
+        try:
+            lock.acquire(timeout=min(_UNTOLD_WAIT, self._lock_timeout))
+        except filelock.Timeout:
+            log.warning(
+                "waiting up to %g seconds for another process that writes to %s",
+                self._lock_timeout,
+                self._path,
+            )
+            lock.acquire(timeout=self._lock_timeout)
+        try:
+            yield
+        finally:
+            lock.release()
 
 
 def _last_changed(database: Path) -> str:

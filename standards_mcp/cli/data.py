@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import Any, cast
 
 import anyio
 import click
@@ -19,9 +18,7 @@ from .data_sets import export, remove, sets, template
 from .data_upload import diff, upload
 from .invocation import Invocation
 from .output import print_json, print_table
-
-if TYPE_CHECKING:
-    from click._termui_impl import ProgressBar
+from .progress import ImportProgress
 
 
 @click.group()
@@ -104,26 +101,6 @@ def build(invocation: Invocation) -> None:
     Texts that were embedded before are not embedded again. An interrupted build goes on where it
     stopped, and the old index serves until the new one is complete.
     """
-    with divert_stdout(), _Progress("Embedding") as progress:
+    with divert_stdout(), ImportProgress() as progress:
         stats = invocation.embedded_catalog.store.build(progress)
     click.echo(f"Built the index of {stats.records:,} records in {stats.location}")
-
-
-class _Progress:
-    """A progress bar on a terminal, and silence elsewhere."""
-
-    def __init__(self, label: str) -> None:
-        self._label = label
-        self._bar: ProgressBar[int] | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.render_finish()
-
-    def __call__(self, done: int, total: int) -> None:
-        if self._bar is None:
-            self._bar = click.progressbar(length=total, label=self._label, file=sys.stderr)
-        self._bar.update(done - self._bar.pos)
