@@ -310,11 +310,27 @@ def test_a_csp_server_in_trouble_is_told_and_the_rest_read(csp_service):
 
 
 @pytest.mark.parametrize("answer", [500, 404, (200, {}, b"{"), {"data": {}}, {"data": 7}, []])
-def test_a_csp_listing_that_cannot_be_read_is_told_or_empty(service, answer):
+def test_a_csp_listing_that_cannot_be_read_or_is_empty_is_told(service, answer):
     service.answers["/jurisdictions"] = answer
     found, problems = ids(csp_documents(Wanted(), base_url=service.url, web=web()))
+    assert (found, len(problems)) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        (Wanted(jurisdictions=("Oak",)), "no such jurisdiction (nothing here fits 'Oak')"),
+        (Wanted(jurisdictions=("Elm",)), "no such standard set (nothing here fits 'Elm')"),
+        (
+            Wanted(subjects=("art",), grades=("5",)),
+            "standard set (nothing here fits 'art' and '5')",
+        ),
+    ],
+)
+def test_a_service_that_has_nothing_of_what_is_wanted_is_told(csp_service, wanted, told):
+    found, problems = ids(csp_documents(wanted, base_url=csp_service.url, web=web()))
     assert found == []
-    assert bool(problems) == (answer != [])
+    assert str(problems[0]).endswith(told)
 
 
 def case_package(number: int, subject: str = "Science") -> dict[str, Any]:
@@ -361,7 +377,7 @@ def test_a_case_service_without_paging_is_asked_no_more_than_twice(service):
     documents = {"CFDocuments": [case_document(number) for number in range(120)]}
     service.answers["/ims/case/v1p1/CFDocuments"] = documents
     found = list(case_documents(service.url, Wanted(subjects=("art",)), web=web()))
-    assert found == []
+    assert [each.reason for each in found if isinstance(each, Problem)] == ["no such framework"]
     assert len(service.requests) == 2
 
 
