@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 
 DELETE_IDS: Final = 1000
 _TROUBLE_ATTEMPTS: Final = 2
+_LONGEST_PAUSE: Final = 120.0
+"""Seconds; a service that asks for more patience than this is not waited for."""
 _T = TypeVar("_T")
 
 
@@ -139,6 +141,6 @@ class Writer:
         """
         pauses = self._connections.tuning.write_pauses
         if error.cause == "minute_quota":
-            return pauses
+            return pauses if (error.retry_after or 0) <= _LONGEST_PAUSE else ()
         is_trouble = error.cause in ("unreachable", "timeout", "server")
         return pauses[:_TROUBLE_ATTEMPTS] if is_trouble and self._answered else ()

@@ -112,6 +112,15 @@ async def test_waits_for_a_pinecone_that_is_lost_at_work_and_not_for_one_that_ne
     assert (await upload(records, client)).complete
 
 
+async def test_does_not_wait_for_a_service_that_asks_for_an_hour(
+    client: PineconeClient, server: PineconeServer, records: list[StandardRecord]
+) -> None:
+    server.fail("upsert", status=429, retry_after=3600)
+    with pytest.raises(PineconeUnavailableError, match="in 3600 seconds"):
+        await upload(records, client)
+    assert len(server.sent("upsert")) == 1
+
+
 async def test_waits_until_the_index_has_counted(
     client: PineconeClient, server: PineconeServer, records: list[StandardRecord]
 ) -> None:

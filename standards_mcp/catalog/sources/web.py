@@ -30,6 +30,7 @@ _GRACE: Final = 60.0
 _SLOWEST: Final = 10_000
 """Bytes a second that a download must have, once `_GRACE` seconds are over."""
 _ATTEMPTS: Final = 4
+_FINAL: Final = (TimeoutError, ValueError, http.client.InvalidURL, socket.gaierror)
 _WHAT: Final[tuple[tuple[type[Exception], str], ...]] = (
     (socket.gaierror, "is a name that no server is known by"),
     (TimeoutError, "did not answer within {seconds:g} seconds"),
@@ -138,7 +139,7 @@ class Web:
                 return _pause(error, is_last=is_last)
         except (OSError, http.client.HTTPException, ValueError) as error:
             cause = _cause(error)
-            if is_last or isinstance(cause, (TimeoutError, ValueError, socket.gaierror)):
+            if is_last or isinstance(cause, _FINAL):
                 host = _host(address)
                 raise SourceError(_reason(cause, host, self._timeout)) from None
             return 0
@@ -225,7 +226,7 @@ def _cause(error: Exception) -> Exception:
 
 def _reason(cause: Exception, host: str, timeout: float) -> str:
     """Return what went wrong with *host*, and what to do."""
-    if isinstance(cause, ValueError):
+    if isinstance(cause, (ValueError, http.client.InvalidURL)):
         return "it is no address that can be read; check its spelling"
     what = next(
         (text for kind, text in _WHAT if isinstance(cause, kind)), "is out of reach ({cause})"

@@ -187,9 +187,12 @@ def test_what_is_no_data_is_told_as_what_it_is(service, body):
     assert [each.reason for each in problems] == ["no standards" if body else "empty file"]
 
 
-@pytest.mark.parametrize("address", ["file:///etc/passwd", "ftp://x/y", "http://[bad", "x"])
+@pytest.mark.parametrize(
+    "address",
+    ["file:///etc/passwd", "ftp://x/y", "http://[bad", "x", "http://a:b@c:d/", "http://a b/c"],
+)
 def test_only_http_is_read(address):
-    with pytest.raises(SourceError):
+    with pytest.raises(SourceError, match=r"no (http )?address"):
         web().get(address)
 
 
