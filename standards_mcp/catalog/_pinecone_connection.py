@@ -237,8 +237,15 @@ class Connections:
         return _with_our_retries(AsyncIndex(host=host, **self._options(host)))
 
     def _options(self, host: str) -> Mapping[str, Any]:
+        key = self._key.get_secret_value()
+        if not (key.isascii() and key.isprintable()):
+            raise PineconeUnavailableError(
+                "key",
+                "The Pinecone API key holds a character that no key has, such as a line break. "
+                "Copy it into PINECONE_API_KEY again.",
+            )
         return {
-            "api_key": self._key.get_secret_value(),
+            "api_key": key,
             "timeout": self.attempt_timeout,
             "proxy_url": proxy_for(host),
             "source_tag": SOURCE_TAG,
