@@ -198,4 +198,5 @@ def test_progress_is_a_line_while_reading_and_a_bar_while_embedding(capsys, monk
 def test_progress_says_nothing_where_nobody_looks(capsys):
     with ImportProgress() as progress:
         progress.read(Report(read=1, documents=1))
+        progress(1, 2)
     assert capsys.readouterr().err == ""

@@ -81,6 +81,14 @@ def test_a_dry_run_writes_nothing(run: Run, server: PineconeServer) -> None:
     assert not server.sent("upsert")
 
 
+def test_a_dry_run_says_what_a_new_index_would_get_and_makes_none(
+    run: Run, server: PineconeServer
+) -> None:
+    code, report, _ = run("upload", "--dry-run", "--create")
+    assert (code, len(report["new"]), report["written"]) == (0, 5, 0)
+    assert not server.indexes
+
+
 def test_diff_tells_both_sides_apart(run: Run, server: PineconeServer) -> None:
     server.add_index()
     run("upload", "--set", "art")
@@ -124,3 +132,35 @@ def test_status_says_which_backend_and_why(run: Run, server: PineconeServer) -> 
         "common-core-standards",
     )
     assert status["reason"].endswith("PINECONE_API_KEY is set")
+
+
+@pytest.fixture
+def nobody(monkeypatch: pytest.MonkeyPatch) -> str:
+    """Let the configuration name a host where nothing listens."""
+    monkeypatch.setenv("PINECONE_API_KEY", KEY)
+    monkeypatch.setenv("PINECONE_HOST", "http://127.0.0.1:9")
+    monkeypatch.setenv("PINECONE_CONTROLLER_HOST", "http://127.0.0.1:9")
+    return "127.0.0.1:9"
+
+
+@pytest.mark.parametrize("command", ["diff", "upload"])
+def test_a_pinecone_out_of_reach_is_named_at_once_and_not_waited_for(
+    run: Run, nobody: str, command: str
+) -> None:
+    code, report, err = run(command)
+    assert (code, report) == (1, None)
+    assert f"cannot be reached at {nobody}" in err
+    assert "Check the network" in err
+    assert "waiting" not in err
+    assert len(err.splitlines()) == 1
+
+
+def test_status_shows_the_embedded_index_beside_a_pinecone_out_of_reach(
+    run: Run, nobody: str
+) -> None:
+    code, status, _ = run("status")
+    assert code == 1
+    assert (status["backend"], status["location"]) == ("pinecone", "common-core-standards")
+    assert status["reason"].endswith("PINECONE_API_KEY is set")
+    assert nobody in status["error"]
+    assert status["embedded_index"]["records"] == 5

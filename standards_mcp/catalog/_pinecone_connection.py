@@ -16,6 +16,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+from urllib.parse import urlsplit
 
 from anyio import CapacityLimiter, to_thread
 from pydantic import SecretStr
@@ -46,7 +47,7 @@ class Tuning:
         concurrency: The greatest number of calls at a time; further ones wait.
         metadata_rate: Fetches by metadata in a second, for one namespace.
         write_pauses: Seconds to wait before each new attempt of a write that the quota of the
-            minute refused.
+            minute refused; the first two also count for a connection that was lost at work.
         facets_lifetime: Seconds for which the subjects and levels of the index are remembered.
     """
 
@@ -160,7 +161,7 @@ class Connections:
         Args:
             seconds: A deadline in place of the usual one.
         """
-        async with self._call(seconds) as session:
+        async with self._call(seconds, is_control=True) as session:
             yield await self._controlling(session)
 
     async def aclose(self) -> None:
@@ -173,7 +174,9 @@ class Connections:
                     await client.close()
 
     @asynccontextmanager
-    async def _call(self, seconds: float | None = None) -> AsyncGenerator[Session]:
+    async def _call(
+        self, seconds: float | None = None, *, is_control: bool = False
+    ) -> AsyncGenerator[Session]:
         session, seconds = self.session, seconds or self.deadline
         deadline = asyncio.timeout(seconds)
         try:
@@ -183,9 +186,10 @@ class Connections:
             raise
         except Exception as error:
             if deadline.expired():
-                raise timed_out(seconds) from None
+                raise timed_out(self._asked(is_control=is_control), seconds) from None
             if _is_foreign(error):
-                raise self._translator()(error, seconds) from None
+                host = self._asked(is_control=is_control)
+                raise self._translator(host)(error, seconds) from None
             raise
 
     async def _opened(self, session: Session) -> AsyncIndex:
@@ -232,16 +236,29 @@ class Connections:
         return _with_our_retries(AsyncIndex(host=host, **self._options(host)))
 
     def _options(self, host: str) -> Mapping[str, Any]:
+        key = self._key.get_secret_value()
+        if not (key.isascii() and key.isprintable()):
+            raise PineconeUnavailableError(
+                "key",
+                "The Pinecone API key holds a character that no key has, such as a line break. "
+                "Copy it into PINECONE_API_KEY again.",
+            )
         return {
-            "api_key": self._key.get_secret_value(),
+            "api_key": key,
             "timeout": self.attempt_timeout,
             "proxy_url": proxy_for(host),
             "source_tag": SOURCE_TAG,
         }
 
-    def _translator(self) -> Translator:
+    def _translator(self, host: str) -> Translator:
         secrets = (self._key.get_secret_value(), *proxy_passwords())
-        return Translator(self.index_name, secrets)
+        return Translator(self.index_name, host, secrets)
+
+    def _asked(self, *, is_control: bool) -> str:
+        """Return the name of the host that a call waits for, for messages."""
+        index = self.session.index
+        known = self.host if index is None else index.host
+        return urlsplit(self._controller if is_control or not known else known).netloc
 
 
 async def _in_thread(build: Callable[[], _T]) -> _T:

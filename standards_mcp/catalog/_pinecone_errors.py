@@ -58,11 +58,13 @@ class Translator:
 
     Args:
         index: The name of the index, for the messages.
+        host: The name of the host that was asked, for the messages.
         secrets: Texts that no message may contain, whatever a server or a proxy sends back.
     """
 
-    def __init__(self, index: str, secrets: tuple[str, ...]) -> None:
+    def __init__(self, index: str, host: str, secrets: tuple[str, ...]) -> None:
         self._index = index
+        self._host = host
         self._secrets = tuple(secret for secret in secrets if secret)
 
     def __call__(self, error: Exception, deadline: float) -> PineconeUnavailableError:
@@ -78,7 +80,7 @@ class Translator:
             retry_after = getattr(error, "retry_after", None)
             return self._of_status(error.status_code, str(error.message), retry_after)
         if isinstance(error, PineconeTimeoutError | TimeoutError):
-            return timed_out(deadline)
+            return timed_out(self._host, deadline)
         if isinstance(error, ResponseParsingError):
             return PineconeUnavailableError(
                 "malformed",
@@ -86,10 +88,11 @@ class Translator:
                 "have changed it, such as a proxy; try again, and check PINECONE_HOST.",
             )
         if isinstance(error, PineconeConnectionError | OSError):
+            reason = str(error).partition("; request to ")[0]
             return PineconeUnavailableError(
                 "unreachable",
-                f"Pinecone cannot be reached ({self._quoted(str(error))}). Check the network, "
-                "HTTPS_PROXY and PINECONE_HOST, and try again.",
+                f"Pinecone cannot be reached at {self._host} ({self._quoted(reason)}). Check the "
+                "network, HTTPS_PROXY and PINECONE_HOST, and try again.",
             )
         return PineconeUnavailableError(
             "client",
@@ -122,13 +125,13 @@ class Translator:
         return " ".join(text.split())[:_LONGEST_QUOTE].rstrip(".") or "no reason given"
 
 
-def timed_out(deadline: float) -> PineconeUnavailableError:
-    """Return the error of a call that had *deadline* seconds and did not end."""
+def timed_out(host: str, deadline: float) -> PineconeUnavailableError:
+    """Return the error of a call to *host* that had *deadline* seconds and did not end."""
     return PineconeUnavailableError(
         "timeout",
-        f"Pinecone did not answer within {deadline:g} seconds: it is slow, out of reach, or "
-        "holding requests back because the quota of the minute is used up. Try again in a "
-        "minute, or raise [catalog.pinecone] deadline.",
+        f"Pinecone did not answer at {host} within {deadline:g} seconds: it is slow, out of "
+        "reach, or holding requests back because the quota of the minute is used up. Try again "
+        "in a minute, or raise [catalog.pinecone] deadline.",
     )
 
 

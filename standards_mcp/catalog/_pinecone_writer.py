@@ -26,6 +26,9 @@ from .records import StandardRecord
 log = logging.getLogger(__name__)
 
 DELETE_IDS: Final = 1000
+_TROUBLE_ATTEMPTS: Final = 2
+_LONGEST_PAUSE: Final = 120.0
+"""Seconds; a service that asks for more patience than this is not waited for."""
 _T = TypeVar("_T")
 
 
@@ -36,6 +39,7 @@ class Writer:
         self._connections = connections
         self._namespace = namespace
         self._finder = Finder(connections, namespace)
+        self._answered = False
 
     async def upsert(self, records: Iterable[StandardRecord], size: int = MAX_BATCH_RECORDS) -> int:
         """Add or replace records and return how many changed.
@@ -113,13 +117,30 @@ class Writer:
 
     async def _patiently(self, call: Callable[[], Awaitable[_T]]) -> _T:
         """Return what *call* returns, called again while the trouble is one that passes."""
-        for pause in self._connections.tuning.write_pauses:
+        attempts = 0
+        while True:
             try:
-                return await call()
+                answer = await call()
             except PineconeUnavailableError as error:
-                if not error.passes or error.cause in ("month_quota", "malformed"):
+                pauses = self._pauses(error)
+                if attempts >= len(pauses):
                     raise
-                seconds = max(pause, error.retry_after or 0) * random.uniform(1, 1.25)  # noqa: S311
+                pause = max(pauses[attempts], error.retry_after or 0)
+                seconds = pause * random.uniform(1, 1.25)  # noqa: S311
                 log.warning("waiting %.0f seconds for Pinecone: %s", seconds, error)
                 await asyncio.sleep(seconds)
-        return await call()
+                attempts += 1
+            else:
+                self._answered = True
+                return answer
+
+    def _pauses(self, error: PineconeUnavailableError) -> Sequence[float]:
+        """Return the seconds to wait before each further attempt, none where it would not help.
+
+        A Pinecone that never answered is not waited for: whoever gave a wrong address is told.
+        """
+        pauses = self._connections.tuning.write_pauses
+        if error.cause == "minute_quota":
+            return pauses if (error.retry_after or 0) <= _LONGEST_PAUSE else ()
+        is_trouble = error.cause in ("unreachable", "timeout", "server")
+        return pauses[:_TROUBLE_ATTEMPTS] if is_trouble and self._answered else ()

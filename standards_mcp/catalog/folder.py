@@ -7,15 +7,21 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Final
 
 import filelock
 
 from .database import create_database
 from .errors import CatalogUnavailableError
 from .truth import Truth
+
+log = logging.getLogger(__name__)
+
+_UNTOLD_WAIT: Final = 2.0  # seconds
 
 
 class CatalogFolder:
@@ -73,25 +79,20 @@ class CatalogFolder:
         """
         seconds = self._lock_timeout if timeout is None else timeout
         try:
-            with self._locked(seconds):
-                if not self.truth.exists():
-                    create_database(self.truth)
-                with Truth(self.truth) as truth:
-                    yield truth
+            with self._locked(seconds), self._opened() as truth:
+                yield truth
         except filelock.Timeout as error:
             raise CatalogUnavailableError(
                 f"another process has been writing to {self.path} for {seconds:g} "
                 f"seconds ({self._lock} is locked); try again when it is done"
             ) from error
-        except OSError as error:
-            raise self._unusable(error) from error
 
     @contextmanager
     def _locked(self, timeout: float) -> Generator[None, None, None]:
-        lock = filelock.FileLock(self._lock, timeout=timeout)
+        lock = filelock.FileLock(self._lock)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            lock.acquire()
+            self._acquire(lock, timeout)
         except filelock.Timeout:
             raise
         except (OSError, NotImplementedError) as error:  # the latter: no locks on this file system
@@ -100,6 +101,26 @@ class CatalogFolder:
             yield
         finally:
             lock.release()
+
+    def _acquire(self, lock: filelock.BaseFileLock, timeout: float) -> None:
+        """Take the lock, and say so when another process has to be waited for."""
+        try:
+            lock.acquire(timeout=min(_UNTOLD_WAIT, timeout))
+        except filelock.Timeout:
+            if timeout <= _UNTOLD_WAIT:
+                raise
+            log.warning(
+                "waiting up to %g seconds for another process that writes to %s", timeout, self.path
+            )
+            lock.acquire(timeout=timeout)
+
+    def _opened(self) -> Truth:
+        try:
+            if not self.truth.exists():
+                create_database(self.truth)
+            return Truth(self.truth)
+        except OSError as error:
+            raise self._unusable(error) from error
 
     def _blocking_file(self) -> Path | None:
         """Return what is in the place of the folder or of one above it and is no folder."""

@@ -117,7 +117,7 @@ def _read(
     is_wanted: Callable[[StandardRecord], bool],
     report: Report,
 ) -> None:
-    report.documents += 1
+    before = report.read
     for item in document:
         if isinstance(item, Problem):
             report.add(item)
@@ -125,8 +125,13 @@ def _read(
                 staging.mark_incomplete(number)
         else:
             report.read += 1
-            if not staging.add(item, number, wanted=is_wanted(item)):
-                report.collapsed += 1
+            place = staging.add(item, number, wanted=is_wanted(item))
+            report.collapsed += place != "new"
+            if place == "other":
+                where = f"{item.statement_notation or 'no code'}, id {item.id}"
+                detail = "the last was read"
+                report.add(note("read twice, and differs", item.standard_set_title, where, detail))
+    report.documents += report.read > before
 
 
 def _write(

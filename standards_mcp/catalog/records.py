@@ -65,8 +65,8 @@ class StandardRecord(BaseModel):
     @model_validator(mode="after")
     def _take_description_from_content(self) -> Self:
         if not self.description and self.content:
-            last = self.content.rsplit("\nDepth ", 1)[-1]
-            last = last if last.startswith("Depth ") else f"Depth {last}"
+            _, newline, own = self.content.rpartition("\nDepth ")
+            last = f"Depth {own}" if newline else own
             object.__setattr__(self, "description", _CONTENT_LINE.sub("", last, count=1))
         return self
 

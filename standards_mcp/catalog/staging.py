@@ -7,10 +7,13 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self, TypeAlias
 
 from .merging import memberships, merged
 from .records import StandardRecord
+
+Place: TypeAlias = Literal["new", "same", "other"]
+"""What a set had read under an id before: nothing, the same record, or another one."""
 
 _SCHEMA = """
 CREATE TABLE read (
@@ -43,21 +46,24 @@ class Staging:
     ) -> None:
         self._connection.close()
 
-    def add(self, record: StandardRecord, document: int, *, wanted: bool) -> bool:
-        """Keep *record*, and return whether it is the first one of its id and set.
+    def add(self, record: StandardRecord, document: int, *, wanted: bool) -> Place:
+        """Keep *record*, and return what it takes the place of.
 
         Args:
             wanted: Whether the filters let it through.
         """
-        before = self._count("SELECT count(*) FROM read WHERE (id, set_id) = (?, ?)", record)
+        key, body = (record.id, record.standard_set_id), _body(record)
+        statement = "SELECT body FROM read WHERE (id, set_id) = (?, ?)"
+        before = self._connection.execute(statement, key).fetchone()
         self._connection.execute(
             "INSERT OR REPLACE INTO read VALUES (?, ?, ?, ?, ?, ?)",
             (
-                record.id, record.standard_set_id, document, wanted,
-                json.dumps(record.ancestor_ids), _body(record),
+                *key, document, wanted, json.dumps(record.ancestor_ids), body,
             ),
         )  # fmt: skip
-        return not before
+        if before is None:
+            return "new"
+        return "same" if before[0] == body else "other"
 
     def mark_incomplete(self, document: int) -> None:
         """Remember that a document has records that could not be read."""
@@ -100,10 +106,6 @@ class Staging:
         rows = self._connection.execute("SELECT body FROM read WHERE id = ?", (id_,))
         found = (StandardRecord.model_validate_json(body) for (body,) in rows)
         return {set_id for record in found for set_id in memberships(record)}
-
-    def _count(self, statement: str, record: StandardRecord) -> int:
-        values = (record.id, record.standard_set_id)
-        return int(self._connection.execute(statement, values).fetchone()[0])
 
 
 def _body(record: StandardRecord) -> str:

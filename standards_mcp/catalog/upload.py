@@ -75,14 +75,22 @@ class Report:
 
 
 async def diff(
-    records: Iterable[StandardRecord], client: PineconeClient, progress: Progress | None = None
+    records: Iterable[StandardRecord],
+    client: PineconeClient,
+    progress: Progress | None = None,
+    *,
+    is_missing: bool = False,
 ) -> Report:
     """Return how *records* differ from what the index holds, and write nothing.
+
+    Args:
+        is_missing: There is no index yet, so that everything is new.
 
     Raises:
         CatalogError: The index cannot be read.
     """
-    return await _Transfer(client, MAX_BATCH_RECORDS, progress).run(records, write=False)
+    transfer = _Transfer(client, MAX_BATCH_RECORDS, progress)
+    return await transfer.run(records, write=False, is_missing=is_missing)
 
 
 async def upload(
@@ -114,12 +122,18 @@ async def upload(
 
 
 async def prepare_index(
-    client: PineconeClient, *, create: bool = False, cloud: str = "aws", region: str = "us-east-1"
+    client: PineconeClient,
+    *,
+    create: bool = False,
+    dry_run: bool = False,
+    cloud: str = "aws",
+    region: str = "us-east-1",
 ) -> bool:
     """Check that the index is one for standards, and return whether it had to be made.
 
     Args:
         create: Make the index when there is none, and wait until it is ready.
+        dry_run: Only say whether it would be made.
         cloud: Where to make it; the Starter plan offers ``aws`` in ``us-east-1`` only.
 
     Raises:
@@ -133,6 +147,8 @@ async def prepare_index(
             raise
     else:
         return False
+    if dry_run:
+        return True
     async with client.connections.control() as control:
         await control.indexes.create_for_model(
             name=client.connections.index_name,
@@ -155,8 +171,10 @@ class _Transfer:
         self._report = Report()
         self._seen: set[str] = set()
 
-    async def run(self, records: Iterable[StandardRecord], *, write: bool) -> Report:
-        known = await self._client.writer.ids()
+    async def run(
+        self, records: Iterable[StandardRecord], *, write: bool, is_missing: bool = False
+    ) -> Report:
+        known = set[str]() if is_missing else await self._client.writer.ids()
         for batch in batches(self._acceptable(records), self._size):
             stale = await self._stale(batch, known)
             if write:
@@ -233,7 +251,12 @@ async def _count(client: PineconeClient, expected: int) -> int:
     counted = 0
     for pause in _COUNT_PAUSES:
         await asyncio.sleep(pause)
-        counted = (await client.stats()).records
+        try:
+            counted = (await client.stats()).records
+        except PineconeUnavailableError:
+            if pause == _COUNT_PAUSES[-1]:
+                raise
+            continue
         if counted == expected:
             break
     return counted

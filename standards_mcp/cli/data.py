@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import Any, cast
 
 import anyio
 import click
@@ -12,15 +11,14 @@ import click
 from standards_mcp._stdout import divert_stdout
 from standards_mcp.catalog import CatalogStats
 from standards_mcp.catalog.local import LocalCatalog
+from standards_mcp.catalog.pinecone import PineconeUnavailableError
 
 from .data_import import import_command
 from .data_sets import export, remove, sets, template
 from .data_upload import diff, upload
 from .invocation import Invocation
 from .output import print_json, print_table
-
-if TYPE_CHECKING:
-    from click._termui_impl import ProgressBar
+from .progress import ImportProgress
 
 
 @click.group()
@@ -34,21 +32,47 @@ for _command in (diff, export, import_command, remove, sets, template, upload):
 
 @data.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-@click.pass_obj
-def status(invocation: Invocation, *, as_json: bool) -> None:
-    """Show what the catalog holds, where, and in what state."""
+@click.pass_context
+def status(ctx: click.Context, *, as_json: bool) -> None:
+    """Show what the catalog holds, where, and in what state.
 
-    async def read() -> CatalogStats:
-        try:
-            if isinstance(invocation.host.catalog, LocalCatalog):
-                await invocation.host.catalog.facets()  # fills a catalog that is new
-            return await invocation.host.catalog_stats()
-        finally:
-            await invocation.host.catalog.aclose()
-
+    Where that is Pinecone, the embedded index is shown too. Exit code 1 when Pinecone does not
+    answer.
+    """
     with divert_stdout():
-        stats = anyio.run(read)
-    facts = {
+        facts = anyio.run(_status, ctx.ensure_object(Invocation))
+    if as_json:
+        print_json(facts)
+    else:
+        print_table(_lines(facts))
+    if "error" in facts:
+        ctx.exit(1)
+
+
+async def _status(invocation: Invocation) -> dict[str, Any]:
+    catalog, table = invocation.host.catalog, invocation.host.settings.catalog
+    facts: dict[str, Any]
+    try:
+        if isinstance(catalog, LocalCatalog):
+            await catalog.facets()  # fills a catalog that is new
+        facts = _facts(await invocation.host.catalog_stats())
+    except PineconeUnavailableError as error:
+        name, reason = table.pinecone.index_name, table.choice[1]
+        facts = {"backend": "pinecone", "location": name, "reason": reason, "error": str(error)}
+    finally:
+        await catalog.aclose()
+    if facts["backend"] == "pinecone":
+        embedded = _facts(await invocation.embedded_catalog.stats())
+        facts["embedded_index"] = {
+            name: value
+            for name, value in embedded.items()
+            if name != "backend" and not isinstance(value, Mapping)
+        }
+    return facts
+
+
+def _facts(stats: CatalogStats) -> dict[str, Any]:
+    return {
         "backend": stats.backend,
         "location": stats.location,
         "records": stats.records,
@@ -56,10 +80,6 @@ def status(invocation: Invocation, *, as_json: bool) -> None:
         "size_bytes": stats.size_bytes,
         **stats.details,
     }
-    if as_json:
-        print_json(facts)
-    else:
-        print_table(_lines(facts))
 
 
 def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -81,26 +101,6 @@ def build(invocation: Invocation) -> None:
     Texts that were embedded before are not embedded again. An interrupted build goes on where it
     stopped, and the old index serves until the new one is complete.
     """
-    with divert_stdout(), _Progress("Embedding") as progress:
+    with divert_stdout(), ImportProgress() as progress:
         stats = invocation.embedded_catalog.store.build(progress)
     click.echo(f"Built the index of {stats.records:,} records in {stats.location}")
-
-
-class _Progress:
-    """A progress bar on a terminal, and silence elsewhere."""
-
-    def __init__(self, label: str) -> None:
-        self._label = label
-        self._bar: ProgressBar[int] | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.render_finish()
-
-    def __call__(self, done: int, total: int) -> None:
-        if self._bar is None:
-            self._bar = click.progressbar(length=total, label=self._label, file=sys.stderr)
-        self._bar.update(done - self._bar.pos)

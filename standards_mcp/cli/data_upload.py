@@ -56,9 +56,9 @@ def upload(
     from standards_mcp.catalog import upload as work
 
     async def run(records: Iterator[StandardRecord], client: PineconeClient) -> Report:
-        await work.prepare_index(client, create=create and not dry_run)
+        is_missing = await work.prepare_index(client, create=create, dry_run=dry_run)
         if dry_run:
-            return await work.diff(records, client, _tell)
+            return await work.diff(records, client, _tell, is_missing=is_missing)
         return await work.upload(records, client, batch_size=batch_size, progress=_tell)
 
     report = _run(ctx.ensure_object(Invocation), set_ids, run)
@@ -92,6 +92,8 @@ def _run(
         try:
             return await work(local.store.records(set_ids or None), client)
         finally:
+            if sys.stderr.isatty():
+                click.echo(err=True)  # ends the line of `_tell`
             await client.aclose()
             await local.aclose()
 

@@ -51,6 +51,8 @@ class ImportProgress:
 
     def __call__(self, done: int, total: int) -> None:
         """Tell how many texts are embedded."""
+        if not self._is_terminal:
+            return
         if self._bar is None:
             self._clear()
             self._began = time.monotonic()

@@ -222,6 +222,22 @@ def test_of_two_imports_at_once_one_waits_and_both_end_right(
     assert report_of(start("import", str(paths[0])))["unchanged"] == COUNT
 
 
+def test_an_import_that_has_to_wait_says_for_what(start: Start, tmp_path: Path) -> None:
+    import filelock
+
+    source, folder = tmp_path / "one.jsonl", tmp_path / "catalog"
+    write_standards(source, count=3)
+    report_of(start("import", str(source)))
+    write_standards(source, count=4)
+    with filelock.FileLock(folder / "catalog.lock"):
+        waiting = start("import", str(source))
+        assert waiting.stderr is not None
+        told = waiting.stderr.readline()
+    assert "waiting up to 600 seconds for another process that writes to" in told
+    assert str(folder) in told
+    assert report_of(waiting)["new"] == 1
+
+
 def test_an_import_beside_one_that_does_not_end_is_refused_by_name(tmp_path: Path) -> None:
     import filelock
 

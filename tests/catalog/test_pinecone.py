@@ -641,6 +641,7 @@ class TestSecrecy:
         with pytest.raises(PineconeUnavailableError) as caught:
             await client.stats()
         assert "cret_key" not in str(caught.value)
+        assert (caught.value.cause, "Copy it" in str(caught.value)) == ("key", True)
         await client.aclose()
 
 

@@ -99,6 +99,28 @@ async def test_a_batch_that_fails_for_good_leaves_the_ones_before_it(
     assert len(server.records()) == 96
 
 
+async def test_waits_for_a_pinecone_that_is_lost_at_work_and_not_for_one_that_never_answered(
+    client: PineconeClient, server: PineconeServer, records: list[StandardRecord]
+) -> None:
+    attempts = 3  # those that the SDK makes for one call
+    fault = server.fail("/vectors/list", status=503)
+    with pytest.raises(PineconeUnavailableError, match="status 503"):
+        await diff(records, client)
+    assert len(server.sent("/vectors/list")) == attempts
+    fault.times = 0
+    server.fail("upsert", status=503, times=attempts + 1)
+    assert (await upload(records, client)).complete
+
+
+async def test_does_not_wait_for_a_service_that_asks_for_an_hour(
+    client: PineconeClient, server: PineconeServer, records: list[StandardRecord]
+) -> None:
+    server.fail("upsert", status=429, retry_after=3600)
+    with pytest.raises(PineconeUnavailableError, match="in 3600 seconds"):
+        await upload(records, client)
+    assert len(server.sent("upsert")) == 1
+
+
 async def test_waits_until_the_index_has_counted(
     client: PineconeClient, server: PineconeServer, records: list[StandardRecord]
 ) -> None:

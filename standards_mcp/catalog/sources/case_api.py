@@ -44,6 +44,8 @@ def case_documents(
     problems: list[Problem] = []
     base, listed = _listing(base_url.rstrip("/"), web, problems)
     ids = [identifier(each) for each in listed if _is_wanted(each, wanted)]
+    if not (ids or problems):
+        yield lost("no such framework", base, detail=wanted.spoken, records=0)
     yield from problems
     addresses = [f"{base}/CFPackages/{quote(id_, safe='')}" for id_ in ids if id_]
     for number, address in enumerate(addresses, 1):

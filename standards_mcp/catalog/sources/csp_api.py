@@ -47,7 +47,11 @@ def csp_documents(
     """
     api = _Api(base_url.rstrip("/"), web or csp_web(), cache)
     problems: list[Problem] = []
-    addresses = [address for place in _places(api, wanted, problems) for address in place]
+    places = list(_places(api, wanted, problems))
+    addresses = [address for place in places for address in place]
+    if not (addresses or problems):
+        what = "standard set" if places else "jurisdiction"
+        yield lost(f"no such {what}", api.base, detail=wanted.spoken, records=0)
     yield from problems
     for number, address in enumerate(addresses, 1):
         try:

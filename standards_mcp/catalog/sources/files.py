@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import tarfile
 import zipfile
 import zlib
@@ -22,12 +23,12 @@ from typing_extensions import Buffer
 from .problems import Problem, SourceError, lost, note
 from .web import Web, is_address
 
-LARGEST_DOCUMENT: Final = 4 * 2**30
-"""How many bytes one document may unpack to."""
+LARGEST_SOURCE: Final = 4 * 2**30
+"""How many bytes one file or address may unpack to, with all documents in it."""
 MOST_MEMBERS: Final = 200_000
 _READABLE: Final = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".txt", ".tab")
 _PACKED: Final = (".gz", ".tgz", ".tar", ".zip")
-_GZIP, _ZIP, _TAR = b"\x1f\x8b", b"PK\x03\x04", b"ustar"
+_GZIP, _ZIP, _TAR = b"\x1f\x8b", (b"PK\x03\x04", b"PK\x05\x06"), b"ustar"
 _TAR_MARK: Final = 257
 _PEEK: Final = 65_536
 _DEEPEST: Final = 3
@@ -55,11 +56,26 @@ class Document:
 Found: TypeAlias = Iterator[Document | Problem]
 
 
-class _Bounded(io.RawIOBase):
-    """A stream that refuses to give more than *limit* bytes."""
+@dataclass(slots=True)
+class _Allowance:
+    """How many bytes the streams of one source may still give together."""
 
-    def __init__(self, stream: IO[bytes], name: str, limit: int) -> None:
-        self._stream, self._name, self._left = stream, name, limit
+    limit: int
+    used: int = 0
+
+    def take(self, count: int) -> None:
+        self.used += count
+        if self.used > self.limit:
+            raise SourceError(
+                f"it unpacks to more than {self.limit:,} bytes; unpack it, and import its parts"
+            )
+
+
+class _Bounded(io.RawIOBase):
+    """A stream that gives as much as *allowance* lets it."""
+
+    def __init__(self, stream: IO[bytes], allowance: _Allowance) -> None:
+        self._stream, self._allowance = stream, allowance
 
     def readable(self) -> bool:
         return True
@@ -67,15 +83,13 @@ class _Bounded(io.RawIOBase):
     def readinto(self, buffer: Buffer, /) -> int:
         view = memoryview(buffer)
         data = self._stream.read(len(view))
-        self._left -= len(data)
-        if self._left < 0:
-            raise SourceError(f"{self._name} is larger than this program reads")
+        self._allowance.take(len(data))
         view[: len(data)] = data
         return len(data)
 
 
 def open_sources(
-    sources: Iterable[str | Path], web: Web | None = None, largest: int = LARGEST_DOCUMENT
+    sources: Iterable[str | Path], web: Web | None = None, largest: int = LARGEST_SOURCE
 ) -> Found:
     """Yield every document in *sources*, and a problem for each one that cannot be opened.
 
@@ -85,13 +99,13 @@ def open_sources(
     Args:
         sources: Paths, and addresses that begin with http:// or https://.
         web: How addresses are read.
-        largest: How many bytes one document may unpack to.
+        largest: How many bytes one file or address may unpack to.
     """
     for source in sources:
         try:
             if is_address(str(source)):
                 with (web or Web()).download(str(source)) as stream:
-                    yield from _open(str(source), stream, largest)
+                    yield from _open(str(source), stream, _Allowance(largest))
             elif Path(source).is_dir():
                 yield from _folder(Path(source), largest)
             else:
@@ -102,47 +116,63 @@ def open_sources(
 
 def _folder(folder: Path, largest: int) -> Found:
     found = 0
-    for path in sorted(folder.rglob("*")):
-        inside = path.relative_to(folder).parts
-        if not path.is_file() or any(part.startswith((".", "__MACOSX")) for part in inside):
-            continue
-        if path.suffix.casefold() in (*_READABLE, *_PACKED):
-            found += 1
-            yield from _file(path, largest)
-        else:
-            yield note("file of another kind", str(path))
-    if not found:
+    errors: list[OSError] = []
+    for place, below, names in os.walk(folder, onerror=errors.append):
+        below[:] = sorted(filter(_is_visible, below))
+        linked = [name for name in below if Path(place, name).is_symlink()]
+        yield from (note("linked folder not read", str(Path(place, name))) for name in linked)
+        for path in (Path(place, name) for name in sorted(filter(_is_visible, names))):
+            if path.suffix.casefold() not in (*_READABLE, *_PACKED):
+                yield note("file of another kind", str(path))
+            elif not path.is_file():
+                yield lost("not a plain file", str(path), records=0)
+            else:
+                found += 1
+                yield from _file(path, largest)
+    for error in errors:
+        yield lost("cannot be read", str(error.filename), detail=_reason(error), records=0)
+    if not (found or errors):
         yield lost("nothing to read", str(folder), detail="no file of a known kind", records=0)
+
+
+def _is_visible(name: str) -> bool:
+    return not name.startswith((".", "__MACOSX"))
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or str(error)
 
 
 def _file(path: Path, largest: int) -> Found:
     try:
         with path.open("rb") as stream:
-            yield from _open(str(path), stream, largest)
+            yield from _open(str(path), stream, _Allowance(largest))
+    except SourceError as error:
+        yield lost("cannot be read", str(path), detail=str(error), records=0)
     except OSError as error:
-        yield lost("cannot be read", str(path), detail=error.strerror or str(error), records=0)
+        yield lost("cannot be read", str(path), detail=_reason(error), records=0)
 
 
-def _open(name: str, stream: IO[bytes], largest: int, depth: int = 0) -> Found:
+def _open(name: str, stream: IO[bytes], allowance: _Allowance, depth: int = 0) -> Found:
     """Yield the documents of one stream, which is seekable unless it is inside another."""
-    reader = _reader(stream, name, largest)
+    reader = _reader(stream, allowance)
     head = reader.peek(_PEEK)
     is_tar = head[_TAR_MARK:].startswith(_TAR)
     if head.startswith(_GZIP) and depth < _DEEPEST:
         with closing(io.BufferedReader(gzip.GzipFile(fileobj=reader))) as unpacked:
-            yield from _guarded(name, _open(name, unpacked, largest, depth + 1))
+            yield from _guarded(name, _open(name, unpacked, allowance, depth + 1))
     elif head.startswith(_ZIP) and not depth:
-        yield from _guarded(name, _zip(name, stream, largest))
+        yield from _guarded(name, _zip(name, stream, allowance))
     elif is_tar and depth < _DEEPEST:
-        yield from _guarded(name, _tar(name, reader, largest, depth + 1))
-    elif head.startswith((_GZIP, _ZIP)) or is_tar:
+        yield from _guarded(name, _tar(name, reader, allowance, depth + 1))
+    elif head.startswith((_GZIP, *_ZIP)) or is_tar:
         yield lost("archive in an archive", name, detail="unpack it first", records=0)
     else:
         yield Document(name, reader)
 
 
-def _reader(stream: IO[bytes], name: str, largest: int) -> io.BufferedReader:
-    return io.BufferedReader(_Bounded(stream, name, largest), _PEEK)
+def _reader(stream: IO[bytes], allowance: _Allowance) -> io.BufferedReader:
+    return io.BufferedReader(_Bounded(stream, allowance), _PEEK)
 
 
 def _guarded(name: str, found: Found) -> Found:
@@ -152,7 +182,7 @@ def _guarded(name: str, found: Found) -> Found:
         yield lost("damaged archive", name, detail=str(error), records=0)
 
 
-def _tar(name: str, stream: IO[bytes], largest: int, depth: int) -> Found:
+def _tar(name: str, stream: IO[bytes], allowance: _Allowance, depth: int) -> Found:
     with tarfile.open(fileobj=stream, mode="r|") as archive:
         for number, member in enumerate(archive):
             inner = f"{name}:{_printable(member.name)}"
@@ -161,33 +191,41 @@ def _tar(name: str, stream: IO[bytes], largest: int, depth: int) -> Found:
                 return
             content = archive.extractfile(member) if member.isreg() else None
             if content is not None:
-                yield from _member(inner, content, largest, depth)
+                yield from _member(inner, content, allowance, depth)
             elif not member.isdir():
                 yield lost("not a plain file", inner, records=0)
 
 
-def _zip(name: str, stream: IO[bytes], largest: int) -> Found:
+def _zip(name: str, stream: IO[bytes], allowance: _Allowance) -> Found:
     stream.seek(0)
     with zipfile.ZipFile(stream) as archive:
+        if "[Content_Types].xml" in archive.namelist():
+            detail = "this is a spreadsheet or document; save it as CSV"
+            yield lost("no standards", name, detail=detail, records=0)
+            return
         for info in archive.infolist()[:MOST_MEMBERS]:
             inner = f"{name}:{_printable(info.filename)}"
             if info.is_dir():
                 continue
             try:
                 with archive.open(info) as content:
-                    yield from _member(inner, content, largest, 1)
+                    yield from _guarded(inner, _member(inner, content, allowance, 1))
+            except zipfile.BadZipFile as error:
+                yield lost("damaged archive", inner, detail=str(error), records=0)
             except (RuntimeError, NotImplementedError) as error:  # encrypted, or an odd method
                 yield lost("cannot be unpacked", inner, detail=str(error), records=0)
+        if not archive.infolist():
+            yield lost("nothing to read", name, detail="the archive is empty", records=0)
         if len(archive.infolist()) > MOST_MEMBERS:
             yield lost("too many files in an archive", name, records=0)
 
 
-def _member(name: str, content: IO[bytes], largest: int, depth: int) -> Found:
+def _member(name: str, content: IO[bytes], allowance: _Allowance, depth: int) -> Found:
     path = Path(name.rpartition(":")[2])
     if any(part.startswith(("._", "__MACOSX")) for part in path.parts):
         return
     if path.suffix.casefold() in (*_READABLE, ".gz"):
-        yield from _open(name, content, largest, depth)
+        yield from _open(name, content, allowance, depth)
     else:
         yield note("file of another kind", name)
 

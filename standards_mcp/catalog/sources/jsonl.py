@@ -48,6 +48,8 @@ def _listed(value: object) -> object:
 def _record(value: object, source: str, where: str) -> StandardRecord | Problem:
     if not is_object(value):
         return lost("not an object", source, where, type_name(value))
+    if code := value.get("statement_notation") or value.get("_id"):
+        where = f"{where} ({str(code)[:80]})"
     try:
         record = StandardRecord.from_dict(value)
         record.model_dump_json()  # what cannot be written again must not be read
@@ -55,4 +57,6 @@ def _record(value: object, source: str, where: str) -> StandardRecord | Problem:
         return lost("not a valid record", source, where, first_error(error))
     except (PydanticSerializationError, RecursionError, ValueError) as error:
         return lost("not a valid record", source, where, str(error)[:200])
+    if not (record.description.strip() or record.content.strip()):
+        return lost("no text", source, where)
     return record

@@ -20,10 +20,15 @@ from .values import parse_json
 
 Format: TypeAlias = Literal["auto", "csp", "case", "jsonl", "csv"]
 FORMATS: Final[tuple[str, ...]] = get_args(Format)
-LARGEST_JSON: Final = 2**29
-"""How many bytes of one JSON document are read into memory."""
+LARGEST_JSON: Final = 2**28
+"""How many bytes of one JSON document or table are read into memory."""
 _LONGEST_LINE: Final = 2**26
 _LINES: Final = (".jsonl", ".ndjson")
+_FOREIGN: Final = (
+    (b"<", "this is a web page or XML; open the address in a browser to see what it says"),
+    (b"%PDF", "this is a PDF; put its standards into a table, see `standards-mcp data template`"),
+    (b"\xd0\xcf\x11\xe0", "this is a spreadsheet or document; save it as CSV"),
+)
 _TABLES: Final = (".csv", ".tsv", ".tab", ".txt")
 
 
@@ -54,6 +59,14 @@ def read_document(
 
 
 def _read(document: Document, format_: Format, today: str) -> Iterator[StandardRecord | Problem]:
+    head = document.head()
+    foreign = next((what for mark, what in _FOREIGN if head.lstrip().startswith(mark)), "")
+    if not head.strip():
+        yield lost("empty file", document.name, records=0)
+        return
+    if foreign:
+        yield lost("no standards", document.name, detail=foreign, records=0)
+        return
     kind = _kind(document) if format_ == "auto" else format_
     if kind == "csv":
         yield from read_table(_whole(document), document.name)
@@ -113,5 +126,5 @@ def _lines(stream: io.BufferedReader) -> Iterator[bytes]:
 def _whole(document: Document) -> bytes:
     data = document.stream.read(LARGEST_JSON + 1)
     if len(data) > LARGEST_JSON:
-        raise SourceError(f"{document.name} is larger than {LARGEST_JSON:,} bytes; split it")
+        raise SourceError(f"it is larger than {LARGEST_JSON:,} bytes; split it, or use JSONL")
     return data

@@ -21,7 +21,7 @@ class Report:
     ``skipped_records``.
 
     Attributes:
-        documents: How many documents were read.
+        documents: How many documents held records.
         read: Records that the documents hold, those that had to be skipped included.
         new: Written for the first time.
         changed: Written in place of one with the same id that differed.
@@ -80,6 +80,9 @@ class Report:
 
     def lines(self) -> Iterator[str]:
         """Yield the report for people, one fact a line."""
+        if not self.read and len(self.problems) == 1:
+            yield f"Nothing was read: {self.problems[0]}"
+            return
         verb = "Would write" if self.dry_run else "Wrote"
         yield f"Read {self.read:,} records in {_documents(self.documents)}."
         yield (

@@ -16,6 +16,7 @@ from typing import Any, Final
 from standards_mcp.catalog.grades import GRADES, normalize_levels
 from standards_mcp.catalog.records import StandardRecord
 
+from .cells import read_rows
 from .problems import Problem, lost, note
 from .text import clean, decode
 from .tree import Node, build_tree
@@ -48,14 +49,21 @@ _ALIASES: Final[Mapping[str, str]] = {
     "education_levels": "grades", "educationlevel": "grades", "state": "jurisdiction",
     "set": "set_title", "standard_set_title": "set_title", "standard_set_id": "set_id",
     "statement_label": "label", "type": "label", "valid": "edition", "licence": "license",
-    "url": "source_url", "sequence": "order",
+    "url": "source_url", "sequence": "order", "alt_statement_notations": "other_codes",
+    "alternate_codes": "other_codes",
 }  # fmt: skip
 _EXAMPLE: Final = (
     ("D1-M", "M", "Counting and comparing", "", "K-2", "Domain"),
     ("D1-M-1", "M.1", "Count up to 100 things in several ways.", "M", "1", "Standard"),
     ("D1-M-2", "M.2", "Say which of two groups has more.", "M", "1", "Standard"),
 )
-_DELIMITERS: Final = ",;\t|"
+_MADE: Final = frozenset(
+    {
+        "content", "depth", "is_leaf", "is_root", "root_id", "ancestor_ids", "child_ids",
+        "sibling_count",
+    }
+)  # fmt: skip
+_NUMBER: Final = re.compile(r"-?\d{1,9}(?:\.\d{1,9})?")
 
 
 def template() -> str:
@@ -85,31 +93,30 @@ def read_table(data: bytes, source: str) -> Iterator[StandardRecord | Problem]:
     for row in _rows(text, source, problems):
         sets.setdefault(_set_id(row), []).append(row)
     yield from problems
+    if not (sets or any(problem.skipped for problem in problems)):
+        yield lost("table without rows", source, records=0)
     for set_id, rows in sets.items():
         yield from _read_set(set_id, rows, source)
 
 
 def _rows(text: str, source: str, problems: list[Problem]) -> Iterator[dict[str, str]]:
-    first = text.lstrip("\r\n").partition("\n")[0]
-    delimiter = max(_DELIMITERS, key=lambda mark: len(_known(first.split(mark))))
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     names: list[str] = []
-    try:
-        for cells in reader:
-            where = f"line {reader.line_num}"
-            if not any(cell.strip() for cell in cells):
-                continue
-            if not names:
-                names = _header(cells, source, problems)
-                if "text" not in names:
-                    detail = f"the columns are {', '.join(names)[:200]}"
-                    problems.append(lost("no column named text", source, where, detail, 0))
-                    return
-            elif row := _row(names, cells, source, where, problems):
+    for line, cells, damage in read_rows(text, lambda found: len(_known(found))):
+        where = f"line {line}"
+        if damage:
+            found = note if cells else lost
+            problems.append(found("damaged row", source, where, damage))
+        if not cells:
+            continue
+        if names:
+            if row := _row(names, cells, source, where, problems):
                 yield row
-    except csv.Error as error:
-        detail = f"{error}; the rest of the file was not read"
-        problems.append(lost("damaged table", source, f"line {reader.line_num}", detail, 0))
+            continue
+        names = _header(cells, source, where, problems)
+        if "text" not in names:
+            detail = f"the columns are {', '.join(filter(None, names))[:200]}"
+            problems.append(lost("no column named text", source, where, detail, 0))
+            return
 
 
 def _known(cells: Sequence[str]) -> list[str]:
@@ -117,31 +124,58 @@ def _known(cells: Sequence[str]) -> list[str]:
 
 
 def _column(cell: str) -> str:
-    name = re.sub(r"\W+", "_", clean(cell).casefold().strip("\"' ")).strip("_")
-    return _ALIASES.get(name, _ALIASES.get(cell.strip().casefold(), name))
+    name = _plain(cell)
+    return _ALIASES.get(name, name)
 
 
-def _header(cells: Sequence[str], source: str, problems: list[Problem]) -> list[str]:
+def _plain(cell: str) -> str:
+    return re.sub(r"\W+", "_", clean(cell).casefold().strip("\"' ")).strip("_")
+
+
+def _header(cells: Sequence[str], source: str, where: str, problems: list[Problem]) -> list[str]:
+    """Return the name of each column, "" for one that is not read."""
     names = [_column(cell) for cell in cells]
-    for name in names:
-        if name and name not in COLUMNS:
+    for place, (cell, name) in enumerate(zip(cells, names, strict=True)):
+        same = [number for number, other in enumerate(names) if other == name]
+        exact = [number for number in same if _plain(cells[number]) == name]
+        first = (exact or same)[0]
+        if not name:
+            continue
+        if place != first:
+            names[place] = ""
+            detail = (
+                f"column {place + 1} {clean(cell)[:80]!r}; column {first + 1} was read as {name}"
+            )
+            problems.append(note("column given twice", source, where, detail))
+        elif name in _MADE:
+            names[place] = ""
+            problems.append(note("column not needed", source, where, f"{name!r} is made anew"))
+        elif name not in COLUMNS:
             close = difflib.get_close_matches(name, COLUMNS, n=1)
             detail = f"{name!r}" + (f"; did you mean {close[0]!r}?" if close else "; kept as it is")
-            problems.append(note("unknown column", source, "line 1", detail))
+            problems.append(note("unknown column", source, where, detail))
+    if missing := [name for name in ("subject", "jurisdiction") if name not in names]:
+        detail = f"{' and '.join(missing)} will be 'Unspecified'"
+        problems.append(note("column missing", source, where, detail))
     return names
 
 
 def _row(
     names: Sequence[str], cells: Sequence[str], source: str, where: str, problems: list[Problem]
 ) -> dict[str, str] | None:
+    found = {name: clean(cell) for name, cell in zip(names, cells, strict=False) if name}
+    if code := found.get("code") or found.get("id"):
+        where = f"{where} ({code[:80]})"
+    else:
+        problems.append(lost("neither id nor code", source, where))
+        return None
     if any(cell.strip() for cell in cells[len(names) :]):
         detail = f"{len(cells)} cells for {len(names)} columns"
         problems.append(lost("more cells than columns", source, where, detail))
         return None
-    found = {name: clean(cell) for name, cell in zip(names, cells, strict=False) if name}
-    if not (found.get("id") or found.get("code")):
-        problems.append(lost("neither id nor code", source, where))
-        return None
+    if found.get("order") and not _NUMBER.fullmatch(found["order"]):
+        detail = f"order is {found['order'][:80]!r}; the place in the file counts"
+        problems.append(note("not a number", source, where, detail))
     return found | {"": where}
 
 
@@ -198,9 +232,10 @@ def _node(set_id: str, row: Mapping[str, str], ids: Mapping[str, str], position:
         description=row.get("text", ""),
         notation=row.get("code", ""),
         parents=(ids.get(parent, parent),) if parent else (),
-        order=float(order) if re.fullmatch(r"-?\d{1,9}(?:\.\d{1,9})?", order) else position,
+        order=float(order) if _NUMBER.fullmatch(order) else position,
         levels=normalize_levels([row["grades"]]) if row.get("grades") else (),
         fields=present(extra | named),
+        where=row[""],
     )
 
 

@@ -9,6 +9,7 @@ from typing import Final
 LONGEST_TEXT: Final = 100_000
 """Longer descriptions are cut to this many characters."""
 
+_LOOK: Final = 400
 _INLINE: Final = "a|abbr|b|code|em|font|i|mark|s|small|span|strong|sub|sup|u"
 _BLOCK: Final = (
     "blockquote|br|dd|div|dl|dt|figure|h[1-6]|hr|img|li|ol|p|pre|section|table|tbody|td|th|thead"
@@ -44,12 +45,18 @@ def clean(text: str) -> str:
 
 
 def decode(data: bytes) -> tuple[str, str]:
-    """Return (text, encoding): by its byte order mark, else UTF-8, else Windows-1252.
+    """Return (text, encoding): UTF-16 by its mark or its zeros, else UTF-8, else Windows-1252.
 
     Bytes that Windows-1252 does not define become replacement characters.
     """
     for mark, encoding in ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
         if data.startswith(mark):
+            return data.decode(encoding, "replace"), encoding
+    # Every second byte of plain letters is zero; text in other encodings has no zeros at all.
+    start = data[:_LOOK]
+    for offset, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
+        zeros = start[offset::2].count(0)
+        if zeros > len(start) // 4 and not start[1 - offset :: 2].count(0):
             return data.decode(encoding, "replace"), encoding
     try:
         return data.decode("utf-8-sig"), "utf-8"

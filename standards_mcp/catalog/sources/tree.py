@@ -35,6 +35,7 @@ class Node:
         order: Where it stands among its siblings; equal ones keep the order in which they come.
         levels: Education levels; without any, those of the parent.
         fields: More fields of the record.
+        where: What problems call it, such as its line; by default its id and notation.
     """
 
     id: str
@@ -44,6 +45,12 @@ class Node:
     order: float = 0
     levels: tuple[str, ...] = ()
     fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    where: str = ""
+
+    @property
+    def name(self) -> str:
+        """What problems call it."""
+        return self.where or (f"{self.id} ({self.notation})" if self.notation else self.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +82,7 @@ def build_tree(
         pending += reversed(children[id_])
         place = places[id_] = _place(known[id_], places.get(parents[id_] or ""))
         data = _fields(known[id_], place, children, set_fields(place.levels))
-        yield _record(data, source)
+        yield _record(data, source, known[id_].name)
 
 
 def _unique(nodes: Iterable[Node], source: str) -> tuple[dict[str, Node], list[Problem]]:
@@ -85,8 +92,9 @@ def _unique(nodes: Iterable[Node], source: str) -> tuple[dict[str, Node], list[P
         if node.id not in known:
             known[node.id] = node
         else:
-            detail = "the first was read"
-            problems.append(lost("id occurs twice in one set", source, node.id, detail))
+            first = known[node.id].where
+            detail = f"the first was read, {first}" if first else "the first was read"
+            problems.append(lost("id occurs twice in one set", source, node.name, detail))
     ordered = sorted(known.values(), key=lambda node: node.order)
     return {node.id: node for node in ordered}, problems
 
@@ -98,9 +106,10 @@ def _parents(known: Mapping[str, Node], source: str) -> tuple[dict[str, str | No
         parents[node.id] = next((id_ for id_ in node.parents if id_ in known), None)
         if node.parents and parents[node.id] != node.parents[0]:
             detail = f"no {node.parents[0]!r} in this set"
-            problems.append(note("unknown parent", source, node.id, detail))
+            problems.append(note("unknown parent", source, node.name, detail))
     detail = "it stood below itself; now it is a root"
-    problems += [note("cycle broken", source, id_, detail) for id_ in _cut_cycles(parents)]
+    cut = [known[id_].name for id_ in _cut_cycles(parents)]
+    problems += [note("cycle broken", source, name, detail) for name in cut]
     return parents, problems
 
 
@@ -126,21 +135,23 @@ def _settled(
     known: dict[str, Node], parents: dict[str, str | None], source: str
 ) -> tuple[_Children, list[Problem]]:
     """Take out what says nothing and what stands too deep; return the children of each node."""
-    order, problems = _from_roots(parents, source)
+    order, problems = _from_roots(known, parents, source)
     below = Counter(parents.values())
     for id_ in reversed(order):
         node = known[id_]
         if node.description:
             continue
-        if node.notation or below[id_]:
-            problems.append(note("no text", source, id_))
+        if below[id_]:
+            problems.append(note("heading without text", source, node.name))
         else:
             below[parents.pop(id_)] -= 1
-            problems.append(lost("neither text nor code", source, id_))
+            problems.append(lost("no text", source, node.name))
     return _children(parents), problems
 
 
-def _from_roots(parents: dict[str, str | None], source: str) -> tuple[list[str], list[Problem]]:
+def _from_roots(
+    known: Mapping[str, Node], parents: dict[str, str | None], source: str
+) -> tuple[list[str], list[Problem]]:
     """Return all ids, parents first, after moving up those that stand deeper than `DEEPEST`."""
     children = _children(parents)
     depths: dict[str | None, int] = {None: -1}
@@ -150,7 +161,8 @@ def _from_roots(parents: dict[str, str | None], source: str) -> tuple[list[str],
         parent = parents[id_]
         if depths[parent] == DEEPEST and parent is not None:
             parents[id_] = parents[parent]
-            problems.append(note("moved up", source, id_, f"deeper than {DEEPEST} levels"))
+            detail = f"deeper than {DEEPEST} levels"
+            problems.append(note("moved up", source, known[id_].name, detail))
         depths[id_] = depths[parents[id_]] + 1
     return order, problems
 
@@ -202,11 +214,11 @@ def _fields(
     }
 
 
-def _record(data: Mapping[str, Any], source: str) -> StandardRecord | Problem:
+def _record(data: Mapping[str, Any], source: str, name: str) -> StandardRecord | Problem:
     try:
         return StandardRecord.from_dict(data)
     except ValidationError as error:
-        return lost("not a valid record", source, str(data["_id"]), first_error(error))
+        return lost("not a valid record", source, name, first_error(error))
 
 
 def first_error(error: ValidationError) -> str:

@@ -31,6 +31,12 @@ class Wanted:
         levels = (level for grade in self.grades for level in parse_grades(grade))
         object.__setattr__(self, "_levels", frozenset(levels))
 
+    @property
+    def spoken(self) -> str:
+        """What is wanted, in words."""
+        asked = (*self.jurisdictions, *self.subjects, *self.grades)
+        return f"nothing here fits {' and '.join(map(repr, asked))}" if asked else "nothing is here"
+
     def is_place(self, id_: str, title: str) -> bool:
         """Return whether a jurisdiction is wanted: its id, or a part of its title."""
         wanted = [plain_text(each).casefold().strip() for each in self.jurisdictions]

@@ -6,6 +6,8 @@ import contextlib
 import hashlib
 import http.client
 import os
+import socket
+import ssl
 import tempfile
 import time
 import urllib.error
@@ -14,14 +16,29 @@ from collections import deque
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import IO, Final
+from urllib.parse import urlsplit
 
 from .problems import SourceError
 
 LARGEST_DOWNLOAD: Final = 2 * 2**30
 _CHUNK: Final = 2**16
+_REDIRECTS: Final = (301, 302, 303, 307, 308)
+_HINTS: Final = {400: "check the address", 401: "check the key", 403: "check the key"}
 _RETRIED: Final = (429, 500, 502, 503, 504)
 _LONGEST_PAUSE: Final = 60.0
+_GRACE: Final = 60.0
+_SLOWEST: Final = 10_000
+"""Bytes a second that a download must have, once `_GRACE` seconds are over."""
 _ATTEMPTS: Final = 4
+_FINAL: Final = (TimeoutError, ValueError, http.client.InvalidURL, socket.gaierror)
+_WHAT: Final[tuple[tuple[type[Exception], str], ...]] = (
+    (socket.gaierror, "is a name that no server is known by"),
+    (TimeoutError, "did not answer within {seconds:g} seconds"),
+    (ssl.SSLError, "has no secure connection ({cause})"),
+    (ConnectionRefusedError, "takes no connections"),
+    (ConnectionError, "broke the connection off"),
+    (http.client.HTTPException, "broke its answer off"),
+)
 
 
 class NotFoundOnServerError(SourceError):
@@ -60,24 +77,26 @@ class Web:
 
     Args:
         headers: Sent with every request.
-        timeout: Seconds for connecting and for each wait for data.
+        timeout: Seconds for connecting and for each wait for data; not tried again.
         largest: Bytes after which a download is given up.
         limit: Waited for before each request.
         sleep: Waits for seconds, before a request is tried again.
+        clock: Seconds that only grow.
     """
 
     def __init__(
         self,
         *,
         headers: Mapping[str, str] | None = None,
-        timeout: float = 60,
+        timeout: float = 30,
         largest: int = LARGEST_DOWNLOAD,
         limit: RateLimit | None = None,
         sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._headers = {"User-Agent": "standards-mcp", "Accept": "*/*"} | dict(headers or {})
         self._timeout, self._largest = timeout, largest
-        self._limit, self._sleep = limit, sleep
+        self._limit, self._sleep, self._clock = limit, sleep, clock
 
     @contextlib.contextmanager
     def download(self, address: str) -> Generator[IO[bytes], None, None]:
@@ -106,7 +125,7 @@ class Web:
     def _try(self, address: str, file: IO[bytes], *, is_last: bool) -> float | None:
         """Read *address* into *file*; return the pause before trying again, or None when done."""
         if not is_address(address):
-            raise SourceError(f"{address} is no http address")
+            raise SourceError("it is no http address")
         if self._limit is not None:
             self._limit.wait()
         file.seek(0)
@@ -114,22 +133,29 @@ class Web:
         try:
             request = urllib.request.Request(address, headers=self._headers)  # noqa: S310  checked
             with urllib.request.urlopen(request, timeout=self._timeout) as answer:  # noqa: S310
-                self._copy(answer, file, address)
+                self._copy(answer, file)
         except urllib.error.HTTPError as error:
             with error:
-                return _pause(error, address, is_last=is_last)
+                return _pause(error, is_last=is_last)
         except (OSError, http.client.HTTPException, ValueError) as error:
-            if is_last or isinstance(error, ValueError):
-                raise SourceError(f"cannot read {address}: {_reason(error)}") from None
+            cause = _cause(error)
+            if is_last or isinstance(cause, _FINAL):
+                host = _host(address)
+                raise SourceError(_reason(cause, host, self._timeout)) from None
             return 0
         return None
 
-    def _copy(self, answer: http.client.HTTPResponse, file: IO[bytes], address: str) -> None:
-        size = 0
-        while chunk := answer.read(_CHUNK):
+    def _copy(self, answer: http.client.HTTPResponse, file: IO[bytes]) -> None:
+        began, size = self._clock(), 0
+        while chunk := answer.read1(_CHUNK):  # what there is: `read` would wait for all of it
             size += len(chunk)
             if size > self._largest:
-                raise SourceError(f"{address} is larger than {self._largest:,} bytes")
+                raise SourceError(f"it is larger than {self._largest:,} bytes")
+            if self._clock() - began > _GRACE + size / _SLOWEST:
+                raise SourceError(
+                    f"it came too slowly ({size:,} bytes in {self._clock() - began:,.0f} seconds); "
+                    "download it with another program, and import the file"
+                )
             file.write(chunk)
         if answer.length:
             raise http.client.IncompleteRead(b"", answer.length)
@@ -167,16 +193,44 @@ def is_address(source: str) -> bool:
     return source.casefold().startswith(("http://", "https://"))
 
 
-def _pause(error: urllib.error.HTTPError, address: str, *, is_last: bool) -> float:
+def _pause(error: urllib.error.HTTPError, *, is_last: bool) -> float:
+    """Return the pause that a busy server asks for, or 0 where it does not say.
+
+    Raises:
+        SourceError: Another request would be answered alike.
+    """
+    status = f"the server answers {error.code}"
     if error.code in (404, 410):
-        raise NotFoundOnServerError(f"there is nothing at {address} ({error.code})")
-    if is_last or error.code not in _RETRIED:
-        hint = "; check the key" if error.code in (401, 403) else ""
-        raise SourceError(f"{address} answered {error.code} {error.reason}{hint}")
+        raise NotFoundOnServerError(f"{status}, there is nothing; check the address")
+    if error.code in _REDIRECTS:
+        raise SourceError(f"{status} and leads in a circle, or to what is no web address")
     after = error.headers.get("Retry-After", "")
-    return min(float(after), _LONGEST_PAUSE) if after.isdigit() else 0
+    pause = float(after) if after.isdecimal() else 0
+    if is_last or error.code not in _RETRIED or pause > _LONGEST_PAUSE:
+        hint = _HINTS.get(error.code, "try again later")
+        raise SourceError(f"{status} {http.client.responses.get(error.code, '')}; {hint}")
+    return pause
 
 
-def _reason(error: Exception) -> str:
+def _host(address: str) -> str:
+    try:
+        return urlsplit(address).hostname or address
+    except ValueError:
+        return address
+
+
+def _cause(error: Exception) -> Exception:
     inner = getattr(error, "reason", None)
-    return str(inner or error) or type(error).__name__
+    return inner if isinstance(inner, Exception) else error
+
+
+def _reason(cause: Exception, host: str, timeout: float) -> str:
+    """Return what went wrong with *host*, and what to do."""
+    if isinstance(cause, (ValueError, http.client.InvalidURL)):
+        return "it is no address that can be read; check its spelling"
+    what = next(
+        (text for kind, text in _WHAT if isinstance(cause, kind)), "is out of reach ({cause})"
+    )
+    told = getattr(cause, "verify_message", None) or getattr(cause, "strerror", None) or cause
+    what = what.format(seconds=timeout, cause=" ".join(str(told).split()))
+    return f"{host} {what}; check the address, the network and HTTPS_PROXY"

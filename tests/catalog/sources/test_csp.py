@@ -146,11 +146,11 @@ def test_a_heading_without_text_stays_and_an_empty_leaf_is_skipped(csp_set, stan
         standard("D", "", parentId="A", statementNotation="W.4"),
     ]
     records, problems = read(csp_set(standards=standards))
-    assert list(records) == ["A", "B", "D"]
+    assert list(records) == ["A", "B"]
     assert records["B"].content == "Depth 0: \nDepth 1: Say something."
-    assert records["A"].child_ids == ("B", "D")
-    assert sorted(reasons(problems)) == ["neither text nor code", "no text", "no text"]
-    assert sum(problem.records for problem in problems) == 1
+    assert records["A"].child_ids == ("B",)
+    assert sorted(reasons(problems)) == ["heading without text", "no text", "no text"]
+    assert {problem.where for problem in problems if problem.skipped} == {"C", "D (W.4)"}
 
 
 def test_links_to_the_same_standard_elsewhere_are_kept(csp_set, standard):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -186,7 +187,58 @@ def test_an_archive_that_unpacks_to_too_much_is_given_up(tmp_path):
     ):
         ids, problems = read(path, largest=1_000_000)
         assert ids == set()
-        assert "larger than" in str(problems[-1])
+        assert "unpacks to more than 1,000,000 bytes" in str(problems[-1])
+
+
+def test_the_documents_of_one_archive_share_its_bound(tmp_path, set_bytes):
+    members = {f"{number}.json": set_bytes for number in range(300)}
+    for path in (as_zip(tmp_path / "x.zip", members), as_tar(tmp_path / "x.tar.gz", members)):
+        ids, problems = read(path, largest=150_000)
+        assert ids == {"A", "B", "C"}
+        assert "unpacks to more than" in str(problems[-1])
+        assert len(problems) <= 2
+
+
+def test_a_damaged_file_in_an_archive_never_stops_the_others(tmp_path, set_bytes):
+    path = tmp_path / "x.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("bad.json", set_bytes.replace(b"beads", b"rings"))
+        archive.writestr("good.json", set_bytes)
+    path.write_bytes(path.read_bytes().replace(b"rings", b"kings", 1))
+    ids, problems = read(path)
+    assert ids == {"A", "B", "C"}
+    assert [(each.reason, each.source.rpartition(":")[2]) for each in problems] == [
+        ("damaged archive", "bad.json")
+    ]
+
+
+def test_a_spreadsheet_and_an_empty_archive_are_told_as_what_they_are(tmp_path):
+    sheet = as_zip(tmp_path / "x.xlsx", {"[Content_Types].xml": b"<a/>", "xl/s.xml": b"<a/>"})
+    assert "save it as CSV" in str(read(sheet)[1][0])
+    empty = as_zip(tmp_path / "x.zip", {})
+    assert reasons(read(empty)[1]) == ["nothing to read"]
+
+
+def test_nothing_in_a_folder_is_left_out_in_silence(tmp_path, set_bytes):
+    folder = tmp_path / "folder"
+    (folder / "below").mkdir(parents=True)
+    (folder / "below" / "set.json").write_bytes(set_bytes)
+    (folder / "sheet.xlsx").write_bytes(b"PK")
+    (folder / "gone.csv").symlink_to("nowhere")
+    (folder / "below" / "loop").symlink_to("..")
+    (folder / ".hidden.csv").write_text("code,text\nX,y\n")
+    ids, problems = read(folder)
+    assert ids == {"A", "B", "C"}
+    assert sorted(reasons(problems)) == [
+        "file of another kind", "linked folder not read", "not a plain file",
+    ]  # fmt: skip
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads all")
+def test_what_may_not_be_read_is_told(tmp_path, set_bytes):
+    (tmp_path / "closed").mkdir(mode=0)
+    plain(tmp_path, set_bytes).chmod(0)
+    assert reasons(read(tmp_path)[1]) == ["cannot be read"] * 2
 
 
 def test_compression_within_compression_has_an_end(tmp_path, set_bytes):

@@ -318,7 +318,7 @@ def test_the_report_tells_people_everything_that_happened(store, csp_set, standa
         replace=True,
     )
     text = "\n".join(report.lines())
-    for part in ("in 4 documents", "left out by the filters", "became one", "Skipped: empty"):
+    for part in ("in 3 documents", "left out by the filters", "became one", "Skipped: empty"):
         assert part in text
     assert "Deleted" not in text
     load(store, csp_set("04", standards=[standard("X"), standard("Y"), standard("A")]))
@@ -326,3 +326,14 @@ def test_the_report_tells_people_everything_that_happened(store, csp_set, standa
     text = "\n".join(gone.lines())
     assert "Deleted 1 that are no longer" in text
     assert "2 are no longer in the replaced sets, and stay in others" in text
+
+
+def test_two_records_of_one_id_and_set_that_differ_are_told(store, starter):
+    first = starter("A", statement_notation="W.1")
+    other = first.model_copy(update={"description": "Other words."})
+    assert import_sources(store, [[first, first]]).notes == {}
+    report = import_sources(store, [[first], [other]])
+    assert (report.read, report.collapsed, report.changed) == (2, 1, 1)
+    assert str(report.problems[0]) == (
+        "Own: W.1, id A: read twice, and differs (the last was read)"
+    )

@@ -27,8 +27,16 @@ def test_a_line_that_is_no_record_is_told_with_its_number(line, starter):
     good = json.dumps(starter("A").to_dict()).encode()
     found = list(read_jsonl([good, line, good], "file"))
     problems = [each for each in found if isinstance(each, Problem)]
-    assert [(each.where, each.records) for each in problems] == [("line 2", 1)]
+    assert [(each.where.partition(" (")[0], each.records) for each in problems] == [("line 2", 1)]
     assert len(found) == 3
+
+
+def test_a_record_that_cannot_be_read_is_named_by_line_and_code(starter):
+    wrong = starter("A", statement_notation="W.1").to_dict() | {"subject": 7}
+    blank = starter("B").to_dict() | {"content": " ", "description": ""}
+    found = list(read_jsonl([json.dumps(wrong).encode(), json.dumps(blank).encode()], "file"))
+    assert "line 1 (W.1): not a valid record" in str(found[0])
+    assert str(found[1]) == "file: line 2 (B): no text"
 
 
 def test_a_field_that_could_not_be_written_again_is_refused(starter):
@@ -53,3 +61,15 @@ def test_one_document_may_hold_a_list_of_records(starter):
         assert list(read_records(value, "file")) == [record]
     assert not is_records([])
     assert not is_records({"standards": {}})
+
+
+@pytest.mark.parametrize(
+    ("content", "description"),
+    [
+        ("Depth 0 (W): Top", "Top"),
+        ("Depth 0: Top\nDepth 1 (W.1): Below\nstill", "Below\nstill"),
+        ("No path at all", "No path at all"),
+    ],
+)
+def test_the_description_is_the_last_part_of_the_content(starter, content, description):
+    assert starter("A", content=content).description == description

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import csv
+import io
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -214,6 +216,22 @@ def test_any_json_at_all_is_read_or_told_by_every_reader(value):
 @settings(deadline=None)
 def test_any_bytes_at_all_are_read_or_told_as_a_table(data):
     check(list(read_table(data, "file")))
+
+
+CELLS = st.text("aB1 ,;\t\"'\n|<", max_size=8)
+
+
+@given(st.lists(st.tuples(CELLS, CELLS, CELLS), max_size=12), st.sampled_from(",;\t"))
+@settings(deadline=None)
+def test_every_row_of_a_table_is_one_record_or_one_problem_with_its_line(rows, delimiter):
+    file = io.StringIO()
+    writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+    writer.writerows([("code", "text", "parent"), *rows])
+    found = list(read_table(file.getvalue().encode(), "file"))
+    told = [each for each in found if isinstance(each, Problem) and each.records]
+    records = [each for each in found if isinstance(each, StandardRecord)]
+    assert len(records) + len(told) == sum(any(map(str.strip, row)) for row in rows)
+    assert all(problem.where.startswith("line ") for problem in told)
 
 
 def check(found: list[StandardRecord | Problem]) -> None:

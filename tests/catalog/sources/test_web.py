@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from collections.abc import Iterator
@@ -36,7 +37,8 @@ class Service:
                 for name, value in sent.items():
                     self.send_header(name, value)
                 self.end_headers()
-                self.wfile.write(body)
+                with contextlib.suppress(OSError):  # the reader has gone
+                    self.wfile.write(body)
 
             def log_message(self, *_: object) -> None:
                 pass
@@ -119,7 +121,7 @@ def test_a_download_that_breaks_off_is_tried_again_and_never_taken_for_whole(ser
     service.answers["/x"] = [(200, {"Content-Length": "9"}, b"torn"), (200, {}, b"whole")]
     assert web().get(f"{service.url}/x") == b"whole"
     service.answers["/y"] = (200, {"Content-Length": "9"}, b"torn")
-    with pytest.raises(SourceError, match="cannot read"):
+    with pytest.raises(SourceError, match="broke its answer off"):
         web().get(f"{service.url}/y")
 
 
@@ -132,13 +134,65 @@ def test_a_download_without_end_is_given_up(service):
 def test_a_server_that_is_not_there_is_told(service):
     port = service.server.server_port
     service.server.server_close()
-    with pytest.raises(SourceError, match="cannot read"):
+    with pytest.raises(SourceError, match=r"^127.0.0.1 takes no connections; check the address"):
         web().get(f"http://127.0.0.1:{port}/x")
 
 
-@pytest.mark.parametrize("address", ["file:///etc/passwd", "ftp://x/y", "http://[bad", "x"])
+def test_a_name_that_nobody_has_is_told_at_once_in_one_line():
+    pauses: list[float] = []
+    with pytest.raises(SourceError) as caught:
+        web(pauses).get("http://nobody.invalid/x")
+    assert str(caught.value).startswith("nobody.invalid is a name that no server is known by")
+    assert "\n" not in str(caught.value)
+    assert pauses == []
+
+
+def test_a_server_that_does_not_answer_is_not_asked_again(service):
+    stop = threading.Event()
+    service.answers["/x"] = lambda _: (200, {}, b"late") if stop.wait(10) else 500
+    with pytest.raises(SourceError, match=r"did not answer within 0.2 seconds"):
+        web(timeout=0.2).get(f"{service.url}/x")
+    stop.set()
+    assert service.paths == ["/x"]
+
+
+def test_a_download_that_only_drips_is_given_up(service):
+    now = iter(range(0, 10**6, 50))
+    service.answers["/x"] = (200, {}, b"x" * 1_000_000)
+    with pytest.raises(SourceError, match="came too slowly"):
+        web(clock=lambda: next(now)).get(f"{service.url}/x")
+
+
+def test_redirects_in_a_circle_are_told_in_one_line(service):
+    service.answers["/x"] = (302, {"Location": "/y"}, b"")
+    service.answers["/y"] = (302, {"Location": "/x"}, b"")
+    with pytest.raises(SourceError, match=r"302 and leads in a circle.*") as caught:
+        web().get(f"{service.url}/x")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_server_that_wants_to_be_left_alone_for_long_is_not_waited_for(service):
+    service.answers["/x"] = (429, {"Retry-After": "3600"}, b"")
+    pauses: list[float] = []
+    with pytest.raises(SourceError, match="429 Too Many Requests; try again later"):
+        web(pauses).get(f"{service.url}/x")
+    assert pauses == []
+
+
+@pytest.mark.parametrize("body", [b"<!DOCTYPE html><p>Log in</p>", b"  <?xml?>", b"%PDF-1.7", b""])
+def test_what_is_no_data_is_told_as_what_it_is(service, body):
+    service.answers["/x"] = (200, {}, body)
+    found, problems = ids(open_sources([f"{service.url}/x"]))
+    assert found == []
+    assert [each.reason for each in problems] == ["no standards" if body else "empty file"]
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["file:///etc/passwd", "ftp://x/y", "http://[bad", "x", "http://a:b@c:d/", "http://a b/c"],
+)
 def test_only_http_is_read(address):
-    with pytest.raises(SourceError):
+    with pytest.raises(SourceError, match=r"no (http )?address"):
         web().get(address)
 
 
@@ -259,11 +313,27 @@ def test_a_csp_server_in_trouble_is_told_and_the_rest_read(csp_service):
 
 
 @pytest.mark.parametrize("answer", [500, 404, (200, {}, b"{"), {"data": {}}, {"data": 7}, []])
-def test_a_csp_listing_that_cannot_be_read_is_told_or_empty(service, answer):
+def test_a_csp_listing_that_cannot_be_read_or_is_empty_is_told(service, answer):
     service.answers["/jurisdictions"] = answer
     found, problems = ids(csp_documents(Wanted(), base_url=service.url, web=web()))
+    assert (found, len(problems)) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        (Wanted(jurisdictions=("Oak",)), "no such jurisdiction (nothing here fits 'Oak')"),
+        (Wanted(jurisdictions=("Elm",)), "no such standard set (nothing here fits 'Elm')"),
+        (
+            Wanted(subjects=("art",), grades=("5",)),
+            "standard set (nothing here fits 'art' and '5')",
+        ),
+    ],
+)
+def test_a_service_that_has_nothing_of_what_is_wanted_is_told(csp_service, wanted, told):
+    found, problems = ids(csp_documents(wanted, base_url=csp_service.url, web=web()))
     assert found == []
-    assert bool(problems) == (answer != [])
+    assert str(problems[0]).endswith(told)
 
 
 def case_package(number: int, subject: str = "Science") -> dict[str, Any]:
@@ -310,7 +380,7 @@ def test_a_case_service_without_paging_is_asked_no_more_than_twice(service):
     documents = {"CFDocuments": [case_document(number) for number in range(120)]}
     service.answers["/ims/case/v1p1/CFDocuments"] = documents
     found = list(case_documents(service.url, Wanted(subjects=("art",)), web=web()))
-    assert found == []
+    assert [each.reason for each in found if isinstance(each, Problem)] == ["no such framework"]
     assert len(service.requests) == 2
 
 
