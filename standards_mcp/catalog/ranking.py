@@ -26,6 +26,8 @@ CANDIDATES = 100
 _NOTHING = Ranked(np.zeros(0, np.int64), np.zeros(0, np.float32))
 LEXICAL_WEIGHT = 0.45
 HEADING_PENALTY = 0.1
+LEAST_LIKENESS = 0.33
+"""The cosine below which a text of unknown words alone matches nothing."""
 _BLOCK = 512  # rows
 
 
@@ -57,12 +59,18 @@ class Ranker:
         self._generation = generation
         self._selection = selection
         self._query = None if text is None else generation.lexical.text_query(text)
+        self._knows_no_word = text is not None and self._query is None
         self._dense: Ranked | None = None
         if vectors is not None and generation.vectors is not None:
             self._dense = _cosines(generation.vectors, vectors, selection)
 
     def best(self, top_k: int) -> list[Match]:
-        """Return the *top_k* best texts, best first, fewer only when there are no more."""
+        """Return the *top_k* best texts, best first, fewer only when there are no more.
+
+        There are none for a text that resembles nothing and of which no record has a word.
+        """
+        if self._knows_no_word and self._certainty < LEAST_LIKENESS:
+            return []
         depth = max(CANDIDATES, 2 * top_k)
         while True:
             rows, scores, exhausted = self._ranked(depth)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +24,10 @@ from .errors import CatalogError, CatalogUnavailableError
 from .grades import grade_order
 from .local import Seed
 from .manifest import current_folder, read_manifest
-from .notation import canonical_key, lookup_keys, nearest
+from .notation import canonical_key, codes_in, lookup_keys
 from .record_store import StandardSet
 from .records import StandardRecord
+from .suggestions import nearest
 from .truth import Truth
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 MAX_QUERY_CHARACTERS = 8000
 _LONGEST_CODE = 60
+_MOST_CODES = 20
 
 
 class LocalStore:
@@ -84,8 +87,7 @@ class LocalStore:
         truth = self._open_truth()
         if truth is None:
             return SearchResult(hits=(), notes=(self._empty_note(),))
-        named = [record.id for record in self.find(text)] if _looks_like_code(text) else []
-        return self._engine.search(truth, text, top_k, expression, named, mode)
+        return self._engine.search(truth, text, top_k, expression, self._named_in(text), mode)
 
     def fetch(self, ids: Sequence[str]) -> list[StandardRecord]:
         """Return the records with these ids, in the order of *ids*; unknown ids are left out."""
@@ -109,7 +111,8 @@ class LocalStore:
         if truth is None:
             return []
         keys = nearest(canonical_key(identifier), truth.keys("code:"), limit)
-        return truth.fetch(truth.find(f"code:{key}" for key in keys)[:limit])
+        first_of_each = (truth.find([f"code:{key}"])[:1] for key in keys)
+        return truth.fetch([id_ for ids in first_of_each for id_ in ids])
 
     def facets(self) -> Facets:
         """Return the distinct values of the main fields."""
@@ -210,6 +213,15 @@ class LocalStore:
             self._engine.close()
 
     # -- parts
+
+    def _named_in(self, text: str) -> list[str]:
+        """Return the ids of the records whose codes *text* is or contains, code by code in turn."""
+        codes = codes_in(text)[:_MOST_CODES]
+        if not codes and _looks_like_code(text):
+            codes = (text,)
+        found = ([record.id for record in self.find(code)] for code in codes)
+        turns = zip_longest(*found)
+        return list(dict.fromkeys(id_ for turn in turns for id_ in turn if id_ is not None))
 
     @property
     def _index(self) -> Path:
