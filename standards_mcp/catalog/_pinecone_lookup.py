@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ._pinecone_connection import Connections
 from ._pinecone_records import KEYS_FIELD, MAX_ID_CHARACTERS, readable
-from .notation import asn_id_of, canonical_key, guid_of, lookup_keys, nearest, record_keys
+from .notation import asn_id_of, canonical_key, guid_of, lookup_keys, record_keys
 from .records import StandardRecord
+from .suggestions import nearest
 from .texts import without_surrogates
 
 if TYPE_CHECKING:

@@ -100,7 +100,7 @@ class LexicalIndex:
         self._grammar = frozenset(self._analyzer.analyze(FUNCTION_WORDS))
 
     def text_query(self, text: str) -> Query | None:
-        """Return the disjunction of the terms of *text*, or None when it has no term.
+        """Return the disjunction of the terms of *text*, or None when no record has any of them.
 
         Words of grammar count only in a text that has no others. A term that occurs n times in
         *text* weighs the square root of n, and its inverse document frequency counts with the
@@ -108,9 +108,12 @@ class LexicalIndex:
         """
         counts = Counter(self._analyzer.analyze(without_surrogates(text)))
         terms = {term: n for term, n in counts.items() if term not in self._grammar} or counts
+        with _named_damage(self._folder):
+            having = {term: self._searcher.doc_freq(_TEXT, term) for term in terms}
         clauses = [
-            (Occur.Should, self._term(term, sqrt(n * self._rarity(term))))
+            (Occur.Should, self._term(term, sqrt(n * self._rarity(having[term]))))
             for term, n in terms.items()
+            if having[term]
         ]
         return Query.boolean_query(clauses) if clauses else None
 
@@ -144,10 +147,8 @@ class LexicalIndex:
         known = dict(zip(found.rows.tolist(), found.scores.tolist(), strict=True))
         return np.array([known.get(row, 0.0) for row in rows.tolist()], dtype=np.float32)
 
-    def _rarity(self, term: str) -> float:
+    def _rarity(self, having: int) -> float:
         """Return the inverse document frequency of BM25, as tantivy computes it."""
-        with _named_damage(self._folder):
-            having = self._searcher.doc_freq(_TEXT, term)
         return log1p((self._searcher.num_docs - having + 0.5) / (having + 0.5))
 
     def _term(self, term: str, weight: float) -> Query:

@@ -8,13 +8,9 @@ A key begins with its kind, so that keys of different kinds never meet: ``guid:`
 from __future__ import annotations
 
 import bisect
-import difflib
-import heapq
-import itertools
 import re
 import unicodedata
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from .records import StandardRecord
@@ -82,9 +78,10 @@ _ASN_ID = re.compile(r"(?:https?://\S+/)?(S[0-9A-F]{6,8})(?:\.(?:json|xml|rdf))?
 _CORE_STANDARDS_PAGE = re.compile(
     r"(?:https?://)?(?:www\.)?(?:the)?corestandards\.org/(.+)", re.IGNORECASE
 )
-
-_SHORT_LIST = 200
-_MOST_FIRST_SEGMENTS = 2_000
+# Letters, a digit and two separators at least: "3.NF.A" is one, "e.g." and "3.5" are none.
+_CODE_IN_TEXT = re.compile(
+    r"(?<![\w.-])(?=[\w.-]*\d)(?=[\w.-]*[a-z])\w+(?:[.-]\w+){2,}|\bS?MP\.?[1-8]\b", re.IGNORECASE
+)
 
 
 def plain_text(text: str) -> str:
@@ -141,6 +138,11 @@ def lookup_keys(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(key for key in keys if key))
 
 
+def codes_in(text: str) -> tuple[str, ...]:
+    """Return what looks like a code inside of *text*, such as ``RL.3.1``, in its order, once."""
+    return tuple(dict.fromkeys(match[0] for match in _CODE_IN_TEXT.finditer(plain_text(text))))
+
+
 def record_keys(record: StandardRecord) -> frozenset[str]:
     """Return the keys of all identifiers and codes of *record*.
 
@@ -152,31 +154,6 @@ def record_keys(record: StandardRecord) -> frozenset[str]:
     codes = (record.statement_notation, *record.alt_statement_notations)
     exact = (_exact_key(text) for text in identifiers if isinstance(text, str))
     return frozenset(key for key in (*exact, *(_code_key(code or "") for code in codes)) if key)
-
-
-def nearest(key: str, candidates: Iterable[str], limit: int = 5) -> list[str]:
-    """Return the candidates nearest to a canonical key that is not among them, nearest first.
-
-    Those come first that keep most segments at the beginning and the end of *key*, then those
-    that take the fewest edits. What resembles *key* in neither is left out.
-
-    Args:
-        key: What `canonical_key` returned for the code that was missed.
-        candidates: Canonical keys, without ``code:``.
-        limit: The greatest length of the answer.
-    """
-    wanted = key.split(".")
-    matcher = difflib.SequenceMatcher(b=key, autojunk=False)
-
-    def roughly(candidate: str) -> tuple[int, int, str]:
-        return -_kept(wanted, candidate), abs(len(candidate) - len(key)), candidate
-
-    def exactly(candidate: str) -> tuple[int, float, str]:
-        matcher.set_seq1(candidate)
-        return -_kept(wanted, candidate), -matcher.ratio(), candidate
-
-    short_list = heapq.nsmallest(_SHORT_LIST, _kindred(wanted, candidates, limit), key=roughly)
-    return heapq.nsmallest(limit, short_list, key=exactly)
 
 
 def _one_separator(run: re.Match[str]) -> str:
@@ -237,45 +214,3 @@ def _exact_key(text: str) -> str | None:
 
 def _own_id_key(text: str) -> str | None:
     return f"id:{text.strip()}" if text.strip() else None
-
-
-def _kindred(wanted: list[str], candidates: Iterable[str], enough: int) -> set[str]:
-    """Return candidates that begin like *wanted*; where those are few, also like endings."""
-    by_first: defaultdict[str, list[str]] = defaultdict(list)
-    for each in candidates:
-        by_first[each.partition(".")[0]].append(each)
-    same = first = by_first.get(wanted[0]) or _similar_first(wanted[0], by_first)
-    for length in range(2, len(wanted)):
-        prefix = ".".join(wanted[:length]) + "."
-        narrower = [each for each in same if each.startswith(prefix)]
-        if len(narrower) < enough:
-            break
-        same = narrower
-    return set(same) if same is not first else {*first, *_ending_like(wanted, by_first)}
-
-
-def _similar_first(first: str, by_first: Mapping[str, list[str]]) -> list[str]:
-    if len(by_first) > _MOST_FIRST_SEGMENTS:
-        return []
-    similar = difflib.get_close_matches(first, by_first)
-    return [each for known in similar for each in by_first[known]]
-
-
-def _ending_like(wanted: list[str], by_first: Mapping[str, list[str]]) -> Iterable[str]:
-    rest = ".".join(wanted[1:])
-    ending = f".{rest}"
-    if "." not in rest:  # one segment, such as a number, ends every other code
-        return ()
-    every = itertools.chain.from_iterable(by_first.values())
-    return (each for each in every if each.endswith(ending) or each == rest)
-
-
-def _kept(wanted: list[str], candidate: str) -> int:
-    segments = candidate.split(".")
-    leading = _shared(wanted, segments)
-    return leading + _shared(wanted[leading:][::-1], segments[leading:][::-1])
-
-
-def _shared(left: list[str], right: list[str]) -> int:
-    same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False))
-    return sum(1 for _ in same)

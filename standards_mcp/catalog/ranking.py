@@ -26,6 +26,9 @@ CANDIDATES = 100
 _NOTHING = Ranked(np.zeros(0, np.int64), np.zeros(0, np.float32))
 LEXICAL_WEIGHT = 0.45
 HEADING_PENALTY = 0.1
+LEAST_LIKENESS = 0.33
+"""The cosine below which a text of unknown words alone matches nothing."""
+_BLOCK = 512  # rows
 
 
 class Match(NamedTuple):
@@ -56,12 +59,18 @@ class Ranker:
         self._generation = generation
         self._selection = selection
         self._query = None if text is None else generation.lexical.text_query(text)
+        self._knows_no_word = text is not None and self._query is None
         self._dense: Ranked | None = None
         if vectors is not None and generation.vectors is not None:
             self._dense = _cosines(generation.vectors, vectors, selection)
 
     def best(self, top_k: int) -> list[Match]:
-        """Return the *top_k* best texts, best first, fewer only when there are no more."""
+        """Return the *top_k* best texts, best first, fewer only when there are no more.
+
+        There are none for a text that resembles nothing and of which no record has a word.
+        """
+        if self._knows_no_word and self._certainty < LEAST_LIKENESS:
+            return []
         depth = max(CANDIDATES, 2 * top_k)
         while True:
             rows, scores, exhausted = self._ranked(depth)
@@ -139,12 +148,18 @@ def _cosines(
     vectors: npt.NDArray[np.float32], queries: npt.NDArray[np.float32], selection: Selection
 ) -> Ranked:
     """Return the selected rows, ascending, each with its greatest cosine with one of *queries*."""
-    if selection.mask is None:
-        return Ranked(np.arange(len(vectors)), (vectors @ queries.T).max(axis=1))
-    rows = np.flatnonzero(selection.mask)
-    if 4 * rows.size > len(vectors):  # reading all in order beats gathering many
-        return Ranked(rows, (vectors @ queries.T).max(axis=1)[rows])
-    return Ranked(rows, (vectors[rows] @ queries.T).max(axis=1))
+    rows = np.arange(len(vectors)) if selection.mask is None else np.flatnonzero(selection.mask)
+    gathers = 2 * rows.size < len(vectors)  # reading all in order beats gathering many
+    plain, read = np.asarray(vectors), rows.size if gathers else len(vectors)
+    scores = np.empty(read, dtype=np.float32)
+    # A block stays in the processor's cache while every passage is compared with it.
+    for start in range(0, read, _BLOCK):
+        part = slice(start, start + _BLOCK)
+        block, best = plain[rows[part] if gathers else part], scores[part]
+        np.dot(block, queries[0], out=best)
+        for query in queries[1:]:
+            np.maximum(best, block @ query, out=best)
+    return Ranked(rows, scores if gathers else scores[rows])
 
 
 def _scaled(scores: Scores) -> Scores:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,11 +17,12 @@ from . import CatalogStats, Facets, FilterExpression, SearchResult
 from .errors import CatalogError, CatalogUnavailableError
 from .folder import CatalogFolder
 from .local import SeedSource
-from .notation import canonical_key, lookup_keys, nearest
+from .notation import canonical_key, codes_in, lookup_keys
 from .overview import facets_of, stats_of
 from .record_store import StandardSet
 from .records import StandardRecord
 from .seeding import begin_without, holds_more, is_awaited, is_new, keep, plant, remember
+from .suggestions import nearest
 from .truth import Truth
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 MAX_QUERY_CHARACTERS = 8000
 _LONGEST_CODE = 60
+_MOST_CODES = 20
 
 
 class LocalStore:
@@ -83,8 +86,7 @@ class LocalStore:
         truth = self._open_truth()
         if truth is None:
             return SearchResult(hits=(), notes=(self._empty_note(),))
-        named = [record.id for record in self.find(text)] if _looks_like_code(text) else []
-        result = self._engine.search(truth, text, top_k, expression, named, mode)
+        result = self._engine.search(truth, text, top_k, expression, self._named_in(text), mode)
         if not result.hits and not truth.count():
             return replace(result, notes=(self._empty_note(),))
         return result
@@ -111,7 +113,8 @@ class LocalStore:
         if truth is None:
             return []
         keys = nearest(canonical_key(identifier), truth.keys("code:"), limit)
-        return truth.fetch(truth.find(f"code:{key}" for key in keys)[:limit])
+        first_of_each = (truth.find([f"code:{key}"])[:1] for key in keys)
+        return truth.fetch([id_ for ids in first_of_each for id_ in ids])
 
     def facets(self) -> Facets:
         """Return the distinct values of the main fields."""
@@ -217,6 +220,15 @@ class LocalStore:
             self._engine.close()
 
     # -- parts
+
+    def _named_in(self, text: str) -> list[str]:
+        """Return the ids of the records whose codes *text* is or contains, code by code in turn."""
+        codes = codes_in(text)[:_MOST_CODES]
+        if not codes and _looks_like_code(text):
+            codes = (text,)
+        found = ([record.id for record in self.find(code)] for code in codes)
+        turns = zip_longest(*found)
+        return list(dict.fromkeys(id_ for turn in turns for id_ in turn if id_ is not None))
 
     @cached_property
     def _engine(self) -> Engine:

@@ -23,12 +23,18 @@ def without_surrogates(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def passages(text: str, length: int = 800) -> list[str]:
-    """Return *text* in pieces of about equal length, at most about *length* characters each."""
-    count = -(-len(text) // length)
-    if count <= 1:
-        return [text]
-    return textwrap.wrap(text, -(-len(text) // count) + length // 20) or [text]
+def passages(text: str, span: int = 800, kept: int = 400, most: int = 4) -> list[str]:
+    """Return what is embedded of a query, which is not blank: the beginnings of its parts.
+
+    A text of more than *span* characters has several parts of about equal length, *most* at most;
+    the first *kept* characters of each say enough about it, and a text model takes longer over
+    every word.
+    """
+    count = min(-(-len(text) // span), most)
+    parts = [text]
+    if count > 1:
+        parts = textwrap.wrap(text, -(-len(text) // count) + span // 20)[:count]
+    return [part if len(part) <= kept else textwrap.wrap(part, kept)[0] for part in parts]
 
 
 def ancestors_text(record: Mapping[str, Any]) -> str:

@@ -250,10 +250,15 @@ def test_texts_that_differ_in_marks_and_case_only_are_comparable() -> None:
     assert comparable("Add 1") != comparable("Add 2")
 
 
-def test_a_long_text_is_read_in_passages_of_like_length() -> None:
-    text = "students compare fractions " * 50
-    parts = passages(text)
+def test_a_long_text_is_read_in_the_beginnings_of_its_parts() -> None:
+    first, second = "students compare fractions " * 20, "children read two poems aloud " * 20
+    parts = passages(first + second)
     assert len(parts) == 2
-    assert max(map(len, parts)) < 840
-    assert " ".join(parts).split() == text.split()
+    assert parts[0] == first[: len(parts[0])]
+    assert "poems" in parts[1]
+    assert max(map(len, parts)) <= 400
     assert passages("short") == ["short"]
+
+
+def test_reading_a_text_takes_no_more_than_four_parts() -> None:
+    assert [len(part) for part in passages("x" * 8000)] == [400] * 4
