@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -33,6 +34,7 @@ def build(folder: Path, records: int, corpus: Path, index: Path) -> None:
     """Put the vectors of the texts into a store, then the records, through its own doors."""
     source, path = Recombined(corpus, index), folder / "store"
     facts: dict[str, Any] = {"corpus peak": peak()}
+    shutil.rmtree(path, ignore_errors=True)
     path.mkdir(parents=True)
     create_database(path / "catalog.sqlite3")
     start = time.perf_counter()
@@ -148,7 +150,8 @@ def _leave(folder: Path, served: Generation, parts: Parts) -> None:
         column = served.columns.get(name)
         assert column is not None
         fields[name] = [[] for _ in range(served.manifest.records)]
-        for row, code in zip(column.rows.tolist(), column.codes.tolist(), strict=True):
+        values = np.repeat(np.arange(len(column.values)), np.diff(column.starts))
+        for row, code in zip(column.rows.tolist(), values.tolist(), strict=True):
             fields[name][row].append(column.values[code])
         if name != "education_levels":
             fields[name] = [values[0] for values in fields[name]]

@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from standards_mcp.catalog.encoders import open_encoder
 from standards_mcp.catalog.local import LocalCatalog
-from standards_mcp.catalog.manifest import current_folder, read_manifest
 from standards_mcp.catalog.records import StandardRecord
-from standards_mcp.catalog.texts import text_hash
 from standards_mcp.catalog.truth import Truth
 
 
@@ -106,11 +105,10 @@ def _vectors(records: list[Any], index: Path) -> tuple[str, npt.NDArray[np.float
         catalog = LocalCatalog(index)
         catalog.store.upsert(map(StandardRecord.from_dict, records))
         catalog.store.close()
-    model = read_manifest(current_folder(index / "index")).model
-    assert model is not None, "the index has no vectors"
+    model = open_encoder("minilm").name
     with Truth(index / "catalog.sqlite3") as truth:
-        known = {hash_: np.frombuffer(data, "<f4") for hash_, data in truth.vectors(model)}
-    return model, np.stack([known[text_hash(record["description"])] for record in records])
+        known = {row.id: np.frombuffer(row.vector or b"", "<f4") for row in truth.rows(model)}
+    return model, np.stack([known[record["_id"]] for record in records])
 
 
 def _copied(id_: str, copy: int) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from .errors import CatalogUnavailableError
 
 FORMAT = "standards-mcp-index"
-VERSION = 1
+VERSION = 2
 REBUILD = "run `standards-mcp data build`"
 POINTER = "current"
 FOLDER_NAME = re.compile(r"g\d+-[0-9a-f]{8}")

@@ -32,13 +32,17 @@ _T = TypeVar("_T")
 
 
 class Row(NamedTuple):
-    """A record as the index is built from it."""
+    """A record as the index is built from it.
+
+    Attributes:
+        vector: That of the description, little-endian float32; None when there is none.
+    """
 
     id: str
     parent_id: str | None
-    text_hash: str | None
     description: str
     body: str
+    vector: bytes | None
 
 
 class Truth:
@@ -148,10 +152,13 @@ class Truth:
         """Return the number of records."""
         return int(self._database.select("SELECT count(*) FROM records")[0][0])
 
-    def rows(self) -> Iterator[Row]:
-        """Return every record in the order of the ids."""
-        statement = "SELECT id, parent_id, text_hash, description, body FROM records ORDER BY id"
-        return map(Row._make, self._database.stream(statement))
+    def rows(self, model: str | None) -> Iterator[Row]:
+        """Return every record in the order of the ids, with the vector that *model* made."""
+        statement = (
+            "SELECT id, parent_id, description, body, vector FROM records LEFT JOIN embeddings"
+            " ON embeddings.text_hash = records.text_hash AND model = ? ORDER BY id"
+        )
+        return map(Row._make, self._database.stream(statement, (model,)))
 
     # -- keys
 
@@ -191,14 +198,6 @@ class Truth:
                 "INSERT OR IGNORE INTO embeddings (model, text_hash, vector) VALUES (?, ?, ?)",
                 [(model, hash_, vector) for hash_, vector in vectors],
             )
-
-    def vectors(self, model: str) -> Iterator[tuple[str, bytes]]:
-        """Return (text hash, vector) of the texts that records have and *model* has embedded."""
-        return self._database.stream(
-            "SELECT text_hash, vector FROM embeddings WHERE model = ?"
-            " AND text_hash IN (SELECT text_hash FROM records)",
-            (model,),
-        )
 
     # -- overview
 
