@@ -10,7 +10,7 @@ import json
 import threading
 import weakref
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -24,7 +24,7 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 
 class Column(NamedTuple):
-    """One field: row ``rows[i]`` has the value ``values[codes[i]]``; lists have several.
+    """One field: the rows ``rows[starts[c]:starts[c + 1]]`` have ``values[c]``; c is a code.
 
     Attributes:
         number: The field's number in this index.
@@ -33,7 +33,7 @@ class Column(NamedTuple):
     number: int
     values: list[Any]
     rows: npt.NDArray[np.int32]
-    codes: npt.NDArray[np.int32]
+    starts: npt.NDArray[np.int64]
 
     def token(self, code: int) -> str:
         """Return the filter token of the rows that have this code."""
@@ -44,30 +44,42 @@ class Column(NamedTuple):
         """The filter token of the rows that have the field."""
         return _token(self.number, "*")
 
+    def mark(self, mask: Mask, wanted: Mask) -> None:
+        """Set those rows of *mask* that have one of the codes that *wanted* is true for."""
+        edges = np.flatnonzero(np.diff(wanted, prepend=False, append=False))
+        for first, end in edges.reshape(-1, 2).tolist():
+            mask[self.rows[self.starts[first] : self.starts[end]]] = True
+
 
 class _Field:
     def __init__(self, number: int) -> None:
         self.number = number
-        self.codes: dict[Any, int] = {}
         self.values: list[Any] = []
-        self.row_numbers = array("i")
-        self.row_codes = array("i")
+        self._presence = _token(number, "*")
+        self._codes: dict[Any, int] = {}
+        self._rows = array("i")
+        self._row_codes = array("i")
 
-    def add(self, row: int, elements: Iterable[Any]) -> Iterator[str]:
-        yield _token(self.number, "*")
-        for element in elements:
-            code = self._code(element)
-            self.row_numbers.append(row)
-            self.row_codes.append(code)
-            yield _token(self.number, code)
+    def add(self, row: int, elements: Sequence[Any]) -> list[str]:
+        codes = [self._code(element) for element in elements]
+        self._rows.extend([row] * len(codes))
+        self._row_codes.extend(codes)
+        return [self._presence, *(_token(self.number, code) for code in codes)]
+
+    def by_code(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        """Return the rows in the order of their codes, and where each code starts."""
+        codes = np.frombuffer(self._row_codes, dtype=np.int32)
+        rows = np.frombuffer(self._rows, dtype=np.int32)[np.argsort(codes, kind="stable")]
+        counts = np.bincount(codes, minlength=len(self.values))
+        return rows, np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
 
     def _code(self, value: Any) -> int:
-        # 1, 1.0 and True are equal for Python and differ in JSON.
-        key = (type(value).__name__, _hashable(value))
-        if key not in self.codes:
-            self.codes[key] = len(self.values)
+        # 1, 1.0 and True are equal for Python and differ in JSON. Most values are texts.
+        key = value if isinstance(value, str) else (type(value).__name__, _hashable(value))
+        code = self._codes.setdefault(key, len(self.values))
+        if code == len(self.values):
             self.values.append(value)
-        return self.codes[key]
+        return code
 
 
 class ColumnsWriter:
@@ -82,8 +94,9 @@ class ColumnsWriter:
         for name in data:
             values = () if name in SEARCHED_FIELDS else values_of(data, name)
             if values:
-                field = self._fields.setdefault(name, _Field(len(self._fields)))
-                tokens.extend(field.add(row, values))
+                if name not in self._fields:
+                    self._fields[name] = _Field(len(self._fields))
+                tokens += self._fields[name].add(row, values)
         return tokens
 
     def save(self, path: Path) -> None:
@@ -91,8 +104,8 @@ class ColumnsWriter:
         arrays: dict[str, npt.NDArray[Any]] = {"names": _packed(list(self._fields))}
         for field in self._fields.values():
             arrays[f"values_{field.number}"] = _packed(field.values)
-            arrays[f"rows_{field.number}"] = np.array(field.row_numbers, dtype=np.int32)
-            arrays[f"codes_{field.number}"] = np.array(field.row_codes, dtype=np.int32)
+            rows, starts = field.by_code()
+            arrays[f"rows_{field.number}"], arrays[f"starts_{field.number}"] = rows, starts
         with path.open("wb") as file:
             np.savez(file, allow_pickle=False, **arrays)
 
@@ -137,7 +150,7 @@ class Columns:
             number=number,
             values=_unpacked(self._file[f"values_{number}"]),
             rows=self._file[f"rows_{number}"],
-            codes=self._file[f"codes_{number}"],
+            starts=self._file[f"starts_{number}"],
         )
 
     def _damaged(self, error: Exception) -> CatalogUnavailableError:

@@ -14,6 +14,7 @@ from .errors import CatalogUnavailableError
 APPLICATION_ID = 0x53744D43  # "StMC"
 SCHEMA_VERSION = 1
 _BUSY_SECONDS = 60
+_WRITE_CACHE = 256 * 1024  # KiB; with SQLite's 2 MiB a page of an index is written many times over
 _Stamp: TypeAlias = tuple[int, int, int]
 _UNWRITABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM)
 _RESTORE = "restore it from a copy, or move it away and import the standards again"
@@ -38,7 +39,7 @@ CREATE TABLE records (
     parent_id TEXT, subject TEXT NOT NULL, education_levels TEXT NOT NULL,
     description TEXT NOT NULL, text_hash TEXT, body TEXT NOT NULL
 );
-CREATE INDEX records_by_set ON records (set_id);
+CREATE INDEX records_by_set ON records (set_id, subject, education_levels);
 CREATE INDEX records_by_text ON records (text_hash);
 CREATE TABLE keys (
     key TEXT NOT NULL, record_id TEXT NOT NULL, PRIMARY KEY (key, record_id)
@@ -116,6 +117,7 @@ class Database:
     def transaction(self) -> Generator[None, None, None]:
         """Write everything that the block runs, or nothing of it."""
         with self._lock, _named_errors(self._path):
+            self._connection.execute(f"PRAGMA cache_size = -{_WRITE_CACHE}")
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -123,6 +125,7 @@ class Database:
                 self._connection.execute("ROLLBACK")
                 raise
             self._connection.execute("COMMIT")
+            self._connection.execute("PRAGMA shrink_memory")
 
     def _open(self) -> sqlite3.Connection:
         try:

@@ -10,17 +10,17 @@ index/<name>/text/          the full-text index, see `lexical`
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import secrets
 import shutil
 from array import array
-from collections import defaultdict
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +40,7 @@ from .manifest import (
     read_manifest,
 )
 from .texts import ancestors_text, comparable
-from .truth import Truth
+from .truth import Row, Truth
 
 
 class Generation:
@@ -90,11 +90,9 @@ def build(truth: Truth, index: Path, model: str | None, dimensions: int) -> Path
     revision = truth.revision
     folder = index / f"g{revision}-{secrets.token_hex(4)}"
     folder.mkdir()
-    hashes = _write_rows(truth, folder)
-    if model is not None:
-        _write_vectors(truth, folder / "vectors.npy", model, (len(hashes), dimensions), hashes)
+    records = _write_rows(truth, folder, model, dimensions)
     manifest = Manifest(
-        model=model, dimensions=dimensions if model else 0, records=len(hashes),
+        model=model, dimensions=dimensions if model else 0, records=records,
         revision=revision, files=_sync_files(folder),
     )  # fmt: skip
     text = json.dumps({"format": FORMAT, "version": VERSION, **asdict(manifest)}, indent=1)
@@ -103,24 +101,45 @@ def build(truth: Truth, index: Path, model: str | None, dimensions: int) -> Path
     return folder
 
 
-def _write_rows(truth: Truth, folder: Path) -> list[str | None]:
-    """Write everything but the vectors, and return the text hash of each row."""
+def _write_rows(truth: Truth, folder: Path, model: str | None, dimensions: int) -> int:
+    """Write everything but the manifest, in one pass, and return the number of rows."""
     lexical, columns = LexicalWriter(folder / "text"), ColumnsWriter()
-    numbers, groups = dict[str, int](), array("i")
-    hashes, parents = list[str | None](), dict[str, str | None]()
-    for number, row in enumerate(truth.rows()):
-        data = json.loads(row.body)
-        text = f"{ancestors_text(data)}\n{row.description}"
-        lexical.add(number, text, columns.add(number, data))
-        key = comparable(row.description) or row.id
-        groups.append(numbers.setdefault(key, len(numbers)))
-        hashes.append(row.text_hash)
-        parents[row.id] = row.parent_id
+    numbers, groups = dict[bytes, int](), array("i")
+    parents = dict[str, str | None]()
+    with _vectors_file(folder, model, (truth.count(), dimensions)) as vectors:
+        for number, row in enumerate(truth.rows(model)):
+            data = json.loads(row.body)
+            text = f"{ancestors_text(data)}\n{row.description}"
+            lexical.add(number, text, columns.add(number, data))
+            groups.append(numbers.setdefault(_text_key(row), len(numbers)))
+            parents[row.id] = row.parent_id
+            if vectors is not None:
+                vectors.write(row.vector or bytes(4 * dimensions))
     lexical.finish()
     columns.save(folder / "columns.npz")
     np.save(folder / "groups.npy", np.array(groups, dtype=np.int32))
     np.save(folder / "heights.npy", np.array(_heights(parents), dtype=np.int32))
-    return hashes
+    return len(groups)
+
+
+def _text_key(row: Row) -> bytes:
+    """Return what equal texts have in common: a hash, because a million texts fill the memory."""
+    text = comparable(row.description) or row.id
+    return hashlib.sha256(text.encode("utf-8", "replace")).digest()[:16]
+
+
+@contextmanager
+def _vectors_file(
+    folder: Path, model: str | None, shape: tuple[int, int]
+) -> Generator[BinaryIO | None, None, None]:
+    """Open the file that the vectors are written to, row by row; None when there are none."""
+    if model is None:
+        yield None
+        return
+    with (folder / "vectors.npy").open("wb") as file:
+        header = {"descr": "<f4", "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(file, header)
+        yield file
 
 
 def _heights(parents: Mapping[str, str | None]) -> list[int]:
@@ -133,21 +152,6 @@ def _heights(parents: Mapping[str, str | None]) -> list[int]:
             seen.add(parent)
             height, parent = height + 1, parents[parent]
     return list(heights.values())
-
-
-def _write_vectors(
-    truth: Truth, path: Path, model: str, shape: tuple[int, int], hashes: list[str | None]
-) -> None:
-    if not shape[0]:
-        np.save(path, np.zeros(shape, dtype=np.float32))
-        return
-    rows = defaultdict[str | None, list[int]](list)
-    for row, hash_ in enumerate(hashes):
-        rows[hash_].append(row)
-    vectors = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
-    for hash_, vector in truth.vectors(model):
-        vectors[rows[hash_]] = np.frombuffer(vector, dtype="<f4")
-    vectors.flush()
 
 
 def _check_files(folder: Path, manifest: Manifest) -> None:

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from .dense import best, cosines
 from .generation import Generation
 from .lexical import Ranked
 from .selection import Selection
@@ -28,7 +29,6 @@ LEXICAL_WEIGHT = 0.45
 HEADING_PENALTY = 0.1
 LEAST_LIKENESS = 0.33
 """The cosine below which a text of unknown words alone matches nothing."""
-_BLOCK = 512  # rows
 
 
 class Match(NamedTuple):
@@ -61,8 +61,11 @@ class Ranker:
         self._query = None if text is None else generation.lexical.text_query(text)
         self._knows_no_word = text is not None and self._query is None
         self._dense: Ranked | None = None
+        self._certainty = 1.0
         if vectors is not None and generation.vectors is not None:
-            self._dense = _cosines(generation.vectors, vectors, selection)
+            self._dense = cosines(generation.vectors, vectors, selection.mask)
+            # Scaling makes the best score 1 even where nothing fits; the best cosine says so.
+            self._certainty = float(np.clip(self._dense.scores.max(initial=0), 0, 1))
 
     def best(self, top_k: int) -> list[Match]:
         """Return the *top_k* best texts, best first, fewer only when there are no more.
@@ -107,12 +110,7 @@ class Ranker:
     def _by_meaning(self, depth: int) -> Ranked:
         if self._dense is None:
             return _NOTHING
-        rows, scores = self._dense
-        best = np.arange(rows.size)
-        if rows.size > depth:
-            best = np.argpartition(-scores, depth)[:depth]
-        best = best[np.lexsort((best, -scores[best]))]
-        return Ranked(rows[best], scores[best])
+        return best(self._dense, depth)
 
     def _word_scores(self, rows: Rows, found: Ranked) -> Scores:
         scores = np.zeros(rows.size, dtype=np.float32)
@@ -135,31 +133,6 @@ class Ranker:
             same &= self._selection.mask
         others = [int(other) for other in np.flatnonzero(same) if other != row]
         return Match(row, self._certainty * min(1.0, max(0.0, score)), others)
-
-    @property
-    def _certainty(self) -> float:
-        """The best cosine: scaling made the best score 1 even where nothing fits."""
-        if self._dense is None:
-            return 1.0
-        return float(np.clip(self._dense.scores.max(initial=0), 0, 1))
-
-
-def _cosines(
-    vectors: npt.NDArray[np.float32], queries: npt.NDArray[np.float32], selection: Selection
-) -> Ranked:
-    """Return the selected rows, ascending, each with its greatest cosine with one of *queries*."""
-    rows = np.arange(len(vectors)) if selection.mask is None else np.flatnonzero(selection.mask)
-    gathers = 2 * rows.size < len(vectors)  # reading all in order beats gathering many
-    plain, read = np.asarray(vectors), rows.size if gathers else len(vectors)
-    scores = np.empty(read, dtype=np.float32)
-    # A block stays in the processor's cache while every passage is compared with it.
-    for start in range(0, read, _BLOCK):
-        part = slice(start, start + _BLOCK)
-        block, best = plain[rows[part] if gathers else part], scores[part]
-        np.dot(block, queries[0], out=best)
-        for query in queries[1:]:
-            np.maximum(best, block @ query, out=best)
-    return Ranked(rows, scores if gathers else scores[rows])
 
 
 def _scaled(scores: Scores) -> Scores:

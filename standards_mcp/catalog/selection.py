@@ -78,7 +78,7 @@ class _Compiler:
     def _with_codes(self, column: Column, wanted: npt.NDArray[np.bool_]) -> _Part:
         """Return the rows that have one of the wanted codes."""
         mask = np.zeros(self._rows, dtype=np.bool_)
-        mask[column.rows[wanted[column.codes]]] = True
+        column.mark(mask, wanted)
         tokens = [column.token(code) for code in np.flatnonzero(wanted).tolist()]
         return _Part(mask, self._lexical.tokens_query(tokens))
 

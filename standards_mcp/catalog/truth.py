@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
 from .database import Database
-from .merging import own_set_title
+from .merging import memberships, own_set_title
 from .notation import record_keys
 from .record_store import StandardSet
 from .records import StandardRecord
@@ -23,17 +23,27 @@ from .texts import text_hash, without_surrogates
 
 _CHUNK = 500  # ids in one statement; SQLite allowed 999 variables for a long time
 
+# Answered from the index records_by_set alone; the table itself is forty times as large.
+_SHARES = (
+    "WITH shares AS (SELECT set_id, subject, education_levels, count(*) AS records"
+    " FROM records GROUP BY 1, 2, 3)"
+)
+
 _T = TypeVar("_T")
 
 
 class Row(NamedTuple):
-    """A record as the index is built from it."""
+    """A record as the index is built from it.
+
+    Attributes:
+        vector: That of the description, little-endian float32; None when there is none.
+    """
 
     id: str
     parent_id: str | None
-    text_hash: str | None
     description: str
     body: str
+    vector: bytes | None
 
 
 class Truth:
@@ -115,9 +125,8 @@ class Truth:
         else:
             rows = self._database.select(
                 "WITH wanted AS (SELECT value AS id FROM json_each(?))"
-                " SELECT id FROM records WHERE set_id IN wanted OR (body LIKE"
-                " '%\"also_in_set_ids\"%' AND EXISTS (SELECT 1 FROM"
-                " json_each(body, '$.also_in_set_ids') WHERE value IN wanted)) ORDER BY id",
+                " SELECT id FROM records WHERE set_id IN wanted UNION SELECT record_id FROM keys"
+                " WHERE key IN (SELECT 'set:' || id FROM wanted) ORDER BY 1",
                 (json.dumps(list(set_ids)),),
             )
         for chunk in _chunks((str(row[0]) for row in rows), _CHUNK):
@@ -152,10 +161,13 @@ class Truth:
         """Return the number of records."""
         return int(self._database.select("SELECT count(*) FROM records")[0][0])
 
-    def rows(self) -> Iterator[Row]:
-        """Return every record in the order of the ids."""
-        statement = "SELECT id, parent_id, text_hash, description, body FROM records ORDER BY id"
-        return map(Row._make, self._database.stream(statement))
+    def rows(self, model: str | None) -> Iterator[Row]:
+        """Return every record in the order of the ids, with the vector that *model* made."""
+        statement = (
+            "SELECT id, parent_id, description, body, vector FROM records LEFT JOIN embeddings"
+            " ON embeddings.text_hash = records.text_hash AND model = ? ORDER BY id"
+        )
+        return map(Row._make, self._database.stream(statement, (model,)))
 
     # -- keys
 
@@ -196,30 +208,21 @@ class Truth:
                 [(model, hash_, vector) for hash_, vector in vectors],
             )
 
-    def vectors(self, model: str) -> Iterator[tuple[str, bytes]]:
-        """Return (text hash, vector) of the texts that records have and *model* has embedded."""
-        return self._database.stream(
-            "SELECT text_hash, vector FROM embeddings WHERE model = ?"
-            " AND text_hash IN (SELECT text_hash FROM records)",
-            (model,),
-        )
-
     # -- overview
 
     def counts(self, column: str) -> dict[str, int]:
         """Return the values of a column of `sets` or `records`, each with its number of records."""
+        of_sets = "FROM shares JOIN sets ON sets.id = set_id GROUP BY 1"
         statement = {
-            "subject": "SELECT subject, count(*) FROM records GROUP BY 1",
-            "education_level": "SELECT value, count(*) FROM records, json_each(education_levels)"
-            " GROUP BY 1",
-            "jurisdiction": "SELECT jurisdiction_title, count(*) FROM records"
-            " JOIN sets ON sets.id = set_id GROUP BY 1",
-            "standard_set": "SELECT title, count(*) FROM records JOIN sets ON sets.id = set_id"
-            " GROUP BY 1",
-            "license": "SELECT coalesce(license, 'not stated'), count(*) FROM records"
-            " JOIN sets ON sets.id = set_id GROUP BY 1",
+            "subject": "SELECT subject, sum(records) FROM shares GROUP BY 1",
+            "education_level": "SELECT value, sum(records)"
+            " FROM shares, json_each(education_levels) GROUP BY 1",
+            "jurisdiction": f"SELECT jurisdiction_title, sum(records) {of_sets}",
+            "standard_set": f"SELECT title, sum(records) {of_sets}",
+            "license": f"SELECT coalesce(license, 'not stated'), sum(records) {of_sets}",
         }[column]
-        return {str(value): int(number) for value, number in self._database.select(statement)}
+        rows = self._database.select(f"{_SHARES} {statement}")
+        return {str(value): int(number) for value, number in rows}
 
     # -- parts
 
@@ -245,7 +248,7 @@ class Truth:
             [
                 (without_surrogates(key), record.id)
                 for record in records
-                for key in record_keys(record)
+                for key in (*record_keys(record), *_further_sets(record))
             ],
         )
 
@@ -292,6 +295,11 @@ def _record_row(record: StandardRecord, body: str) -> tuple[Any, ...]:
         _storable(record.subject), json.dumps(record.education_levels), description,
         text_hash(description) if description.strip() else None, body,
     )  # fmt: skip
+
+
+def _further_sets(record: StandardRecord) -> list[str]:
+    """Return the keys by which the sets find *record* that it is in beside its own."""
+    return [f"set:{id_}" for id_ in memberships(record) if id_ != record.standard_set_id]
 
 
 def _storable(value: str | None) -> str | None:
