@@ -13,7 +13,7 @@ from pydantic import AliasChoices, AliasPath, BaseModel, Secret, SecretBytes, Se
 from typing_extensions import is_typeddict
 
 MASK: Final = "***"
-_USER_INFO: Final = re.compile(r"(?<=://)[^\s/?#@'\"]+@")
+_USER_INFO: Final = re.compile(r"://[^\s/?#@'\"]+@")
 
 
 def mask(text: str, secrets: Iterable[str]) -> str:
@@ -24,7 +24,7 @@ def mask(text: str, secrets: Iterable[str]) -> str:
     for secret in sorted(filter(None, tuple(secrets)), key=len, reverse=True):
         for spelling in _spellings(secret):
             text = re.sub(re.escape(spelling), MASK, text, flags=re.IGNORECASE)
-    return _USER_INFO.sub(f"{MASK}@", text)
+    return _USER_INFO.sub(f"://{MASK}@", text)
 
 
 def masked_data(value: object, secrets: Iterable[str]) -> Any:

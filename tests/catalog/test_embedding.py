@@ -11,14 +11,20 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import anyio
 import numpy as np
 import pytest
 from pydantic import SecretStr
 
+from standards_mcp import catalog
 from standards_mcp.catalog import CatalogError, CatalogUnavailableError, embedding
 from standards_mcp.catalog.embedding import EncoderUnavailableError, MiniLmEncoder
 from standards_mcp.catalog.encoders import open_encoder
+from standards_mcp.catalog.local import Seed
+from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.texts import ancestors_text, comparable, passages, text_hash
+from standards_mcp.host import Host
+from standards_mcp.settings import load_settings
 
 
 @pytest.fixture(scope="module")
@@ -190,6 +196,26 @@ def test_an_endpoint_is_asked_for_the_model_with_the_key(endpoint: Any) -> None:
     assert encoder.encode([]).shape == (0, 2)
 
 
+def test_an_endpoint_gets_the_key_that_stands_in_the_env_file(
+    endpoint: Any, small_catalog: list[StandardRecord], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seed = Seed(records=small_catalog, model="other", hashes=(), vectors=np.zeros((0, 2)))
+    monkeypatch.setattr(catalog, "_starter", lambda: seed)
+    Path(".env").write_text(
+        f"STANDARDS_MCP_EMBEDDING_API_KEY=k-123\nSTANDARDS_MCP_CATALOG__LOCAL__MODEL={endpoint.url}\n"
+        "STANDARDS_MCP_CATALOG__PATH=here\n",
+        encoding="utf-8",
+    )
+    host = Host(load_settings(), installed=())
+
+    async def search() -> None:
+        await host.catalog.search("fractions")
+        await host.catalog.aclose()
+
+    anyio.run(search)
+    assert {key for key, _ in endpoint.requests} == {"Bearer k-123"}
+
+
 def test_an_endpoint_without_a_key_gets_no_authorization(endpoint: Any) -> None:
     open_encoder(endpoint.url).encode(["a"])
     assert endpoint.requests[0][0] is None
@@ -217,7 +243,7 @@ def test_a_failing_endpoint_is_named_without_the_key(endpoint: Any, answer: Any)
 @pytest.mark.parametrize(
     ("url", "cause"),
     [
-        ("http://127.0.0.1:9/v1/embeddings#m", "Connection refused"),
+        ("http://127.0.0.1:9/v1/embeddings#m", "refused"),
         ("http://nowhere.invalid/v1/embeddings#m", "[Nn]ame|nodename|getaddrinfo"),
     ],
 )
