@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import socket
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -164,3 +167,28 @@ def test_status_shows_the_embedded_index_beside_a_pinecone_out_of_reach(
     assert status["reason"].endswith("PINECONE_API_KEY is set")
     assert nobody in status["error"]
     assert status["embedded_index"]["records"] == 5
+
+
+@pytest.mark.usefixtures("nobody")
+def test_a_name_that_is_looked_up_for_long_holds_no_command_up(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, enough, asked = socket.getaddrinfo, threading.Event(), list[object]()
+
+    def look_up(host: Any, *arguments: Any, **options: Any) -> Any:
+        if host != "slow.example.org":
+            return real(host, *arguments, **options)
+        asked.append(host)
+        enough.wait(60)
+        raise socket.gaierror("nobody knows")
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    monkeypatch.setenv("PINECONE_HOST", "slow.example.org")
+    monkeypatch.setenv("STANDARDS_MCP_CATALOG__PINECONE__DEADLINE", "2")
+    began = time.monotonic()
+    code, _, err = run("diff")
+    took = time.monotonic() - began
+    enough.set()
+    assert (code, asked) == (1, ["slow.example.org"])
+    assert "did not answer at slow.example.org within 2 seconds" in err
+    assert took < 30

@@ -22,7 +22,7 @@ from anyio import CapacityLimiter, to_thread
 from pydantic import SecretStr
 
 from ._pinecone_errors import PineconeUnavailableError, Translator, timed_out
-from ._pinecone_hosts import checked_host, proxy_for, proxy_passwords
+from ._pinecone_hosts import checked_host, look_up, proxy_for, proxy_passwords
 
 if TYPE_CHECKING:
     from pinecone import AsyncIndex, AsyncPinecone, IndexModel, RetryConfig
@@ -243,10 +243,13 @@ class Connections:
                 "The Pinecone API key holds a character that no key has, such as a line break. "
                 "Copy it into PINECONE_API_KEY again.",
             )
+        proxy = proxy_for(host)
+        if proxy is None:
+            look_up(host)
         return {
             "api_key": key,
             "timeout": self.attempt_timeout,
-            "proxy_url": proxy_for(host),
+            "proxy_url": proxy,
             "source_tag": SOURCE_TAG,
         }
 

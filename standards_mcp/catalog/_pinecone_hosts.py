@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import urllib.request
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -27,6 +28,18 @@ def checked_host(host: str) -> str:
     if parts.scheme == "http" and not _is_loopback(parts.hostname or ""):
         raise ValueError(f"{host!r}: the key would be sent unencrypted; use https")
     return url
+
+
+def look_up(host: str) -> None:
+    """Look up the name of *host* in the calling thread, which may be left behind when that hangs.
+
+    A look-up that an event loop makes cannot: the program would not end before it does.
+
+    Raises:
+        OSError: No server is known by this name.
+    """
+    parts = urlsplit(host)
+    socket.getaddrinfo(parts.hostname, parts.port, type=socket.SOCK_STREAM)
 
 
 def proxy_for(host: str) -> str | None:
