@@ -189,6 +189,20 @@ def test_every_handshake_version_is_served(start: Start, version: str):
     assert peer.end() == 0
 
 
+def test_both_tools_say_that_they_only_read_and_reach_nothing_else(start: Start):
+    peer = start()
+    peer.initialize()
+    peer.send("tools/list", number=1)
+    tools = peer.answer()["result"]["tools"]
+    assert len(tools) == 2
+    for tool in tools:
+        hints = {key: value for key, value in tool["annotations"].items() if key.endswith("Hint")}
+        assert hints["readOnlyHint"] is hints["idempotentHint"] is True
+        assert hints["openWorldHint"] is False
+        assert not hints.get("destructiveHint")
+    assert peer.end() == 0
+
+
 def test_both_tools_answer_on_raw_lines(start: Start):
     peer = start("serve")
     peer.initialize()
