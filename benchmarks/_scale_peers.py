@@ -69,9 +69,11 @@ class LanceDb:
             self._table.add(table)
 
     def finish(self) -> None:
+        from lancedb.index import Bitmap, LabelList
+
         for name in ("subject", "standard_set_id"):
-            self._table.create_scalar_index(name, index_type="BITMAP")
-        self._table.create_scalar_index("education_levels", index_type="LABEL_LIST")
+            self._table.create_index(name, config=Bitmap())
+        self._table.create_index("education_levels", config=LabelList())
         self._table.optimize()
 
     def search(self, query: Array, wanted: Filter) -> list[int]:
@@ -179,7 +181,7 @@ def load_rows(folder: Path, name: str, minutes: float) -> None:
         rows = slice(first, first + peer.batch)
         peer.add(first, np.array(vectors[rows]), {each: fields[each][rows] for each in fields})
         seconds, done = time.perf_counter() - start, first + peer.batch
-        if seconds > 15 and seconds * len(vectors) / done > minutes * 60:
+        if seconds > 60 and seconds * len(vectors) / done > minutes * 60:
             sys.exit(f"{name}: {done:,} rows took {seconds:.0f} s; the load would take too long")
     peer.finish()
     facts = {
