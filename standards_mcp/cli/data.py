@@ -10,7 +10,7 @@ import anyio
 import click
 
 from standards_mcp._stdout import divert_stdout
-from standards_mcp.catalog import CatalogStats
+from standards_mcp.catalog import Catalog, CatalogError, CatalogStats
 from standards_mcp.catalog.local import LocalCatalog
 
 from .data_import import import_command
@@ -38,28 +38,37 @@ for _command in (diff, export, import_command, remove, sets, template, upload):
 def status(invocation: Invocation, *, as_json: bool) -> None:
     """Show what the catalog holds, where, and in what state."""
 
-    async def read() -> CatalogStats:
+    async def read() -> tuple[CatalogStats, str]:
+        catalog = invocation.host.catalog
         try:
-            if isinstance(invocation.host.catalog, LocalCatalog):
-                await invocation.host.catalog.facets()  # fills a catalog that is new
-            return await invocation.host.catalog_stats()
+            if isinstance(catalog, LocalCatalog):
+                await catalog.facets()  # fills a catalog that is new
+            return await invocation.host.catalog_stats(), await _search_state(catalog)
         finally:
-            await invocation.host.catalog.aclose()
+            await catalog.aclose()
 
     with divert_stdout():
-        stats = anyio.run(read)
+        stats, search = anyio.run(read)
     facts = {
         "backend": stats.backend,
         "location": stats.location,
         "records": stats.records,
         "model": stats.model,
         "size_bytes": stats.size_bytes,
+        "search": search,
         **stats.details,
     }
     if as_json:
         print_json(facts)
     else:
         print_table(_lines(facts))
+
+
+async def _search_state(catalog: Catalog) -> str:
+    try:
+        return " ".join(await catalog.check()) or "ok"
+    except CatalogError as error:
+        return str(error)
 
 
 def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
