@@ -12,6 +12,7 @@ from standards_mcp.catalog.record_store import StandardSet
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.sources.report import Report
 from standards_mcp.catalog.sources.tabular import template
+from standards_mcp.cli import run as run_program
 from standards_mcp.cli.data_import import import_command
 from standards_mcp.cli.data_sets import export, remove, sets
 from standards_mcp.cli.data_sets import template as template_command
@@ -200,3 +201,34 @@ def test_progress_says_nothing_where_nobody_looks(capsys):
         progress.read(Report(read=1, documents=1))
         progress(1, 2)
     assert capsys.readouterr().err == ""
+
+
+class TestStatus:
+    """``data status`` of catalogs in good and in bad condition."""
+
+    @pytest.fixture
+    def status(self, tmp_path, capsys):
+        def status(folder: str = "catalog") -> tuple[int, Any, str]:
+            options = ("catalog.backend=local", f"catalog.path={tmp_path / folder}")
+            settings = [part for option in options for part in ("--set", option)]
+            code = run_program([*settings, "data", "status", "--json"])
+            out, err = capsys.readouterr()
+            return code, json.loads(out or "null"), err
+
+        return status
+
+    def test_says_what_is_damaged_and_how_it_is_repaired(self, status, tmp_path):
+        code, facts, _ = status()
+        assert (code, facts["records"], facts["search"]) == (0, 1748, "ok")
+        (columns,) = (tmp_path / "catalog" / "index").glob("g*/columns.npz")
+        columns.write_bytes(bytes(columns.stat().st_size))
+        code, facts, _ = status()
+        assert (code, facts["records"]) == (0, 1748)
+        assert "columns.npz is damaged; run `standards-mcp data build`" in facts["search"]
+
+    def test_is_one_line_where_there_can_be_no_catalog(self, status, tmp_path):
+        (tmp_path / "file").write_text("in the way")
+        code, facts, err = status("file")
+        assert (code, facts) == (1, None)
+        assert "file is not a folder; set [catalog] path (STANDARDS_MCP_CATALOG__PATH)" in err
+        assert err.count("\n") == 1

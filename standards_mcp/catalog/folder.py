@@ -11,6 +11,7 @@ import logging
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from stat import S_ISREG
 from typing import Final
 
 import filelock
@@ -64,7 +65,12 @@ class CatalogFolder:
 
     def size(self) -> int:
         """Return the bytes of all files."""
-        return sum(file.stat().st_size for file in self.path.rglob("*") if file.is_file())
+        total = 0
+        for file in self.path.rglob("*"):
+            with suppress(FileNotFoundError):  # another process removes what it has replaced
+                status = file.stat()
+                total += status.st_size if S_ISREG(status.st_mode) else 0
+        return total
 
     @contextmanager
     def writing(self, timeout: float | None = None) -> Generator[Truth, None, None]:

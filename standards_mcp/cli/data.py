@@ -9,7 +9,7 @@ import anyio
 import click
 
 from standards_mcp._stdout import divert_stdout
-from standards_mcp.catalog import CatalogStats
+from standards_mcp.catalog import Catalog, CatalogError, CatalogStats
 from standards_mcp.catalog.local import LocalCatalog
 from standards_mcp.catalog.pinecone import PineconeUnavailableError
 
@@ -55,7 +55,8 @@ async def _status(invocation: Invocation) -> dict[str, Any]:
     try:
         if isinstance(catalog, LocalCatalog):
             await catalog.facets()  # fills a catalog that is new
-        facts = _facts(await invocation.host.catalog_stats())
+        stats = await invocation.host.catalog_stats()
+        facts = _facts(stats, await _search_state(catalog))
     except PineconeUnavailableError as error:
         name, reason = table.pinecone.index_name, table.choice[1]
         facts = {"backend": "pinecone", "location": name, "reason": reason, "error": str(error)}
@@ -71,15 +72,23 @@ async def _status(invocation: Invocation) -> dict[str, Any]:
     return facts
 
 
-def _facts(stats: CatalogStats) -> dict[str, Any]:
+def _facts(stats: CatalogStats, search: str = "") -> dict[str, Any]:
     return {
         "backend": stats.backend,
         "location": stats.location,
         "records": stats.records,
         "model": stats.model,
         "size_bytes": stats.size_bytes,
+        **({"search": search} if search else {}),
         **stats.details,
     }
+
+
+async def _search_state(catalog: Catalog) -> str:
+    try:
+        return " ".join(await catalog.check()) or "ok"
+    except CatalogError as error:
+        return str(error)
 
 
 def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
