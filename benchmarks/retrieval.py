@@ -36,7 +36,7 @@ def main() -> None:
         catalog = LocalCatalog(arguments.index or Path(temporary), arguments.model)
         try:
             _import(catalog, arguments.corpus)
-            queries = list(_lines(arguments.queries))
+            queries = list(lines(arguments.queries))
             _report(queries, asyncio.run(_run(catalog, queries, arguments)))
         finally:
             asyncio.run(catalog.aclose())
@@ -54,7 +54,7 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
+def lines(path: Path) -> Iterator[dict[str, Any]]:
     data = path.read_bytes()
     text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
     yield from (json.loads(line) for line in text.split("\n") if line.strip())
@@ -62,7 +62,7 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
 
 def _import(catalog: LocalCatalog, corpus: Path) -> None:
     start = time.perf_counter()
-    records = (StandardRecord.from_dict(line) for line in _lines(corpus))
+    records = (StandardRecord.from_dict(line) for line in lines(corpus))
     changed = catalog.store.upsert(records, _show_progress)
     print(f"imported: {changed:,} records in {time.perf_counter() - start:.1f} s", file=sys.stderr)
 
@@ -101,7 +101,7 @@ def _report(queries: list[dict[str, Any]], run: dict[str, list[str]]) -> None:
         if not query.get("gold_ids"):
             continue
         for group in ("all", query["framework"]):
-            totals[group].update(_measures(run[query["qid"]], set(query["gold_ids"])))
+            totals[group].update(measures(run[query["qid"]], set(query["gold_ids"])))
     print(f"{'framework':36}{'n':>6}{'recall@5':>10}{'recall@10':>10}{'nDCG@10':>10}{'MRR':>8}")
     for group, total in sorted(totals.items(), key=lambda item: -item[1]["n"]):
         means = {name: value / total["n"] for name, value in total.items()}
@@ -111,7 +111,7 @@ def _report(queries: list[dict[str, Any]], run: dict[str, list[str]]) -> None:
         )
 
 
-def _measures(ranked: list[str], gold: set[str]) -> Counter[str]:
+def measures(ranked: list[str], gold: set[str]) -> Counter[str]:
     gains = [1 / math.log2(rank + 2) for rank in range(min(10, len(gold)))]
     found = [rank for rank, id_ in enumerate(ranked) if id_ in gold]
     return Counter(

@@ -211,3 +211,19 @@ def test_normalized_levels_stay_as_they_are(raw):
     levels = normalize_levels(raw)
     assert normalize_levels(levels) == levels
     assert len(set(levels)) == len(levels)
+
+
+@pytest.mark.parametrize(
+    ("text", "levels"),
+    [
+        ("freshman", ("09",)),
+        ("sophomores", ("10",)),
+        ("juniors and seniors", ("11", "12")),
+        ("junior high", ("07", "08")),
+        ("kindergartners", ("K",)),
+        ("lower elementary", ("K", "01", "02")),
+        ("upper elementary", ("03", "04", "05")),
+    ],
+)
+def test_names_of_school_years_are_understood(text, levels):
+    assert parse_grades(text) == levels

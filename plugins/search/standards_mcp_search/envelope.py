@@ -51,14 +51,8 @@ def found(result: SearchResult) -> SearchEnvelope:
     return {"success": True, "results": results, "message": message}
 
 
-def no_results(grade: str | None, subject: str | None, notes: Iterable[str]) -> SearchEnvelope:
-    """Return the envelope of a search without hits; it says how to widen the search."""
-    given = [name for name, value in (("grade", grade), ("subject", subject)) if value]
-    advice = (
-        f"Search again without {' and '.join(given)}."
-        if given
-        else "Describe the activity in other or more general words."
-    )
+def no_results(advice: str, notes: Iterable[str]) -> SearchEnvelope:
+    """Return the envelope of a search without hits; *advice* says how to widen the search."""
     message = _with_notes(f"No standards matched. {advice}", notes)
     return {"success": False, "results": [], "message": message, "error_type": "no_results"}
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import click
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from standards_mcp import (
     ApiError,
@@ -24,7 +24,7 @@ from standards_mcp import (
 
 from .command import search_command
 from .envelope import SearchEnvelope, found, no_results
-from .scope import scope_filter
+from .scope import how_to_widen, scope_filter
 
 MAX_RESULTS = 50
 MAX_CHARACTERS = 8000
@@ -38,6 +38,16 @@ and subject is searched. Answers with the best matches first, each with its offi
 (statement_notation), its text and a relevance score from 0 to 1. For one standard's full record, \
 its parts and what it belongs to, call get_standard_details with its code or _id."""
 
+
+def _as_written(grade: object) -> object:
+    """Return 3 as "3" and [3, "4"] as "3, 4": models give grades as numbers and lists too."""
+    if isinstance(grade, list):
+        written = [_as_written(each) for each in cast("list[object]", grade)]
+        texts = [each for each in written if isinstance(each, str)]
+        return ", ".join(texts) if len(texts) == len(written) else written
+    return str(grade) if isinstance(grade, int) and not isinstance(grade, bool) else grade
+
+
 Activity = Annotated[
     str,
     Field(
@@ -50,6 +60,7 @@ ResultCount = Annotated[
 ]
 Grade = Annotated[
     str | None,
+    BeforeValidator(_as_written),
     Field(description="Grade or grades: 'K', '3', '3rd grade', 'K-2', '3, 4', 'high school'."),
 ]
 Subject = Annotated[
@@ -114,13 +125,12 @@ def _finder(catalog: Catalog, default_count: int) -> Callable[..., Any]:
         try:
             expression = await scope_filter(catalog, grade, subject, filter)
             result = await catalog.search(text, max_results, expression)
+            advice = "" if result.hits else await how_to_widen(catalog, text, grade, subject)
         except FilterError as exc:
             raise InvalidInputError(str(exc)) from exc
         except CatalogError as exc:
             raise ApiError(str(exc)) from exc
-        if not result.hits:
-            return no_results(grade, subject, result.notes)
-        return found(result)
+        return found(result) if result.hits else no_results(advice, result.notes)
 
     return find_relevant_standards
 

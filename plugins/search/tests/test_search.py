@@ -79,6 +79,18 @@ def test_grades_are_understood_as_people_write_them(search: Search, grade: str):
     assert "3.NF.A.1" not in found
 
 
+@pytest.mark.parametrize("grade", [4, [4, 5], ["4", "5th grade"], "4,5", "4 to 5"])
+def test_grades_may_be_numbers_and_lists(search: Search, grade: object):
+    found = codes(search(activity="fractions", grade=grade))
+    assert "4.NF.A.1" in found
+    assert "3.NF.A.1" not in found
+
+
+@pytest.mark.parametrize("grade", [True, 4.5, {"grade": 4}, [None]])
+def test_what_is_no_grade_is_refused(search: Search, grade: object):
+    assert search(activity="fractions", grade=grade).structured["error_type"] == "invalid_input"
+
+
 @pytest.mark.parametrize("subject", ["math", "Maths", "MATHEMATICS"])
 def test_subjects_are_matched_to_those_that_the_catalog_holds(search: Search, subject: str):
     found = search(activity="a story", subject=subject, max_results=50)
@@ -119,7 +131,21 @@ def test_no_match_is_not_an_error_and_says_how_to_widen_the_search(search: Searc
     result = search(activity="pizza", grade="12", subject="math")
     assert not result.is_error
     assert result.structured["error_type"] == "no_results"
-    assert "Search again without grade and subject." in result.structured["message"]
+    message = result.structured["message"]
+    assert "Search again without grade or subject." in message
+    assert "Without the grade there are matches in: 03, 04." in message
+
+
+def test_no_match_names_the_subjects_that_have_one_at_that_grade(search: Search):
+    message = search(activity="water", grade="5", subject="ELA").structured["message"]
+    assert "Without the subject there are matches in: Science." in message
+
+
+def test_no_match_without_a_grade_or_a_subject_asks_for_other_words(search: Search):
+    message = search(activity="zzzz qqqq").structured["message"]
+    assert message == (
+        "No standards matched. Describe the activity in other or more general words."
+    )
 
 
 def test_the_admin_sets_the_default_number_of_results(search: Search):
