@@ -85,13 +85,18 @@ class CatalogFolder:
         """
         seconds = self._lock_timeout if timeout is None else timeout
         try:
-            with self._locked(seconds), self._opened() as truth:
-                yield truth
+            with self._locked(seconds):
+                if not self.truth.exists():
+                    create_database(self.truth)
+                with Truth(self.truth) as truth:
+                    yield truth
         except filelock.Timeout as error:
             raise CatalogUnavailableError(
                 f"another process has been writing to {self.path} for {seconds:g} "
                 f"seconds ({self._lock} is locked); try again when it is done"
             ) from error
+        except OSError as error:
+            raise self._unusable(error) from error
 
     @contextmanager
     def _locked(self, timeout: float) -> Generator[None, None, None]:
@@ -119,14 +124,6 @@ class CatalogFolder:
                 "waiting up to %g seconds for another process that writes to %s", timeout, self.path
             )
             lock.acquire(timeout=timeout)
-
-    def _opened(self) -> Truth:
-        try:
-            if not self.truth.exists():
-                create_database(self.truth)
-            return Truth(self.truth)
-        except OSError as error:
-            raise self._unusable(error) from error
 
     def _blocking_file(self) -> Path | None:
         """Return what is in the place of the folder or of one above it and is no folder."""

@@ -309,7 +309,7 @@ def test_a_build_repairs_a_damaged_index_without_embedding_anything(
     folder: Path, small_catalog: list[StandardRecord], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     encoder = MiniLmEncoder()
-    monkeypatch.setattr(engine, "open_encoder", lambda _spec: encoder)
+    monkeypatch.setattr(engine, "open_encoder", lambda _spec, _key: encoder)
     local = LocalStore(folder)
     local.upsert(small_catalog)
     local.close()

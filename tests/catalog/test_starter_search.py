@@ -6,14 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from standards_mcp.catalog.local import LocalCatalog
-from standards_mcp.catalog.starter import starter_seed
+from standards_mcp.catalog import open_local
 from standards_mcp.catalog.store import LocalStore
 
 
 @pytest.fixture(scope="module")
 def starter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStore]:
-    store = LocalCatalog(tmp_path_factory.mktemp("starter"), seed=starter_seed).store
+    store = open_local(tmp_path_factory.mktemp("starter")).store
     yield store
     store.close()
 
