@@ -172,7 +172,8 @@ PEERS: dict[str, Callable[[Path], Peer]] = {"lancedb": LanceDb, "chroma": Chroma
 
 def load_rows(folder: Path, name: str, minutes: float) -> None:
     """Load a peer, and give up as soon as the rest, at the same speed, would be too late."""
-    vectors = np.load(load(folder / "shared.json")["vectors"], mmap_mode="r")
+    shared = load(folder / "shared.json")
+    vectors = np.load(shared["vectors"], mmap_mode="r")
     fields: Fields = load(folder / "fields.json")
     shutil.rmtree(folder / name, ignore_errors=True)
     start = time.perf_counter()
@@ -187,6 +188,7 @@ def load_rows(folder: Path, name: str, minutes: float) -> None:
     facts = {
         "version": importlib.metadata.version(peer.distribution), "disk": megabytes(folder / name),
         "build": round(time.perf_counter() - start), "build peak": peak(),
+        **shared,
     }  # fmt: skip
     save(folder / f"{name}.built.json", facts)
 

@@ -65,13 +65,20 @@ def _arguments() -> argparse.Namespace:
 def _measure(arguments: argparse.Namespace, folder: Path, name: str) -> bool:
     """Build a store unless it is there, search it, and return whether both went well."""
     build, ask = _commands(arguments, folder, name)
-    built = folder / f"{name}.built.json"
-    steps = [ask] if built.exists() and not arguments.rebuild else [build, ask]
+    steps = [build, ask] if arguments.rebuild or not _is_built(folder, name) else [ask]
     for step in steps:
         print(f"{name}: {step[2]} ...", file=sys.stderr)
         if subprocess.run(step, check=name == OURS).returncode:
             return False
     return True
+
+
+def _is_built(folder: Path, name: str) -> bool:
+    """Return whether a store is there; a peer must hold the rows in the order of our index."""
+    built = folder / f"{name}.built.json"
+    if name == OURS or not built.exists():
+        return built.exists()
+    return bool(load(built).get("vectors") == load(folder / "shared.json")["vectors"])
 
 
 def _commands(arguments: argparse.Namespace, folder: Path, name: str) -> tuple[list[str], ...]:
