@@ -144,10 +144,13 @@ def test_an_unknown_or_ambiguous_set_is_refused(run, table, tmp_path):
 
 
 def test_the_starter_set_is_removed_by_its_name(run, store, table):
+    from standards_mcp.catalog.starter import starter_records
+
     run(import_command, table)
-    changed = store.contents["D1-M"].model_copy(update={"text_status": "paraphrase"})
-    store.contents["D1-M"] = changed
-    assert "Deleted 1 " in run(remove, "starter").output
+    own = set(store.contents)
+    store.contents |= {record.id: record for record in starter_records()}
+    assert "Deleted 1,748 " in run(remove, "starter").output
+    assert set(store.contents) == own
 
 
 def test_the_starter_set_comes_back_by_its_name(run, store):
