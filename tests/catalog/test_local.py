@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -347,6 +348,32 @@ def test_facets_and_stats_tell_what_there_is(
     opened.upsert([record(99, "One more.", license="CC BY 4.0")])
     assert opened.facets().subjects["Mathematics"] == 5
     assert opened.stats().details["licenses"] == {"CC BY 4.0": 9}
+
+
+def test_stats_tell_when_the_records_last_changed(
+    folder: Path, small_catalog: list[StandardRecord], record: MakeRecord
+) -> None:
+    def changed() -> str:
+        reopened = LocalStore(folder)
+        try:
+            return str(reopened.stats().details["changed"])
+        finally:
+            reopened.close()
+
+    local = LocalStore(folder)
+    local.upsert(small_catalog)
+    assert changed().startswith(f"{datetime.now(UTC):%Y-}")
+    # As if years had gone by.
+    with sqlite3.connect(folder / "catalog.sqlite3") as database:
+        long_ago = "2001-02-03T04:05:06+00:00"
+        database.execute("UPDATE state SET value = ? WHERE key = 'changed'", (long_ago,))
+    database.close()
+    local.upsert(small_catalog)
+    local.search("fractions")
+    assert changed() == "2001-02-03 04:05 UTC"
+    local.upsert([record(99, "One more.")])
+    local.close()
+    assert changed() > "2001-02-03 04:05 UTC"
 
 
 class TestASeed:
