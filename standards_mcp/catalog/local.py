@@ -1,6 +1,6 @@
 """The embedded catalog: no key, no network, one folder.
 
-Importing this module is cheap; NumPy, the index and the model load with the first call.
+Importing this module is cheap; NumPy, the index and the model load with the first search.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def _open_store(
     seed: SeedSource | None,
     lock_timeout: float,
 ) -> LocalStore:
-    from .store import LocalStore  # noqa: PLC0415  it imports NumPy, onnxruntime and tantivy
+    from .store import LocalStore  # noqa: PLC0415  it imports this module
 
     return LocalStore(path, model, key=key, seed=seed, lock_timeout=lock_timeout)
 

@@ -217,7 +217,9 @@ class LocalStore:
                 self._truth.close()
             self._truth = None
             self._planted = False
-            self._engine.close()
+            # Closing must not be what imports NumPy and the index.
+            if "_engine" in vars(self):
+                self._engine.close()
 
     # -- parts
 

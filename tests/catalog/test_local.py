@@ -689,6 +689,19 @@ class TestTheAsynchronousCatalog:
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
         assert done.stdout.strip() == b"[]"
 
+    def test_imports_nothing_heavy_to_be_closed_without_a_search(self, folder: Path) -> None:
+        code = (
+            "import anyio, pathlib, sys, standards_mcp.catalog.local as local\n"
+            "catalog = local.LocalCatalog(pathlib.Path(sys.argv[1]))\n"
+            "anyio.run(catalog.stats)\n"
+            "anyio.run(catalog.aclose)\n"
+            "heavy = {'numpy', 'onnxruntime', 'tantivy', 'tokenizers'}\n"
+            "print(sorted(heavy & set(sys.modules)))"
+        )
+        command = [sys.executable, "-c", code, str(folder)]
+        done = subprocess.run(command, capture_output=True, check=True)
+        assert done.stdout.strip() == b"[]"
+
 
 def test_a_database_that_was_moved_away_leaves_nothing_to_the_new_one(
     folder: Path, small_catalog: list[StandardRecord]
