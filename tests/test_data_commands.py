@@ -94,6 +94,13 @@ def test_filters_and_flags_reach_the_import(run, store, table):
     assert len(store.contents) == 1
 
 
+def test_a_grade_that_does_not_exist_is_bad_usage(run, store, table):
+    refused = run(import_command, table, "--grade", "99")
+    assert refused.exit_code == 2
+    assert "--grade: '99' is not a grade." in refused.output
+    assert store.contents == {}
+
+
 def test_nothing_to_import_is_told(run, tmp_path):
     assert run(import_command).exit_code == 2
     result = run(import_command, str(tmp_path / "missing.csv"))
@@ -139,8 +146,10 @@ def test_an_unknown_or_ambiguous_set_is_refused(run, table, tmp_path):
     other = tmp_path / "other.csv"
     other.write_text(template().replace("My District", "Elm").replace("D1-", "D2-"), "utf-8")
     run(import_command, str(other))
-    assert "no set" in run(remove, "x").output
-    assert "2 sets have the title" in run(remove, "Grade 1").output
+    unknown, ambiguous = run(remove, "x"), run(remove, "Grade 1")
+    assert (unknown.exit_code, ambiguous.exit_code) == (1, 2)
+    assert "no set 'x'; `standards-mcp data sets` lists them" in unknown.output
+    assert "2 sets have the title" in ambiguous.output
 
 
 def test_the_starter_set_is_removed_by_its_name(run, store, table):

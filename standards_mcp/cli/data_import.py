@@ -61,15 +61,13 @@ def import_command(ctx: click.Context, /, **given: Any) -> None:
     `starter` stands for the starter set. Official texts that are loaded stay as they are.
 
     What is loaded already and has not changed is not touched. Options that may be repeated take
-    any of their values. Exit code 1 when nothing could be read.
+    any of their values. Exit code 1 when nothing could be read, 2 when the
+    options are wrong.
     """
     from standards_mcp.catalog.importing import ImportOptions, StrictImportError, import_sources
     from standards_mcp.catalog.sources.readers import read_documents
-    from standards_mcp.catalog.sources.wanted import Wanted
 
-    wanted = Wanted(
-        jurisdictions=given["jurisdiction"], subjects=given["subject"], grades=given["grade"]
-    )
+    wanted = _wanted(given)
     flags = {name: given[name] for name in ("replace", "dry_run", "strict")}
     options = ImportOptions(wanted=wanted, **flags)
     store = ctx.ensure_object(Invocation).embedded_catalog.store
@@ -88,6 +86,18 @@ def import_command(ctx: click.Context, /, **given: Any) -> None:
     _print(report, as_json=given["as_json"])
     if not report.read:
         ctx.exit(1)
+
+
+def _wanted(given: dict[str, Any]) -> Wanted:
+    from standards_mcp.catalog.grades import UnknownGradeError
+    from standards_mcp.catalog.sources.wanted import Wanted
+
+    try:
+        return Wanted(
+            jurisdictions=given["jurisdiction"], subjects=given["subject"], grades=given["grade"]
+        )
+    except UnknownGradeError as error:
+        raise click.UsageError(f"--grade: {error}") from None
 
 
 def _starter(store: LocalStore, given: dict[str, Any]) -> list[Sequence[StandardRecord]]:

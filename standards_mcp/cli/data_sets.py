@@ -15,7 +15,7 @@ from .output import print_json, print_table
 from .progress import ImportProgress
 
 if TYPE_CHECKING:
-    from standards_mcp.catalog.record_store import RecordStore, StandardSet
+    from standards_mcp.catalog.record_store import RecordStore
 
 
 @click.command()
@@ -93,18 +93,20 @@ def template(kind: str) -> None:
 
 
 def _set_id(store: RecordStore, name: str) -> str:
-    """Return the id of the set that *name* means: its id, or a title that only one set has."""
+    """Return the id of the set that *name* means: its id, or a title that only one set has.
+
+    Raises:
+        click.ClickException: There is no such set; a `click.UsageError` when there are several.
+    """
     found = store.sets()
     if name in (each.id for each in found):
         return name
     same = [each for each in found if each.title.casefold() == name.casefold().strip()]
     if len(same) == 1:
         return same[0].id
-    raise click.UsageError(_unknown(name, same))
-
-
-def _unknown(name: str, same: list[StandardSet]) -> str:
-    if same:
-        ids = ", ".join(each.id for each in same[:5])
-        return f"{len(same)} sets have the title {name!r}; give one of their ids: {ids}"
-    return f"no set {name!r}; `standards-mcp data sets` lists them"
+    if not same:
+        raise click.ClickException(f"no set {name!r}; `standards-mcp data sets` lists them")
+    ids = ", ".join(each.id for each in same[:5])
+    raise click.UsageError(
+        f"{len(same)} sets have the title {name!r}; give one of their ids: {ids}"
+    )
