@@ -8,6 +8,7 @@ from standards_mcp.catalog.grades import UnknownGradeError, grade_order, parse_g
 from standards_mcp.catalog.subjects import match_subjects, nearest_subjects
 
 MOST_HITS = 50
+_LONGEST_QUOTE = 60
 
 
 async def scope_filter(
@@ -67,7 +68,8 @@ async def _subject_filter(catalog: Catalog, subject: str) -> FilterExpression:
         known = ", ".join(sorted(available)) or "none; load standards first"
         close = nearest_subjects(subject, available)
         hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
-        raise InvalidInputError(f"Unknown subject {subject!r}.{hint} Subjects here: {known}.")
+        quoted = repr(subject[:_LONGEST_QUOTE])
+        raise InvalidInputError(f"Unknown subject {quoted}.{hint} Subjects here: {known}.")
     if len(matched) == 1:
         return {"subject": {"$eq": matched[0]}}
     return {"subject": {"$in": list(matched)}}

@@ -123,6 +123,12 @@ def test_wrong_arguments_are_named(search: Search, arguments: dict[str, Any], me
     assert message in result.structured["message"]
 
 
+def test_a_huge_subject_is_not_given_back_whole(search: Search):
+    message = search(activity="x", subject="alchemy " * 1000).structured["message"]
+    assert message.startswith("Unknown subject 'alchemy alchemy")
+    assert len(message) < 300
+
+
 def test_blank_grade_and_subject_do_not_narrow(search: Search):
     assert codes(search(activity="pizza", grade=" ", subject="")) == codes(search(activity="pizza"))
 
