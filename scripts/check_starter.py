@@ -33,7 +33,6 @@ LITTLE_WORD = re.compile(
     "a|about|an|and|are|as|at|be|by|each|for|from|have|how|if|in|into|is|it|like|of|on|one|or|other"
     "|than|that|the|their|them|they|this|to|two|what|when|which|who|with"
 )
-)
 
 
 def main() -> int:

@@ -65,8 +65,7 @@ def test_codes_that_are_missing_and_facts_that_differ_are_named(
     [
         "fractions " * 12,
         "Lorem ipsum dolor sit amet consectetur adipiscing elit sed do eiusmod tempor.",
-        "Pursuant to multidimensional operationalization, learners metacognitively instantiate "
-        "representational heterogeneity throughout computational environments.",
+        "Pursuant to multidimensional operationalization, learners metacognitively instantiate it.",
         "and so the cat sat on the mat with a hat " * 6,
         "12 + 30 = 42",
     ],
