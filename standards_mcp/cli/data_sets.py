@@ -55,7 +55,7 @@ def remove(ctx: click.Context, standard_set: str, *, dry_run: bool, as_json: boo
         if standard_set == STARTER:
             report = remove_starter(store, progress, dry_run=dry_run)
         else:
-            report = remove_set(store, _set_id(store, standard_set), progress, dry_run=dry_run)
+            report = remove_set(store, set_id(store, standard_set), progress, dry_run=dry_run)
     if as_json:
         print_json({"deleted": report.deleted, "left": report.left, "dry_run": dry_run})
     else:
@@ -78,7 +78,7 @@ def export(invocation: Invocation, standard_sets: tuple[str, ...], output: TextI
 
     with divert_stdout():
         store = invocation.embedded_catalog.store
-        wanted = [_set_id(store, each) for each in standard_sets] or None
+        wanted = [set_id(store, each) for each in standard_sets] or None
     output.writelines(line + "\n" for line in export_lines(store, wanted))
 
 
@@ -92,8 +92,12 @@ def template(kind: str) -> None:
     click.echo(csv_template(), nl=False, file=sys.stdout)
 
 
-def _set_id(store: RecordStore, name: str) -> str:
-    """Return the id of the set that *name* means: its id, or a title that only one set has."""
+def set_id(store: RecordStore, name: str) -> str:
+    """Return the id of the set that *name* means: its id, or a title that only one set has.
+
+    Raises:
+        click.UsageError: There is none, or there are several.
+    """
     found = store.sets()
     if name in (each.id for each in found):
         return name
