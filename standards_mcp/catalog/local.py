@@ -114,6 +114,10 @@ class LocalCatalog:
         """Return what the catalog holds and where."""
         return await _in_thread(lambda: self.store.stats())  # noqa: PLW0108  as above
 
+    def notes(self) -> tuple[str, ...]:
+        """Return nothing: no other store ever answers."""
+        return ()
+
     async def check(self) -> tuple[str, ...]:
         """Try what a search needs, and return the notes that it would have."""
         return await _in_thread(lambda: self.store.check())  # noqa: PLW0108  as above

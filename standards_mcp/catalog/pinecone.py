@@ -183,6 +183,10 @@ class PineconeClient:
             details={name: value for name, value in details.items() if value is not None},
         )
 
+    def notes(self) -> tuple[str, ...]:
+        """Return nothing: no other store ever answers."""
+        return ()
+
     async def check(self) -> tuple[str, ...]:
         """Ask the index for its size, which needs the key and the index but no quota."""
         await self.stats()
