@@ -19,7 +19,8 @@ from pydantic import (
 )
 
 from .catalog import CatalogError, PineconeAccess
-from .catalog.models import check_model
+from .catalog.addresses import is_unencrypted
+from .catalog.models import KEY_IN_THE_OPEN, check_model, is_address
 
 EMBEDDING_KEY_VARIABLE: Final = "STANDARDS_MCP_EMBEDDING_API_KEY"
 VARIABLES: Final[Mapping[tuple[str, ...], str]] = MappingProxyType(
@@ -83,6 +84,12 @@ class LocalCatalogSettings(Table):
         except CatalogError as error:
             raise ValueError(str(error)) from None
         return model
+
+    @model_validator(mode="after")
+    def _keep_the_key_secret(self) -> Self:
+        if self.api_key and is_address(self.model) and is_unencrypted(self.model):
+            raise ValueError(f"{self.model!r}: {KEY_IN_THE_OPEN}")
+        return self
 
 
 class PineconeCatalogSettings(Table):
