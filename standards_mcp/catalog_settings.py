@@ -26,6 +26,7 @@ EMBEDDING_KEY_VARIABLE: Final = "STANDARDS_MCP_EMBEDDING_API_KEY"
 VARIABLES: Final[Mapping[tuple[str, ...], str]] = MappingProxyType(
     {
         ("catalog", "local", "api_key"): EMBEDDING_KEY_VARIABLE,
+        ("catalog", "csp", "api_key"): "CSP_API_KEY",
         ("catalog", "pinecone", "api_key"): "PINECONE_API_KEY",
         ("catalog", "pinecone", "index_name"): "PINECONE_INDEX_NAME",
         ("catalog", "pinecone", "namespace"): "PINECONE_NAMESPACE",
@@ -134,6 +135,16 @@ class PineconeCatalogSettings(Table):
         )
 
 
+class CspSettings(Table):
+    """``[catalog.csp]``: the API of the Common Standards Project.
+
+    Attributes:
+        api_key: Given by ``CSP_API_KEY`` of the environment or of ``.env``; refused in a file.
+    """
+
+    api_key: SecretStr | None = None
+
+
 class CatalogSettings(Table):
     """``[catalog]``: where the standards are.
 
@@ -147,6 +158,7 @@ class CatalogSettings(Table):
     path: Path | None = None
     local: LocalCatalogSettings = LocalCatalogSettings()
     pinecone: PineconeCatalogSettings = PineconeCatalogSettings()
+    csp: CspSettings = CspSettings()
 
     @model_validator(mode="after")
     def _needs_a_key(self) -> Self:

@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from standards_mcp.catalog.record_store import StandardSet
 from standards_mcp.catalog.records import StandardRecord
+from standards_mcp.catalog.sources import csp_api
 from standards_mcp.catalog.sources.report import Report
 from standards_mcp.catalog.sources.tabular import template
 from standards_mcp.cli import run as run_program
@@ -113,6 +114,22 @@ def test_an_api_out_of_reach_is_told(run, api):
     result = run(import_command, "--from-api", api, "http://[nowhere", "--refresh")
     assert result.exit_code == 1
     assert "cannot be read" in result.output
+
+
+@pytest.mark.parametrize(
+    ("options", "sent"), [((), "from-file"), (("--api-key", "given"), "given")]
+)
+def test_the_key_of_an_api_may_stand_in_the_env_file(run, monkeypatch, options, sent):
+    real, keys = csp_api.csp_web, list[str]()
+
+    def csp_web(key: str) -> Any:
+        keys.append(key)
+        return real(key)
+
+    monkeypatch.setattr(csp_api, "csp_web", csp_web)
+    Path(".env").write_text("CSP_API_KEY=from-file\n", encoding="utf-8")
+    run(import_command, "--from-api", "csp", "http://csp.example.invalid", "--refresh", *options)
+    assert keys == [sent]
 
 
 def test_a_case_service_needs_an_address(run):

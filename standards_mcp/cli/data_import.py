@@ -43,7 +43,12 @@ STARTER: Final = "starter"
     type=click.Choice(["csp", "case"]),
     help="Read from the Common Standards Project, or from the CASE services at the given URLs.",
 )
-@click.option("--api-key", envvar="CSP_API_KEY", default="", help="Key of the csp API, if any.")
+@click.option(
+    "--api-key",
+    default="",
+    help="Key of the csp API, if any. Others see it on a command line; better set CSP_API_KEY in "
+    "the environment or in .env.",
+)
 @click.option("--refresh", is_flag=True, help="Ask an API again for what is kept on disk.")
 @click.option(
     "--jurisdiction", multiple=True, help="Take only this one: its id or part of a title."
@@ -72,7 +77,11 @@ def import_command(ctx: click.Context, /, **given: Any) -> None:
     )
     flags = {name: given[name] for name in ("replace", "dry_run", "strict")}
     options = ImportOptions(wanted=wanted, **flags)
-    store = ctx.ensure_object(Invocation).embedded_catalog.store
+    invocation = ctx.ensure_object(Invocation)
+    store = invocation.embedded_catalog.store
+    if given["api"] == "csp" and not given["api_key"].strip():
+        configured = invocation.host.settings.catalog.csp.api_key
+        given["api_key"] = configured.get_secret_value() if configured else ""
     with divert_stdout(), ImportProgress() as progress:
         starter = _starter(store, given)
         found = _documents(given, wanted, progress) if given["sources"] or not starter else ()
