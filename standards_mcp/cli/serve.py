@@ -70,6 +70,9 @@ async def _summary(host: Host, version: str) -> dict[str, Any]:
     }
     backend, reason = host.settings.catalog.choice
     summary["catalog"] = {"backend": backend, "reason": reason}
+    if backend == "pinecone":  # its size would take a request and half a second for its SDK
+        summary["catalog"] |= {"index": host.settings.catalog.pinecone.index_name}
+        return summary
     try:
         stats = await host.catalog.stats()
         pending = stats.details.get("pending")
