@@ -500,6 +500,7 @@ FAULTS = [
     ({"status": 400, "text": "Bad filter"}, "refused", "Bad filter"),
     ({"status": 429, "text": "Too many requests"}, "minute_quota", "in a minute"),
     ({"status": 429, "retry_after": 30}, "minute_quota", "in 30 seconds"),
+    ({"status": 429, "retry_after": 1}, "minute_quota", "Try again in 1 second."),
     ({"status": 429, "text": "tokens for the current month"}, "month_quota", "upgrade the plan"),
     ({"status": 500}, "server", "status.pinecone.io"),
     ({"status": 503, "text": "unavailable"}, "server", "Try again"),
