@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from standards_mcp import Plugin, StandardRecord, ToolResult
+from standards_mcp import Catalog, Plugin, StandardRecord, ToolResult
 from standards_mcp.catalog.local import LocalCatalog
 from standards_mcp.discovery import PluginRecord
 from standards_mcp.host import Host
@@ -79,7 +79,16 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCatalog]:
 def ask(catalog: LocalCatalog, tmp_path: Path) -> Ask:
     """Return a function that calls the one tool of a plugin as a client would."""
 
-    def call(plugin: type[Plugin[Any]], name: str, /, options: Any = None, **arguments: Any):
+    own = catalog
+
+    def call(
+        plugin: type[Plugin[Any]],
+        name: str,
+        /,
+        options: Any = None,
+        catalog: Catalog = own,
+        **arguments: Any,
+    ):
         settings = Settings(state_dir=tmp_path, plugins={"tested": options or {}}, strict=True)
         installed = [PluginRecord(name="tested", load=lambda: plugin)]
         host = Host(LoadedSettings(settings, None), installed=installed, catalog=catalog)

@@ -1,9 +1,11 @@
 """Install the project for development into .venv-dev and run its checks.
 
-usage: python3 scripts/check.py [format] [lint] [types] [contracts] [tests]
+usage: python3 scripts/check.py [format] [lint] [types] [contracts] [tests] [package]
 
-Without names every check runs, in this order, up to the first that fails. It needs Python 3.11 or
-later with pip, and nothing else. The folder is its own: it touches no environment of yours.
+Without names the checks run in this order, up to the first that fails; `package`, which builds and
+installs all that is published, then runs in CI only. It needs Python 3.11 or later with pip, and
+nothing else; Node.js, where it is there, packs the bundle. The folder is its own: it touches no
+environment of yours.
 """
 
 import os
@@ -16,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = ROOT / ".venv-dev"
 PROGRAMS = ENVIRONMENT / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = str(PROGRAMS / "python")
-CODE = ("benchmarks", "plugins", "scripts", "standards_mcp", "tests")
+CODE = ("benchmarks", "packaging", "plugins", "scripts", "standards_mcp", "tests")
 
 CHECKS: dict[str, list[list[str]]] = {
     "format": [["ruff", "format", "--check", *CODE]],
@@ -24,11 +26,13 @@ CHECKS: dict[str, list[list[str]]] = {
     "types": [["mypy"], ["pyright", "--pythonpath", PYTHON]],
     "contracts": [["lint-imports"]],
     "tests": [["pytest", "-n", "auto", "--cov", "--cov-report=term"]],
+    "package": [["python", "scripts/check_package.py"]],
 }
+ONLY_IN_CI = "package"
 
 
 def main() -> int:
-    names = sys.argv[1:] or list(CHECKS)
+    names = sys.argv[1:] or [name for name in CHECKS if name != ONLY_IN_CI or os.environ.get("CI")]
     if unknown := sorted(set(names) - CHECKS.keys()):
         print(f"unknown check {', '.join(unknown)}; known: {', '.join(CHECKS)}")
         return 2

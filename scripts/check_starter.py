@@ -4,7 +4,9 @@ usage: python scripts/check_starter.py [--official RECORDS] [--codes CODES]
 
 RECORDS is a file of records with the official wording, one JSON object a line, .gz or not: no text
 of ours may share seven consecutive words with any of theirs, and grades and parents must agree.
-CODES is a CSV file with a column `notation`: the starter set must hold each of its codes once.
+CODES is a CSV file with a column `notation`: the starter set must hold each of its codes once. Of
+the columns `official_guid`, `case_uuid`, `asn_id`, `grades` (separated by commas) and `parent` (the
+notation of the parent), those that are there and filled must agree; a code may have several lines.
 Neither file is part of this project. Exit code 1 when anything is wrong.
 """
 
@@ -14,7 +16,7 @@ import gzip
 import json
 import re
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +26,13 @@ from standards_mcp.catalog.starter import starter_records
 SHORTEST, LONGEST = 12, 60
 RUN = 7
 FRAMEWORK = "CCSS."
+# A text is readable whose phrases are short, whose words are mostly short, and which holds some of
+# the little words that make sentences. The hardest of ours has 47, 35 % and 11 %.
+LONGEST_PHRASE, LONG_WORD, MOST_LONG_WORDS, FEWEST_LITTLE_WORDS = 55, 10, 0.45, 0.08
+LITTLE_WORD = re.compile(
+    "a|about|an|and|are|as|at|be|by|each|for|from|have|how|if|in|into|is|it|like|of|on|one|or|other"
+    "|than|that|the|their|them|they|this|to|two|what|when|which|who|with"
+)
 
 
 def main() -> int:
@@ -32,7 +41,7 @@ def main() -> int:
     parser.add_argument("--codes", type=Path)
     arguments = parser.parse_args()
     records = starter_records()
-    problems = [*length_problems(records), *duplicates(records)]
+    problems = [*length_problems(records), *duplicates(records), *readability_problems(records)]
     if arguments.codes:
         problems += code_problems(records, arguments.codes)
     if arguments.official:
@@ -49,6 +58,20 @@ def length_problems(records: list[StandardRecord]) -> Iterator[str]:
             yield f"{record.statement_notation}: {words} words"
 
 
+def readability_problems(records: list[StandardRecord]) -> Iterator[str]:
+    for record in records:
+        words = re.findall(r"[a-z]+(?:['\u2019-][a-z]+)*", record.description.lower())
+        phrases = re.findall(r"[^.!?;:]*[a-z][^.!?;:]*", record.description.lower())
+        long_words = sum(len(word) >= LONG_WORD for word in words) / max(1, len(words))
+        little_words = sum(bool(LITTLE_WORD.fullmatch(word)) for word in words) / max(1, len(words))
+        if len(words) > LONGEST_PHRASE * len(phrases):
+            yield f"{record.statement_notation}: more than {LONGEST_PHRASE} words in a phrase"
+        if long_words > MOST_LONG_WORDS:
+            yield f"{record.statement_notation}: {long_words:.0%} long words"
+        if little_words < FEWEST_LITTLE_WORDS:
+            yield f"{record.statement_notation}: {little_words:.0%} little words; no sentence?"
+
+
 def duplicates(records: list[StandardRecord]) -> Iterator[str]:
     for name in ("id", "description", "statement_notation"):
         counts = Counter(getattr(record, name) for record in records)
@@ -57,10 +80,29 @@ def duplicates(records: list[StandardRecord]) -> Iterator[str]:
 
 
 def code_problems(records: list[StandardRecord], codes: Path) -> Iterator[str]:
-    ours = {record.statement_notation for record in records}
+    notations = {record.id: record.statement_notation for record in records}
+    ours = {record.statement_notation: facts(record, notations) for record in records}
+    theirs: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     with codes.open(encoding="utf-8", newline="") as file:
-        theirs = {row["notation"] for row in csv.DictReader(file)}
-    yield from (f"{code}: missing" for code in sorted(theirs - ours))
+        for row in csv.DictReader(file):
+            for name, value in row.items():
+                theirs[row["notation"]][name] |= {value} if value else set()
+    yield from (f"{code}: missing" for code in sorted(theirs.keys() - ours.keys()))
+    for code in sorted(theirs.keys() & ours.keys()):
+        for name, value in ours[code].items():
+            if (known := theirs[code][name]) and value not in known:
+                yield f"{code}: {name} is {value}, not {' or '.join(sorted(known))}"
+
+
+def facts(record: StandardRecord, notations: dict[str, str | None]) -> dict[str, str]:
+    """Return what a file of codes may say about a record, as it says it."""
+    return {
+        "official_guid": record.id,
+        "case_uuid": str((record.model_extra or {}).get("case_uuid") or ""),
+        "asn_id": record.asn_identifier or "",
+        "grades": ",".join(record.education_levels),
+        "parent": notations.get(record.parent_id or "") or "",
+    }
 
 
 def official_problems(records: list[StandardRecord], official: list[dict]) -> Iterator[str]:

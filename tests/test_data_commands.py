@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from standards_mcp.catalog.record_store import StandardSet
 from standards_mcp.catalog.records import StandardRecord
+from standards_mcp.catalog.sources import csp_api
 from standards_mcp.catalog.sources.report import Report
 from standards_mcp.catalog.sources.tabular import template
 from standards_mcp.cli import run as run_program
@@ -94,6 +95,13 @@ def test_filters_and_flags_reach_the_import(run, store, table):
     assert len(store.contents) == 1
 
 
+def test_a_grade_that_does_not_exist_is_bad_usage(run, store, table):
+    refused = run(import_command, table, "--grade", "99")
+    assert refused.exit_code == 2
+    assert "--grade: '99' is not a grade." in refused.output
+    assert store.contents == {}
+
+
 def test_nothing_to_import_is_told(run, tmp_path):
     assert run(import_command).exit_code == 2
     result = run(import_command, str(tmp_path / "missing.csv"))
@@ -113,6 +121,22 @@ def test_an_api_out_of_reach_is_told(run, api):
     result = run(import_command, "--from-api", api, "http://[nowhere", "--refresh")
     assert result.exit_code == 1
     assert "cannot be read" in result.output
+
+
+@pytest.mark.parametrize(
+    ("options", "sent"), [((), "from-file"), (("--api-key", "given"), "given")]
+)
+def test_the_key_of_an_api_may_stand_in_the_env_file(run, monkeypatch, options, sent):
+    real, keys = csp_api.csp_web, list[str]()
+
+    def csp_web(key: str) -> Any:
+        keys.append(key)
+        return real(key)
+
+    monkeypatch.setattr(csp_api, "csp_web", csp_web)
+    Path(".env").write_text("CSP_API_KEY=from-file\n", encoding="utf-8")
+    run(import_command, "--from-api", "csp", "http://csp.example.invalid", "--refresh", *options)
+    assert keys == [sent]
 
 
 def test_a_case_service_needs_an_address(run):
@@ -139,15 +163,20 @@ def test_an_unknown_or_ambiguous_set_is_refused(run, table, tmp_path):
     other = tmp_path / "other.csv"
     other.write_text(template().replace("My District", "Elm").replace("D1-", "D2-"), "utf-8")
     run(import_command, str(other))
-    assert "no set" in run(remove, "x").output
-    assert "2 sets have the title" in run(remove, "Grade 1").output
+    unknown, ambiguous = run(remove, "x"), run(remove, "Grade 1")
+    assert (unknown.exit_code, ambiguous.exit_code) == (1, 2)
+    assert "no set 'x'; `standards-mcp data sets` lists them" in unknown.output
+    assert "2 sets have the title" in ambiguous.output
 
 
 def test_the_starter_set_is_removed_by_its_name(run, store, table):
+    from standards_mcp.catalog.starter import starter_records
+
     run(import_command, table)
-    changed = store.contents["D1-M"].model_copy(update={"text_status": "paraphrase"})
-    store.contents["D1-M"] = changed
-    assert "Deleted 1 " in run(remove, "starter").output
+    own = set(store.contents)
+    store.contents |= {record.id: record for record in starter_records()}
+    assert "Deleted 1,748 " in run(remove, "starter").output
+    assert set(store.contents) == own
 
 
 def test_the_starter_set_comes_back_by_its_name(run, store):

@@ -95,9 +95,31 @@ def test_a_dry_run_says_what_a_new_index_would_get_and_makes_none(
 def test_diff_tells_both_sides_apart(run: Run, server: PineconeServer) -> None:
     server.add_index()
     run("upload", "--set", "art")
-    code, report, _ = run("diff", "--set", "algebra")
+    run("remove", "Art")
+    code, report, _ = run("diff")
     assert (code, report["new"]) == (0, ["R000", "R001", "R002"])
     assert report["extra"] == ["R003", "R004"]
+
+
+def test_a_set_alone_is_uploaded_and_compared_by_its_title_too(
+    run: Run, server: PineconeServer
+) -> None:
+    server.add_index()
+    run("upload", "--set", "art")
+    code, report, _ = run("upload", "--set", "Algebra")
+    assert (code, report["written"], report["counted"], report["complete"]) == (0, 3, 5, True)
+    code, report, _ = run("diff", "--set", "algebra")
+    assert (code, report["unchanged"], report["extra"], report["aside"]) == (0, 3, [], 2)
+
+
+@pytest.mark.parametrize("command", ["diff", "upload"])
+def test_a_set_that_nobody_has_is_refused_before_anything_is_asked(
+    run: Run, server: PineconeServer, command: str
+) -> None:
+    code, report, err = run(command, "--set", "nonsense")
+    assert (code, report) == (1, None)
+    assert "no set 'nonsense'; `standards-mcp data sets` lists them" in err
+    assert not server.requests
 
 
 def test_a_count_that_does_not_come_right_is_told(

@@ -117,6 +117,13 @@ class Catalog(Protocol):
         """Return what the catalog holds and where."""
         ...
 
+    def notes(self) -> tuple[str, ...]:
+        """Return what to tell with what was read last, such as that another store answered.
+
+        Nothing is asked for this. Notes on a search are in its result.
+        """
+        ...
+
     async def check(self) -> tuple[str, ...]:
         """Try everything that a search needs, without searching.
 

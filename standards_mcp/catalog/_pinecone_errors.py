@@ -145,7 +145,8 @@ def _quota(text: str, retry_after: float | None) -> PineconeUnavailableError:
             'before next month: upgrade the plan, or set [catalog] backend = "local".',
             retry_after,
         )
-    wait = f"in {retry_after:g} seconds" if retry_after else "in a minute"
+    unit = "second" if retry_after == 1 else "seconds"
+    wait = f"in {retry_after:g} {unit}" if retry_after else "in a minute"
     return PineconeUnavailableError(
         "minute_quota",
         f"Pinecone's quota of this minute is used up ({text}). Try again {wait}.",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import socket
 import urllib.request
-from ipaddress import ip_address
 from urllib.parse import urlsplit
+
+from .addresses import is_loopback, is_unencrypted
 
 
 def checked_host(host: str) -> str:
@@ -19,13 +20,13 @@ def checked_host(host: str) -> str:
     parts = urlsplit(url)
     if "@" in parts.netloc:
         raise ValueError("a host has no user name and no password in it; leave them out")
-    is_host = "." in (parts.hostname or "") or _is_loopback(parts.hostname or "")
+    is_host = "." in (parts.hostname or "") or is_loopback(parts.hostname or "")
     if parts.scheme not in ("http", "https") or not is_host or parts.path or parts.query:
         raise ValueError(
             f"{host!r} is no host; give the one that Pinecone's console shows for the index, "
             "such as my-index-abc123.svc.aped-1234.pinecone.io"
         )
-    if parts.scheme == "http" and not _is_loopback(parts.hostname or ""):
+    if is_unencrypted(url):
         raise ValueError(f"{host!r}: the key would be sent unencrypted; use https")
     return url
 
@@ -62,10 +63,3 @@ def proxy_passwords() -> tuple[str, ...]:
     """Return the passwords in the proxies of the environment, for keeping them out of messages."""
     found = (urlsplit(proxy).password for proxy in urllib.request.getproxies().values())
     return tuple(password for password in found if password)
-
-
-def _is_loopback(name: str) -> bool:
-    try:
-        return ip_address(name).is_loopback
-    except ValueError:
-        return name.casefold() == "localhost"

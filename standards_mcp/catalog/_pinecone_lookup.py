@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +13,7 @@ from ._pinecone_connection import Connections
 from ._pinecone_records import KEYS_FIELD, MAX_ID_CHARACTERS, readable
 from .notation import asn_id_of, canonical_key, guid_of, lookup_keys, record_keys
 from .records import StandardRecord
-from .suggestions import nearest
+from .suggestions import meant_by, nearest
 from .texts import without_surrogates
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Finder:
     async def suggest(self, identifier: str, limit: int) -> list[StandardRecord]:
         """Return records under neighbouring codes, see `PineconeClient.suggest`."""
         key = canonical_key(without_surrogates(identifier))
-        neighbours = list(neighbouring_keys(key)) if guid_of(identifier) is None else []
+        neighbours = neighbouring_keys(key) if guid_of(identifier) is None else []
         if not neighbours:
             return []
         condition = {KEYS_FIELD: {"$in": [f"code:{each}" for each in neighbours]}}
@@ -122,11 +123,18 @@ def chunks(items: Iterable[_T], size: int) -> Iterator[list[_T]]:
         yield chunk
 
 
-def neighbouring_keys(key: str) -> Iterator[str]:
-    """Yield the canonical keys around *key*: its parent, and the parent's first children.
+def neighbouring_keys(key: str) -> list[str]:
+    """Return the canonical keys around *key*, and around what a usual slip makes of it.
 
-    A number that is too great then leads to those that exist, and so does a misspelt part.
+    They are its parent, and the parent's first children. A number that is too great then leads to
+    those that exist, and so does a misspelt part.
     """
+    meant = meant_by(key)
+    around = itertools.chain.from_iterable(map(_family, meant))
+    return list(dict.fromkeys((*meant[1:], *around)))
+
+
+def _family(key: str) -> Iterator[str]:
     *leading, last = key.split(".")
     if not leading:
         return

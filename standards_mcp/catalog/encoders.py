@@ -15,9 +15,10 @@ from urllib.error import HTTPError, URLError
 import numpy as np
 from pydantic import SecretStr
 
+from .addresses import is_unencrypted
 from .embedding import EncoderUnavailableError, MiniLmEncoder, TextEncoder, Vectors, normalised
 from .errors import CatalogError, CatalogUnavailableError
-from .models import MINILM, NO_MODEL, check_model, is_address
+from .models import KEY_IN_THE_OPEN, MINILM, NO_MODEL, check_model, is_address
 
 API_KEY_VARIABLE = "STANDARDS_MCP_EMBEDDING_API_KEY"
 _Encode: TypeAlias = Callable[[list[str]], Any]
@@ -99,12 +100,17 @@ class HttpEncoder(_Probed):
     Args:
         spec: The endpoint's address with the model's name after ``#``.
         key: Sent to this address only: redirections are refused.
+
+    Raises:
+        CatalogError: The key would be sent unencrypted.
     """
 
     def __init__(self, spec: str, key: SecretStr | None = None, timeout: float = _TIMEOUT) -> None:
         self.name = spec
         self._key = key
         self._url, _, self._model = spec.partition("#")
+        if key and is_unencrypted(self._url):
+            raise CatalogError(f"{self._url}: {KEY_IN_THE_OPEN}")
         self._timeout = timeout
         self._opener = urllib.request.build_opener(_NoRedirection)
 

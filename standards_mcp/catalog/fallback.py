@@ -86,6 +86,10 @@ class FallbackCatalog:
 
         return await self._ask(self.primary.stats, instead)
 
+    def notes(self) -> tuple[str, ...]:
+        """Return that the secondary answers, as long as it does."""
+        return (self._note(),) if self._failure is not None else ()
+
     async def check(self) -> tuple[str, ...]:
         """Try Pinecone, or the secondary if that would have to answer."""
 

@@ -34,7 +34,7 @@ _UNDERGRADUATE: Final = ("Undergraduate-UpperDivision", "Undergraduate-LowerDivi
 # A space stands for a space, a hyphen or nothing. "pr" and "kg" are codes of CEDS, which the
 # publishers of CASE packages use: https://ceds.ed.gov/element/000100.
 _NAMES: Final = (
-    (("Pre-K",), "pre k|pk|pr|pre school|pre kindergarten"),
+    (("Pre-K",), "pre k|p|pk|pr|tk|pre school|pre kindergarten|transitional kindergarten"),
     (("K",), "k|kg|kinder|kindergarten|kindergartner|kindergartners|kindergarteners"),
     (("01",), "first|one"),
     (("02",), "second|two"),
@@ -50,7 +50,7 @@ _NAMES: Final = (
     (("12",), "twelfth|twelve|senior|seniors"),
     (SCHOOL_GRADES[1:], "k12"),
     (SCHOOL_GRADES[1:7], "elementary|elementary school"),
-    (SCHOOL_GRADES[1:4], "lower elementary"),
+    (SCHOOL_GRADES[1:4], "lower elementary|primary|primary school"),
     (SCHOOL_GRADES[4:7], "upper elementary"),
     (SCHOOL_GRADES[7:10], "middle|middle school|ms"),
     (SCHOOL_GRADES[8:10], "junior high|junior high school"),
@@ -75,7 +75,7 @@ _PHRASE: Final = "|".join(sorted(_PHRASES, key=len, reverse=True)).replace(" ", 
 _TOKEN: Final = re.compile(
     rf"""
     [\s"'()\[\]]+                                                    # a list written as text
-    | -?\b(?:grades?|graders?|gr|levels?)(?:\b|(?=\d))[.:\-]*        # words that say nothing
+    | -?\b(?:(?:grades?|graders?|gr|levels?)(?:\b|(?=\d))|g(?=\d))[.:\-]*  # they say nothing
     | (?P<range>-+|\b(?:to|through|thru|until)\b)
     | (?P<also>[,;/&]|\b(?:and|or)\b)
     | (?P<number>0?[1-9]|1[0-2])(?:st|nd|rd|th)?\b
@@ -109,8 +109,9 @@ def parse_grades(text: str) -> tuple[str, ...]:
     """Return the grade levels that *text* names, in the order of `GRADES`.
 
     Codes, numbers (``3``, ``03``, ``3rd grade``, ``third``), ranges (``K-2``, ``grades 3 to 5``),
-    lists (``3, 4 and 5``) and school types are understood: elementary school is K to 5, middle
-    school 6 to 8, junior high 7 and 8, high school 9 to 12, college every undergraduate level.
+    lists (``3, 4 and 5``) and school types are understood: primary is K to 2, elementary school
+    K to 5, middle school 6 to 8, junior high 7 and 8, high school 9 to 12, college every
+    undergraduate level. Transitional kindergarten, the year before kindergarten, is Pre-K.
 
     Raises:
         UnknownGradeError: Some part of *text* is none of these.

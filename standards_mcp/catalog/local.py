@@ -1,6 +1,6 @@
 """The embedded catalog: no key, no network, one folder.
 
-Importing this module is cheap; NumPy, the index and the model load with the first call.
+Importing this module is cheap; NumPy, the index and the model load with the first search.
 """
 
 from __future__ import annotations
@@ -114,6 +114,10 @@ class LocalCatalog:
         """Return what the catalog holds and where."""
         return await _in_thread(lambda: self.store.stats())  # noqa: PLW0108  as above
 
+    def notes(self) -> tuple[str, ...]:
+        """Return nothing: no other store ever answers."""
+        return ()
+
     async def check(self) -> tuple[str, ...]:
         """Try what a search needs, and return the notes that it would have."""
         return await _in_thread(lambda: self.store.check())  # noqa: PLW0108  as above
@@ -139,7 +143,7 @@ def _open_store(
     seed: SeedSource | None,
     lock_timeout: float,
 ) -> LocalStore:
-    from .store import LocalStore  # noqa: PLC0415  it imports NumPy, onnxruntime and tantivy
+    from .store import LocalStore  # noqa: PLC0415  it imports this module
 
     return LocalStore(path, model, key=key, seed=seed, lock_timeout=lock_timeout)
 

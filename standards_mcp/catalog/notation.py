@@ -48,7 +48,7 @@ _CLUSTER_ENDS: Mapping[str, Mapping[str, tuple[int, ...]]] = MappingProxyType(
 )
 # Common Core codes, once every separator is a single "." or "-". Only a whole match counts, so
 # the codes of others keep all their letters.
-_PREFIX = r"(?:(?:CCSSM?|COMMON[.-]CORE|CC)[.-])?"
+_PREFIX = r"(?:(?:CCSS(?:[.-]?M)?|COMMON[.-]CORE|CC)[.-])?"
 _MATH_PREFIX = rf"{_PREFIX}(?:MATH(?:EMATIC(?:S|AL))?[.-](?:CONTENT[.-]|PRACTICES?[.-])?)?"
 _ELA_PREFIX = rf"{_PREFIX}(?:ELA[.-](?:LITERACY[.-])?)?"
 _NUMBER = r"0*(?P<number>[1-9]\d?)(?:[.-]?(?P<part>[A-Z]))?"
@@ -134,7 +134,7 @@ def lookup_keys(text: str) -> tuple[str, ...]:
     """
     if guid := guid_of(text):
         return (f"guid:{guid}",)
-    keys = (_exact_key(text), _own_id_key(text), _code_key(text))
+    keys = (_exact_key(text), _own_id_key(text), _code_key(text), _grade_first_key(text))
     return tuple(dict.fromkeys(key for key in keys if key))
 
 
@@ -199,9 +199,15 @@ def _joined(*parts: str | None) -> str:
 
 def _code_key(text: str) -> str | None:
     if page := _CORE_STANDARDS_PAGE.fullmatch(text.strip()):
-        text = f"CCSS.{page[1]}"
+        text = f"CCSS.{re.split(r'[?#]', page[1], maxsplit=1)[0]}"
     key = "" if "://" in text else canonical_key(text)
     return f"code:{key}" if key else None
+
+
+def _grade_first_key(text: str) -> str | None:
+    """Return the key of ``RL.3.1`` for ``3.RL.1``, which is a code of its own in some states."""
+    code = f"CCSS.{canonical_key(text)}"
+    return f"code:{canonical_key(code)}" if _GRADE_FIRST.fullmatch(code) else None
 
 
 def _exact_key(text: str) -> str | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from . import CatalogStats, Facets
@@ -35,7 +33,8 @@ def stats_of(folder: CatalogFolder, truth: Truth, facets: Facets) -> CatalogStat
     except CatalogUnavailableError as error:
         details["index"] = str(error)
     levels = facets.education_levels
-    details["changed"] = _last_changed(folder.truth)
+    if changed := truth.changed:
+        details["changed"] = f"{changed:%Y-%m-%d %H:%M} UTC"
     details["jurisdictions"] = facets.jurisdictions
     details["subjects"] = facets.subjects
     details["education_levels"] = {
@@ -46,9 +45,3 @@ def stats_of(folder: CatalogFolder, truth: Truth, facets: Facets) -> CatalogStat
         backend="local", location=str(folder.path), records=truth.count(), model=model,
         size_bytes=folder.size(), details=details,
     )  # fmt: skip
-
-
-def _last_changed(database: Path) -> str:
-    files = (database, database.with_name(f"{database.name}-wal"))
-    newest = max(file.stat().st_mtime for file in files if file.exists())
-    return datetime.fromtimestamp(newest, UTC).strftime("%Y-%m-%d %H:%M UTC")

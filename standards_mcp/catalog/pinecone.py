@@ -23,9 +23,9 @@ from ._pinecone_hosts import checked_host
 from ._pinecone_lookup import Finder
 from ._pinecone_records import from_pinecone
 from ._pinecone_writer import Writer
-from .errors import CatalogError
 from .filters import combine, parse_search_filter
 from .grades import parse_grades
+from .queries import check_query
 from .records import StandardRecord
 from .texts import without_surrogates
 
@@ -41,7 +41,6 @@ RERANK_MODEL: Final = "bge-reranker-v2-m3"
 TEXT_FIELD: Final = "content"
 MAX_RESULTS: Final = 100
 """The most that one search returns: the reranker takes no more documents."""
-MAX_QUERY_CHARACTERS: Final = 8000
 _RERANK_SHARE: Final = 0.6
 
 QUOTA_NOTE: Final = (
@@ -98,7 +97,7 @@ class PineconeClient:
         filter: FilterExpression | None = None,  # noqa: A002
     ) -> SearchResult:
         """Return the *top_k* best records for a text, see `Catalog.search`; at most 100."""
-        _check_query(query_text, top_k)
+        check_query(query_text, top_k)
         expression = pinecone_filter(parse_search_filter(filter))
         if not query_text.strip():
             return SearchResult(hits=())
@@ -182,6 +181,10 @@ class PineconeClient:
             model=getattr(fields.get(TEXT_FIELD), "model", None),
             details={name: value for name, value in details.items() if value is not None},
         )
+
+    def notes(self) -> tuple[str, ...]:
+        """Return nothing: no other store ever answers."""
+        return ()
 
     async def check(self) -> tuple[str, ...]:
         """Ask the index for its size, which needs the key and the index but no quota."""
@@ -269,16 +272,6 @@ def _unreadable_note(count: int) -> str:
         f"{count} results were left out, because they are not records of standards; check "
         "PINECONE_INDEX_NAME and PINECONE_NAMESPACE."
     )
-
-
-def _check_query(text: str, top_k: int) -> None:
-    if len(text) > MAX_QUERY_CHARACTERS:
-        raise CatalogError(
-            f"the text has {len(text):,} characters and at most {MAX_QUERY_CHARACTERS:,} are "
-            "searched; shorten it to what students do"
-        )
-    if top_k < 1:
-        raise CatalogError(f"top_k is {top_k}; ask for at least 1 result")
 
 
 __all__ = [

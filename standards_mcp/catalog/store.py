@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 from pydantic import SecretStr
 
 from . import CatalogStats, Facets, FilterExpression, SearchResult
-from .errors import CatalogError, CatalogUnavailableError
+from .errors import CatalogUnavailableError
 from .folder import CatalogFolder
 from .local import SeedSource
 from .notation import canonical_key, codes_in, lookup_keys
 from .overview import facets_of, stats_of
+from .queries import check_query
 from .record_store import StandardSet
 from .records import StandardRecord
 from .seeding import begin_without, holds_more, is_awaited, is_new, keep, plant, remember
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from .engine import Engine, Progress
     from .ranking import Mode
 
-MAX_QUERY_CHARACTERS = 8000
 _LONGEST_CODE = 60
 _MOST_CODES = 20
 
@@ -82,7 +82,7 @@ class LocalStore:
             CatalogError: The text is too long, *top_k* is not positive, the filter is wrong, or
                 the catalog cannot be read.
         """
-        _check_query(text, top_k)
+        check_query(text, top_k)
         truth = self._open_truth()
         if truth is None:
             return SearchResult(hits=(), notes=(self._empty_note(),))
@@ -217,7 +217,9 @@ class LocalStore:
                 self._truth.close()
             self._truth = None
             self._planted = False
-            self._engine.close()
+            # Closing must not be what imports NumPy and the index.
+            if "_engine" in vars(self):
+                self._engine.close()
 
     # -- parts
 
@@ -285,21 +287,6 @@ class LocalStore:
                 plant(truth, seed)
                 remember(truth, seed, self._seed.edition())
             yield truth
-
-
-def _check_query(text: str, top_k: int) -> None:
-    """Refuse what no search accepts.
-
-    Raises:
-        CatalogError: The text is too long, or no result is asked for.
-    """
-    if len(text) > MAX_QUERY_CHARACTERS:
-        raise CatalogError(
-            f"the text has {len(text):,} characters and at most {MAX_QUERY_CHARACTERS:,} are "
-            "searched; shorten it to what students do"
-        )
-    if top_k < 1:
-        raise CatalogError(f"top_k is {top_k}; ask for at least 1 result")
 
 
 def _looks_like_code(text: str) -> bool:

@@ -55,21 +55,23 @@ _PHRASE: Final = re.compile(rf"\b(?:{'|'.join(sorted(_PHRASES, key=len, reverse=
 def match_subjects(text: str, available: Iterable[str]) -> tuple[str, ...]:
     """Return the subjects among *available* that *text* means, in their order; none: empty.
 
-    A name that is written the same, but for case and marks, stands alone, unless it is that of a
-    whole family: sources name their subjects differently, and ``Mathematics`` must also find
-    ``Common Core Mathematics``. A text of known words means its whole families: ``math`` every
-    subject of mathematics, ``algebra`` those named for algebra and those for all of mathematics.
-    Any other text means the subjects that contain it as whole words.
+    A name that is written the same, but for case and marks, stands alone, unless all it says is
+    whole families: sources name their subjects differently, and ``English Language Arts`` must also
+    find ``Common Core English/Language Arts``. A text of known words means its whole families:
+    ``math`` every subject of mathematics, ``algebra`` those named for algebra and those for all of
+    mathematics. Any other text means the subjects that contain it as whole words.
     """
     subjects = {subject: _words(subject) for subject in available}
     wanted = _words(text)
     same = _subjects_where(subjects, lambda words: words == wanted)
-    if same and not any(each.is_whole and each.text == wanted for each in _phrases(wanted)):
+    phrases = _phrases(wanted)
+    is_known = bool(phrases and _FILLERS.fullmatch(_PHRASE.sub(" ", wanted)))
+    if same and not (is_known and all(each.is_whole for each in phrases)):
         return same
+    if is_known:
+        return _of_families(wanted, subjects)
     if _FILLERS.fullmatch(wanted):
         return ()
-    if _FILLERS.fullmatch(_PHRASE.sub(" ", wanted)):
-        return _of_families(wanted, subjects)
     return _subjects_where(subjects, lambda words: f" {wanted} " in f" {words} ")
 
 

@@ -39,10 +39,15 @@ def nearest(key: str, candidates: Iterable[str], limit: int = 5) -> list[str]:
         limit: The greatest length of the answer.
     """
     known = set(candidates)
-    meant = [key, *_without_slips(key)]
+    meant = meant_by(key)
     likely = [*(each for each in meant if each in known), *_siblings(meant, known)]
     resembling = () if len(likely) >= limit else _resembling(key, known, limit + len(likely))
     return list(dict.fromkeys((*likely, *resembling)))[:limit]
+
+
+def meant_by(key: str) -> list[str]:
+    """Return *key*, and the canonical keys that are the same but for a usual slip."""
+    return list(dict.fromkeys((key, *_without_slips(key))))
 
 
 def _without_slips(key: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import fields
+from datetime import UTC, datetime
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -76,6 +77,12 @@ class Truth:
     def revision(self) -> int:
         """A number that grows with every change of the records."""
         return int(self.state("revision", "0"))
+
+    @property
+    def changed(self) -> datetime | None:
+        """When the records last changed; None where a version wrote them that did not say so."""
+        written = self.state("changed", "")
+        return datetime.fromisoformat(written) if written else None
 
     def state(self, key: str, default: str) -> str:
         """Return the remembered value of *key*."""
@@ -262,8 +269,10 @@ class Truth:
     def _count_revision(self, changed: int) -> None:
         if changed:
             revision = self.revision + 1
+            now = datetime.now(UTC).isoformat(timespec="seconds")
             self._database.run(
-                "INSERT OR REPLACE INTO state VALUES ('revision', ?)", [(str(revision),)]
+                "INSERT OR REPLACE INTO state VALUES (?, ?)",
+                [("revision", str(revision)), ("changed", now)],
             )
 
 

@@ -8,6 +8,7 @@ from .merging import without_sets
 from .record_store import Progress, RecordStore
 from .records import StandardRecord
 from .sources.report import Report
+from .starter import starter_records
 
 
 def remove_set(
@@ -30,8 +31,12 @@ def remove_set(
 def remove_starter(
     store: RecordStore, progress: Progress | None = None, *, dry_run: bool = False
 ) -> Report:
-    """Delete every record that is a paraphrase, which is what the starter set consists of."""
-    deleted = [record.id for record in store.records() if record.text_status == "paraphrase"]
+    """Delete what is left of the starter set: its standards that have no official text yet.
+
+    Paraphrases of a user's own, under other ids, stay.
+    """
+    starter = [record.id for record in starter_records()]
+    deleted = [each.id for each in store.fetch(starter) if each.text_status == "paraphrase"]
     if deleted and not dry_run:
         store.write((), deleted, progress)
     return Report(deleted=len(deleted), dry_run=dry_run)

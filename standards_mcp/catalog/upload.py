@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -42,6 +42,7 @@ class Report:
         unchanged: How many records the index had already.
         refused: Ids and reasons of the records that Pinecone cannot hold.
         extra: Ids that only the index has; they are left alone.
+        aside: How many records of the index are held here too, but were not looked at.
         written: How many records were written.
         counted: How many records the index says that it has afterwards; None when nothing was
             written.
@@ -52,6 +53,7 @@ class Report:
     unchanged: int = 0
     refused: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     extra: list[str] = field(default_factory=list[str])
+    aside: int = 0
     written: int = 0
     counted: int | None = None
 
@@ -63,7 +65,8 @@ class Report:
     @property
     def expected(self) -> int:
         """How many records the index should have after everything was written."""
-        return len(self.new) + len(self.changed) + self.unchanged + len(self.extra)
+        looked_at = len(self.new) + len(self.changed) + self.unchanged
+        return looked_at + len(self.extra) + self.aside
 
     @property
     def complete(self) -> bool:
@@ -80,16 +83,18 @@ async def diff(
     progress: Progress | None = None,
     *,
     is_missing: bool = False,
+    held: Collection[str] = frozenset(),
 ) -> Report:
     """Return how *records* differ from what the index holds, and write nothing.
 
     Args:
         is_missing: There is no index yet, so that everything is new.
+        held: Ids of all records that are here, where *records* are some of them only.
 
     Raises:
         CatalogError: The index cannot be read.
     """
-    transfer = _Transfer(client, MAX_BATCH_RECORDS, progress)
+    transfer = _Transfer(client, MAX_BATCH_RECORDS, progress, held)
     return await transfer.run(records, write=False, is_missing=is_missing)
 
 
@@ -99,6 +104,7 @@ async def upload(
     *,
     batch_size: int = MAX_BATCH_RECORDS,
     progress: Progress | None = None,
+    held: Collection[str] = frozenset(),
 ) -> Report:
     """Write those of *records* that the index does not have as they are, and count afterwards.
 
@@ -108,6 +114,7 @@ async def upload(
     Args:
         batch_size: Records in one request, 1 to 96.
         progress: Told the state after each batch.
+        held: Ids of all records that are here, where *records* are some of them only.
 
     Raises:
         CatalogError: The index cannot be written.
@@ -115,7 +122,7 @@ async def upload(
     """
     if not 1 <= batch_size <= MAX_BATCH_RECORDS:
         raise ValueError(f"the batch size is {batch_size}; give 1 to {MAX_BATCH_RECORDS}")
-    report = await _Transfer(client, batch_size, progress).run(records, write=True)
+    report = await _Transfer(client, batch_size, progress, held).run(records, write=True)
     if report.written:
         report.counted = await _count(client, report.expected)
     return report
@@ -164,10 +171,17 @@ async def prepare_index(
 class _Transfer:
     """One pass over the records."""
 
-    def __init__(self, client: PineconeClient, size: int, progress: Progress | None) -> None:
+    def __init__(
+        self,
+        client: PineconeClient,
+        size: int,
+        progress: Progress | None,
+        held: Collection[str],
+    ) -> None:
         self._client = client
         self._size = size
         self._progress = progress
+        self._held = frozenset(held)
         self._report = Report()
         self._seen: set[str] = set()
 
@@ -182,7 +196,9 @@ class _Transfer:
                 self._report.written += len(stale)
             if self._progress is not None:
                 self._progress(self._report)
-        self._report.extra = sorted(known - self._seen)
+        others = known - self._seen
+        self._report.extra = sorted(others - self._held)
+        self._report.aside = len(others) - len(self._report.extra)
         return self._report
 
     def _acceptable(self, records: Iterable[StandardRecord]) -> Iterator[StandardRecord]:

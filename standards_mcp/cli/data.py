@@ -17,7 +17,7 @@ from .data_import import import_command
 from .data_sets import export, remove, sets, template
 from .data_upload import diff, upload
 from .invocation import Invocation
-from .output import print_json, print_table
+from .output import examples, print_json, print_table
 from .progress import ImportProgress
 
 
@@ -30,7 +30,7 @@ for _command in (diff, export, import_command, remove, sets, template, upload):
     data.add_command(_command)
 
 
-@data.command()
+@data.command(epilog=examples("data status", "data status --json"))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_context
 def status(ctx: click.Context, *, as_json: bool) -> None:
@@ -102,7 +102,7 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield label, str(value)
 
 
-@data.command()
+@data.command(epilog=examples("data build"))
 @click.pass_obj
 def build(invocation: Invocation) -> None:
     """Rebuild the index from the loaded standards, whatever state it is in.

@@ -12,7 +12,7 @@ import click
 from standards_mcp._stdout import divert_stdout
 
 from .invocation import Invocation
-from .output import print_json
+from .output import examples, print_json
 from .progress import ImportProgress
 
 if TYPE_CHECKING:
@@ -28,7 +28,15 @@ STARTER: Final = "starter"
 """What stands for the starter set among sources and sets."""
 
 
-@click.command("import")
+@click.command(
+    "import",
+    epilog=examples(
+        "data import standards.csv",
+        "data import --dry-run downloads/ more.zip",
+        "data import --from-api csp --jurisdiction Ohio --subject math",
+        "data import --from-api case https://case.example.org",
+    ),
+)
 @click.argument("sources", nargs=-1, metavar="[PATH|URL]...")
 @click.option(
     "--format",
@@ -43,12 +51,19 @@ STARTER: Final = "starter"
     type=click.Choice(["csp", "case"]),
     help="Read from the Common Standards Project, or from the CASE services at the given URLs.",
 )
-@click.option("--api-key", envvar="CSP_API_KEY", default="", help="Key of the csp API, if any.")
+@click.option(
+    "--api-key",
+    default="",
+    help="Key of the csp API, if any. Others see it on a command line; better set CSP_API_KEY in "
+    "the environment or in .env.",
+)
 @click.option("--refresh", is_flag=True, help="Ask an API again for what is kept on disk.")
 @click.option(
     "--jurisdiction", multiple=True, help="Take only this one: its id or part of a title."
 )
-@click.option("--subject", multiple=True, help="Take only this one, for example math.")
+@click.option(
+    "--subject", multiple=True, help="Take only this one, for example math. May be repeated."
+)
 @click.option("--grade", multiple=True, help="Take only these grades, for example K-2.")
 @click.option("--replace", is_flag=True, help="Delete what is gone from the sets that are read.")
 @click.option("--dry-run", is_flag=True, help="Say what would change, and change nothing.")
@@ -56,23 +71,25 @@ STARTER: Final = "starter"
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_context
 def import_command(ctx: click.Context, /, **given: Any) -> None:
-    """Load standards from files, folders, archives, addresses or an API.
+    """Load standards from each PATH (a file, a folder or an archive), each URL, or an API.
 
     `starter` stands for the starter set. Official texts that are loaded stay as they are.
 
     What is loaded already and has not changed is not touched. Options that may be repeated take
-    any of their values. Exit code 1 when nothing could be read.
+    any of their values. Exit code 1 when nothing could be read, 2 when the
+    options are wrong.
     """
     from standards_mcp.catalog.importing import ImportOptions, StrictImportError, import_sources
     from standards_mcp.catalog.sources.readers import read_documents
-    from standards_mcp.catalog.sources.wanted import Wanted
 
-    wanted = Wanted(
-        jurisdictions=given["jurisdiction"], subjects=given["subject"], grades=given["grade"]
-    )
+    wanted = _wanted(given)
     flags = {name: given[name] for name in ("replace", "dry_run", "strict")}
     options = ImportOptions(wanted=wanted, **flags)
-    store = ctx.ensure_object(Invocation).embedded_catalog.store
+    invocation = ctx.ensure_object(Invocation)
+    store = invocation.embedded_catalog.store
+    if given["api"] == "csp" and not given["api_key"].strip():
+        configured = invocation.host.settings.catalog.csp.api_key
+        given["api_key"] = configured.get_secret_value() if configured else ""
     with divert_stdout(), ImportProgress() as progress:
         starter = _starter(store, given)
         found = _documents(given, wanted, progress) if given["sources"] or not starter else ()
@@ -88,6 +105,18 @@ def import_command(ctx: click.Context, /, **given: Any) -> None:
     _print(report, as_json=given["as_json"])
     if not report.read:
         ctx.exit(1)
+
+
+def _wanted(given: dict[str, Any]) -> Wanted:
+    from standards_mcp.catalog.grades import UnknownGradeError
+    from standards_mcp.catalog.sources.wanted import Wanted
+
+    try:
+        return Wanted(
+            jurisdictions=given["jurisdiction"], subjects=given["subject"], grades=given["grade"]
+        )
+    except UnknownGradeError as error:
+        raise click.UsageError(f"--grade: {error}") from None
 
 
 def _starter(store: LocalStore, given: dict[str, Any]) -> list[Sequence[StandardRecord]]:

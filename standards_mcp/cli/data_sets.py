@@ -9,16 +9,17 @@ import click
 
 from standards_mcp._stdout import divert_stdout
 
+from .completion import loaded_sets, offer
 from .data_import import STARTER
 from .invocation import Invocation
-from .output import print_json, print_table
+from .output import examples, print_json, print_table
 from .progress import ImportProgress
 
 if TYPE_CHECKING:
-    from standards_mcp.catalog.record_store import RecordStore, StandardSet
+    from standards_mcp.catalog.record_store import RecordStore
 
 
-@click.command()
+@click.command(epilog=examples("data sets", "data sets --json"))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
 def sets(invocation: Invocation, *, as_json: bool) -> None:
@@ -38,13 +39,15 @@ def sets(invocation: Invocation, *, as_json: bool) -> None:
             print_table([(f"{each.records:>7,}", title), ("", each.id)])
 
 
-@click.command()
-@click.argument("standard_set", metavar="SET")
+@click.command(
+    epilog=examples("data remove starter", "data remove --dry-run 'Grade 3 Mathematics'")
+)
+@click.argument("standard_set", metavar="SET", shell_complete=offer(loaded_sets))
 @click.option("--dry-run", is_flag=True, help="Say what would be deleted, and delete nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_context
 def remove(ctx: click.Context, standard_set: str, *, dry_run: bool, as_json: bool) -> None:
-    """Delete a standard set by its id or title; `starter` means the whole starter set.
+    """Delete the standard SET, given by its id or title; `starter` means the whole starter set.
 
     Standards that are in other sets too stay in those. Exit code 1 when there is no such set.
     """
@@ -55,7 +58,7 @@ def remove(ctx: click.Context, standard_set: str, *, dry_run: bool, as_json: boo
         if standard_set == STARTER:
             report = remove_starter(store, progress, dry_run=dry_run)
         else:
-            report = remove_set(store, _set_id(store, standard_set), progress, dry_run=dry_run)
+            report = remove_set(store, set_id(store, standard_set), progress, dry_run=dry_run)
     if as_json:
         print_json({"deleted": report.deleted, "left": report.left, "dry_run": dry_run})
     else:
@@ -63,8 +66,17 @@ def remove(ctx: click.Context, standard_set: str, *, dry_run: bool, as_json: boo
         click.echo(f"{verb} {report.deleted:,} records; {report.left:,} stay in other sets.")
 
 
-@click.command()
-@click.option("--set", "standard_sets", multiple=True, metavar="SET", help="Only this set.")
+@click.command(
+    epilog=examples("data export --output standards.jsonl", "data export --set ID > set.jsonl")
+)
+@click.option(
+    "--set",
+    "standard_sets",
+    multiple=True,
+    metavar="SET",
+    shell_complete=offer(loaded_sets),
+    help="Only this set, by id or title; may be repeated.",
+)
 @click.option(
     "--output",
     type=click.File("w", encoding="utf-8", atomic=True),
@@ -78,33 +90,38 @@ def export(invocation: Invocation, standard_sets: tuple[str, ...], output: TextI
 
     with divert_stdout():
         store = invocation.embedded_catalog.store
-        wanted = [_set_id(store, each) for each in standard_sets] or None
+        wanted = [set_id(store, each) for each in standard_sets] or None
     output.writelines(line + "\n" for line in export_lines(store, wanted))
 
 
-@click.command()
+@click.command(epilog=examples("data template csv > standards.csv"))
 @click.argument("kind", type=click.Choice(["csv"]))
 def template(kind: str) -> None:
-    """Print a table with every column that `data import` knows, and three rows that show how."""
+    """Print a table to fill in, for `data import`.
+
+    With csv it has every column that is known, and three rows that show how.
+    """
     del kind  # there is only one
     from standards_mcp.catalog.sources.tabular import template as csv_template
 
     click.echo(csv_template(), nl=False, file=sys.stdout)
 
 
-def _set_id(store: RecordStore, name: str) -> str:
-    """Return the id of the set that *name* means: its id, or a title that only one set has."""
+def set_id(store: RecordStore, name: str) -> str:
+    """Return the id of the set that *name* means: its id, or a title that only one set has.
+
+    Raises:
+        click.ClickException: There is no such set; a `click.UsageError` when there are several.
+    """
     found = store.sets()
     if name in (each.id for each in found):
         return name
     same = [each for each in found if each.title.casefold() == name.casefold().strip()]
     if len(same) == 1:
         return same[0].id
-    raise click.UsageError(_unknown(name, same))
-
-
-def _unknown(name: str, same: list[StandardSet]) -> str:
-    if same:
-        ids = ", ".join(each.id for each in same[:5])
-        return f"{len(same)} sets have the title {name!r}; give one of their ids: {ids}"
-    return f"no set {name!r}; `standards-mcp data sets` lists them"
+    if not same:
+        raise click.ClickException(f"no set {name!r}; `standards-mcp data sets` lists them")
+    ids = ", ".join(each.id for each in same[:5])
+    raise click.UsageError(
+        f"{len(same)} sets have the title {name!r}; give one of their ids: {ids}"
+    )

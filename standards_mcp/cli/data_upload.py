@@ -13,8 +13,10 @@ import click
 from standards_mcp._stdout import divert_stdout
 from standards_mcp.errors import ConfigError
 
+from .completion import loaded_sets, offer
+from .data_sets import set_id
 from .invocation import Invocation
-from .output import print_json, print_table
+from .output import examples, print_json, print_table
 
 if TYPE_CHECKING:
     from standards_mcp.catalog.local import LocalCatalog
@@ -25,12 +27,19 @@ if TYPE_CHECKING:
 _SHOWN = 10
 
 _set_option = click.option(
-    "--set", "set_ids", multiple=True, metavar="ID", help="Only this standard set; may be repeated."
+    "--set",
+    "standard_sets",
+    multiple=True,
+    metavar="SET",
+    shell_complete=offer(loaded_sets),
+    help="Only this standard set, by its id or title; may be repeated.",
 )
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 
-@click.command()
+@click.command(
+    epilog=examples("data upload --dry-run", "data upload --create", "data upload --set ID")
+)
 @_set_option
 @click.option("--dry-run", is_flag=True, help="Say what would be written, and write nothing.")
 @click.option(
@@ -42,7 +51,7 @@ _json_option = click.option("--json", "as_json", is_flag=True, help="Print one J
 def upload(
     ctx: click.Context,
     *,
-    set_ids: tuple[str, ...],
+    standard_sets: tuple[str, ...],
     dry_run: bool,
     batch_size: int,
     create: bool,
@@ -55,42 +64,50 @@ def upload(
     """
     from standards_mcp.catalog import upload as work
 
-    async def run(records: Iterator[StandardRecord], client: PineconeClient) -> Report:
+    async def run(
+        records: Iterator[StandardRecord], held: frozenset[str], client: PineconeClient
+    ) -> Report:
         is_missing = await work.prepare_index(client, create=create, dry_run=dry_run)
         if dry_run:
-            return await work.diff(records, client, _tell, is_missing=is_missing)
-        return await work.upload(records, client, batch_size=batch_size, progress=_tell)
+            return await work.diff(records, client, _tell, is_missing=is_missing, held=held)
+        return await work.upload(records, client, batch_size=batch_size, progress=_tell, held=held)
 
-    report = _run(ctx.ensure_object(Invocation), set_ids, run)
+    report = _run(ctx.ensure_object(Invocation), standard_sets, run)
     _show(report, as_json=as_json)
     if report.refused or not (dry_run or report.complete):
         ctx.exit(1)
 
 
-@click.command()
+@click.command(epilog=examples("data diff", "data diff --json"))
 @_set_option
 @_json_option
 @click.pass_obj
-def diff(invocation: Invocation, *, set_ids: tuple[str, ...], as_json: bool) -> None:
+def diff(invocation: Invocation, *, standard_sets: tuple[str, ...], as_json: bool) -> None:
     """Show how the embedded index and the one in Pinecone differ; nothing is written."""
     from standards_mcp.catalog import upload as work
 
-    async def run(records: Iterator[StandardRecord], client: PineconeClient) -> Report:
-        return await work.diff(records, client, _tell)
+    async def run(
+        records: Iterator[StandardRecord], held: frozenset[str], client: PineconeClient
+    ) -> Report:
+        return await work.diff(records, client, _tell, held=held)
 
-    _show(_run(invocation, set_ids, run), as_json=as_json)
+    _show(_run(invocation, standard_sets, run), as_json=as_json)
 
 
 def _run(
     invocation: Invocation,
-    set_ids: tuple[str, ...],
-    work: Callable[[Iterator[StandardRecord], PineconeClient], Awaitable[Report]],
+    standard_sets: tuple[str, ...],
+    work: Callable[[Iterator[StandardRecord], frozenset[str], PineconeClient], Awaitable[Report]],
 ) -> Report:
     local, client = _stores(invocation)
 
     async def run() -> Report:
         try:
-            return await work(local.store.records(set_ids or None), client)
+            wanted = [set_id(local.store, each) for each in standard_sets]
+            held = (
+                frozenset(each.id for each in local.store.records()) if wanted else frozenset[str]()
+            )
+            return await work(local.store.records(wanted or None), held, client)
         finally:
             if sys.stderr.isatty():
                 click.echo(err=True)  # ends the line of `_tell`

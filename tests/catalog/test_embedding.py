@@ -216,6 +216,12 @@ def test_an_endpoint_gets_the_key_that_stands_in_the_env_file(
     assert {key for key, _ in endpoint.requests} == {"Bearer k-123"}
 
 
+def test_a_key_is_not_sent_to_an_endpoint_unencrypted() -> None:
+    with pytest.raises(CatalogError, match="would be sent unencrypted; use https"):
+        open_encoder("http://example.invalid/v1/embeddings#m", SecretStr("k-123"))
+    assert open_encoder("http://example.invalid/v1/embeddings#m").name.endswith("#m")
+
+
 def test_an_endpoint_without_a_key_gets_no_authorization(endpoint: Any) -> None:
     open_encoder(endpoint.url).encode(["a"])
     assert endpoint.requests[0][0] is None

@@ -79,6 +79,10 @@ async def test_every_way_of_reading_falls_back(
     assert [each.id for each in await both.suggest("XQ.2")] == ["R002"]
     assert (await both.facets()).subjects == {"Mathematics": 1}
     assert "Pinecone is gone" in (await both.stats()).details["fallback"]
+    assert "Pinecone is gone" in both.notes()[0]
+    monkeypatch.undo()
+    assert [each.id for each in await both.fetch(["R001", "R002"])] == ["R001"]
+    assert both.notes() == ()
 
 
 async def test_after_a_failure_pinecone_is_left_alone_for_a_while(

@@ -35,7 +35,17 @@ HIGH = ("09", "10", "11", "12")
             "Grade 3",
             "GRADE 03",
         ),
-        *("grade three", "Gr. 3", "gr3", "Gr.3", "grade-03", "grades: 3", "3rd graders", "level 3"),
+        *(
+            "grade three",
+            "Gr. 3",
+            "gr3",
+            "Gr.3",
+            "G3",
+            "grade-03",
+            "grades: 3",
+            "3rd graders",
+            "level 3",
+        ),
         *("  3  ", "3.", '"03"', '["03"]', "(3)", "\uff13", "3\u200b"),
     ],
 )
@@ -50,7 +60,7 @@ def test_kindergarten_is_understood(text):
 
 @pytest.mark.parametrize(
     "text",
-    ["Pre-K", "pre-k", "prek", "pre k", "PK", "preschool", "Pre-Kindergarten", "pre\u2011k"],
+    ["Pre-K", "pre-k", "prek", "pre k", "PK", "TK", "preschool", "Pre-Kindergarten", "pre\u2011k"],
 )
 def test_the_time_before_kindergarten_is_understood(text):
     assert parse_grades(text) == ("Pre-K",)
@@ -76,6 +86,12 @@ def test_ranges_and_lists_are_understood(text):
         ("PK-2", ("Pre-K", "K", "01", "02")),
         ("pre-k-2", ("Pre-K", "K", "01", "02")),
         ("kindergarten through second grade", ("K", "01", "02")),
+        ("P-2", ("Pre-K", "K", "01", "02")),
+        ("TK-2", ("Pre-K", "K", "01", "02")),
+        ("G1-G2", ("01", "02")),
+        ("primary", ("K", "01", "02")),
+        ("primary grades", ("K", "01", "02")),
+        ("P-12", SCHOOL_GRADES),
         ("K-12", SCHOOL_GRADES[1:]),
         ("k12", SCHOOL_GRADES[1:]),
         ("09-12", HIGH),
@@ -116,7 +132,7 @@ def test_levels_beyond_school_are_understood(text, levels):
     "text",
     [
         *("", "  ", "[]", "Year 3", "0", "13", "grade 13", "-3", "3-", "3+", "3--", "K5", "3.5"),
-        *("3 to and 5", "college to 3", "adult - college", "primary", "all", "ages 8-9", "003"),
+        *("3 to and 5", "college to 3", "adult - college", "G", "all", "ages 8-9", "003"),
         *("3; DROP TABLE", "grade", "\ud800", "x" * 10_000),
     ],
 )

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -349,6 +350,32 @@ def test_facets_and_stats_tell_what_there_is(
     assert opened.stats().details["licenses"] == {"CC BY 4.0": 9}
 
 
+def test_stats_tell_when_the_records_last_changed(
+    folder: Path, small_catalog: list[StandardRecord], record: MakeRecord
+) -> None:
+    def changed() -> str:
+        reopened = LocalStore(folder)
+        try:
+            return str(reopened.stats().details["changed"])
+        finally:
+            reopened.close()
+
+    local = LocalStore(folder)
+    local.upsert(small_catalog)
+    assert changed().startswith(f"{datetime.now(UTC):%Y-}")
+    # As if years had gone by.
+    with sqlite3.connect(folder / "catalog.sqlite3") as database:
+        long_ago = "2001-02-03T04:05:06+00:00"
+        database.execute("UPDATE state SET value = ? WHERE key = 'changed'", (long_ago,))
+    database.close()
+    local.upsert(small_catalog)
+    local.search("fractions")
+    assert changed() == "2001-02-03 04:05 UTC"
+    local.upsert([record(99, "One more.")])
+    local.close()
+    assert changed() > "2001-02-03 04:05 UTC"
+
+
 class TestASeed:
     def seed(self, records: list[StandardRecord]) -> Seed:
         texts = sorted({record.description for record in records})
@@ -660,6 +687,19 @@ class TestTheAsynchronousCatalog:
             "print(sorted(heavy & set(sys.modules)))"
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+        assert done.stdout.strip() == b"[]"
+
+    def test_imports_nothing_heavy_to_be_closed_without_a_search(self, folder: Path) -> None:
+        code = (
+            "import anyio, pathlib, sys, standards_mcp.catalog.local as local\n"
+            "catalog = local.LocalCatalog(pathlib.Path(sys.argv[1]))\n"
+            "anyio.run(catalog.stats)\n"
+            "anyio.run(catalog.aclose)\n"
+            "heavy = {'numpy', 'onnxruntime', 'tantivy', 'tokenizers'}\n"
+            "print(sorted(heavy & set(sys.modules)))"
+        )
+        command = [sys.executable, "-c", code, str(folder)]
+        done = subprocess.run(command, capture_output=True, check=True)
         assert done.stdout.strip() == b"[]"
 
 

@@ -44,6 +44,8 @@ SPELLINGS = {
         "3.\u200bNF.\ufeffA.1\u2060",
         "3\u00a0NF\tA\n1",
         "3_NF_A_1",
+        "CCSS-M 3.NF.1",
+        "CCSS.M.3.NF.A.1",
     ],
     "3.NF.2.A": ["3.NF.A.2a", "3.NF.2.a", "3.NF.2a", "3.NF.2(a)", "CCSS.Math.Content.3.NF.A.2a"],
     "F.LE.1.A": [
@@ -211,11 +213,24 @@ def test_a_code_is_looked_up_as_an_own_id_first():
 
 
 @pytest.mark.parametrize(
+    ("typed", "keys"),
+    [
+        ("3.RL.1", ("id:3.RL.1", "code:3.RL.1", "code:RL.3.1")),
+        ("k.l.1a", ("id:k.l.1a", "code:K.L.1.A", "code:L.K.1.A")),
+        ("3.R.1", ("id:3.R.1", "code:3.R.1")),
+    ],
+)
+def test_a_code_with_the_grade_first_is_the_states_before_it_is_the_common_cores(typed, keys):
+    assert lookup_keys(typed) == keys
+
+
+@pytest.mark.parametrize(
     ("address", "key"),
     [
         ("http://www.corestandards.org/Math/Content/3/NF/A/1/", "code:3.NF.1"),
         ("https://www.thecorestandards.org/Math/Content/HSF/LE/A/1/a", "code:F.LE.1.A"),
         ("corestandards.org/ELA-Literacy/RST/9-10/1/", "code:RST.9-10.1"),
+        ("http://www.corestandards.org/Math/Content/3/NF/A/1/?utm_source=x#top", "code:3.NF.1"),
     ],
 )
 def test_a_page_of_the_common_core_site_is_a_code(address, key):

@@ -536,6 +536,28 @@ class TestSuggest:
         assert await filled.find(identifier) == []
         assert letters(await filled.suggest(identifier))[:1] in set(expected)
 
+    @pytest.mark.parametrize(
+        ("identifier", "expected"),
+        [
+            ("3.NF.B.1", ["3.NF.A.1", "3.NF.A.2", "3.NF.A.3"]),
+            ("3.NF.A.9", ["3.NF.A.3", "3.NF.A.2", "3.NF.A.1"]),
+            ("HSF-LE.A.9", ["HSF-LE.B.5", "HSF-LE.A.1"]),
+            ("RST.7.1", ["RST.6-8.1"]),
+            ("RL.9.1", ["RL.9-10.1"]),
+        ],
+    )
+    async def test_sees_through_the_usual_slips(
+        self, store: Catalog, identifier: str, expected: list[str]
+    ) -> None:
+        codes = ["3.NF.A.1", "3.NF.A.2", "3.NF.A.3", "HSF-LE.A.1", "HSF-LE.B.5", "RL.3.1"]
+        await store.upsert(
+            standard(code, f"Learners meet {code}.", **NORTH, statement_notation=code)
+            for code in [*codes, "RST.6-8.1", "RL.9-10.1"]
+        )
+        assert await store.find(identifier) == []
+        suggested = await store.suggest(identifier)
+        assert [each.id for each in suggested[: len(expected)]] == expected
+
     async def test_returns_no_more_than_it_is_asked_for(self, filled: Catalog) -> None:
         assert len(await filled.suggest("3.NF.9", 1)) == 1
 

@@ -142,10 +142,16 @@ def test_every_subject_is_found_by_its_own_name(subject, available):
     assert subject in match_subjects(subject.upper(), available)
 
 
-def test_the_name_of_a_whole_family_means_all_of_it():
+@pytest.mark.parametrize("text", ["ELA", "English Language Arts", "english & language arts"])
+def test_a_name_made_of_names_of_a_whole_family_means_all_of_it(text):
+    starter = ("Common Core Mathematics", "Common Core English/Language Arts")
+    assert match_subjects(text, STATES + starter) == (*ENGLISH, starter[1])
+
+
+@pytest.mark.parametrize("text", ["Mathematics", "Common Core Mathematics", "math"])
+def test_a_whole_family_is_found_under_each_of_its_names(text):
     available = ["Mathematics", "Common Core Mathematics", "Science"]
-    assert match_subjects("mathematics", available) == ("Mathematics", "Common Core Mathematics")
-    assert match_subjects("Common Core Mathematics", available) == ("Common Core Mathematics",)
+    assert match_subjects(text, available) == ("Mathematics", "Common Core Mathematics")
 
 
 @steady

@@ -21,7 +21,15 @@ _WORDS = {
 }
 
 
-@click.command("lookup")
+_EPILOG = """
+\b
+Examples:
+  standards-mcp lookup 3.NF.A.1
+  standards-mcp lookup hsf-le.a.1a CCSS.ELA-Literacy.RL.4.1 --json
+"""
+
+
+@click.command("lookup", epilog=_EPILOG)
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @click.option("--json", "as_json", is_flag=True, help="Print the tool's answer as JSON.")
 @click.pass_context

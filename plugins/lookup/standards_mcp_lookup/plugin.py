@@ -64,16 +64,19 @@ class LookupPlugin(Plugin[PluginSettings]):
 
     async def get_standard_details(self, standard_id: StandardId) -> DetailsEnvelope:
         """Return the standards that an identifier names, with what stands around them."""
-        identifier = _checked(standard_id)
+        identifier, catalog = _checked(standard_id), self.context.catalog
         try:
-            matches = await self.context.catalog.find(identifier)
+            matches = await catalog.find(identifier)
+            notes = catalog.notes()
             if not matches:
-                nearest = await self.context.catalog.suggest(identifier)
-                raise NotFoundError(_not_found(identifier, nearest))
-            results = await describe(self.context.catalog, matches[:MAX_MATCHES])
+                nearest = await catalog.suggest(identifier)
+                message = _not_found(identifier, nearest)
+                raise NotFoundError(_with_notes(message, notes or catalog.notes()))
+            results = await describe(catalog, matches[:MAX_MATCHES])
         except CatalogError as exc:
             raise ApiError(str(exc)) from exc
-        return {"success": True, "results": results, "message": _message(identifier, matches)}
+        message = _with_notes(_message(identifier, matches), notes or catalog.notes())
+        return {"success": True, "results": results, "message": message}
 
 
 def _checked(standard_id: str) -> str:
@@ -92,6 +95,10 @@ def _not_found(identifier: str, nearest: Iterable[StandardRecord]) -> str:
     message = f"Standard '{identifier}' not found. {SEARCH_ADVICE}"
     codes = [record.statement_notation for record in nearest if record.statement_notation]
     return f"{message} Nearest codes: {', '.join(codes)}." if codes else message
+
+
+def _with_notes(message: str, notes: Iterable[str]) -> str:
+    return ". ".join((message.removesuffix("."), *notes)) if notes else message
 
 
 def _message(identifier: str, matches: list[StandardRecord]) -> str:

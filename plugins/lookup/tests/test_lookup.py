@@ -8,7 +8,9 @@ from functools import partial
 import pytest
 
 from standards_mcp import CatalogError, ToolResult
+from standards_mcp.catalog.fallback import FallbackCatalog
 from standards_mcp.catalog.local import LocalCatalog
+from standards_mcp.catalog.pinecone import PineconeClient
 from standards_mcp_lookup import LookupPlugin
 
 Lookup = Callable[[str], ToolResult]
@@ -48,6 +50,27 @@ def test_several_standards_under_one_code_come_back_ranked(lookup: Lookup):
     result = lookup("3.NF.A.1")
     assert [found["_id"] for found in result.structured["results"]] == ["C" * 32, "F" * 32]
     assert "2 standards match '3.NF.A.1', best first" in result.structured["message"]
+
+
+@pytest.mark.parametrize(
+    ("written", "answer"),
+    [
+        ("4.NF.1", "Retrieved standard details. "),
+        ("nonsense", "with a keyword search instead. "),
+    ],
+)
+def test_an_answer_from_the_embedded_index_in_place_of_pinecone_says_so(
+    ask: Callable[..., ToolResult], catalog: LocalCatalog, written: str, answer: str
+):
+    nobody = PineconeClient("pcsk_fake", host="http://127.0.0.1:9", deadline=5)
+    result = ask(
+        LookupPlugin,
+        "get_standard_details",
+        standard_id=written,
+        catalog=FallbackCatalog(nobody, catalog),
+    )
+    note = "Answered from the embedded index, because of Pinecone: "
+    assert f"{answer}{note}" in result.structured["message"]
 
 
 @pytest.mark.parametrize("written", ["3.NF.A.9", "nonsense", "F" * 31 + "9", "\x00", "%_'\""])

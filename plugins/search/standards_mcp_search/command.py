@@ -17,8 +17,15 @@ _WORDS = {
     "activity (?=is|has)": "TEXT ",
 }
 
+_EPILOG = """
+\b
+Examples:
+  standards-mcp search "Students fold paper strips into equal parts" --grade 3
+  standards-mcp search "persuasive letters" --subject ELA --top 10 --json
+"""
 
-@click.command("search")
+
+@click.command("search", epilog=_EPILOG)
 @click.argument("text")
 @click.option("--grade", help="Grade or grades, for example 3, K-2 or 'high school'.")
 @click.option("--subject", help="Subject, for example math or ELA.")

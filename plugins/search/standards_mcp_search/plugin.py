@@ -125,12 +125,14 @@ def _finder(catalog: Catalog, default_count: int) -> Callable[..., Any]:
         try:
             expression = await scope_filter(catalog, grade, subject, filter)
             result = await catalog.search(text, max_results, expression)
-            advice = "" if result.hits else await how_to_widen(catalog, text, grade, subject)
+            if result.hits:
+                return found(result)
+            advice = await how_to_widen(catalog, text, grade, subject, filter)
         except FilterError as exc:
             raise InvalidInputError(str(exc)) from exc
         except CatalogError as exc:
             raise ApiError(str(exc)) from exc
-        return found(result) if result.hits else no_results(advice, result.notes)
+        return no_results(advice, result.notes)
 
     return find_relevant_standards
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from standards_mcp import Catalog, FilterExpression, InvalidInputError
-from standards_mcp.catalog.filters import combine
+from collections.abc import Iterable
+
+from standards_mcp import Catalog, FilterExpression, InvalidInputError, StandardRecord
+from standards_mcp.catalog.filters import combine, matches, parse_filter
 from standards_mcp.catalog.grades import UnknownGradeError, grade_order, parse_grades
 from standards_mcp.catalog.subjects import match_subjects, nearest_subjects
 
 MOST_HITS = 50
+_LONGEST_QUOTE = 60
 
 
 async def scope_filter(
@@ -26,30 +29,46 @@ async def scope_filter(
     )
 
 
-async def how_to_widen(catalog: Catalog, text: str, grade: str | None, subject: str | None) -> str:
+async def how_to_widen(
+    catalog: Catalog,
+    text: str,
+    grade: str | None,
+    subject: str | None,
+    extra: FilterExpression | None,
+) -> str:
     """Return what to try after a search for *text* found nothing, and what exists for it.
+
+    This takes one search at most, and none without a grade or a subject. *extra* stays in force.
 
     Raises:
         CatalogError: The catalog cannot be read.
     """
-    given = {"grade": grade, "subject": subject}
-    names = [name for name, value in given.items() if value and value.strip()]
+    limits = {
+        "grade": await scope_filter(catalog, grade, None, None),
+        "subject": await scope_filter(catalog, None, subject, None),
+    }
+    given = {name: limit for name, limit in limits.items() if limit is not None}
     advice = "Describe the activity in other or more general words."
-    if not names:
+    if not given:
         return advice
+    # One search finds what meets either limit; what it finds is then told apart.
+    either: FilterExpression | None = {"$or": list(given.values())} if len(given) > 1 else None
+    hits = (await catalog.search(text, MOST_HITS, combine(either, extra))).hits
+    records = [record for hit in hits for record in (hit.record, *hit.also_in)]
     found = list[str]()
-    for name in names:
-        others = given | {name: None}
-        expression = await scope_filter(catalog, others["grade"], others["subject"], None)
-        hits = (await catalog.search(text, MOST_HITS, expression)).hits
-        if name == "grade":
-            levels = {level for hit in hits for level in hit.record.education_levels}
-            known = sorted(levels, key=grade_order)
-        else:
-            known = sorted({hit.record.subject for hit in hits})
-        if known:
+    for name in given:
+        rest = parse_filter(combine(*(limit for other, limit in given.items() if other != name)))
+        fitting = [record for record in records if matches(rest, record.to_dict())]
+        if known := _values(name, fitting):
             found.append(f"Without the {name} there are matches in: {', '.join(known)}.")
-    return " ".join((f"Search again without {' or '.join(names)}.", *(found or [advice])))
+    return " ".join((f"Search again without {' or '.join(given)}.", *(found or [advice])))
+
+
+def _values(name: str, records: Iterable[StandardRecord]) -> list[str]:
+    if name == "subject":
+        return sorted({record.subject for record in records})
+    levels = {level for record in records for level in record.education_levels}
+    return sorted(levels, key=grade_order)
 
 
 def _grade_filter(grade: str) -> FilterExpression:
@@ -67,7 +86,8 @@ async def _subject_filter(catalog: Catalog, subject: str) -> FilterExpression:
         known = ", ".join(sorted(available)) or "none; load standards first"
         close = nearest_subjects(subject, available)
         hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
-        raise InvalidInputError(f"Unknown subject {subject!r}.{hint} Subjects here: {known}.")
+        quoted = repr(subject[:_LONGEST_QUOTE])
+        raise InvalidInputError(f"Unknown subject {quoted}.{hint} Subjects here: {known}.")
     if len(matched) == 1:
         return {"subject": {"$eq": matched[0]}}
     return {"subject": {"$in": list(matched)}}

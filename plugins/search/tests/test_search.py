@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 import pytest
 
-from standards_mcp import CatalogError, ToolResult
+from standards_mcp import CatalogError, Filter, Plugin, PluginSettings, ToolResult, hookimpl
 from standards_mcp.catalog import open_local
 from standards_mcp.catalog.local import LocalCatalog
 from standards_mcp.cli import run
@@ -22,6 +22,21 @@ from standards_mcp.settings import LoadedSettings, Settings
 from standards_mcp_search import SearchPlugin
 
 Search = Callable[..., ToolResult]
+
+
+class States(Plugin[PluginSettings]):
+    """Adds a filter by state."""
+
+    @hookimpl
+    def register_filters(self) -> Iterable[Filter]:
+        return [
+            Filter(
+                name="state",
+                annotation=str,
+                description="A state.",
+                to_expression=lambda state: {"jurisdiction_title": state},
+            )
+        ]
 
 
 @pytest.fixture
@@ -123,6 +138,12 @@ def test_wrong_arguments_are_named(search: Search, arguments: dict[str, Any], me
     assert message in result.structured["message"]
 
 
+def test_a_huge_subject_is_not_given_back_whole(search: Search):
+    message = search(activity="x", subject="alchemy " * 1000).structured["message"]
+    assert message.startswith("Unknown subject 'alchemy alchemy")
+    assert len(message) < 300
+
+
 def test_blank_grade_and_subject_do_not_narrow(search: Search):
     assert codes(search(activity="pizza", grade=" ", subject="")) == codes(search(activity="pizza"))
 
@@ -139,6 +160,39 @@ def test_no_match_is_not_an_error_and_says_how_to_widen_the_search(search: Searc
 def test_no_match_names_the_subjects_that_have_one_at_that_grade(search: Search):
     message = search(activity="water", grade="5", subject="ELA").structured["message"]
     assert "Without the subject there are matches in: Science." in message
+
+
+def test_the_advice_takes_one_search_and_keeps_to_the_filters_of_plugins(
+    catalog: LocalCatalog, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    asked = list[Any]()
+    real = LocalCatalog.search
+
+    async def search(self: LocalCatalog, text: str, top_k: int = 5, filter: Any = None):  # noqa: A002
+        asked.append(filter)
+        return await real(self, text, top_k, filter)
+
+    monkeypatch.setattr(LocalCatalog, "search", search)
+    settings = LoadedSettings(Settings(state_dir=tmp_path, strict=True), None)
+    installed = [
+        PluginRecord(name="search", load=lambda: SearchPlugin),
+        PluginRecord(name="states", load=lambda: States),
+    ]
+    host = Host(settings, installed=installed, catalog=catalog)
+    host.load()
+    arguments = {"activity": "pizza", "grade": "3", "subject": "math", "state": "Borduria"}
+
+    def message(**more: str) -> str:
+        call = partial(host.call_tool, "find_relevant_standards", arguments | more)
+        return anyio.run(call).structured["message"]
+
+    assert "Found" in message(activity="share a cake")
+    asked.clear()
+    assert message(grade="5", activity="share a cake") == (
+        "No standards matched. Search again without grade or subject. "
+        "Without the grade there are matches in: 03."
+    )
+    assert len(asked) == 2
 
 
 def test_no_match_without_a_grade_or_a_subject_asks_for_other_words(search: Search):

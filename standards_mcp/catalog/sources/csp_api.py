@@ -27,8 +27,8 @@ CALLS_A_MINUTE: Final = 60
 
 def csp_web(api_key: str = "") -> Web:
     """Return what reads the API, at the pace that it allows."""
-    headers = {"Api-Key": api_key.strip()} if api_key.strip() else {}
-    return Web(headers=headers, limit=RateLimit(CALLS_A_MINUTE))
+    secret = {"Api-Key": api_key.strip()} if api_key.strip() else {}
+    return Web(secret_headers=secret, limit=RateLimit(CALLS_A_MINUTE))
 
 
 def csp_documents(

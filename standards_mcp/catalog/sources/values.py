@@ -37,7 +37,7 @@ def parse_json(data: bytes | str, source: str) -> tuple[object, list[Problem]]:
         return json.loads(text, object_pairs_hook=unique), problems
     except (ValueError, RecursionError) as error:
         reason = "nested too deep" if isinstance(error, RecursionError) else str(error)
-        raise SourceError(f"{source} is not JSON that can be read: {reason}") from None
+        raise SourceError(f"it is not JSON that can be read: {reason}") from None
 
 
 def is_object(value: object) -> TypeGuard[Object]:

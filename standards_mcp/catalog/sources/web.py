@@ -15,8 +15,10 @@ import urllib.request
 from collections import deque
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Any, Final
 from urllib.parse import urlsplit
+
+from standards_mcp.catalog.addresses import is_unencrypted, origin
 
 from .problems import SourceError
 
@@ -76,7 +78,8 @@ class Web:
     """Reads addresses. Proxies are taken from the environment, as the standard library does.
 
     Args:
-        headers: Sent with every request.
+        secret_headers: Sent to the host that is asked, and to no other that it redirects to; an
+            address that is not encrypted is not read at all, unless it is loopback.
         timeout: Seconds for connecting and for each wait for data; not tried again.
         largest: Bytes after which a download is given up.
         limit: Waited for before each request.
@@ -87,14 +90,16 @@ class Web:
     def __init__(
         self,
         *,
-        headers: Mapping[str, str] | None = None,
+        secret_headers: Mapping[str, str] | None = None,
         timeout: float = 30,
         largest: int = LARGEST_DOWNLOAD,
         limit: RateLimit | None = None,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._headers = {"User-Agent": "standards-mcp", "Accept": "*/*"} | dict(headers or {})
+        self._headers = {"User-Agent": "standards-mcp", "Accept": "*/*"}
+        self._secret_headers = dict(secret_headers or {})
+        self._opener = urllib.request.build_opener(_Redirections(self._secret_headers))
         self._timeout, self._largest = timeout, largest
         self._limit, self._sleep, self._clock = limit, sleep, clock
 
@@ -132,7 +137,8 @@ class Web:
         file.truncate()
         try:
             request = urllib.request.Request(address, headers=self._headers)  # noqa: S310  checked
-            with urllib.request.urlopen(request, timeout=self._timeout) as answer:  # noqa: S310
+            self._add_secrets(request)
+            with self._opener.open(request, timeout=self._timeout) as answer:
                 self._copy(answer, file)
         except urllib.error.HTTPError as error:
             with error:
@@ -144,6 +150,12 @@ class Web:
                 raise SourceError(_reason(cause, host, self._timeout)) from None
             return 0
         return None
+
+    def _add_secrets(self, request: urllib.request.Request) -> None:
+        if self._secret_headers and is_unencrypted(request.full_url):
+            raise SourceError("the key would be sent unencrypted; use https, or give no key")
+        for name, value in self._secret_headers.items():
+            request.add_unredirected_header(name, value)
 
     def _copy(self, answer: http.client.HTTPResponse, file: IO[bytes]) -> None:
         began, size = self._clock(), 0
@@ -159,6 +171,24 @@ class Web:
             file.write(chunk)
         if answer.length:
             raise http.client.IncompleteRead(b"", answer.length)
+
+
+class _Redirections(urllib.request.HTTPRedirectHandler):
+    """Follows redirections, and takes secret headers along within one scheme, host and port."""
+
+    def __init__(self, secret_headers: Mapping[str, str]) -> None:
+        self._secret_headers = secret_headers
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        new = super().redirect_request(req, fp, code, msg, headers, newurl)
+        # A request that has lost them once does not get them back.
+        has_them = all(name.capitalize() in req.unredirected_hdrs for name in self._secret_headers)
+        if new is not None and has_them and origin(newurl) == origin(req.full_url):
+            for name, value in self._secret_headers.items():
+                new.add_unredirected_header(name, value)
+        return new
 
 
 class Cache:

@@ -288,3 +288,11 @@ def test_a_folder_is_imported_from_end_to_end(tmp_path, set_bytes, store):
     documents = read_documents(open_sources([str(tmp_path)]))
     report = import_sources(store, documents)
     assert (report.new, report.documents, report.problems) == (3, 1, [])
+
+
+def test_json_that_breaks_off_is_told_with_the_name_of_its_file_once(tmp_path):
+    path = tmp_path / "broken.json"
+    path.write_text('{"data": {"id": ', encoding="utf-8")
+    (problem,) = read(path)[1]
+    assert str(problem).startswith(f"{path}: cannot be read (it is not JSON that can be read: ")
+    assert str(problem).count("broken.json") == 1

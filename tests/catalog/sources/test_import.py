@@ -12,6 +12,7 @@ from standards_mcp.catalog.record_store import RecordStore
 from standards_mcp.catalog.sources.csp import read_csp
 from standards_mcp.catalog.sources.report import Report
 from standards_mcp.catalog.sources.wanted import Wanted
+from standards_mcp.catalog.starter import starter_records
 from standards_mcp.catalog.store import LocalStore
 from standards_mcp.catalog.upkeep import export_lines, remove_set, remove_starter
 
@@ -248,11 +249,14 @@ def test_a_paraphrase_never_takes_the_place_of_an_official_text(store, csp_set, 
 
 def test_the_starter_set_can_be_removed_and_nothing_else(store, csp_set, starter):
     load(store, csp_set("03"))
-    store.contents["P"] = starter("P", text_status="paraphrase")
+    store.contents["OWN"] = starter("OWN", text_status="paraphrase")
+    left, replaced = starter_records()[:2]
+    store.contents[left.id] = left
+    store.contents[replaced.id] = replaced.model_copy(update={"text_status": "official"})
     assert remove_starter(store, dry_run=True).deleted == 1
-    assert "P" in store.contents
+    assert left.id in store.contents
     assert remove_starter(store).deleted == 1
-    assert set(store.contents) == {"A", "B", "C"}
+    assert set(store.contents) == {"A", "B", "C", "OWN", replaced.id}
 
 
 def test_removing_a_set_keeps_what_other_sets_hold(store, csp_set, standard):

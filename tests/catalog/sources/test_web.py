@@ -75,7 +75,7 @@ def service() -> Iterator[Service]:
 
 @pytest.fixture(autouse=True)
 def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
 
 
 def ids(found: Any) -> tuple[list[str], list[Problem]]:
@@ -290,6 +290,30 @@ def test_only_wanted_sets_are_asked_for(csp_service, wanted, sets):
 def test_a_key_is_sent_only_when_there_is_one(csp_service, key, sent):
     list(csp_documents(Wanted(), base_url=csp_service.url, web=csp_web(key)))
     assert all(headers.get("api-key") == sent for _, headers in csp_service.requests)
+
+
+@pytest.mark.parametrize(("target", "sent"), [("", "abc"), ("http://localhost:{port}", None)])
+def test_a_key_stays_with_the_host_that_was_asked(service, target, sent):
+    there = target.format(port=service.server.server_port) + "/b"
+    service.answers |= {"/a": (302, {"Location": there}, b""), "/b": {"data": []}}
+    csp_web("abc").get(f"{service.url}/a")
+    assert [headers.get("api-key") for _, headers in service.requests] == ["abc", sent]
+
+
+def test_a_key_that_was_left_behind_does_not_come_back(service):
+    port = service.server.server_port
+    service.answers |= {
+        "/a": (302, {"Location": f"http://localhost:{port}/b"}, b""),
+        "/b": (302, {"Location": "/c"}, b""),
+        "/c": {"data": []},
+    }
+    csp_web("abc").get(f"{service.url}/a")
+    assert [headers.get("api-key") for _, headers in service.requests] == ["abc", None, None]
+
+
+def test_a_key_is_not_sent_unencrypted():
+    with pytest.raises(SourceError, match="would be sent unencrypted; use https"):
+        csp_web("abc").get("http://csp.example.invalid/jurisdictions")
 
 
 def test_an_interrupted_csp_import_goes_on_where_it_stopped(csp_service, tmp_path):

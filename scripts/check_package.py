@@ -1,0 +1,178 @@
+"""Build everything that is published into dist/, and use it as a stranger would.
+
+usage: python scripts/check_package.py
+
+It runs in the development environment, with uv. Bundle and Dockerfile are checked where their tools
+are (Node.js; hadolint); where they are not, it says so and goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import anyio
+import build_mcpb
+from mcp import Client, StdioServerParameters
+
+ROOT = Path(__file__).resolve().parent.parent
+DIST = ROOT / "dist"
+SHIPPED = {"standards_mcp", "standards_mcp_lookup", "standards_mcp_search"}
+TOOLS = ["find_relevant_standards", "get_standard_details"]
+PROGRAMS = "Scripts" if os.name == "nt" else "bin"
+QUERY = "Students fold paper strips into equal parts and compare the fractions"
+
+
+def main() -> int:
+    # Like pip, trust whom the machine trusts: many networks have a certificate of their own.
+    os.environ |= {"UV_NATIVE_TLS": "1", "UV_SYSTEM_CERTS": "1"}
+    shutil.rmtree(DIST, ignore_errors=True)
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        wheel = check_distributions(scratch)
+        check_installed(wheel, scratch)
+        check_bundle(scratch)
+        check_image(wheel, scratch)
+    print("everything that is published works:", *sorted(path.name for path in DIST.iterdir()))
+    return 0
+
+
+def check_distributions(scratch: Path) -> Path:
+    """Build wheel and source distribution; the wheel holds the packages alone."""
+    uv("build", "--wheel", "--sdist", "--no-create-gitignore", "--out-dir", DIST, ROOT)
+    (wheel,) = DIST.glob("*.whl")
+    (sdist,) = DIST.glob("*.tar.gz")
+    with zipfile.ZipFile(wheel) as archive:
+        found = {name.split("/")[0] for name in archive.namelist()}
+    others = {name for name in found - SHIPPED if not name.endswith(".dist-info")}
+    expect(not others, f"the wheel holds {sorted(others)}, which is not part of the program")
+    expect(builds(wheel, sdist, scratch), "the source distribution builds another wheel")
+    return wheel
+
+
+def builds(wheel: Path, source: Path, scratch: Path) -> bool:
+    """Tell whether *source* builds the very same wheel."""
+    uv("build", "--wheel", "--out-dir", scratch / "again", source)
+    return wheel.read_bytes() == (scratch / "again" / wheel.name).read_bytes()
+
+
+def check_installed(wheel: Path, scratch: Path) -> None:
+    """Install the wheel into an empty environment and use it there."""
+    environment = scratch / "environment"
+    python = environment / PROGRAMS / "python"
+    uv("venv", "--python", sys.executable, environment)
+    uv("pip", "install", "--python", python, wheel)
+    program = environment / PROGRAMS / "standards-mcp"
+    variables = clean_variables(scratch)
+
+    def run(*arguments: str) -> str:
+        command = [str(program), *arguments]
+        print("+", *command, flush=True)
+        return subprocess.run(
+            command, cwd=scratch, env=variables, check=True, capture_output=True, text=True
+        ).stdout
+
+    version = wheel.name.split("-")[1]
+    expect(version in run("--version"), "--version does not give the version of the wheel")
+    plugins = {plugin["name"] for plugin in json.loads(run("plugins", "list", "--json"))}
+    expect(plugins == {"lookup", "search"}, f"the installed plugins are {sorted(plugins)}")
+    found = json.loads(run("search", QUERY, "--grade", "3", "--json"))["results"]
+    expect("3.NF" in found[0]["statement_notation"], "search does not find fractions in grade 3")
+    check_tools(StdioServerParameters(command=str(program), env=variables, cwd=scratch))
+
+
+def check_bundle(scratch: Path) -> None:
+    """Pack the bundle, unpack it, and start its server as an app would, with nothing filled in."""
+    if not shutil.which("npx"):
+        print("the bundle is not checked: there is no npx; install Node.js")
+        return
+    expect(build_mcpb.main() == 0, "the bundle cannot be packed")
+    (bundle,) = DIST.glob("*.mcpb")
+    folder = scratch / "bundle"
+    with zipfile.ZipFile(bundle) as archive:
+        archive.extractall(folder)
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    expect([tool["name"] for tool in manifest["tools"]] == TOOLS, "the manifest lists other tools")
+    launch = filled_in(manifest["server"]["mcp_config"], folder)
+    variables = clean_variables(scratch) | launch["env"]
+    check_tools(StdioServerParameters(command=uv_path(), args=launch["args"], env=variables))
+
+
+def filled_in(launch: Any, folder: Path) -> Any:
+    """Fill in the folder alone: apps leave the placeholders of empty optional fields standing."""
+    text = json.dumps(launch).replace("${__dirname}", json.dumps(str(folder))[1:-1])
+    return json.loads(text)
+
+
+def check_image(wheel: Path, scratch: Path) -> None:
+    """Build from what the image copies, and lint its file; there may be no engine to run it."""
+    dockerfile = ROOT / "Dockerfile"
+    context = scratch / "context"
+    context.mkdir()
+    for line in dockerfile.read_text(encoding="utf-8").splitlines():
+        if line.startswith("COPY ") and "--from" not in line:
+            for name in line.split()[1:-1]:
+                copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+                copy(ROOT / name, context / name)
+    expect(builds(wheel, context, scratch), "the image builds another wheel")
+    hadolint = Path(sys.executable).with_name("hadolint")
+    if not hadolint.exists():
+        print("the Dockerfile is not linted: there is no hadolint")
+        return
+    expect(not subprocess.run([hadolint, dockerfile], check=False).returncode, "see hadolint above")
+
+
+def check_tools(server: StdioServerParameters) -> None:
+    """Start *server* and list its tools over stdio."""
+
+    async def listed() -> list[str]:
+        async with Client(server) as client:
+            return sorted(tool.name for tool in (await client.list_tools()).tools)
+
+    print("+", server.command, *server.args, flush=True)
+    names = anyio.run(listed)
+    expect(names == TOOLS, f"{server.command} serves {names} in place of {TOOLS}")
+
+
+def clean_variables(scratch: Path) -> dict[str, str]:
+    """Return this environment with an empty home, and nothing that leads to the source tree."""
+    ours = ("STANDARDS_MCP_", "PINECONE_", "PYTHON", "VIRTUAL_ENV", "XDG_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    cache = subprocess.run([uv_path(), "cache", "dir"], check=True, capture_output=True, text=True)
+    home = scratch / "home"
+    home.mkdir(exist_ok=True)
+    return {
+        **kept,
+        "HOME": str(home),
+        "UV_CACHE_DIR": cache.stdout.strip(),
+        "UV_PYTHON": sys.executable,
+    }
+
+
+def uv(*arguments: str | Path) -> None:
+    command = [uv_path(), *map(str, arguments)]
+    print("+", *command, flush=True)
+    subprocess.run([*command, "--quiet"], check=True, cwd=ROOT)
+
+
+def uv_path() -> str:
+    found = shutil.which("uv", path=str(Path(sys.executable).parent)) or shutil.which("uv")
+    if not found:
+        raise SystemExit("uv is missing; python3 scripts/check.py installs it")
+    return found
+
+
+def expect(condition: bool, complaint: str) -> None:  # noqa: FBT001
+    if not condition:
+        raise SystemExit(complaint)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

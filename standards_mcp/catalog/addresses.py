@@ -1,0 +1,34 @@
+"""Which addresses may be sent a key."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+
+def is_loopback(name: str) -> bool:
+    """Return whether the host *name* is this machine, as seen from itself."""
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return name.casefold() == "localhost"
+
+
+def is_unencrypted(address: str) -> bool:
+    """Return whether others could read what is sent to *address*: plain http but to loopback.
+
+    Raises:
+        ValueError: It is no address.
+    """
+    parts = urlsplit(address)
+    return parts.scheme == "http" and not is_loopback(parts.hostname or "")
+
+
+def origin(address: str) -> tuple[str, str | None, int | None]:
+    """Return the scheme, the host and the port of *address*.
+
+    Raises:
+        ValueError: It is no address.
+    """
+    parts = urlsplit(address)
+    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)

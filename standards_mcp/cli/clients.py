@@ -1,0 +1,229 @@
+"""``standards-mcp install``, ``uninstall`` and ``clients list``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import click
+from click.shell_completion import CompletionItem
+
+from standards_mcp.client_files import (
+    ClientFileError,
+    is_ours,
+    servers,
+    snippet,
+    with_server,
+    without_server,
+)
+from standards_mcp.clients import CLIENTS, Client, Launch, System, own_command
+from standards_mcp.errors import did_you_mean
+from standards_mcp.files import diff, read_text, replace_text
+from standards_mcp.masking import mask
+
+from .invocation import Invocation
+from .output import examples, print_json, print_table
+
+_SHORTEST_SECRET: Final = 8
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,30}")
+
+
+class _ClientName(click.ParamType[Client]):
+    name = "client"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Client:
+        known = {client.key: client for client in CLIENTS}
+        if isinstance(value, Client):
+            return value
+        if str(value) not in known:
+            hint = did_you_mean(str(value), known) or f"; there are {', '.join(known)}"
+            self.fail(f"{value!r} is not a known client{hint}", param, ctx)
+        return known[str(value)]
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        del ctx, param
+        return [
+            CompletionItem(client.key, help=client.title)
+            for client in CLIENTS
+            if client.key.startswith(incomplete)
+        ]
+
+
+_client = click.argument("client", type=_ClientName())
+_name = click.option(
+    "--name", default="standards", show_default=True, help="What the client calls the server."
+)
+_project = click.option(
+    "--project",
+    is_flag=True,
+    help="Use the configuration of the project in this folder, not the user's own.",
+)
+_dry_run = click.option("--dry-run", is_flag=True, help="Show the change and write nothing.")
+
+
+@click.command(
+    epilog=examples(
+        "install claude-desktop",
+        "install cursor --project",
+        "install vscode --env PINECONE_API_KEY=... --dry-run",
+        "--config school.toml install claude-code --name school",
+    )
+)
+@_client
+@_name
+@_project
+@click.option(
+    "--env",
+    "pairs",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="An environment variable that the client sets for the server. May be repeated.",
+)
+@click.option("--profile", metavar="NAME", help="Use [profiles.NAME] of the configuration.")
+@click.option("--print", "only_print", is_flag=True, help="Print the entry, to paste it yourself.")
+@_dry_run
+@click.pass_obj
+def install(invocation: Invocation, /, client: Client, name: str, **options: Any) -> None:
+    """Add this server to CLIENT; `clients list` names them.
+
+    The client starts this installation, with the configuration file that is in force here. The
+    rest of the client's file stays as it is, and a copy of the old file is kept.
+    """
+    _check_name(name)
+    if options["profile"]:
+        invocation = replace(invocation, profile=options["profile"])
+    invocation.load_settings()
+    launch = _launch(invocation, options["pairs"])
+    file = _file(client, project=options["project"])
+    if options["only_print"]:
+        click.echo(snippet(client, file, name, launch), nl=False)
+        return
+    before = _read(file)
+    after = with_server(client, file, before, name, launch)
+    if options["dry_run"]:
+        change = diff(file, before or "", after)
+        click.echo(mask(change, _long(launch.env.values())) or "No change.")
+    elif before == after:
+        click.echo(f"{client.title} has it already: {name!r} in {file}")
+    else:
+        _write(file, after)
+        click.echo(f"Added {name!r} to {client.title}. {client.after}")
+
+
+@click.command(epilog=examples("uninstall claude-desktop", "uninstall cursor --project"))
+@_client
+@_name
+@_project
+@_dry_run
+@click.pass_context
+def uninstall(
+    ctx: click.Context, /, client: Client, name: str, *, project: bool, dry_run: bool
+) -> None:
+    """Take this server out of CLIENT again.
+
+    Exit code 1 when it is not there.
+    """
+    file = _file(client, project=project)
+    before = _read(file) or ""
+    if name not in servers(client, file, before):
+        click.echo(f"{client.title} has no server {name!r} in {file}", err=True)
+        ctx.exit(1)
+    after = without_server(client, file, before, name)
+    if dry_run:
+        click.echo(diff(file, before, after))
+        return
+    _write(file, after)
+    click.echo(f"Removed {name!r} from {client.title}. {client.after}")
+
+
+@click.group()
+def clients() -> None:
+    """Show the MCP clients that this server can be added to."""
+
+
+@clients.command("list", epilog=examples("clients list", "clients list --json"))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def list_clients(*, as_json: bool) -> None:
+    """List the clients, and whether this server is in the user's configuration of each."""
+    system = System.current()
+    found = [_as_data(client, system) for client in CLIENTS]
+    if as_json:
+        print_json(found)
+        return
+    for each in found:
+        print_table([(f"{each['client']:<14}", each["title"], _state(each))])
+        click.echo(f"  {each['file']}")
+
+
+def _as_data(client: Client, system: System) -> dict[str, Any]:
+    file = client.file(system)
+    data: dict[str, Any] = {"client": client.key, "title": client.title, "file": str(file)}
+    try:
+        entries = servers(client, file, _read(file)).items()
+        names = [name for name, entry in entries if is_ours(client, entry)]
+        return data | {"present": file.parent.is_dir(), "names": names, "error": ""}
+    except ClientFileError as exc:
+        return data | {"present": True, "names": [], "error": str(exc)}
+
+
+def _state(data: dict[str, Any]) -> str:
+    if data["error"]:
+        return str(data["error"])
+    if data["names"]:
+        return "added as " + ", ".join(map(repr, data["names"]))
+    return "not added" if data["present"] else "not found on this machine"
+
+
+def _launch(invocation: Invocation, pairs: Iterable[str]) -> Launch:
+    variables: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key.isidentifier():
+            raise click.UsageError("--env: write KEY=VALUE, for example PINECONE_API_KEY=...")
+        variables[key] = value
+    try:
+        command, *args = own_command()
+    except LookupError as exc:
+        raise click.ClickException(str(exc)) from None
+    return Launch(command, (*args, *invocation.options), variables)
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise click.UsageError(
+            f"--name {name!r}: use letters, digits, '-' and '_', at most 30 of them"
+        )
+
+
+def _long(values: Iterable[str]) -> Iterable[str]:
+    """Leave out what cannot be a secret, and would be masked all over the text."""
+    return (value for value in values if len(value) >= _SHORTEST_SECRET)
+
+
+def _file(client: Client, *, project: bool) -> Path:
+    try:
+        return client.file(System.current(), project=project)
+    except LookupError as exc:
+        raise click.UsageError(str(exc)) from None
+
+
+def _read(file: Path) -> str | None:
+    try:
+        return read_text(file)
+    except (OSError, UnicodeDecodeError) as exc:
+        raise ClientFileError(f"{file} cannot be read: {exc}; left as it is") from None
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        backup = replace_text(file, text)
+    except OSError as exc:
+        raise ClientFileError(f"{file} cannot be written: {exc.strerror}; check it") from None
+    click.echo(f"{file}" + (f" (the old file is {backup.name})" if backup else " (new)"))

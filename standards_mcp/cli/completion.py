@@ -1,0 +1,64 @@
+"""What the shell offers for an argument while it is typed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import click
+from click.shell_completion import CompletionItem
+
+from standards_mcp._stdout import divert_stdout
+from standards_mcp.catalog.errors import CatalogError
+from standards_mcp.errors import StandardsMcpError
+
+from .invocation import Invocation
+
+Names = Callable[[Invocation], Iterable[tuple[str, str]]]
+Offer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+
+def offer(names: Names) -> Offer:
+    """Return a ``shell_complete`` that offers names, each with a word of help.
+
+    Where the configuration or the catalog cannot be read, nothing is offered: whoever is typing
+    has not asked for a message yet.
+    """
+
+    def complete(
+        ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        del param
+        try:
+            with divert_stdout():
+                found = list(names(ctx.ensure_object(Invocation)))
+        except (StandardsMcpError, CatalogError, OSError):
+            return []
+        return [
+            CompletionItem(name, help=text) for name, text in found if name.startswith(incomplete)
+        ]
+
+    return complete
+
+
+def served_tools(invocation: Invocation) -> Iterator[tuple[str, str]]:
+    """Give the tools that are served."""
+    for item in invocation.loaded_host.offering.served:
+        yield item.published, item.title or ""
+
+
+def all_tools(invocation: Invocation) -> Iterator[tuple[str, str]]:
+    """Give the tools of the loaded plugins, served or not."""
+    for item in invocation.loaded_host.offering.tools:
+        yield item.tool.name, item.title or ""
+
+
+def installed_plugins(invocation: Invocation) -> Iterator[tuple[str, str]]:
+    """Give the installed plugins; imports none of them."""
+    for record in invocation.host.manager.records.values():
+        yield record.name, record.distribution
+
+
+def loaded_sets(invocation: Invocation) -> Iterator[tuple[str, str]]:
+    """Give the standard sets that are loaded."""
+    for each in invocation.embedded_catalog.store.sets():
+        yield each.id, each.title

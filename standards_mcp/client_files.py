@@ -1,0 +1,189 @@
+"""Adds servers to clients' configuration files and takes them out again, leaving all else alone.
+
+Every function maps text to text; the caller reads and writes.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, cast
+
+from . import jsonc
+from .clients import Client, Entry, Launch
+from .errors import StandardsMcpError
+
+_MARKS: Final = ("standards-mcp", "standards_mcp")
+
+
+class ClientFileError(StandardsMcpError):
+    """A client's configuration file cannot be edited; it has been left as it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Format:
+    """How to read a text, set a value in it, and take one out."""
+
+    name: str
+    read: Callable[[str], Any]
+    write: Callable[[str, Sequence[str], Any], str]
+    remove: Callable[[str, Sequence[str]], str]
+
+
+def servers(client: Client, file: Path, text: str | None) -> dict[str, Entry]:
+    """Return the entries of a client's file, by name.
+
+    Raises:
+        ClientFileError: The file is malformed.
+    """
+    found = _using(file, lambda form: form.read(text or ""))
+    for key in client.table:
+        found = cast("Mapping[str, Any]", found).get(key) if isinstance(found, Mapping) else None
+    if found is None:
+        return {}
+    if not isinstance(found, Mapping):
+        raise ClientFileError(f"{file}: {'.'.join(client.table)} does not hold servers; correct it")
+    entries = cast("Mapping[str, object]", found)
+    tables = [name for name, entry in entries.items() if isinstance(entry, Mapping)]
+    return {name: dict(cast("Entry", entries[name])) for name in tables}
+
+
+def is_ours(client: Client, entry: Mapping[str, Any]) -> bool:
+    """Tell whether an entry starts this server."""
+    return any(mark in part for mark in _MARKS for part in client.command_line(entry))
+
+
+def with_server(client: Client, file: Path, text: str | None, name: str, launch: Launch) -> str:
+    """Return the text of a client's file with this server under *name*.
+
+    What an entry of that name says beside the command stays, its environment variables too.
+
+    Raises:
+        ClientFileError: The file is malformed, or another server has the name.
+    """
+    old = servers(client, file, text).get(name, {})
+    if old and not is_ours(client, old):
+        command = " ".join(client.command_line(old))
+        raise ClientFileError(
+            f"{file}: {name!r} is another server there ({command}); choose a name with --name"
+        )
+    new = client.entry(name, launch)
+    entry = {**new, **old, **{key: new[key] for key in (client.command, "args")}}
+    if variables := _variables(client, old) | _variables(client, new):
+        entry[client.environment] = variables
+    path = (*client.table, name)
+    return cast("str", _using(file, lambda form: form.write(text or "", path, entry)))
+
+
+def without_server(client: Client, file: Path, text: str, name: str) -> str:
+    """Return the text of a client's file without the entry *name*.
+
+    Raises:
+        ClientFileError: The file is malformed, or the entry is another server's.
+    """
+    entry = servers(client, file, text).get(name)
+    if entry is not None and not is_ours(client, entry):
+        raise ClientFileError(f"{file}: {name!r} does not start standards-mcp; left as it is")
+    path = (*client.table, name)
+    return cast("str", _using(file, lambda form: form.remove(text, path)))
+
+
+def snippet(client: Client, file: Path, name: str, launch: Launch) -> str:
+    """Return an entry as the text of a file that holds nothing else."""
+    form = _FORMATS[file.suffix]
+    return form.write("", (*client.table, name), client.entry(name, launch))
+
+
+def _variables(client: Client, entry: Entry) -> dict[str, Any]:
+    found = entry.get(client.environment)
+    return dict(cast("dict[str, Any]", found)) if isinstance(found, dict) else {}
+
+
+def _using(file: Path, use: Callable[[_Format], Any]) -> Any:
+    form = _FORMATS[file.suffix]
+    try:
+        return use(form)
+    except Exception as exc:  # noqa: BLE001  - each parser has errors of its own
+        reason = " ".join(str(exc).split())
+        message = f"{file} cannot be edited as {form.name}: {reason}; correct it first"
+        raise ClientFileError(message) from None
+
+
+def _read_toml(text: str) -> Any:
+    import tomlkit  # noqa: PLC0415  - few clients need it
+
+    return tomlkit.parse(text).unwrap()
+
+
+def _write_toml(text: str, path: Sequence[str], value: Any) -> str:
+    import tomlkit  # noqa: PLC0415
+
+    document = tomlkit.parse(text)
+    table: MutableMapping[str, Any] = document
+    for key in path[:-1]:
+        table = table.setdefault(key, tomlkit.table(is_super_table=True))
+    table[path[-1]] = value
+    return tomlkit.dumps(document)
+
+
+def _remove_toml(text: str, path: Sequence[str]) -> str:
+    import tomlkit  # noqa: PLC0415
+
+    document = tomlkit.parse(text)
+    _remove(document, path)
+    return tomlkit.dumps(document)
+
+
+def _load_yaml(text: str) -> tuple[Any, Any]:
+    from ruamel.yaml import YAML, util  # noqa: PLC0415  - one client needs it
+
+    yaml: Any = YAML()
+    yaml.preserve_quotes = True
+    yaml.width = 4096
+    guess: Any = cast("Any", util).load_yaml_guess_indent
+    _, sequence, offset = guess(text, yaml=YAML()) if text else (None, None, None)
+    yaml.indent(mapping=2, sequence=sequence or 2, offset=offset or 0)
+    return yaml, yaml.load(text)
+
+
+def _read_yaml(text: str) -> Any:
+    return _load_yaml(text)[1]
+
+
+def _write_yaml(text: str, path: Sequence[str], value: Any) -> str:
+    yaml, loaded = _load_yaml(text)
+    document: Any = {} if loaded is None else loaded
+    table: Any = document
+    for key in path[:-1]:
+        if table.get(key) is None:
+            table[key] = {}
+        table = table[key]
+    table[path[-1]] = value
+    return _dump_yaml(yaml, document)
+
+
+def _remove_yaml(text: str, path: Sequence[str]) -> str:
+    yaml, document = _load_yaml(text)
+    _remove(document, path)
+    return _dump_yaml(yaml, document)
+
+
+def _dump_yaml(yaml: Any, document: Any) -> str:
+    out = io.StringIO()
+    yaml.dump(document, out)
+    return out.getvalue()
+
+
+def _remove(table: Any, path: Sequence[str]) -> None:
+    for key in path[:-1]:
+        table = table.get(key) or {}
+    table.pop(path[-1], None)
+
+
+_FORMATS: Final = {
+    ".json": _Format("JSON", jsonc.loads, jsonc.set_value, jsonc.remove_value),
+    ".toml": _Format("TOML", _read_toml, _write_toml, _remove_toml),
+    ".yaml": _Format("YAML", _read_yaml, _write_yaml, _remove_yaml),
+}

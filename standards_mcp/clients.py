@@ -1,0 +1,272 @@
+"""The MCP clients that this server can be added to: where each keeps its servers, and how.
+
+Files and shapes are as the clients document them; Claude Desktop's place on Linux is that of its
+unofficial builds.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, cast
+
+Entry = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """Where a user's files are.
+
+    Attributes:
+        platform: As `sys.platform` spells it; all but ``darwin`` and ``win32`` counts as Linux.
+        project: The folder that a project's own configuration belongs to.
+    """
+
+    platform: str
+    home: Path
+    environment: Mapping[str, str]
+    project: Path
+
+    @classmethod
+    def current(cls) -> System:
+        """Return that of this user, in the working directory."""
+        return cls(sys.platform, Path.home(), os.environ, Path.cwd())
+
+    @property
+    def applications(self) -> Path:
+        """Where applications keep a user's settings."""
+        if self.platform == "darwin":
+            return self.home / "Library" / "Application Support"
+        if self.platform == "win32":
+            return self._folder("APPDATA", self.home / "AppData" / "Roaming")
+        return self.unix_config
+
+    @property
+    def unix_config(self) -> Path:
+        """Where programs with a Unix past keep them, on macOS too."""
+        return self._folder("XDG_CONFIG_HOME", self.home / ".config")
+
+    def folder(self, variable: str, name: str) -> Path:
+        """Return the folder that *variable* names, or the one called *name* in the home."""
+        return self._folder(variable, self.home / name)
+
+    def _folder(self, variable: str, default: Path) -> Path:
+        value = self.environment.get(variable)
+        return Path(value) if value else default
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How a client starts this server.
+
+    Attributes:
+        command: An absolute path: clients search few folders, or none.
+    """
+
+    command: str
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def own_command() -> tuple[str, ...]:
+    """Return the absolute command that starts this very installation.
+
+    Raises:
+        LookupError: It lies in a cache that may be emptied at any time.
+    """
+    interpreter = Path(sys.executable)
+    if "archive-v0" in interpreter.parts:  # what uvx runs from
+        raise LookupError(
+            "standards-mcp runs from uv's cache here, which may be emptied at any time; install "
+            "it with `uv tool install standards-mcp` and run that one"
+        )
+    script = interpreter.with_name("standards-mcp" + interpreter.suffix)
+    if script.exists():
+        return (str(script),)
+    return (str(interpreter), "-m", "standards_mcp")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """One client.
+
+    Attributes:
+        key: Its name on the command line.
+        table: The keys that lead to its servers.
+        settings: The file of a user's servers; its ending tells the format.
+        project: The file of a project's servers, below the project's folder, if there is one.
+        entry: What it wants to know of a server, given the server's name.
+        command: The key of the command in that entry, and of its environment.
+        after: What the user does next.
+    """
+
+    key: str
+    title: str
+    table: tuple[str, ...]
+    settings: Callable[[System], Path]
+    project: str = ""
+    entry: Callable[[str, Launch], Entry]
+    command: str = "command"
+    environment: str = "env"
+    after: str
+
+    def file(self, system: System, *, project: bool = False) -> Path:
+        """Return the file that holds the user's servers, or the project's.
+
+        Raises:
+            LookupError: The client knows no servers of a project.
+        """
+        if not project:
+            return self.settings(system)
+        if not self.project:
+            raise LookupError(f"{self.title} has no project configuration; leave out --project")
+        return system.project / self.project
+
+    def command_line(self, entry: Mapping[str, Any]) -> list[str]:
+        """Return the command and the arguments of an entry, as far as they can be read."""
+        args = entry.get("args")
+        rest = cast("list[object]", args) if isinstance(args, list) else []
+        return [str(entry.get(self.command, "")), *map(str, rest)]
+
+
+def _plain(name: str, launch: Launch) -> Entry:
+    del name
+    entry: Entry = {"command": launch.command, "args": list(launch.args)}
+    return entry | ({"env": dict(launch.env)} if launch.env else {})
+
+
+def _typed(name: str, launch: Launch) -> Entry:
+    return {"type": "stdio"} | _plain(name, launch)
+
+
+def _goose(name: str, launch: Launch) -> Entry:
+    return {
+        "name": name,
+        "type": "stdio",
+        "enabled": True,
+        "cmd": launch.command,
+        "args": list(launch.args),
+        "envs": dict(launch.env),
+        "timeout": 300,
+    }
+
+
+def _code(system: System) -> Path:
+    return system.applications / "Code" / "User"
+
+
+def _zed(system: System) -> Path:
+    if system.platform == "win32":
+        return system.applications / "Zed" / "settings.json"
+    return system.unix_config / "zed" / "settings.json"
+
+
+def _goose_file(system: System) -> Path:
+    if system.platform == "win32":
+        return system.applications / "Block" / "goose" / "config" / "config.yaml"
+    return system.unix_config / "goose" / "config.yaml"
+
+
+def _claude_code(system: System) -> Path:
+    return system.folder("CLAUDE_CONFIG_DIR", "") / ".claude.json"
+
+
+CLIENTS: Final = (
+    Client(
+        key="claude-desktop",
+        title="Claude Desktop",
+        table=("mcpServers",),
+        settings=lambda system: system.applications / "Claude" / "claude_desktop_config.json",
+        entry=_plain,
+        after="Quit Claude Desktop completely and open it again.",
+    ),
+    Client(
+        key="claude-code",
+        title="Claude Code",
+        table=("mcpServers",),
+        settings=_claude_code,
+        project=".mcp.json",
+        entry=_typed,
+        after="Start a new Claude Code session; /mcp lists the server.",
+    ),
+    Client(
+        key="cursor",
+        title="Cursor",
+        table=("mcpServers",),
+        settings=lambda system: system.home / ".cursor" / "mcp.json",
+        project=".cursor/mcp.json",
+        entry=_plain,
+        after="Open Cursor's settings, MCP, and switch the server on.",
+    ),
+    Client(
+        key="vscode",
+        title="VS Code",
+        table=("servers",),
+        settings=lambda system: _code(system) / "mcp.json",
+        project=".vscode/mcp.json",
+        entry=_typed,
+        after="Run `MCP: List Servers` in VS Code and start it.",
+    ),
+    Client(
+        key="windsurf",
+        title="Windsurf",
+        table=("mcpServers",),
+        settings=lambda system: system.home / ".codeium" / "windsurf" / "mcp_config.json",
+        entry=_plain,
+        after="Refresh the MCP servers in Windsurf's settings.",
+    ),
+    Client(
+        key="zed",
+        title="Zed",
+        table=("context_servers",),
+        settings=_zed,
+        project=".zed/settings.json",
+        entry=_plain,
+        after="Zed reads its settings at once; its agent panel lists the server.",
+    ),
+    Client(
+        key="codex",
+        title="Codex",
+        table=("mcp_servers",),
+        settings=lambda system: system.folder("CODEX_HOME", ".codex") / "config.toml",
+        project=".codex/config.toml",
+        entry=_plain,
+        after="Start a new Codex session.",
+    ),
+    Client(
+        key="gemini",
+        title="Gemini CLI",
+        table=("mcpServers",),
+        settings=lambda system: system.home / ".gemini" / "settings.json",
+        project=".gemini/settings.json",
+        entry=_plain,
+        after="Start Gemini CLI again; /mcp lists the server.",
+    ),
+    Client(
+        key="cline",
+        title="Cline",
+        table=("mcpServers",),
+        settings=lambda system: (
+            _code(system)
+            / "globalStorage"
+            / "saoudrizwan.claude-dev"
+            / "settings"
+            / "cline_mcp_settings.json"
+        ),
+        entry=_plain,
+        after="Open Cline's MCP servers in VS Code; it reads the file at once.",
+    ),
+    Client(
+        key="goose",
+        title="Goose",
+        table=("extensions",),
+        settings=_goose_file,
+        entry=_goose,
+        command="cmd",
+        environment="envs",
+        after="Start a new Goose session.",
+    ),
+)

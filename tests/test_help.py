@@ -1,0 +1,164 @@
+"""Help and completion: what the command line says of itself while one types."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from standards_mcp import cli
+
+Complete = Callable[..., list[str]]
+
+
+def commands(
+    command: click.Command = cli.cli, path: tuple[str, ...] = ()
+) -> Iterator[tuple[str, click.Command]]:
+    yield " ".join(path), command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found is not None
+            yield from commands(found, (*path, name))
+
+
+COMMANDS = dict(commands())
+each_command = pytest.mark.parametrize("name", COMMANDS)
+
+
+def shown(command: click.Command, name: str) -> str:
+    return command.get_help(click.Context(command, info_name=f"standards-mcp {name}".strip()))
+
+
+@each_command
+def test_every_command_says_what_it_does_and_describes_what_it_takes(name: str):
+    command = COMMANDS[name]
+    text = command.help or ""
+    assert text
+    for param in command.params:
+        if isinstance(param, click.Option):
+            assert param.help, param.name
+        else:
+            metavar = param.make_metavar(click.Context(command))
+            for word in re.findall(r"\w+", metavar):
+                assert re.search(rf"\b{word}\b", text), f"{word} is not described"
+
+
+@each_command
+def test_every_command_ends_its_help_with_examples_that_it_takes(name: str):
+    command = COMMANDS[name]
+    if isinstance(command, click.Group) and name:
+        return
+    epilog = command.epilog or ""
+    lines = re.findall(r"^  standards-mcp (.+?)(?: > .*)?$", epilog, re.MULTILINE)
+    assert lines
+    for line in lines:
+        words = iter(shlex.split(line))
+        taken: click.Command = cli.cli
+        while isinstance(taken, click.Group):
+            context = click.Context(taken)
+            word = next(words)
+            if word in {"--config", "--profile", "--set"}:  # stand before the command, with a value
+                next(words)
+                continue
+            taken = taken.get_command(context, word) or pytest.fail(f"no command {word!r}")
+        taken.make_context(line, list(words)).close()
+
+
+@each_command
+def test_help_fits_80_columns(name: str):
+    assert max(map(len, shown(COMMANDS[name], name).splitlines())) <= 80
+
+
+def test_help_tells_the_exit_codes():
+    assert re.search(r"2 +bad usage, input or configuration", shown(cli.cli, ""))
+
+
+@pytest.fixture
+def _log_level() -> Iterator[None]:
+    """Undo that completing silences the log of the process, which ends there but for tests."""
+    loggers = logging.getLogger(), logging.getLogger("standards_mcp")
+    levels = [logger.level for logger in loggers]
+    yield
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.setLevel(level)
+
+
+@pytest.fixture
+def complete(
+    _log_level: None, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Complete:
+    """Return a function that gives what bash would offer after the typed words."""
+
+    def ask(*words: str) -> list[str]:
+        monkeypatch.setenv("_STANDARDS_MCP_COMPLETE", "bash_complete")
+        monkeypatch.setenv("COMP_WORDS", shlex.join(["standards-mcp", *words[:-1]]) + " ")
+        monkeypatch.setenv("COMP_CWORD", str(len(words)))
+        if words[-1]:
+            monkeypatch.setenv("COMP_WORDS", shlex.join(["standards-mcp", *words]))
+        capfd.readouterr()
+        with pytest.raises(SystemExit):
+            cli.run([])
+        out, err = capfd.readouterr()
+        assert err == ""
+        lines = out.split()
+        assert all(line.startswith("plain,") for line in lines)
+        return [line.removeprefix("plain,") for line in lines]
+
+    return ask
+
+
+def test_commands_of_the_host_and_of_plugins_are_offered(complete: Complete):
+    assert complete("se") == ["search", "serve"]
+    assert complete("data", "ex") == ["export"]
+    assert complete("search", "--gr") == ["--grade"]
+
+
+def test_names_of_clients_and_tools_are_offered(complete: Complete):
+    assert complete("install", "claude") == ["claude-desktop", "claude-code"]
+    assert complete("call", "find") == ["find_relevant_standards"]
+
+
+def test_sets_that_are_loaded_are_offered(complete: Complete):
+    sets = complete("data", "remove", "")
+    assert len(sets) > 1
+    assert complete("data", "export", "--set", sets[0]) == [sets[0]]
+
+
+def test_a_broken_configuration_or_plugin_offers_less_and_prints_nothing(
+    complete: Complete, install: Callable[..., Path]
+):
+    install("broken", "raise RuntimeError('at import')")
+    assert "install" in complete("broken", "")
+    assert complete("--set", "x", "ca") == ["call"]
+    Path("standards-mcp.toml").write_text("bad = [")
+    assert complete("call", "") == []
+    assert "install" in complete("search", "")
+    assert "install" in complete("ins")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_for_each_shell_is_valid(shell: str):
+    program = shutil.which(shell)
+    script = subprocess.run(
+        [sys.executable, "-c", "from standards_mcp.cli import main; main()"],
+        env={**os.environ, "_STANDARDS_MCP_COMPLETE": f"{shell}_source"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "standards-mcp" in script.stdout
+    assert script.stderr == ""
+    if program:
+        check = [program, "-n" if shell != "fish" else "--no-execute"]
+        assert subprocess.run(check, input=script.stdout, text=True, check=False).returncode == 0

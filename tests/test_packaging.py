@@ -1,0 +1,127 @@
+"""What describes the program to registries, apps and containers says what the program does."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from standards_mcp.catalog_settings import VARIABLES as NAMED
+from standards_mcp.catalog_settings import PineconeCatalogSettings
+from standards_mcp.settings import ENV_PREFIX, Settings
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+SERVER = json.loads((ROOT / "server.json").read_text(encoding="utf-8"))
+MANIFEST = json.loads((ROOT / "packaging/mcpb/manifest.json").read_text(encoding="utf-8"))
+DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+
+
+def setting_variables(model: type[BaseModel], prefix: str = ENV_PREFIX) -> Iterator[str]:
+    for name, field in model.model_fields.items():
+        yield prefix + name.upper()
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from setting_variables(field.annotation, f"{prefix}{name.upper()}__")
+
+
+PINECONE_VARIABLES = {path[-1]: name for path, name in NAMED.items() if "pinecone" in path}
+VARIABLES = {"STANDARDS_MCP_CONFIG", *NAMED.values(), *setting_variables(Settings)}
+
+
+def instructions(kind: str) -> list[str]:
+    return re.findall(rf"^{kind} (.*)$", DOCKERFILE, re.MULTILINE)
+
+
+# The registry
+
+
+def test_the_registry_is_told_the_version_and_name_of_the_distribution():
+    (package,) = SERVER["packages"]
+    assert SERVER["version"] == package["version"] == PROJECT["version"]
+    assert package["identifier"] == PROJECT["name"]
+
+
+def test_the_readme_confirms_the_name_in_the_registry():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert re.findall(r"mcp-name: (\S+)", readme) == [SERVER["name"]]
+
+
+def test_the_registry_takes_the_lengths_and_the_form_of_the_name():
+    assert 0 < len(SERVER["description"]) <= 100
+    assert 0 < len(SERVER["title"]) <= 100
+    assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", SERVER["name"])
+
+
+def test_the_registry_names_variables_that_are_read_and_their_defaults():
+    variables = {each["name"]: each for each in SERVER["packages"][0]["environmentVariables"]}
+    assert set(variables) <= VARIABLES
+    assert set(PINECONE_VARIABLES.values()) <= set(variables)
+    defaults = PineconeCatalogSettings()
+    for key, name in PINECONE_VARIABLES.items():
+        assert variables[name].get("default") == getattr(defaults, key)
+        assert variables[name].get("isSecret", False) == (key == "api_key")
+
+
+# The bundle
+
+
+def test_the_bundle_sets_variables_that_are_read_from_fields_that_it_asks_for():
+    variables: dict[str, str] = MANIFEST["server"]["mcp_config"]["env"]
+    assert set(variables) <= VARIABLES
+    fields = [f"${{user_config.{field}}}" for field in MANIFEST["user_config"]]
+    assert list(variables.values()) == fields
+
+
+def test_no_field_of_the_bundle_has_to_be_filled_in():
+    fields: list[dict[str, Any]] = list(MANIFEST["user_config"].values())
+    assert not any(field["required"] for field in fields)
+    assert [field["title"] for field in fields if field.get("sensitive")] == ["Pinecone API key"]
+
+
+# The image
+
+
+def test_the_image_copies_what_is_there_and_not_ignored():
+    rules = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    kept = [rule[1:] for rule in rules if rule.startswith("!")]
+    copied = [shlex.split(line)[:-1] for line in instructions("COPY") if "--from" not in line]
+    for source in [name for names in copied for name in names]:
+        assert (ROOT / source).exists(), source
+        assert any(fnmatch.fnmatch(source, rule) for rule in kept), source
+    assert {"LICENSE", "NOTICE", PROJECT["readme"]} <= set(kept)
+
+
+def test_the_image_sets_variables_that_are_read():
+    (line,) = instructions("ENV")
+    names = {pair.partition("=")[0] for pair in shlex.split(line)}
+    assert names - {"PATH"} <= VARIABLES
+
+
+def test_the_image_does_not_run_as_root():
+    assert instructions("USER") == ["10001"]
+
+
+@pytest.mark.parametrize("kind", ["HEALTHCHECK", "CMD"])
+def test_the_commands_of_the_image_work(kind: str):
+    (line,) = instructions(kind)
+    arguments = json.loads(line[line.index("[") :])
+    program, *rest = arguments if kind == "HEALTHCHECK" else ["standards-mcp", *arguments]
+    assert [program] == json.loads(instructions("ENTRYPOINT")[0])
+    ran = subprocess.run(
+        [sys.executable, "-m", "standards_mcp", *rest],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        timeout=120,
+    )
+    assert ran.returncode == 0, ran.stderr
