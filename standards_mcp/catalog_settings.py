@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Final, Literal, Self, TypeAlias
+from typing import Annotated, Any, Final, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
     Field,
     SecretStr,
     field_validator,
@@ -19,12 +16,15 @@ from pydantic import (
 )
 
 from .catalog import CatalogError, PineconeAccess
-from .catalog.models import check_model
+from .catalog.addresses import is_unencrypted
+from .catalog.models import KEY_IN_THE_OPEN, check_model, is_address
+from .tables import Seconds, Table
 
 EMBEDDING_KEY_VARIABLE: Final = "STANDARDS_MCP_EMBEDDING_API_KEY"
 VARIABLES: Final[Mapping[tuple[str, ...], str]] = MappingProxyType(
     {
         ("catalog", "local", "api_key"): EMBEDDING_KEY_VARIABLE,
+        ("catalog", "csp", "api_key"): "CSP_API_KEY",
         ("catalog", "pinecone", "api_key"): "PINECONE_API_KEY",
         ("catalog", "pinecone", "index_name"): "PINECONE_INDEX_NAME",
         ("catalog", "pinecone", "namespace"): "PINECONE_NAMESPACE",
@@ -33,23 +33,6 @@ VARIABLES: Final[Mapping[tuple[str, ...], str]] = MappingProxyType(
 )
 """The keys that variables set under names of their own."""
 SECRET_KEYS: Final = tuple(path for path in VARIABLES if path[-1] == "api_key")
-
-
-def _refuse_flag(value: object) -> object:
-    if isinstance(value, bool):
-        raise ValueError("input should be a number of seconds")  # noqa: TRY004  for pydantic
-    return value
-
-
-Seconds: TypeAlias = Annotated[
-    float, BeforeValidator(_refuse_flag), Field(gt=0, allow_inf_nan=False)
-]
-
-
-class Table(BaseModel):
-    """Base class of the host's own tables."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class LocalCatalogSettings(Table):
@@ -84,6 +67,12 @@ class LocalCatalogSettings(Table):
             raise ValueError(str(error)) from None
         return model
 
+    @model_validator(mode="after")
+    def _keep_the_key_secret(self) -> Self:
+        if self.api_key and is_address(self.model) and is_unencrypted(self.model):
+            raise ValueError(f"{self.model!r}: {KEY_IN_THE_OPEN}")
+        return self
+
 
 class PineconeCatalogSettings(Table):
     """``[catalog.pinecone]``: the index in Pinecone.
@@ -92,7 +81,10 @@ class PineconeCatalogSettings(Table):
     of the environment or of ``.env`` come before the table.
 
     Attributes:
-        api_key: Refused in a file and on the command line, where others can read it.
+        api_key: Given by ``PINECONE_API_KEY``; refused in a file and on the command line, where
+            others can read it.
+        index_name: The index that holds the standards.
+        namespace: The part of the index that holds them.
         host: The host of the index, which saves asking for it; http only on loopback.
         deadline: Seconds for one call.
         fallback: ``local``: an unreachable Pinecone is answered from the embedded index.
@@ -127,6 +119,16 @@ class PineconeCatalogSettings(Table):
         )
 
 
+class CspSettings(Table):
+    """``[catalog.csp]``: the API of the Common Standards Project.
+
+    Attributes:
+        api_key: Given by ``CSP_API_KEY`` of the environment or of ``.env``; refused in a file.
+    """
+
+    api_key: SecretStr | None = None
+
+
 class CatalogSettings(Table):
     """``[catalog]``: where the standards are.
 
@@ -140,6 +142,7 @@ class CatalogSettings(Table):
     path: Path | None = None
     local: LocalCatalogSettings = LocalCatalogSettings()
     pinecone: PineconeCatalogSettings = PineconeCatalogSettings()
+    csp: CspSettings = CspSettings()
 
     @model_validator(mode="after")
     def _needs_a_key(self) -> Self:

@@ -25,13 +25,33 @@ from .errors import (
 )
 from .plugin import Filter, Tool
 from .schemas import ARGUMENT_NAME, SchemaError
-from .settings import Settings
 from .signatures import Arguments, Result, read_arguments, read_result
 
 _TOOL_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")
 _FILTER_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 _MAX_TOOL_NAME: Final = 64
 _TOOL_FLAGS: Final = ("read_only", "destructive", "idempotent", "open_world", "accepts_filters")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Within what a tool is called.
+
+    Attributes:
+        timeout: Seconds for one call.
+        rate_limit: How often it may be called, such as ``60/minute``; None: as often as it is.
+        cache_ttl: Seconds for which an answer is given again; 0: never.
+        concurrency: How many calls of it run at a time; None: as many as its plugin's.
+        plugin_concurrency: How many calls of all tools of its plugin do.
+        max_output_tokens: About how long an answer may be.
+    """
+
+    timeout: float = 30.0
+    rate_limit: str | None = None
+    cache_ttl: float = 0
+    concurrency: int | None = None
+    plugin_concurrency: int = 16
+    max_output_tokens: int = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,9 +66,11 @@ class RegisteredTool:
     plugin: str
     tool: Tool
     published: str
+    title: str | None
     description: str
     arguments: Arguments
     result: Result
+    limits: Limits = Limits()
     refusal: str = ""
 
     @property
@@ -57,8 +79,10 @@ class RegisteredTool:
         return tuple(dict.fromkeys((self.tool.name, self.published)))
 
 
-def read_tool(plugin: str, tool: object, settings: Settings) -> RegisteredTool:
+def read_tool(plugin: str, tool: object) -> RegisteredTool:
     """Return a tool that a plugin declared with all that the host needs of it.
+
+    It is published under a name without dots, which every client accepts.
 
     Raises:
         PluginError: The tool cannot be published to every client.
@@ -73,22 +97,18 @@ def read_tool(plugin: str, tool: object, settings: Settings) -> RegisteredTool:
     description = _description(tool)
     if not description:
         raise PluginError(plugin, f"tool {tool.name!r} has no description")
-    published = tool.name
-    if settings.tool_names == "portable":
-        published = published.replace(".", "_")
     try:
         arguments, result = read_arguments(tool), read_result(tool.function)
     except SchemaError as exc:
         raise PluginError(plugin, f"tool {tool.name!r}: {exc}") from exc
-    names = (tool.name, published)
     return RegisteredTool(
         plugin=plugin,
         tool=tool,
-        published=published,
+        published=tool.name.replace(".", "_"),
+        title=tool.title,
         description=description,
         arguments=arguments,
         result=result,
-        refusal=settings.tools.refusal(names, read_only=tool.read_only),
     )
 
 
@@ -181,6 +201,8 @@ def _tool_fault(tool: Tool) -> str:
     timeout = given.timeout
     if timeout is not None and not _is_time(timeout):
         return "its timeout must be a positive number of seconds"
+    if given.cache_ttl and not (given.read_only and given.cache_ttl > 0):
+        return "its cache_ttl must be a number of seconds, and needs read_only = True"
     try:
         json.dumps(dict(tool.meta))
     except (TypeError, ValueError, RecursionError) as exc:

@@ -16,6 +16,7 @@ from packaging.utils import canonicalize_name
 from .declarations import RegisteredTool
 from .errors import describe_exception
 from .plugin import Filter, Plugin
+from .tool_settings import first_match
 
 log = logging.getLogger(__name__)
 
@@ -118,6 +119,12 @@ def load_order(record: PluginRecord) -> tuple[bool, str, str]:
     """Sort by name, after the host's own plugins: nobody takes over the names of their tools."""
     foreign = canonicalize_name(record.distribution) != DISTRIBUTION
     return foreign, record.name, record.distribution
+
+
+def is_trusted(distribution: str, patterns: Iterable[str]) -> bool:
+    """Tell whether a glob names a distribution, in whatever way either of them is spelt."""
+    canonical = [canonicalize_name(pattern) for pattern in patterns]
+    return bool(first_match((canonicalize_name(distribution),), canonical))
 
 
 def unloadable(record: PluginRecord) -> str:

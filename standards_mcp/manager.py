@@ -30,7 +30,14 @@ from .declarations import (
     read_commands,
     read_tool,
 )
-from .discovery import PluginRecord, Status, installed_plugins, load_order, unloadable
+from .discovery import (
+    PluginRecord,
+    Status,
+    installed_plugins,
+    is_trusted,
+    load_order,
+    unloadable,
+)
 from .errors import (
     ConfigError,
     PluginError,
@@ -81,7 +88,6 @@ class PluginManager:
 
         Raises:
             PluginError: A plugin failed that is required, or any under ``strict``.
-            ConfigError: Under ``strict``, a pattern of ``[tools]`` matches no tool.
         """
         for record in self.records.values():
             self._attempt(record, Status.DISCOVERED, self._register)
@@ -90,7 +96,6 @@ class PluginManager:
         for record in self.records.values():
             self._attempt(record, Status.REGISTERED, self._add_filters)
         self._extend_tools()
-        self._check_patterns()
 
     def filters(self) -> tuple[Filter, ...]:
         """Return the filters of all plugins, in the order of their plugins' names."""
@@ -114,6 +119,19 @@ class PluginManager:
         others = [plugin for plugin in self._pm.get_plugins() if plugin is not record.plugin]
         results: list[Any] = self._pm.subset_hook_caller(hook, others)()
         return results
+
+    def check_sections(self, loaded: LoadedSettings) -> None:
+        """See that every table of a plugin has one that is installed.
+
+        Raises:
+            ConfigError: There is none; a misspelt ``enabled = false`` would have no effect.
+        """
+        for name in loaded.settings.plugins:
+            if name not in self.records:
+                where = loaded.origin(("plugins", name)) or "settings"
+                known = ", ".join(self.records) or "none"
+                hint = did_you_mean(name, self.records) or f"; installed: {known}"
+                raise ConfigError(f"{where}: [plugins.{name}]: no such plugin is installed{hint}")
 
     def fail(self, record: PluginRecord, reason: str, cause: BaseException | None = None) -> None:
         """Record a plugin's failure.
@@ -139,33 +157,17 @@ class PluginManager:
             twin = self.records.setdefault(record.name, record)
             if twin is not record:
                 twin.reason = f"{twin.distribution} and {record.distribution} share this name"
-        self._refuse_unknown_sections()
+        self.check_sections(self._loaded)
         for record in self.records.values():
             section = self.settings.section(record.name)
             if not _is_enabled(section, autoload=self.settings.autoload):
                 record.status = Status.DISABLED
                 record.reason = _disabled_reason(record.name, section)
+            elif not is_trusted(record.distribution, self.settings.trusted):
+                record.status = Status.DISABLED
+                record.reason = f"trusted has no pattern for {record.distribution!r}"
             elif why := unloadable(record):
                 self.fail(record, why)
-
-    def _check_patterns(self) -> None:
-        """Tell of patterns without effect: a misspelt ``disable`` must not leave a tool served."""
-        names = [name for item in self.tools() for name in item.names]
-        for key, pattern in self.settings.tools.unmatched(names):
-            where = self._loaded.where(("tools", key))
-            hint = did_you_mean(pattern.strip("*?"), names)
-            told = f"{where}: {pattern!r} matches no tool{hint or '; see `standards-mcp tools`'}"
-            if self.settings.strict:
-                raise ConfigError(told)
-            log.warning(told)
-
-    def _refuse_unknown_sections(self) -> None:
-        for name in self.settings.plugins:
-            if name not in self.records:
-                where = self._loaded.origin(("plugins", name)) or "settings"
-                known = ", ".join(self.records) or "none"
-                hint = did_you_mean(name, self.records) or f"; installed: {known}"
-                raise ConfigError(f"{where}: [plugins.{name}]: no such plugin is installed{hint}")
 
     def _attempt(
         self, record: PluginRecord, status: Status, step: Callable[[PluginRecord], None]
@@ -274,7 +276,7 @@ class PluginManager:
         registered: list[RegisteredTool] = []
         for tools in self.call(record, "register_tools"):
             for tool in tools:
-                item = read_tool(record.name, tool, self.settings)
+                item = read_tool(record.name, tool)
                 for name in item.names:
                     if owner := owners.get(name):
                         raise conflict(record.name, owner, f"tool {tool.name!r}")

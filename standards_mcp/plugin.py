@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 
 from .catalog import Catalog, FilterExpression
+from .tables import Documented
 
 
-class PluginSettings(BaseModel):
+class PluginSettings(Documented):
     """Base class of a plugin's own keys in its table ``[plugins.<name>]``.
 
     The keys ``enabled`` and ``required`` are the host's.
@@ -75,6 +76,8 @@ class Tool:
         accepts_filters: Every registered `Filter` becomes an optional argument, and the
             function gets one combined expression, or None, as its argument ``filter``.
         timeout: Seconds for one call, in place of ``tools.timeout``.
+        cache_ttl: Seconds for which an answer may be given again to the same caller for the same
+            arguments; 0: never. Read-only tools only.
         input_schema: A hand-written JSON Schema in place of the derived one; the function gets
             the validated arguments by keyword.
         meta: Published as the tool's ``_meta``.
@@ -90,6 +93,7 @@ class Tool:
     open_world: bool = True
     accepts_filters: bool = False
     timeout: float | None = None
+    cache_ttl: float = 0
     input_schema: Mapping[str, Any] | None = None
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
@@ -127,11 +131,13 @@ class ToolResult:
         text: What a model reads.
         structured: The same as a JSON object, or None for a tool that returns plain text.
         is_error: The call failed; *structured* then holds ``error_type`` and ``message``.
+        notes: What a model reads beside the text, such as what was cut of it.
     """
 
     text: str
     structured: dict[str, Any] | None = None
     is_error: bool = False
+    notes: tuple[str, ...] = ()
 
 
 ToolCaller: TypeAlias = Callable[[str, Mapping[str, Any]], ToolResult]

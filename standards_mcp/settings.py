@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,8 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationError,
+    ValidationInfo,
+    field_validator,
 )
 from pydantic.fields import FieldInfo
 from pydantic_settings import (
@@ -35,13 +37,17 @@ from .catalog_settings import (
 )
 from .errors import ConfigError, did_you_mean
 from .setting_paths import in_home, with_whole_paths
-from .tool_settings import ToolSettings
+from .tables import Documented
+from .toml_lines import line_of
+from .tool_settings import Profile, ToolSettings
 
 FILE_NAME: Final = "standards-mcp.toml"
 ENV_PREFIX: Final = "STANDARDS_MCP_"
 _CONFIG_VARIABLE: Final = "STANDARDS_MCP_CONFIG"
 _OTHER_VARIABLES: Final = frozenset({_CONFIG_VARIABLE, EMBEDDING_KEY_VARIABLE})
 _FROM_VARIABLES: Final = ("environment", ".env")
+# What clients put where their user left an optional field of a bundle empty.
+_PLACEHOLDER: Final = "${user_config."
 _MESSAGES: Final = {
     "dict_type": "input should be a table",
     "model_type": "input should be a table",
@@ -72,12 +78,12 @@ class _DotEnv(_AsText, DotEnvSettingsSource):
     pass
 
 
-class PluginSection(BaseModel):
+class PluginSection(Documented):
     """What the host reads of ``[plugins.<name>]``; every other key is the plugin's own.
 
     Attributes:
-        enabled: False: not imported. None: as ``autoload`` says.
-        required: The host does not start without it.
+        enabled: Whether to import it; without this key, as ``autoload`` says.
+        required: Whether the host refuses to start without it.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -91,16 +97,18 @@ class PluginSection(BaseModel):
         return dict(self.model_extra or {})
 
 
-class Settings(BaseSettings):
+class Settings(Documented, BaseSettings):
     """Settings of the host.
 
     Constructing it reads nothing but its arguments; `load_settings` reads files and environment.
 
     Attributes:
-        autoload: False: only plugins with ``enabled = true`` are loaded.
-        strict: Any plugin that fails stops the host.
+        autoload: Whether plugins are loaded that do not say ``enabled = true``.
+        strict: Whether any plugin that fails keeps the host from starting.
         tool_names: ``portable`` publishes ``a.b`` as ``a_b``, for clients that refuse dots.
         state_dir: Where plugins keep state; the user's state folder by default.
+        trusted: Globs over names of distributions; plugins of others are not imported.
+        profile: Which of ``profiles`` applies.
     """
 
     model_config = SettingsConfigDict(
@@ -111,8 +119,11 @@ class Settings(BaseSettings):
     strict: bool = False
     tool_names: Literal["portable", "declared"] = "portable"
     state_dir: Path | None = None
+    trusted: tuple[str, ...] = ("*",)
     catalog: CatalogSettings = CatalogSettings()
     tools: ToolSettings = ToolSettings()
+    profiles: dict[str, Profile] = Field(default_factory=dict[str, Profile])
+    profile: str | None = None
     plugins: dict[str, PluginSection] = Field(default_factory=dict[str, PluginSection])
 
     @classmethod
@@ -128,6 +139,16 @@ class Settings(BaseSettings):
         del settings_cls, env_settings, dotenv_settings, file_secret_settings
         return (init_settings,)
 
+    @field_validator("profile")
+    @classmethod
+    def _check_profile(cls, profile: str | None, info: ValidationInfo) -> str | None:
+        profiles: dict[str, Profile] = info.data.get("profiles", {})
+        if profile is not None and profile not in profiles:
+            known = f"; there are: {', '.join(profiles) or 'none'}"
+            hint = did_you_mean(profile, profiles) or known
+            raise ValueError(f"there is no [profiles.{profile}]{hint}")
+        return profile
+
     def section(self, plugin: str) -> PluginSection:
         """Return the table of a plugin, or the defaults."""
         return self.plugins.get(plugin) or PluginSection()
@@ -135,10 +156,15 @@ class Settings(BaseSettings):
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    """One source of values and what to call it in an error."""
+    """One source of values and what to call it in an error; of a file, its text too."""
 
     name: str
     values: dict[str, Any]
+    text: str = ""
+
+    def place(self, keys: Sequence[str]) -> str:
+        line = line_of(self.text, keys) if self.text else None
+        return self.name if line is None else f"{self.name}:{line}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +175,17 @@ class LoadedSettings:
     file: Path | None
     layers: tuple[_Layer, ...] = ()
 
+    def is_current(self) -> bool:
+        """Tell whether the file still says what was read from it."""
+        with suppress(OSError, UnicodeDecodeError):
+            if self.file and self.layers:
+                return _file_text(self.file) == self.layers[-1].text
+        return True
+
     def origin(self, path: Iterable[str | int]) -> str:
-        """Return the name of the highest layer that sets the key at *path*."""
+        """Return the highest layer that sets the key at *path*, a file with the line."""
         keys = tuple(map(str, path))
-        return next((layer.name for layer in self.layers if _has(layer.values, keys)), "")
+        return next((layer.place(keys) for layer in self.layers if _has(layer.values, keys)), "")
 
     def where(self, path: Iterable[str | int]) -> str:
         """Return the layer that sets the key at *path* and what the key is called there."""
@@ -181,7 +214,7 @@ def load_settings(
         _layer("command line", dict(overrides or {}), here),
         _layer("environment", _environment(), here),
         _layer(".env", _dot_env(), here),
-        _layer(str(file), _read_toml(file), file.parent) if file else _Layer("", {}),
+        _file_layer(file) if file else _Layer("", {}),
     )
     for layer in layers:
         _refuse_secrets(layer)
@@ -215,16 +248,21 @@ def find_config(config: Path | None = None) -> Path | None:
     Raises:
         ConfigError: The file that was named does not exist.
     """
-    named = config or (Path(value) if (value := os.environ.get(_CONFIG_VARIABLE)) else None)
+    value = os.environ.get(_CONFIG_VARIABLE, "")
+    named = config or (Path(value) if _is_given(_CONFIG_VARIABLE, value) else None)
     if named is not None:
         named = in_home(named, "--config or STANDARDS_MCP_CONFIG")
         if not named.is_file():
             raise ConfigError(f"{named}: no such file; check --config or STANDARDS_MCP_CONFIG")
         return named
+    return next((path for path in (Path(FILE_NAME), user_config_file()) if path.is_file()), None)
+
+
+def user_config_file() -> Path:
+    """Return where the user's own configuration file is, or would be."""
     from platformdirs import user_config_path  # noqa: PLC0415  - only where no file is named
 
-    candidates = (Path(FILE_NAME), user_config_path("standards-mcp", appauthor=False) / FILE_NAME)
-    return next((path for path in candidates if path.is_file()), None)
+    return user_config_path("standards-mcp", appauthor=False) / FILE_NAME
 
 
 def describe_errors(
@@ -257,14 +295,16 @@ def _layer(name: str, values: Mapping[str, Any], folder: Path) -> _Layer:
 
 def _environment() -> dict[str, Any]:
     source = _Environment(Settings)
+    source.env_vars = _given(source.env_vars)
     values = source()
     known = {ENV_PREFIX + str(name).upper() for name in Settings.model_fields}
-    for name in os.environ:
+    for name, value in os.environ.items():
         upper = name.upper()
         if not upper.startswith(ENV_PREFIX) or upper in _OTHER_VARIABLES:
             continue
         base = upper.split("__", 1)[0]
-        if base not in known or base.removeprefix(ENV_PREFIX).lower() not in values:
+        is_read = base.removeprefix(ENV_PREFIX).lower() in values or not _is_given(name, value)
+        if base not in known or not is_read:
             hint = did_you_mean(upper, known | _OTHER_VARIABLES)
             raise ConfigError(f"environment: {name}: unknown setting{hint}")
     return _merged(values, named_values(source.env_vars))
@@ -273,6 +313,7 @@ def _environment() -> dict[str, Any]:
 def _dot_env() -> dict[str, Any]:
     try:
         source = _DotEnv(Settings, ".env", dotenv_filtering="match_prefix")
+        source.env_vars = _given(source.env_vars)
         values = source()
     except UnicodeDecodeError as exc:
         raise ConfigError(f".env: is not UTF-8 text: {exc}") from None
@@ -287,13 +328,33 @@ def _dot_env() -> dict[str, Any]:
     return _merged(values, named_values(source.env_vars))
 
 
-def _read_toml(file: Path) -> dict[str, Any]:
+def _given(variables: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Leave out the variables that say nothing."""
+    return {name: value for name, value in variables.items() if _is_given(name, value)}
+
+
+def _is_given(name: str, value: str | None) -> bool:
+    """Tell whether a variable says anything; only a plugin may have a use for an empty one."""
+    value = value or ""
+    if not value.strip():
+        return name.upper().startswith(f"{ENV_PREFIX}PLUGINS__")
+    return not value.startswith(_PLACEHOLDER)
+
+
+def _file_layer(file: Path) -> _Layer:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8-sig"))
+        text = _file_text(file)
+        return _Layer(
+            str(file), with_whole_paths(tomllib.loads(text), file.parent, str(file)), text
+        )
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
         raise ConfigError(f"{file}: not valid TOML: {exc}") from None
     except OSError as exc:
         raise ConfigError(f"{file}: cannot be read: {exc.strerror}") from None
+
+
+def _file_text(file: Path) -> str:
+    return file.read_text(encoding="utf-8-sig")
 
 
 def _merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

@@ -249,7 +249,7 @@ def _field_name(index: int) -> str:
 def _given(arguments: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
     """Return the arguments that were given: null for an optional one means that it was not."""
     properties = schema["properties"]
-    _refuse_unknown(arguments, properties)
+    refuse_unknown(arguments, properties)
     required = schema.get("required", ())
     return {
         name: _decoded(value, properties[name])
@@ -258,7 +258,12 @@ def _given(arguments: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
     }
 
 
-def _refuse_unknown(arguments: Mapping[str, Any], known: Iterable[str]) -> None:
+def refuse_unknown(arguments: Mapping[str, Any], known: Iterable[str]) -> None:
+    """Refuse arguments that the schema does not have.
+
+    Raises:
+        InvalidInputError: With the nearest argument that it has.
+    """
     names = tuple(known)
     for name in arguments:
         if name not in names:

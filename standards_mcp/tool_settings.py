@@ -1,52 +1,137 @@
-"""``[tools]``: which tools are served."""
+"""``[tools]`` and ``[profiles.*]``: which tools are served, as what, and within which limits."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
+from typing import Annotated, Any
+from urllib.parse import urlsplit
 
-from .catalog_settings import Seconds, Table
+from pydantic import Field, SecretStr, field_validator
+
+from .tables import Seconds, Table
+
+ToolName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,63}$")]
+Count = Annotated[int, Field(gt=0)]
+RateLimit = Annotated[str, Field(pattern=r"^[1-9][0-9]*/(second|minute|hour|day)$")]
+"""So many calls in a span of time, for example ``60/minute``."""
 
 
-class ToolSettings(Table):
-    """``[tools]``: which tools are served. A match in ``disable`` always wins.
+class Selection(Table):
+    """Rules that a tool passes to be served. A match in ``disable`` always wins.
 
     Attributes:
         enable: Globs over declared and published names.
         disable: Globs over declared and published names.
         read_only: Serve only tools that change nothing.
-        timeout: Seconds for one call of a tool that sets no timeout of its own.
     """
 
     enable: tuple[str, ...] = ("*",)
     disable: tuple[str, ...] = ()
     read_only: bool = False
-    timeout: Seconds = 30.0
 
-    def refusal(self, names: Iterable[str], *, read_only: bool) -> str:
-        """Return why a tool with these names is not served, or an empty string."""
-        names = tuple(names)
+    def refusal(self, names: Collection[str], *, read_only: bool, table: str = "tools") -> str:
+        """Return why a tool with these names is not served, or an empty string.
+
+        Args:
+            table: What to call these rules in the reason.
+        """
         if self.read_only and not read_only:
-            return "it is not read-only, and [tools] read_only = true"
-        if pattern := _first_match(names, self.disable):
-            return f"[tools] disable has {pattern!r}"
-        if not _first_match(names, self.enable):
-            return "[tools] enable has no pattern for it"
+            return f"it is not read-only, and [{table}] read_only = true"
+        if pattern := first_match(names, self.disable):
+            return f"[{table}] disable has {pattern!r}"
+        if not first_match(names, self.enable):
+            return f"[{table}] enable has no pattern for it"
         return ""
 
-    def unmatched(self, names: Iterable[str]) -> list[tuple[str, str]]:
-        """Return the patterns that match none of *names*, each after the name of its key."""
-        names = tuple(names)
-        keys = {"enable": self.enable, "disable": self.disable}
-        return [
-            (key, pattern)
-            for key, patterns in keys.items()
-            for pattern in patterns
-            if pattern != "*" and not _first_match(names, [pattern])
-        ]
+
+class ArgumentOverride(Table):
+    """What an admin changes of one argument.
+
+    Attributes:
+        description: In place of the author's.
+        default: What the tool gets where the client leaves the argument out.
+        fixed: What the tool always gets; clients no longer see the argument.
+    """
+
+    description: str | None = None
+    default: Any = None
+    fixed: Any = None
 
 
-def _first_match(names: Iterable[str], patterns: Iterable[str]) -> str:
+class ToolOverride(Table):
+    """``[tools.overrides."<tool>"]``: what an admin changes of one tool.
+
+    Attributes:
+        name: The name that clients see; the tool still answers to its declared one.
+        title: In place of the author's.
+        description: In place of the author's.
+        arguments: By their names.
+        timeout: Seconds for one call.
+        rate_limit: How often it may be called, such as ``60/minute``.
+        cache_ttl: Seconds for which an answer is given again; 0: never. Read-only tools only.
+        concurrency: How many calls of it run at a time; more wait.
+        max_output_tokens: About how long an answer may be; more is cut, and a note says so.
+    """
+
+    name: ToolName | None = None
+    title: str | None = None
+    description: Annotated[str, Field(min_length=1)] | None = None
+    arguments: dict[str, ArgumentOverride] = Field(default_factory=dict[str, ArgumentOverride])
+    timeout: Seconds | None = None
+    rate_limit: RateLimit | None = None
+    cache_ttl: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    concurrency: Count | None = None
+    max_output_tokens: Count | None = None
+
+
+class ToolSettings(Selection):
+    """``[tools]``.
+
+    Attributes:
+        timeout: Seconds for one call of a tool that sets no timeout of its own.
+        concurrency: How many calls of one plugin's tools run at a time; more wait.
+        rate_limit: How often each tool may be called, such as ``60/minute``, where its override
+            says nothing else.
+        max_output_tokens: About how long an answer may be, a token taken as 4 bytes; more is cut,
+            and a note says so.
+        storage: A ``redis://`` URL where several processes share rate limits and cached answers;
+            each keeps its own without.
+        overrides: By a tool's declared or published name.
+    """
+
+    timeout: Seconds = 30.0
+    concurrency: Count = 16
+    rate_limit: RateLimit | None = None
+    max_output_tokens: Count = 20_000
+    storage: SecretStr | None = None
+    overrides: dict[str, ToolOverride] = Field(default_factory=dict[str, ToolOverride])
+
+    @field_validator("storage")
+    @classmethod
+    def _check_storage(cls, storage: SecretStr | None) -> SecretStr | None:
+        url = storage.get_secret_value() if storage else ""
+        if url and not url.startswith(("redis://", "rediss://")):
+            raise ValueError("must be a redis:// or rediss:// URL")
+        try:
+            _ = urlsplit(url).port
+        except ValueError:  # it quotes what it takes for the port: a part of the password
+            raise ValueError("is not a URL; write %2F for a '/' in its password") from None
+        return storage
+
+
+class Profile(Selection):
+    """``[profiles.<name>]``: rules that apply beside ``[tools]``, and so can only narrow it.
+
+    Attributes:
+        plugins: Globs over the names of plugins; the tools of the others are not served.
+    """
+
+    plugins: tuple[str, ...] = ("*",)
+
+
+def first_match(names: Collection[str], patterns: Iterable[str]) -> str:
+    """Return the first pattern that matches one of *names*, or an empty string."""
     return next(
         (pattern for pattern in patterns if any(fnmatchcase(name, pattern) for name in names)), ""
     )

@@ -100,6 +100,18 @@ class TestTheKeyOfAnEncoder:
         assert "k-123" in host.secrets()
         assert "k-123" not in repr(loaded) + repr(host.catalog)
 
+    def test_is_refused_beside_an_endpoint_that_is_not_encrypted(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("STANDARDS_MCP_CATALOG__LOCAL__MODEL", "http://example.com/v1#m")
+        assert load_settings()
+        monkeypatch.setenv("STANDARDS_MCP_EMBEDDING_API_KEY", "k-123")
+        with pytest.raises(ConfigError, match="would be sent unencrypted; use https") as caught:
+            load_settings()
+        assert "k-123" not in str(caught.value)
+        monkeypatch.setenv("STANDARDS_MCP_CATALOG__LOCAL__MODEL", "http://[::1]:8080/v1#m")
+        assert load_settings()
+
     def test_is_refused_in_a_file(self, write_toml: Any) -> None:
         write_toml('[catalog.local]\napi_key = "k-123"\n')
         with pytest.raises(ConfigError, match="set STANDARDS_MCP_EMBEDDING_API_KEY") as caught:
@@ -193,7 +205,7 @@ def test_a_model_that_does_not_exist_is_a_mistake_of_the_configuration(
 ) -> None:
     write_toml(f'[catalog.local]\nmodel = "{model}"\n')
     with pytest.raises(
-        ConfigError, match=rf"^standards-mcp.toml: \[catalog.local\] model: .*{message}"
+        ConfigError, match=rf"^standards-mcp.toml:2: \[catalog.local\] model: .*{message}"
     ):
         load_settings()
 

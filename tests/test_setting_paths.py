@@ -69,7 +69,7 @@ def test_a_home_that_is_not_there_is_a_mistake_in_one_line() -> None:
 
 def test_a_path_that_is_no_text_is_a_mistake_in_one_line() -> None:
     Path(FILE_NAME).write_text("state_dir = 3\n[catalog]\npath = [1]\n", "utf-8")
-    with pytest.raises(ConfigError, match=rf"{FILE_NAME}: \[catalog\] path: "):
+    with pytest.raises(ConfigError, match=rf"{FILE_NAME}:3: \[catalog\] path: "):
         load_settings()
 
 

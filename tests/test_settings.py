@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,27 @@ def test_tables_are_merged_key_by_key(write: Write, monkeypatch: MonkeyPatch):
     assert found.section("acme").options == {"a": 1, "b": "2", "c": 3, "deep": {"x": 1, "y": "2"}}
 
 
+@pytest.mark.parametrize("nothing", ["", " ", "${user_config.key}"])
+@pytest.mark.parametrize("source", ["environment", ".env"])
+def test_what_a_user_of_a_bundle_left_empty_is_not_set(
+    nothing: str, source: str, write: Write, monkeypatch: MonkeyPatch
+):
+    names = ["STANDARDS_MCP_CATALOG__PATH", "STANDARDS_MCP_TOOLS__READ_ONLY", "PINECONE_API_KEY"]
+    if source == "environment":
+        for name in [*names, "STANDARDS_MCP_CONFIG"]:
+            monkeypatch.setenv(name, nothing)
+    else:
+        write("".join(f"{name}='{nothing}'\n" for name in names), ".env")
+    assert load_settings().settings == Settings()
+
+
+def test_an_empty_variable_with_an_unknown_name_is_still_a_mistake(monkeypatch: MonkeyPatch):
+    _set(monkeypatch, STRCT="")
+    assert _mistakes() == [
+        "environment: STANDARDS_MCP_STRCT: unknown setting; did you mean 'STANDARDS_MCP_STRICT'?"
+    ]
+
+
 def test_a_list_is_replaced_and_not_merged(write: Write, monkeypatch: MonkeyPatch):
     write("[tools]\ndisable = ['a', 'b']")
     _set(monkeypatch, TOOLS__DISABLE='["c"]')
@@ -211,7 +233,7 @@ def test_a_byte_order_mark_is_no_mistake(write: Write):
         ("[tools]\ntimeout = 'soon'", ["[tools] timeout: input should be a valid number"]),
         ("[tools]\ntimeout = 0", ["[tools] timeout: input should be greater than 0"]),
         ("[tools]\ntimeout = -1", ["[tools] timeout: input should be greater than 0"]),
-        ("[tools]\ntimeout = nan", ["[tools] timeout: input should be greater than 0"]),
+        ("[tools]\ntimeout = nan", ["[tools] timeout: input should be a finite number"]),
         ("[tools]\ntimeout = inf", ["[tools] timeout: input should be a finite number"]),
         ("[tools]\ntimeout = true", ["[tools] timeout: input should be a number of seconds"]),
         (
@@ -247,7 +269,9 @@ def test_a_mistake_in_the_file_is_one_line(
     found = _mistakes(config=file)
     assert len(found) == len(mistakes)
     for line, mistake in zip(found, mistakes, strict=True):
-        assert line.startswith(f"{file}: {mistake}")
+        place, _, rest = line.removeprefix(str(file)).partition(" ")
+        assert re.fullmatch(r"(:\d+)?:", place)
+        assert rest.startswith(mistake)
 
 
 @pytest.mark.parametrize(
@@ -262,7 +286,6 @@ def test_a_mistake_in_the_file_is_one_line(
         ("", "1", ": unknown setting"),
         ("STRICT__X", "1", "STRICT__X: unknown setting; did you mean 'STANDARDS_MCP_STRICT'?"),
         ("STRICT", "perhaps", "STRICT: input should be a valid boolean"),
-        ("STRICT", "", "STRICT: input should be a valid boolean"),
         ("TOOLS", "x", "TOOLS: input should be a table"),
         ("TOOLS", "{x", "TOOLS: input should be a table"),
         ("TOOLS__READ_ONYL", "1", "TOOLS__READ_ONYL: unknown key; did you mean 'read_only'?"),
@@ -325,7 +348,7 @@ def test_a_mistake_on_the_command_line_is_one_line(
 def test_the_source_with_the_say_is_blamed(write: Write, monkeypatch: MonkeyPatch):
     write("[tools]\ntimeout = 5\nenable = 5")
     _set(monkeypatch, TOOLS__TIMEOUT="x")
-    assert [line.split(": ")[0] for line in _mistakes()] == [FILE_NAME, "environment"]
+    assert [line.split(": ")[0] for line in _mistakes()] == [f"{FILE_NAME}:3", "environment"]
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -419,7 +442,7 @@ def test_a_plugin_without_a_table_has_the_defaults():
     ("path", "origin"),
     [
         (("tools", "timeout"), "environment"),
-        (("tools", "disable", 0), FILE_NAME),
+        (("tools", "disable", 0), f"{FILE_NAME}:3"),
         (("tools", "enable"), ""),
         (("nothing",), ""),
     ],
