@@ -64,9 +64,9 @@ class Client:
         self.process.stdin.write(b"".join(json.dumps(item).encode() + b"\n" for item in messages))
         self.process.stdin.flush()
 
-    def calls_a_second(self, calls: int, in_flight: int) -> float:
+    def calls_a_second(self, calls: int, in_flight: int, tool: str = "add") -> float:
         began = time.perf_counter()
-        messages = (call(number) for number in range(10, calls + 10))
+        messages = (call(tool, number) for number in range(10, calls + 10))
         self.send(*(next(messages) for _ in range(in_flight)))
         for _ in range(calls):
             answer = json.loads(self.process.stdout.readline())
@@ -80,14 +80,14 @@ class Client:
         self.process.wait()
 
 
-def call(number: int) -> dict[str, object]:
-    params = {"name": "add", "arguments": {"a": number, "b": 1}}
+def call(tool: str, number: int) -> dict[str, object]:
+    params = {"name": tool, "arguments": {"a": number, "b": 1}}
     return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
 
 
-def install_plugin(site: Path) -> None:
-    """Write a distribution with the function as a plugin's tool."""
-    (site / "benchmark_add.py").write_text(PLUGIN)
+def install_distribution(site: Path, source: str) -> None:
+    """Write a distribution with a plugin's source."""
+    (site / "benchmark_add.py").write_text(source)
     info = site / "benchmark_add-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: benchmark-add\nVersion: 1.0\n")
@@ -101,7 +101,7 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=600)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as home:
-        install_plugin(Path(home))
+        install_distribution(Path(home), PLUGIN)
         environment = {**os.environ, "HOME": home, "PYTHONPATH": home, "XDG_STATE_HOME": home}
         host = Client([sys.executable, "-m", "standards_mcp"], environment)
         peer = Client([sys.executable, "-c", PEER], environment)

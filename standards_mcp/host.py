@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -15,16 +16,19 @@ from .catalog import Catalog, CatalogStats, open_catalog
 from .catalog_settings import CatalogSettings
 from .declarations import RegisteredTool
 from .discovery import PluginRecord
-from .errors import StandardsMcpError, did_you_mean
+from .errors import ConfigError, StandardsMcpError, did_you_mean
 from .lifecycle import running
 from .manager import PluginManager
 from .masking import mask, masked_data, secrets_of
+from .offering import Offering, offer
 from .outcomes import Step, recall, remember
 from .plugin import ToolResult
-from .policy import run_tool
-from .settings import LoadedSettings
+from .policy import Policy
+from .settings import LoadedSettings, Settings
 from .signatures import error_result
-from .threads import PluginThreads, UnjoinedExecutor
+from .threads import UnjoinedExecutor
+
+log = logging.getLogger(__name__)
 
 
 class UnknownToolError(StandardsMcpError):
@@ -39,7 +43,7 @@ class Host:
         catalog: The catalog to use in place of the configured one.
 
     Raises:
-        ConfigError: A table names a plugin that is not installed.
+        ConfigError: A table names a plugin that is not installed, or ``storage`` cannot be used.
         PluginError: A plugin failed that is required, or any under ``strict``.
     """
 
@@ -50,19 +54,50 @@ class Host:
         installed: Iterable[PluginRecord] | None = None,
         catalog: Catalog | None = None,
     ) -> None:
+        self.loaded = loaded
         self.settings = loaded.settings
         self._secrets = secrets_of(self.settings)
         self.catalog = catalog or _configured_catalog(self.settings.catalog)
         self.state_dir = self.settings.state_dir or _user_state_dir()
         self.manager = PluginManager(loaded, self.catalog, self.state_dir, installed)
-        self._threads: dict[str, PluginThreads] = {}
+        storage = self.settings.tools.storage
+        self._policy = Policy(storage.get_secret_value() if storage else None)
+        self._offered: tuple[list[RegisteredTool], Offering] | None = None
 
     def load(self) -> None:
-        """Import and register the enabled plugins. See `PluginManager.load`."""
+        """Import and register the enabled plugins. See `PluginManager.load`.
+
+        Raises:
+            ConfigError: Under ``strict``, a pattern or an override names no tool.
+        """
         try:
             self.manager.load()
         finally:
             self._remember("load")
+        self._tell(self.warnings())
+
+    def warnings(self) -> list[str]:
+        """Return what in the configuration names no tool: a misspelt ``disable`` has no effect."""
+        return _warnings(self.loaded, self.offering)
+
+    def take_over(self, loaded: LoadedSettings, in_force: Settings) -> None:
+        """Offer the tools of the loaded plugins as other settings make them.
+
+        Args:
+            loaded: As the file says, for naming its mistakes.
+            in_force: As far as it can be changed while plugins run.
+
+        Raises:
+            ConfigError: A table names a plugin that is not installed or, under ``strict``, a
+                pattern or an override no tool; nothing has changed then.
+        """
+        self.manager.check_sections(loaded)
+        registered = self.manager.tools()
+        offering = offer(registered, in_force)
+        self._tell(_warnings(loaded, offering))
+        self.loaded, self.settings = loaded, in_force
+        self._secrets |= secrets_of(loaded.settings)
+        self._offered = registered, offering
 
     def recall(self) -> None:
         """Give plugins that are not loaded the status of their last start."""
@@ -83,9 +118,13 @@ class Host:
         plugins = (record.secrets for record in self.manager.records.values())
         return self._secrets.union(*plugins)
 
-    def served_tools(self) -> list[RegisteredTool]:
-        """Return the tools that clients see, in a stable order."""
-        return [item for item in self.manager.tools() if not item.refusal]
+    @property
+    def offering(self) -> Offering:
+        """The tools of the loaded plugins as the configuration makes them."""
+        registered = self.manager.tools()
+        if self._offered is None or not _same(self._offered[0], registered):
+            self._offered = registered, offer(registered, self.settings)
+        return self._offered[1]
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Call a tool by its published or its declared name.
@@ -93,24 +132,17 @@ class Host:
         Raises:
             UnknownToolError: No plugin declares it.
         """
-        item = self._find_tool(name)
-        if item.refusal:
-            message = f"{item.published} is not served here: {item.refusal}. Ask the administrator."
-            return error_result("disabled", message)
-        threads = self._threads.setdefault(item.plugin, PluginThreads(item.plugin))
-        result = await run_tool(item, arguments, self.settings.tools.timeout, threads)
-        return _without_secrets(result, self.secrets()) if result.is_error else result
-
-    def _find_tool(self, name: str) -> RegisteredTool:
-        tools = self.manager.tools()
-        exact = (tool for tool in tools if name in tool.names)
-        # Some clients write dots as underscores even where dots are published.
-        alike = (tool for tool in tools if name == tool.tool.name.replace(".", "_"))
-        item = next(exact, None) or next(alike, None)
+        item = self.offering.find(name)
         if item is None:
-            hint = did_you_mean(name, (tool.published for tool in tools if not tool.refusal))
+            hint = did_you_mean(name, (each.published for each in self.offering.served))
             raise UnknownToolError(f"Unknown tool: {name}{hint}")
-        return item
+        if item.refusal:
+            message = (
+                f"{item.published} is not served here ({item.refusal}). Ask the administrator."
+            )
+            return error_result("disabled", message)
+        result = await self._policy.call(item, arguments)
+        return _without_secrets(result, self.secrets()) if result.is_error else result
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
@@ -128,7 +160,14 @@ class Host:
                 yield
         finally:
             with anyio.CancelScope(shield=True):
+                await self._policy.aclose()
                 await self.catalog.aclose()
+
+    def _tell(self, warnings: list[str]) -> None:
+        if warnings and self.settings.strict:
+            raise ConfigError("\n".join(warnings))
+        for warning in warnings:
+            log.warning(warning)
 
     def _remember(self, step: Step) -> None:
         remember(self.manager.records.values(), self.state_dir, step)
@@ -137,6 +176,14 @@ class Host:
 def _without_secrets(result: ToolResult, secrets: frozenset[str]) -> ToolResult:
     structured = result.structured and masked_data(result.structured, secrets)
     return replace(result, text=mask(result.text, secrets), structured=structured)
+
+
+def _warnings(loaded: LoadedSettings, offering: Offering) -> list[str]:
+    return [f"{loaded.where(each.path)}: {each.message}" for each in offering.mismatches]
+
+
+def _same(one: list[RegisteredTool], other: list[RegisteredTool]) -> bool:
+    return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
 
 
 def _configured_catalog(table: CatalogSettings) -> Catalog:

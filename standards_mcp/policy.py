@@ -1,4 +1,10 @@
-"""What stands around every tool call: validation, a deadline, errors as results, one log line."""
+"""What stands around every tool call, composed once for all tools.
+
+From the outside in: one log line, errors as results, the cap on the output, the deadline, the
+validation of the arguments, cached answers, the rate limit, the places of the tool and of its
+plugin, and at last the tool's function. So a cached answer counts against no limit, and waiting
+for a place counts against the deadline.
+"""
 
 from __future__ import annotations
 
@@ -8,80 +14,156 @@ import inspect
 import logging
 import time
 import uuid
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import cached_property
+from typing import Any, Final, cast
 
 import anyio
 
+from .call_cache import AnswerCache, MemoryAnswers, RedisAnswers, answer_key
+from .call_rates import CallRates
 from .declarations import RegisteredTool
 from .errors import FilterFailedError, ToolError
 from .plugin import ToolResult
+from .redis_connections import redis_connections
 from .signatures import error_result
 from .threads import PluginThreads
+from .token_counts import capped
 
 log = logging.getLogger(__name__)
 
+_LOCAL: Final = "local"
 
-async def run_tool(
-    item: RegisteredTool,
-    arguments: Mapping[str, Any],
-    default_timeout: float,
-    threads: PluginThreads,
-) -> ToolResult:
-    """Call a tool and return what it came to; only cancellation escapes.
 
-    A sync function runs in one of its plugin's *threads*; when it overruns its deadline it is
-    abandoned, since a thread cannot be stopped. What a crashed tool raised goes to the log, under
-    an id that the client gets.
+class RateLimitedError(ToolError):
+    """The tool was called too often."""
+
+    error_type = "rate_limited"
+
+
+class Policy:
+    """Calls tools within the limits that each of them carries.
+
+    Args:
+        storage: A ``redis://`` URL to count rates and keep answers at; None: in this process.
+
+    Raises:
+        ConfigError: *storage* cannot be used.
     """
-    started = time.perf_counter()
-    timeout = item.tool.timeout or default_timeout
-    result = None
-    try:
-        result = await _guarded(item, arguments, timeout, threads)
-        return result
-    finally:
-        _log_call(item, arguments, result, time.perf_counter() - started)
 
+    def __init__(self, storage: str | None = None) -> None:
+        self._pool: Any = redis_connections(storage) if storage else None
+        self._threads: dict[str, PluginThreads] = {}
+        self._places: dict[tuple[str, int], asyncio.Semaphore] = {}
 
-async def _guarded(
-    item: RegisteredTool,
-    arguments: Mapping[str, Any],
-    timeout: float,  # noqa: ASYNC109
-    threads: PluginThreads,
-) -> ToolResult:
-    try:
-        with anyio.move_on_after(timeout):
-            value = await _invoke(item, item.arguments.validate(arguments), threads)
-            return item.result.render(value)
-    except ToolError as exc:
-        return error_result(exc.error_type, str(exc))
-    except (KeyboardInterrupt, GeneratorExit):
-        raise
-    except BaseException as exc:
-        # Whatever else it is, such as sys.exit or a panic in native code, is the tool's crash.
-        if isinstance(exc, asyncio.CancelledError) and _is_cancelled():
+    async def call(
+        self, item: RegisteredTool, arguments: Mapping[str, Any], caller: str = _LOCAL
+    ) -> ToolResult:
+        """Call a tool and return what it came to; only cancellation escapes.
+
+        A sync function runs in one of its plugin's threads; when it overruns its deadline it is
+        abandoned, since a thread cannot be stopped. What a crashed tool raised goes to the log,
+        under an id that the client gets.
+
+        Args:
+            caller: Who calls; limits and cached answers are each caller's own.
+        """
+        started = time.perf_counter()
+        result = None
+        try:
+            result = await self._guarded(item, arguments, caller)
+            result = capped(result, item.limits.max_output_tokens)
+            return result
+        finally:
+            _log_call(item, arguments, result, time.perf_counter() - started)
+
+    async def aclose(self) -> None:
+        """Let go of shared storage; a later call connects anew."""
+        if self._pool:
+            await self._pool.disconnect()
+
+    async def _guarded(
+        self, item: RegisteredTool, arguments: Mapping[str, Any], caller: str
+    ) -> ToolResult:
+        try:
+            with anyio.move_on_after(item.limits.timeout):
+                return await self._answer(item, item.arguments.validate(arguments), caller)
+        except ToolError as exc:
+            return error_result(exc.error_type, str(exc))
+        except (KeyboardInterrupt, GeneratorExit):
             raise
-        return _crash(item, exc)
-    message = (
-        f"{item.published} did not answer within {timeout:g} s. Try again with a smaller "
-        "request, or raise [tools] timeout in the configuration."
-    )
-    return error_result("timeout", message)
+        except BaseException as exc:
+            # Whatever else it is, such as sys.exit or a panic in native code, is the tool's crash.
+            if isinstance(exc, asyncio.CancelledError) and _is_cancelled():
+                raise
+            return _crash(item, exc)
+        message = (
+            f"{item.published} did not answer within {item.limits.timeout:g} s. Try again with a "
+            "smaller request, or raise [tools] timeout in the configuration."
+        )
+        return error_result("timeout", message)
+
+    async def _answer(
+        self, item: RegisteredTool, keywords: dict[str, Any], caller: str
+    ) -> ToolResult:
+        if not item.limits.cache_ttl:
+            return await self._within_limits(item, keywords, caller)
+        return await self._cache.answer(
+            answer_key(item.tool.name, keywords, caller),
+            item.limits.cache_ttl,
+            lambda: self._within_limits(item, keywords, caller),
+        )
+
+    async def _within_limits(
+        self, item: RegisteredTool, keywords: dict[str, Any], caller: str
+    ) -> ToolResult:
+        limit = item.limits.rate_limit
+        if limit and (seconds := await self._rates.wait(limit, item.tool.name, caller)):
+            raise RateLimitedError(
+                f"{item.published} is limited to {limit}. Try again in {seconds} s."
+            )
+        async with self._place(item):
+            return item.result.render(await self._invoke(item, keywords))
+
+    @asynccontextmanager
+    async def _place(self, item: RegisteredTool) -> AsyncGenerator[None]:
+        """Wait for a place of the tool's own, if it has any, and for one of its plugin's."""
+        async with AsyncExitStack() as stack:
+            if item.limits.concurrency:
+                await stack.enter_async_context(
+                    self._places_of(f"tool {item.tool.name}", item.limits.concurrency)
+                )
+            await stack.enter_async_context(
+                self._places_of(f"plugin {item.plugin}", item.limits.plugin_concurrency)
+            )
+            yield
+
+    def _places_of(self, owner: str, size: int) -> asyncio.Semaphore:
+        # A new size makes new places; calls that run keep theirs.
+        return self._places.setdefault((owner, size), asyncio.Semaphore(size))
+
+    async def _invoke(self, item: RegisteredTool, keywords: dict[str, Any]) -> Any:
+        call = functools.partial(item.tool.function, **keywords)
+        if inspect.iscoroutinefunction(item.tool.function):
+            return await call()
+        threads = self._threads.setdefault(item.plugin, PluginThreads(item.plugin))
+        value = await threads.run(call)
+        return await value if inspect.isawaitable(value) else value
+
+    @cached_property
+    def _rates(self) -> CallRates:
+        return CallRates(self._pool)
+
+    @cached_property
+    def _cache(self) -> AnswerCache:
+        return AnswerCache(RedisAnswers(self._pool) if self._pool else MemoryAnswers())
 
 
 def _is_cancelled() -> bool:
     """Tell whether the call is cancelled, or a tool let another task's cancellation escape."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
-
-
-async def _invoke(item: RegisteredTool, keywords: dict[str, Any], threads: PluginThreads) -> Any:
-    call = functools.partial(item.tool.function, **keywords)
-    if inspect.iscoroutinefunction(item.tool.function):
-        return await call()
-    value = await threads.run(call)
-    return await value if inspect.isawaitable(value) else value
 
 
 def _crash(item: RegisteredTool, cause: BaseException) -> ToolResult:

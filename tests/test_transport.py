@@ -102,9 +102,9 @@ async def test_what_is_in_flight_at_the_end_of_input_is_answered(
 
 
 async def test_answers_are_written_to_a_client_that_takes_its_time_to_read(host: Host):
-    calls = (nap(number, answer=100_000) for number in range(1, 31))
+    calls = (nap(number, answer=70_000) for number in range(1, 31))
     found = await conversation(host, *calls, pause=1)
-    assert {len(found[n]["result"]["content"][0]["text"]) for n in range(1, 31)} == {100_000}
+    assert {len(found[n]["result"]["content"][0]["text"]) for n in range(1, 31)} == {70_000}
 
 
 async def test_what_is_never_answered_is_given_up_and_the_log_says_how_much(
