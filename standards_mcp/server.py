@@ -11,13 +11,17 @@ import asyncio
 import errno
 import logging
 import signal
+from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, cast
 
 import anyio
 import mcp_types as types
-from mcp.server import Server, ServerRequestContext
+from mcp.server import InitializationOptions, NotificationOptions, Server, ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult
+from mcp.server.session import ServerSession
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 
 from ._stdio import LineReader, LineWriter
@@ -39,37 +43,83 @@ DRAIN_SECONDS: Final = 10.0
 """How long requests in flight may finish after the client has closed its side."""
 _BESIDE_SECONDS: Final = 2.0
 """How long a client's leaving may be held up by what runs beside the server."""
+_NOTICE_SECONDS: Final = 1.0
+_MOST_SESSIONS: Final = 1000
 
 Context = ServerRequestContext[None, Any]
 
 
+class HostServer(Server[None]):
+    """A server that can tell its clients, of both protocol generations, that its tools changed."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._bus = InMemorySubscriptionBus()
+        self._sessions = deque[ServerSession](maxlen=_MOST_SESSIONS)
+        super().__init__(*args, on_subscriptions_listen=ListenHandler(self._bus), **kwargs)
+        self.middleware.append(self._remember_session)
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        """Promise to tell of changes."""
+        promised = notification_options or NotificationOptions(tools_changed=True)
+        return super().create_initialization_options(
+            promised, experimental_capabilities, extensions
+        )
+
+    async def tell_tools_changed(self) -> None:
+        """Tell every client that listens, by its generation's means."""
+        await self._bus.publish(ToolsListChanged())
+        for session in list(self._sessions):
+            # A client that has left, or does not read, must not keep the others from hearing it.
+            try:
+                with anyio.fail_after(_NOTICE_SECONDS):
+                    await session.send_tool_list_changed()
+            except Exception as exc:  # noqa: BLE001  - whatever the transport raises
+                log.debug("a client cannot be told that tools changed", extra={"reason": str(exc)})
+                self._sessions.remove(session)
+
+    async def _remember_session(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        if ctx.method == "notifications/initialized":
+            self._sessions.append(ctx.session)
+        return await call_next(ctx)
+
+
 def build_server(
-    host: Host, version: str, on_started: Callable[[], Awaitable[None]] | None = None
-) -> Server[None]:
+    host: Host,
+    version: str,
+    on_started: Callable[[], Awaitable[None]] | None = None,
+    while_serving: Callable[[HostServer], Awaitable[None]] | None = None,
+) -> HostServer:
     """Return a server of the tools that *host* serves; its lifespan is the plugins' lifespan.
 
     Args:
         on_started: Run beside the server, once the plugins have started.
+        while_serving: Run beside the server until it ends, and cancelled then.
     """
 
     @asynccontextmanager
     async def lifespan(server: Server[None]) -> AsyncGenerator[None]:
-        del server
+        made = cast("HostServer", server)
         async with host.running():
-            beside = asyncio.ensure_future(on_started()) if on_started else None
+            beside = [asyncio.ensure_future(on_started())] if on_started else []
+            lasting = [asyncio.ensure_future(while_serving(made))] if while_serving else []
             try:
                 yield
                 if beside:
-                    await asyncio.wait({beside}, timeout=_BESIDE_SECONDS)
+                    await asyncio.wait(beside, timeout=_BESIDE_SECONDS)
             finally:
-                if beside:
-                    beside.cancel()
+                for task in (*beside, *lasting):
+                    task.cancel()
 
     async def list_tools(
         context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         del context, params
-        return types.ListToolsResult(tools=[_wire_tool(item) for item in host.served_tools()])
+        return types.ListToolsResult(tools=[_wire_tool(item) for item in host.offering.served])
 
     async def call_tool(
         context: Context, params: types.CallToolRequestParams
@@ -80,12 +130,14 @@ def build_server(
         except UnknownToolError as exc:
             raise MCPError(types.INVALID_PARAMS, str(exc)) from None
         return types.CallToolResult(
-            content=[types.TextContent(type="text", text=result.text)],
+            content=[
+                types.TextContent(type="text", text=text) for text in (result.text, *result.notes)
+            ],
             structured_content=result.structured,
             is_error=result.is_error,
         )
 
-    return Server(
+    return HostServer(
         "standards-mcp",
         version=version,
         title="Educational standards",
@@ -150,12 +202,12 @@ def _wire_tool(item: RegisteredTool) -> types.Tool:
     tool = item.tool
     return types.Tool(
         name=item.published,
-        title=tool.title,
+        title=item.title,
         description=item.description,
         input_schema=item.arguments.schema,
         output_schema=item.result.schema,
         annotations=types.ToolAnnotations(
-            title=tool.title,
+            title=item.title,
             read_only_hint=tool.read_only,
             destructive_hint=tool.destructive and not tool.read_only,
             idempotent_hint=tool.idempotent,

@@ -6,6 +6,7 @@ import json
 import os
 import queue
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -382,9 +383,12 @@ def test_stdout_carries_json_rpc_only_whatever_a_plugin_prints(
         assert text in peer.log()
 
 
+@pytest.mark.parametrize("backend", ["local", "pinecone"])
 def test_nothing_heavy_is_imported_before_a_call_needs_it(
-    start: Start, install: Callable[..., Path]
+    start: Start, install: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, backend: str
 ):
+    if backend == "pinecone":
+        monkeypatch.setenv("PINECONE_API_KEY", "pcsk_fake")
     install("noisy", NOISY)
     peer = start()
     peer.initialize()
@@ -394,6 +398,26 @@ def test_nothing_heavy_is_imported_before_a_call_needs_it(
     modules = set(json.loads(peer.answer()["result"]["content"][0]["text"])["result"])
     assert not modules & {"numpy", "onnxruntime", "pinecone", "tantivy", "tokenizers"}
     assert peer.end() == 0
+
+
+def test_the_start_asks_nothing_of_pinecone(start: Start, monkeypatch: pytest.MonkeyPatch):
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        host = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        monkeypatch.setenv("PINECONE_API_KEY", "pcsk_fake")
+        monkeypatch.setenv("PINECONE_HOST", host)
+        monkeypatch.setenv("PINECONE_CONTROLLER_HOST", host)
+        peer = start()
+        peer.initialize()
+        assert peer.end() == 0
+        listening.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            listening.accept()
+    (started,) = [event for event in peer.events() if event["event"] == "started"]
+    assert started["catalog"] == {
+        "backend": "pinecone",
+        "reason": '[catalog] backend = "auto", and PINECONE_API_KEY is set',
+        "index": "common-core-standards",
+    }
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -19,16 +19,19 @@ from standards_mcp.host import Host
 
 from . import BEGAN
 from .invocation import Invocation
+from .output import examples
 
 log = logging.getLogger("standards_mcp")
 
 
-@click.command()
+@click.command(epilog=examples("serve", "--set tools.read_only=true serve", "serve --watch"))
+@click.option("--watch", is_flag=True, help="Reload the configuration file when it changes.")
 @click.pass_context
-def serve(ctx: click.Context) -> None:
+def serve(ctx: click.Context, *, watch: bool) -> None:
     """Serve MCP over stdin and stdout, for one client.
 
-    This is what a client such as Claude Desktop starts. Logs go to stderr.
+    This is what a client such as Claude Desktop starts. Logs go to stderr. SIGHUP reloads the
+    configuration: which tools are served, their overrides and limits; the rest needs a restart.
     """
     if sys.stdin is None:
         raise click.ClickException(
@@ -44,7 +47,8 @@ def serve(ctx: click.Context) -> None:
     gc.disable()
     host = invocation.loaded_host
 
-    from standards_mcp.server import build_server, serve_stdio
+    from standards_mcp.reloading import reload_when_told
+    from standards_mcp.server import HostServer, build_server, serve_stdio
 
     version = importlib_metadata.version("standards-mcp")
 
@@ -52,7 +56,11 @@ def serve(ctx: click.Context) -> None:
         milliseconds = round((time.perf_counter() - BEGAN) * 1000)
         log.info("started", extra=await _summary(host, version) | {"milliseconds": milliseconds})
 
-    server = build_server(host, version, announce)
+    async def reloads(server: HostServer) -> None:
+        watched = host.loaded.file if watch else None
+        await reload_when_told(host, invocation.load_settings, watched, server.tell_tools_changed)
+
+    server = build_server(host, version, announce, reloads)
     gc.freeze()
     gc.enable()
     anyio.run(serve_stdio, server, reader, writer)
@@ -66,10 +74,13 @@ async def _summary(host: Host, version: str) -> dict[str, Any]:
             record.name: f"{record.status}: {record.reason}" if record.reason else record.status
             for record in records
         },
-        "tools": [item.published for item in host.served_tools()],
+        "tools": [item.published for item in host.offering.served],
     }
     backend, reason = host.settings.catalog.choice
     summary["catalog"] = {"backend": backend, "reason": reason}
+    if backend == "pinecone":  # its size would take a request and half a second for its SDK
+        summary["catalog"] |= {"index": host.settings.catalog.pinecone.index_name}
+        return summary
     try:
         stats = await host.catalog.stats()
         pending = stats.details.get("pending")

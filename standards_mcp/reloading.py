@@ -1,0 +1,139 @@
+"""Takes over a changed configuration while the server runs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from anyio import to_thread
+
+from .errors import StandardsMcpError
+from .host import Host
+from .settings import LoadedSettings, Settings
+
+log = logging.getLogger(__name__)
+
+POLL_SECONDS: Final = 1.0
+_AT_START: Final = ("autoload", "catalog", "state_dir", "strict", "trusted")
+_Stamp: TypeAlias = tuple[int, int, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reload:
+    """What a changed configuration came to.
+
+    Attributes:
+        tools_changed: Whether clients see other tools than before.
+        needs_restart: The keys whose new values count from the next start on.
+    """
+
+    tools_changed: bool
+    needs_restart: tuple[str, ...]
+
+
+def reload(host: Host, loaded: LoadedSettings) -> Reload:
+    """Let selection, overrides and limits go by *loaded*; calls that run go on as they began.
+
+    Raises:
+        ConfigError: It is refused, and nothing has changed.
+    """
+    before, old = host.offering, host.settings
+    host.take_over(loaded, _in_force(old, loaded.settings))
+    restart = [*_changed(old, loaded.settings), *_unloaded(host)]
+    return Reload(host.offering.definitions != before.definitions, tuple(restart))
+
+
+async def reload_when_told(
+    host: Host,
+    load: Callable[[], LoadedSettings],
+    watched: Path | None,
+    on_tools_changed: Callable[[], Awaitable[None]],
+) -> None:
+    """Reload whenever SIGHUP comes or the file *watched* changes, until cancelled."""
+    told = asyncio.Event()
+    if watched and not host.loaded.is_current():
+        told.set()  # it was changed while the plugins started
+    # Windows has no SIGHUP, and no signal handlers on its event loop.
+    with suppress(NotImplementedError, AttributeError):
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, told.set)
+    watching = asyncio.ensure_future(_watch(watched, told)) if watched else None
+    try:
+        while True:
+            await told.wait()
+            told.clear()
+            await _try_to_reload(host, load, on_tools_changed)
+    finally:
+        if watching:
+            watching.cancel()
+
+
+async def _try_to_reload(
+    host: Host,
+    load: Callable[[], LoadedSettings],
+    on_tools_changed: Callable[[], Awaitable[None]],
+) -> None:
+    try:
+        done = reload(host, await to_thread.run_sync(load))
+    except StandardsMcpError as exc:
+        reason = {"reason": str(exc)}
+        log.error("the configuration is refused; the one before stays in force", extra=reason)  # noqa: TRY400
+        return
+    tools = [item.published for item in host.offering.served]
+    extra = {"tools": tools, "needs_restart": list(done.needs_restart)}
+    log.info("the configuration is reloaded", extra=extra)
+    if done.tools_changed:
+        await on_tools_changed()
+
+
+async def _watch(file: Path, told: asyncio.Event) -> None:
+    seen = _stamp(file)
+    while True:
+        await asyncio.sleep(POLL_SECONDS)
+        if (now := _stamp(file)) != seen:
+            seen = now
+            told.set()
+
+
+def _stamp(file: Path) -> _Stamp:
+    try:
+        status = file.stat()
+    except OSError:
+        return None  # an editor may replace it in two steps
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def _in_force(old: Settings, new: Settings) -> Settings:
+    """Return *new* with the values of *old* where only a start can change them."""
+    tools = new.tools.model_copy(update={"storage": old.tools.storage})
+    plugins = {
+        name: old.section(name).model_copy(update={"enabled": new.section(name).enabled})
+        for name in {*old.plugins, *new.plugins}
+    }
+    kept = {name: getattr(old, name) for name in _AT_START}
+    return new.model_copy(update=kept | {"tools": tools, "plugins": plugins})
+
+
+def _changed(old: Settings, new: Settings) -> list[str]:
+    keys = [name for name in _AT_START if getattr(old, name) != getattr(new, name)]
+    if old.tools.storage != new.tools.storage:
+        keys.append("tools.storage")
+    for name in sorted({*old.plugins, *new.plugins}):
+        before, after = old.section(name), new.section(name)
+        if (before.options, before.required) != (after.options, after.required):
+            keys.append(f"plugins.{name}")
+    return keys
+
+
+def _unloaded(host: Host) -> list[str]:
+    """Return the plugins that are enabled now and were not when the server started."""
+    return [
+        f"plugins.{record.name}.enabled"
+        for record in host.manager.records.values()
+        if record.plugin is None and host.settings.section(record.name).enabled
+    ]
