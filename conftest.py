@@ -33,7 +33,7 @@ def anyio_backend() -> str:
 @pytest.fixture(autouse=True)
 def _clean_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Give every test its own home and working directory and no settings of the machine."""
-    ours = ("STANDARDS_MCP_", "PINECONE_", "PYTHONUNBUFFERED")
+    ours = ("STANDARDS_MCP_", "PINECONE_", "CSP_", "PYTHONUNBUFFERED")
     for name in [name for name in os.environ if name.startswith(ours)]:
         monkeypatch.delenv(name)
     home = tmp_path / "home"

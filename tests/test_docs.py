@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +19,22 @@ from standards_mcp.settings import load_settings
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+TEAM_PLUGIN = """
+from standards_mcp import Plugin, Tool, hookimpl
+
+def draft(code: str) -> str:
+    "Draft a rubric."
+    return code
+
+class RubricsPlugin(Plugin):
+    @hookimpl
+    def register_tools(self):
+        return [
+            Tool(name="rubrics.draft", function=draft, read_only=True),
+            Tool(name="rubrics.save", function=draft),
+        ]
+"""
 
 
 def read(name: str) -> str:
@@ -58,10 +76,57 @@ def test_the_plugin_of_the_tutorial_works(
     assert "No standard 'nonsense'" in json.loads(capfd.readouterr().out)["message"]
 
 
-def test_the_configuration_in_the_documents_is_valid():
-    (example,) = blocks("docs/administering.md", "toml")
+@pytest.mark.parametrize(
+    "example",
+    blocks("docs/administering.md", "toml"),
+    ids=lambda text: text.partition("\n")[0].strip("[]"),
+)
+def test_the_configurations_in_the_documents_are_without_a_mistake(
+    example: str, install: Callable[..., Path]
+):
+    install("rubrics", TEAM_PLUGIN, distribution="acme-rubrics")
     Path("standards-mcp.toml").write_text(example, encoding="utf-8")
-    assert load_settings().settings.plugins["search"].options == {"max_results": 5}
+    assert cli.run(["config", "check"]) == 0
+    for profile in load_settings().settings.profiles:
+        assert cli.run(["--profile", profile, "config", "check"]) == 0
+
+
+def served(
+    recipe: str, install: Callable[..., Path], capfd: pytest.CaptureFixture[str]
+) -> set[str]:
+    """Return the tools that clients get by the example under a heading."""
+    install("rubrics", TEAM_PLUGIN, distribution="acme-rubrics")
+    section = read("docs/administering.md").partition(f"### {recipe}\n")[2]
+    example = section.partition("```toml\n")[2].partition("```")[0]
+    Path("standards-mcp.toml").write_text(example, encoding="utf-8")
+    capfd.readouterr()
+    assert cli.run(["tools", "--json"]) == 0
+    return {entry["name"] for entry in json.loads(capfd.readouterr().out) if entry["served"]}
+
+
+@pytest.mark.parametrize(
+    ("recipe", "tools"),
+    [
+        ("Locked-down classroom", {"find_relevant_standards", "get_standard_details"}),
+        ("Read-only server", {"find_relevant_standards", "get_standard_details", "rubrics_draft"}),
+        ("One team's plugin only", {"rubrics_draft", "rubrics_save"}),
+    ],
+)
+def test_every_recipe_serves_what_it_says(
+    recipe: str, tools: set[str], install: Callable[..., Path], capfd: pytest.CaptureFixture[str]
+):
+    assert served(recipe, install, capfd) == tools
+
+
+def test_the_table_of_keys_is_that_of_the_models():
+    printed = subprocess.run(
+        [sys.executable, str(ROOT / "scripts/config_table.py")],
+        capture_output=True,
+        check=True,
+        encoding="utf-8",
+    ).stdout
+    page = read("docs/configuration.md")
+    assert printed == page.partition("<!-- keys -->\n")[2].partition("<!-- end of keys -->")[0]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

@@ -98,7 +98,7 @@ def reason(host: Host, name: str = "acme") -> str:
 
 
 def served(host: Host) -> list[str]:
-    return [item.published for item in host.served_tools()]
+    return [item.published for item in host.offering.served]
 
 
 async def test_plugins_start_by_name_and_stop_in_reverse(

@@ -22,10 +22,15 @@ BEGAN: Final = time.perf_counter()
 INTERRUPTED: Final = 130
 _COMMANDS: Final = {
     "call": "tools:call",
+    "clients": "clients:clients",
+    "config": "config:config",
     "data": "data:data",
+    "doctor": "doctor:doctor",
+    "install": "clients:install",
     "plugins": "plugins:plugins",
     "serve": "serve:serve",
     "tools": "tools:tools",
+    "uninstall": "clients:uninstall",
 }
 
 
@@ -37,9 +42,14 @@ class _Commands(click.Group):
 
         rest = super().parse_args(ctx, args)
         params = ctx.params
-        overrides = parse_overrides(params["overrides"])
-        ctx.obj = Invocation(params["config"], overrides, params["verbose"])
-        ctx.obj.configure_logging()
+        if ctx.resilient_parsing:  # the shell asks what may follow: nothing else is printed
+            ctx.obj = Invocation(params["config"])
+            ctx.obj.configure_logging(silent=True)
+        else:
+            parse_overrides(params["overrides"])  # a mistake in them is one of usage
+            given = (params["config"], params["overrides"], params["profile"], params["verbose"])
+            ctx.obj = Invocation(*given)
+            ctx.obj.configure_logging()
         ctx.call_on_close(ctx.obj.close)
         return rest
 
@@ -69,7 +79,13 @@ class _Commands(click.Group):
                 "click.Command", getattr(importlib.import_module(f".{module}", __name__), name)
             )
         invocation = ctx.ensure_object(Invocation)
-        if command := invocation.plugin_commands().get(cmd_name):
+        try:
+            command = invocation.plugin_commands().get(cmd_name)
+        except StandardsMcpError:
+            if ctx.resilient_parsing:
+                return None
+            raise
+        if command or ctx.resilient_parsing:
             return command
         from standards_mcp.discovery import Status
 
@@ -108,7 +124,24 @@ def _failure(cause: Exception, ctx: click.Context) -> _Failure:
     return (_ConfigFailure if isinstance(cause, ConfigError) else _Failure)(message)
 
 
-@click.group(cls=_Commands, invoke_without_command=True)
+_EPILOG: Final = """
+\b
+Exit codes:
+  0    found or done
+  1    nothing found, or failed
+  2    bad usage, input or configuration
+  130  interrupted
+
+\b
+Examples:
+  standards-mcp search "telling time to the minute" --grade 3
+  standards-mcp lookup 3.NF.A.1
+  standards-mcp --config school.toml serve
+  standards-mcp install claude-desktop
+"""
+
+
+@click.group(cls=_Commands, invoke_without_command=True, epilog=_EPILOG)
 @click.option(
     "--config",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -122,6 +155,7 @@ def _failure(cause: Exception, ctx: click.Context) -> _Failure:
     metavar="KEY=VALUE",
     help="Set a configuration key, for example tools.read_only=true. May be repeated.",
 )
+@click.option("--profile", metavar="NAME", help="Use [profiles.NAME] of the configuration.")
 @click.option(
     "-v",
     "--verbose",

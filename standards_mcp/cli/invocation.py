@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import anyio
 import click
@@ -19,7 +19,9 @@ from standards_mcp.catalog.local import LocalCatalog
 from standards_mcp.host import Host, UnknownToolError
 from standards_mcp.logs import configure_logging
 from standards_mcp.plugin import ToolResult
-from standards_mcp.settings import load_settings
+from standards_mcp.settings import LoadedSettings, find_config, load_settings, user_config_file
+
+_SILENT: Final = logging.CRITICAL + 1
 
 
 @dataclass
@@ -27,13 +29,32 @@ class Invocation:
     """What the global options said. It is also the `ToolCaller` that plugins' commands get."""
 
     config: Path | None = None
-    overrides: dict[str, Any] = field(default_factory=dict[str, Any])
+    pairs: tuple[str, ...] = ()
+    profile: str | None = None
     verbosity: int = 0
 
     @cached_property
     def host(self) -> Host:
         """A host with nothing imported yet."""
-        return Host(load_settings(self.config, self.overrides))
+        return Host(self.load_settings())
+
+    def load_settings(self) -> LoadedSettings:
+        """Read the configuration as it is now.
+
+        Raises:
+            ConfigError: It has mistakes.
+        """
+        chosen = {"profile": self.profile} if self.profile else {}
+        return load_settings(self.config, parse_overrides(self.pairs) | chosen)
+
+    @property
+    def options(self) -> list[str]:
+        """The options that give another process the configuration of this one."""
+        file = find_config(self.config)
+        is_found_anywhere = file is None or file == user_config_file()
+        options = [] if is_found_anywhere else ["--config", str(cast("Path", file).resolve())]
+        options += ["--profile", self.profile] if self.profile else []
+        return options + [part for pair in self.pairs for part in ("--set", pair)]
 
     @cached_property
     def loaded_host(self) -> Host:
@@ -57,11 +78,11 @@ class Invocation:
         """Whether errors are shown with their tracebacks."""
         return self.verbosity > 1
 
-    def configure_logging(self, *, serving: bool = False) -> None:
-        """Log for people, or, in a server, for programs; both before anything can log."""
+    def configure_logging(self, *, serving: bool = False, silent: bool = False) -> None:
+        """Log for people, in a server for programs, or not; before anything can log."""
         level = logging.INFO if serving else logging.WARNING
         configure_logging(
-            max(logging.DEBUG, level - 10 * self.verbosity),
+            _SILENT if silent else max(logging.DEBUG, level - 10 * self.verbosity),
             self.secrets,
             plain=not serving,
             tracebacks=self.shows_tracebacks,

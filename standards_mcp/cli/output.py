@@ -32,3 +32,8 @@ def print_table(rows: Iterable[Sequence[str]]) -> None:
         click.echo((head + wrapped[0]).rstrip())
         for line in wrapped[1:]:
             click.echo(" " * left + line)
+
+
+def examples(*lines: str) -> str:
+    """Return the end of a command's help that shows how it is called."""
+    return "\b\nExamples:\n" + "\n".join(f"  standards-mcp {line}" for line in lines)

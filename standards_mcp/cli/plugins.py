@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import replace
-from typing import Any, Final
+import dataclasses
+from typing import Any, cast
 
 import anyio
 import click
 
 from standards_mcp._stdout import divert_stdout
+from standards_mcp.config_file import with_plugin
+from standards_mcp.config_schema import config_keys
 from standards_mcp.discovery import PluginRecord, Status
-from standards_mcp.errors import describe_exception
+from standards_mcp.errors import did_you_mean
+from standards_mcp.health import check_health
 from standards_mcp.host import Host
-from standards_mcp.masking import mask
 from standards_mcp.plugin import Health
 
+from .completion import installed_plugins, offer
+from .config_edits import dry_run_option, edit_config
 from .invocation import Invocation
-from .output import print_json, print_table
-
-HEALTH_TIMEOUT: Final = 10.0
-"""Seconds for the health checks of all plugins."""
-_LATE: Final = Health(
-    status="failed", message=f"check_health did not answer within {HEALTH_TIMEOUT:g} seconds"
-)
+from .output import examples, print_json, print_table
 
 
 @click.group()
@@ -31,7 +28,7 @@ def plugins() -> None:
     """List the installed plugins and check that they work."""
 
 
-@plugins.command("list")
+@plugins.command("list", epilog=examples("plugins list", "plugins list --json"))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
 def list_plugins(invocation: Invocation, *, as_json: bool) -> None:
@@ -50,7 +47,7 @@ def list_plugins(invocation: Invocation, *, as_json: bool) -> None:
     print_table((record.name, record.version, record.status, _remark(record)) for record in records)
 
 
-@plugins.command()
+@plugins.command(epilog=examples("plugins check"))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_context
 def check(ctx: click.Context, *, as_json: bool) -> None:
@@ -76,42 +73,68 @@ def check(ctx: click.Context, *, as_json: bool) -> None:
 
 async def _healths(host: Host) -> dict[str, Health]:
     async with host.running():
-        checks = {
-            record.name: asyncio.ensure_future(_health(host, record))
-            for record in host.manager.records.values()
-            if record.status is Status.STARTED
-        }
-        if checks:
-            # One that does not end is abandoned, since it may not heed its cancellation either.
-            await asyncio.wait(checks.values(), timeout=HEALTH_TIMEOUT)
-        found = {name: _result(check) for name, check in checks.items()}
-    return {name: health for name, health in found.items() if health is not None}
+        return await check_health(host.manager)
 
 
-def _result(check: asyncio.Future[Health | None]) -> Health | None:
-    if not check.done():
-        return _LATE
-    return (
-        Health(status="failed", message="it was cancelled") if check.cancelled() else check.result()
-    )
+@plugins.command(epilog=examples("plugins info search", "plugins info search --json"))
+@click.argument("name", shell_complete=offer(installed_plugins))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.pass_obj
+def info(invocation: Invocation, /, name: str, *, as_json: bool) -> None:
+    """Show what the plugin NAME is, what it adds, and which keys its table takes."""
+    record = _record(invocation.loaded_host, name)
+    own = {name: record.plugin.settings_type} if record.plugin else {}
+    keys = [key for key in config_keys(own) if key.table == f"plugins.{name}"]
+    tools = [item for item in invocation.loaded_host.offering.tools if item.plugin == name]
+    data = _as_data(record) | {
+        "requires": list(record.requires),
+        "tools": [item.published for item in tools],
+        "filters": [item.name for item in record.filters],
+        "keys": [dataclasses.asdict(key) for key in keys],
+    }
+    if as_json:
+        print_json(data)
+        return
+    about = ("name", "version", "distribution", "status", "reason", "tools", "filters")
+    print_table((key, _text(data[key])) for key in about if data[key])
+    if keys:
+        click.echo(f"\n[plugins.{name}]")
+    print_table((f"{key.name} = {key.default or '...'}", key.description) for key in keys)
 
 
-async def _health(host: Host, record: PluginRecord) -> Health | None:
-    """Return a plugin's health, or None when it tells of none."""
-    try:
-        for awaitable in host.manager.call(record, "check_health"):
-            return _checked(await awaitable, record.secrets)
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        raise
-    except BaseException as exc:  # noqa: BLE001  - the plugin's failure, also a sys.exit
-        return Health(status="failed", message=mask(describe_exception(exc), record.secrets))
-    return None
+@plugins.command(epilog=examples("plugins enable acme", "plugins enable acme --dry-run"))
+@click.argument("name", shell_complete=offer(installed_plugins))
+@dry_run_option
+@click.pass_obj
+def enable(invocation: Invocation, /, name: str, *, dry_run: bool) -> None:
+    """Let the configuration file enable the plugin NAME."""
+    _switch(invocation, name, enabled=True, dry_run=dry_run)
 
 
-def _checked(result: object, secrets: frozenset[str]) -> Health:
-    if isinstance(result, Health):
-        return replace(result, message=mask(result.message, secrets))
-    return Health(status="failed", message=f"check_health returned a {type(result).__name__}")
+@plugins.command(epilog=examples("plugins disable acme", "plugins disable acme --dry-run"))
+@click.argument("name", shell_complete=offer(installed_plugins))
+@dry_run_option
+@click.pass_obj
+def disable(invocation: Invocation, /, name: str, *, dry_run: bool) -> None:
+    """Let the configuration file disable the plugin NAME: it is no longer imported."""
+    _switch(invocation, name, enabled=False, dry_run=dry_run)
+
+
+def _switch(invocation: Invocation, name: str, *, enabled: bool, dry_run: bool) -> None:
+    _record(invocation.host, name)
+    edit_config(invocation, lambda text: with_plugin(text, name, enabled=enabled), dry_run=dry_run)
+
+
+def _record(host: Host, name: str) -> PluginRecord:
+    records = host.manager.records
+    if name not in records:
+        hint = did_you_mean(name, records) or f"; installed: {', '.join(records) or 'none'}"
+        raise click.UsageError(f"no plugin {name!r} is installed{hint}")
+    return records[name]
+
+
+def _text(value: object) -> str:
+    return ", ".join(cast("list[str]", value)) if isinstance(value, list) else str(value)
 
 
 def _as_data(record: PluginRecord) -> dict[str, Any]:

@@ -3,46 +3,105 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any, cast
 
 import click
 
+from standards_mcp.config_file import with_tool_disabled, with_tool_enabled
 from standards_mcp.declarations import RegisteredTool
 from standards_mcp.discovery import PluginRecord, Status
+from standards_mcp.errors import StandardsMcpError, did_you_mean
+from standards_mcp.offering import offer as offer_tools
+from standards_mcp.token_counts import definition_tokens
+from standards_mcp.tool_settings import first_match
 
+from .completion import all_tools, offer, served_tools
+from .config_edits import dry_run_option, edit_config
 from .invocation import Invocation
-from .output import print_json, print_table
+from .output import examples, print_json, print_table
 
 
-@click.command()
+@click.group(
+    invoke_without_command=True,
+    epilog=examples("tools", "tools --json", "tools disable 'web.*'"),
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-@click.pass_obj
-def tools(invocation: Invocation, *, as_json: bool) -> None:
-    """List every tool, and why one is not served.
+@click.pass_context
+def tools(ctx: click.Context, *, as_json: bool) -> None:
+    """List every tool, why one is not served, and what it costs.
 
-    Of a plugin that is not loaded, the tools are not known; it has a line of its own.
+    A definition costs about so many tokens of a model's context in every conversation. Of a plugin
+    that is not loaded, the tools are not known; it has a line of its own.
     """
-    manager = invocation.loaded_host.manager
-    unloaded = [record for record in manager.records.values() if record.reason]
-    entries = [*map(_of_tool, manager.tools()), *map(_of_plugin, unloaded)]
+    if ctx.invoked_subcommand:
+        return
+    host = ctx.ensure_object(Invocation).loaded_host
+    unloaded = [record for record in host.manager.records.values() if record.reason]
+    entries = [*map(_of_tool, host.offering.tools), *map(_of_plugin, unloaded)]
     if as_json:
         print_json(entries)
         return
     if not entries:
         click.echo("No plugin contributes a tool; see `standards-mcp plugins list`.")
-    print_table(
-        (
-            entry["name"] or "-",
-            entry["plugin"],
-            "served" if entry["served"] else f"not served: {entry['reason']}",
-        )
-        for entry in entries
+    print_table(_row(entry) for entry in entries)
+    served = [entry for entry in entries if entry["served"]]
+    cost = sum(entry["tokens"] for entry in served)
+    click.echo(f"\n{len(served)} served, about {cost:,} tokens; {len(entries) - len(served)} not")
+
+
+@tools.command(epilog=examples("tools enable web.search", "tools enable 'web.*' --dry-run"))
+@click.argument("pattern", metavar="GLOB", shell_complete=offer(all_tools))
+@dry_run_option
+@click.pass_obj
+def enable(invocation: Invocation, /, pattern: str, *, dry_run: bool) -> None:
+    """Let the configuration file no longer keep the tools of GLOB from being served."""
+    edit_config(invocation, lambda text: with_tool_enabled(text, pattern), dry_run=dry_run)
+    with suppress(StandardsMcpError):  # the edit is made; other commands tell of this
+        _tell_of_no_match(invocation, pattern)
+        if not dry_run:
+            _tell_of_refusals(invocation, pattern)
+
+
+@tools.command(epilog=examples("tools disable web.search", "tools disable 'web.*' --dry-run"))
+@click.argument("pattern", metavar="GLOB", shell_complete=offer(all_tools))
+@dry_run_option
+@click.pass_obj
+def disable(invocation: Invocation, /, pattern: str, *, dry_run: bool) -> None:
+    """Let the configuration file keep the tools of GLOB from being served."""
+    edit_config(invocation, lambda text: with_tool_disabled(text, pattern), dry_run=dry_run)
+    with suppress(StandardsMcpError):
+        _tell_of_no_match(invocation, pattern)
+
+
+def _tell_of_no_match(invocation: Invocation, pattern: str) -> None:
+    names = {name for item in invocation.loaded_host.offering.tools for name in item.names}
+    if not first_match(names, (pattern,)):
+        hint = did_you_mean(pattern.strip("*?"), names)
+        click.echo(f"{pattern!r} matches no tool of the loaded plugins{hint}", err=True)
+
+
+def _tell_of_refusals(invocation: Invocation, pattern: str) -> None:
+    registered = invocation.loaded_host.manager.tools()
+    for item in offer_tools(registered, invocation.load_settings().settings).tools:
+        if item.refusal and first_match({item.published, *item.names}, (pattern,)):
+            click.echo(f"{item.published} is still not served: {item.refusal}", err=True)
+
+
+@click.command(
+    epilog=examples(
+        'call get_standard_details --args \'{"standard_id": "3.NF.A.1"}\'',
+        'call find_relevant_standards --args \'{"activity": "clocks"}\'',
     )
-
-
-@click.command()
-@click.argument("tool")
-@click.option("--args", "arguments", default="{}", metavar="JSON", help="Arguments as JSON.")
+)
+@click.argument("tool", shell_complete=offer(served_tools))
+@click.option(
+    "--args",
+    "arguments",
+    default="{}",
+    metavar="JSON",
+    help="Its arguments, as one JSON object; none by default.",
+)
 @click.pass_context
 def call(ctx: click.Context, tool: str, arguments: str) -> None:
     """Call TOOL as a client would and print its answer.
@@ -69,13 +128,24 @@ def _parse_arguments(text: str) -> dict[str, Any]:
     return cast("dict[str, Any]", data)
 
 
+def _row(entry: dict[str, Any]) -> tuple[str, ...]:
+    name, declared = entry["name"] or "-", entry["declared_name"]
+    known = name if declared in (None, name) else f"{name} ({declared})"
+    cost = f"{entry['tokens']:,}" if entry["served"] else ""
+    state = "served" if entry["served"] else f"not served: {entry['reason']}"
+    if entry["read_only"]:
+        state = f"read-only, {state}"
+    return known, entry["plugin"], cost, state
+
+
 def _of_tool(item: RegisteredTool) -> dict[str, Any]:
     return {
         "name": item.published,
         "declared_name": item.tool.name,
         "plugin": item.plugin,
-        "title": item.tool.title,
+        "title": item.title,
         "description": item.description,
+        "tokens": definition_tokens(item),
         "read_only": item.tool.read_only,
         "served": not item.refusal,
         "reason": item.refusal,
@@ -87,7 +157,10 @@ def _of_plugin(record: PluginRecord) -> dict[str, Any]:
     how = "failed" if record.status is Status.FAILED else f"is {record.status}"
     return {
         "name": None,
+        "declared_name": None,
         "plugin": record.name,
+        "read_only": False,
+        "tokens": 0,
         "served": False,
         "reason": f"plugin {record.name!r} {how}: {record.reason}",
     }

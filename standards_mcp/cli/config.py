@@ -1,0 +1,144 @@
+"""``standards-mcp config ...``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import click
+from pydantic import BaseModel
+
+from standards_mcp.config_schema import config_schema, config_template
+from standards_mcp.discovery import Status
+from standards_mcp.errors import StandardsMcpError
+from standards_mcp.files import replace_text
+from standards_mcp.host import Host
+from standards_mcp.masking import masked_data
+from standards_mcp.settings import FILE_NAME, PluginSection
+from standards_mcp.toml_values import toml_key, toml_value
+
+from .invocation import Invocation
+from .output import examples, print_json
+
+_MASK = "***"
+
+
+@click.group()
+def config() -> None:
+    """Show, check and write the configuration."""
+
+
+@config.command(
+    epilog=examples("config init", "config init ~/.config/standards-mcp/standards-mcp.toml")
+)
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False), default=FILE_NAME)
+@click.option("--force", is_flag=True, help="Replace a file that is there; a copy is kept.")
+@click.pass_obj
+def init(invocation: Invocation, /, file: Path, *, force: bool) -> None:
+    """Write a commented FILE that changes nothing yet: every key with its default.
+
+    FILE is standards-mcp.toml in this folder unless given.
+    """
+    if file.exists() and not force:
+        raise click.ClickException(f"{file} is there already; use --force to replace it")
+    try:
+        backup = replace_text(file, config_template(_models(invocation)))
+    except OSError as exc:
+        raise click.ClickException(f"{file} cannot be written: {exc.strerror}") from None
+    click.echo(f"Wrote {file}" + (f"; the old file is {backup.name}" if backup else ""))
+
+
+@config.command(epilog=examples("config show --origin", "--profile teacher config show --json"))
+@click.option("--origin", is_flag=True, help="Say where each value comes from.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.pass_obj
+def show(invocation: Invocation, *, origin: bool, as_json: bool) -> None:
+    """Print the values in force, as TOML; secrets are masked."""
+    host = invocation.loaded_host
+    values = _values(host)
+    if as_json:
+        print_json(
+            [
+                {
+                    "key": ".".join(map(toml_key, path)),
+                    "value": value,
+                    "origin": host.loaded.origin(path) or "default",
+                }
+                for path, value in _leaves(values, ())
+            ]
+        )
+        return
+    table: tuple[str, ...] = ()
+    for path, value in sorted(_leaves(values, ()), key=lambda leaf: len(leaf[0]) > 1):
+        if path[:-1] != table:
+            table = path[:-1]
+            click.echo(f"\n[{'.'.join(map(toml_key, table))}]")
+        line = f"{toml_key(path[-1])} = {toml_value(value)}"
+        where = host.loaded.origin(path) or "default"
+        click.echo(f"{line:<44}  # {where}" if origin else line)
+
+
+@config.command(epilog=examples("config check"))
+@click.pass_context
+def check(ctx: click.Context) -> None:
+    """Read the configuration as `serve` does and say what is wrong with it.
+
+    Exit code 1 when a plugin fails or a pattern names nothing, 2 when the file is refused.
+    """
+    invocation = ctx.ensure_object(Invocation)
+    host = invocation.loaded_host
+    failed = [
+        f"plugin {record.name}: {record.reason}"
+        for record in host.manager.records.values()
+        if record.status is Status.FAILED
+    ]
+    problems = [*failed, *host.warnings()]
+    for problem in problems:
+        click.echo(problem)
+    if problems:
+        ctx.exit(1)
+    click.echo(f"ok: {host.loaded.file or 'no file; every key has its default'}")
+
+
+@config.command(epilog=examples("config schema > standards-mcp.schema.json"))
+@click.pass_obj
+def schema(invocation: Invocation) -> None:
+    """Print a JSON Schema of the file, with the keys of every installed plugin.
+
+    An editor that knows TOML checks and completes the file by it.
+    """
+    print_json(config_schema(_models(invocation)))
+
+
+def _models(invocation: Invocation) -> dict[str, type[BaseModel]]:
+    try:
+        records = invocation.loaded_host.manager.records.values()
+    except StandardsMcpError:
+        return {}  # the file that is to be mended must not stand in the way
+    return {record.name: record.plugin.settings_type for record in records if record.plugin}
+
+
+def _values(host: Host) -> dict[str, Any]:
+    values = host.settings.model_dump(mode="json", exclude={"plugins"})
+    plugins: dict[str, Any] = {}
+    for record in host.manager.records.values():
+        section = host.settings.section(record.name)
+        keys = {name: getattr(section, name) for name in PluginSection.model_fields}
+        if record.plugin is not None:
+            own = record.plugin.settings.model_dump(mode="json", fallback=str)
+        else:  # which of its keys are secret, only the plugin knows
+            own = dict.fromkeys(section.options, _MASK)
+        plugins[record.name] = keys | own
+    return cast("dict[str, Any]", masked_data(values | {"plugins": plugins}, host.secrets()))
+
+
+def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield every value that is set, with its keys; those of a table before its inner tables."""
+    if not isinstance(value, Mapping):
+        if value is not None:
+            yield path, value
+        return
+    items = cast("Mapping[str, Any]", value).items()
+    for key, inner in sorted(items, key=lambda item: isinstance(item[1], Mapping)):
+        yield from _leaves(inner, (*path, key))

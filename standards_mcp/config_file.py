@@ -1,0 +1,68 @@
+"""Changes single keys of a configuration file and leaves the rest of its text alone.
+
+Every function maps text to text; the caller reads and writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, MutableMapping
+from typing import Any, Final, cast
+
+import tomlkit
+from tomlkit.items import InlineTable
+
+_BOM: Final = "\ufeff"  # what some editors on Windows begin a file with
+
+_Document = MutableMapping[str, Any]
+
+
+def with_plugin(text: str, name: str, *, enabled: bool) -> str:
+    """Return *text* with ``[plugins.<name>] enabled`` set."""
+
+    def change(document: _Document) -> None:
+        _table(_table(document, "plugins", is_super=True), name)["enabled"] = enabled
+
+    return _changed(text, change)
+
+
+def with_tool_enabled(text: str, pattern: str) -> str:
+    """Return *text* with *pattern* gone from ``[tools] disable``, and in ``enable`` if that is set.
+
+    A pattern that matches more, such as ``web.*``, stays in ``disable`` and still wins.
+    """
+
+    def change(document: _Document) -> None:
+        tools = document.get("tools", {})
+        while pattern in tools.get("disable", ()):
+            cast("list[str]", tools["disable"]).remove(pattern)
+        if "enable" in tools and pattern not in tools["enable"] and "*" not in tools["enable"]:
+            cast("list[str]", tools["enable"]).append(pattern)
+
+    return _changed(text, change)
+
+
+def with_tool_disabled(text: str, pattern: str) -> str:
+    """Return *text* with *pattern* in ``[tools] disable``."""
+
+    def change(document: _Document) -> None:
+        disable = _table(document, "tools").setdefault("disable", tomlkit.array())
+        if pattern not in disable:
+            cast("list[str]", disable).append(pattern)
+
+    return _changed(text, change)
+
+
+def _changed(text: str, change: Callable[[_Document], None]) -> str:
+    document = tomlkit.parse(text.removeprefix(_BOM))
+    change(document)
+    after = tomlkit.dumps(document)
+    if text.count("\n") == text.count("\r\n") > 0:  # the lines that are new end like the others
+        after = after.replace("\r\n", "\n").replace("\n", "\r\n")
+    return _BOM + after if text.startswith(_BOM) else after
+
+
+def _table(parent: _Document, name: str, *, is_super: bool = False) -> _Document:
+    if name not in parent:
+        is_inline = isinstance(parent, InlineTable)
+        parent[name] = tomlkit.inline_table() if is_inline else tomlkit.table(is_super)
+    return cast("_Document", parent[name])

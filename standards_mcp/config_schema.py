@@ -1,0 +1,180 @@
+"""The configuration described as JSON Schema, as rows of a table, and as a commented file.
+
+All of it is derived from the settings models: what a key means is what their docstrings say.
+"""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from pydantic import BaseModel, PydanticUserError
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
+
+from .catalog_settings import SECRET_KEYS
+from .settings import Settings
+from .toml_values import toml_value
+
+Schema = dict[str, Any]
+
+_HEAD: Final = """\
+# Configuration of standards-mcp. Every key stands here with its default. To set one, remove its
+# '# ', and that of its [table] if there is any; write a value for '...' and a name for '<...>'."""
+_PLACEHOLDERS: Final = {
+    "arguments": "<argument>",
+    "overrides": '"<tool>"',
+    "plugins": "<plugin>",
+    "profiles": "<profile>",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key of the configuration.
+
+    Attributes:
+        table: Its table as it is written, such as ``tools.overrides."<tool>"``; empty at the top.
+        default: As TOML, or empty for a key that has none.
+    """
+
+    table: str
+    name: str
+    kind: str
+    default: str
+    description: str
+
+
+def config_schema(plugins: Mapping[str, type[BaseModel]]) -> Schema:
+    """Return the JSON Schema of a configuration file, for editors to check and complete it.
+
+    Args:
+        plugins: The settings models of the installed plugins, by the plugins' names.
+    """
+    schema = Settings.model_json_schema()
+    host_keys = schema["$defs"]["PluginSection"]["properties"]
+    sections: Schema = {}
+    for name, model in plugins.items():
+        own = _of_plugin(name, model)
+        schema["$defs"] |= own.pop("$defs", {})
+        sections[name] = own | {"properties": host_keys | own.get("properties", {})}
+    schema["properties"]["plugins"] |= {"properties": sections}
+    schema |= {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "standards-mcp"}
+    return schema
+
+
+def config_keys(plugins: Mapping[str, type[BaseModel]]) -> Iterator[Key]:
+    """Yield every key, table by table."""
+    schema = config_schema(plugins)
+    yield from _keys(schema, schema["$defs"], "")
+
+
+def config_template(plugins: Mapping[str, type[BaseModel]]) -> str:
+    """Return a configuration file that changes nothing: every key explained, and commented out."""
+    lines = [_HEAD]
+    table = ""
+    for key in config_keys(plugins):
+        if (*key.table.split("."), key.name) in SECRET_KEYS:
+            continue  # it would be refused in a file
+        if key.table != table:
+            table = key.table
+            # The table of a plugin would be a mistake once the plugin is gone.
+            mark = "# " if "<" in table or table.startswith("plugins.") else ""
+            lines += ["", f"{mark}[{table}]"]
+        lines += ["", *(f"# {line}" for line in textwrap.wrap(key.description, 94))]
+        lines.append(f"# {key.name} = {key.default or '...'}")
+    return "\n".join(lines) + "\n"
+
+
+def _of_plugin(name: str, model: type[BaseModel]) -> Schema:
+    """Return the schema of a plugin's keys, its definitions under names of the plugin's own."""
+    reference = f"#/$defs/{name}.{{model}}"
+    try:
+        own = model.model_json_schema(ref_template=reference, schema_generator=_AnyWhereUnknown)
+    except PydanticUserError:
+        return {"type": "object"}
+    own["$defs"] = {f"{name}.{key}": value for key, value in own.get("$defs", {}).items()}
+    if is_recursive := str(own.get("$ref", "")).rpartition("/")[2]:
+        own |= own["$defs"][is_recursive]
+        del own["$ref"]
+    own.pop("required", None)  # a variable can give what the file leaves out
+    return own
+
+
+class _AnyWhereUnknown(GenerateJsonSchema):
+    """Lets anything pass that only the plugin's own validation can judge."""
+
+    def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> Schema:
+        del schema, error_info
+        return {}
+
+    def emit_warning(self, kind: JsonSchemaWarningKind, detail: str) -> None:
+        """Say nothing of a default that JSON does not know: the key is shown without."""
+
+
+def _keys(
+    schema: Schema, definitions: Schema, table: str, around: tuple[Schema, ...] = ()
+) -> Iterator[Key]:
+    inner: list[tuple[str, Schema]] = []
+    for name, given in schema.get("properties", {}).items():
+        resolved = _resolved(given, definitions)
+        path = f"{table}.{name}" if table else name
+        tables = dict(_tables(path, resolved, definitions))
+        # A table that may hold itself is shown once.
+        if tables and not any(_same(each, other) for each in tables.values() for other in around):
+            inner += tables.items()
+        else:
+            kind, text = _kind(given, definitions), resolved.get("description", "")
+            yield Key(table, name, kind, _default(given), text)
+    for path, resolved in inner:
+        yield from _keys(resolved, definitions, path, (*around, resolved))
+
+
+def _tables(path: str, schema: Schema, definitions: Schema) -> Iterator[tuple[str, Schema]]:
+    """Yield the tables that a key stands for; none if it holds a plain value."""
+    others = schema.get("additionalProperties")
+    if not isinstance(others, dict):
+        if "properties" in schema:
+            yield path, schema
+        return
+    for name, given in schema.get("properties", {}).items():
+        yield f"{path}.{name}", _resolved(given, definitions)
+    each = _resolved(cast("Schema", others), definitions)
+    if "properties" in each:
+        yield f"{path}.{_PLACEHOLDERS.get(path.rpartition('.')[2], '<name>')}", each
+
+
+def _resolved(schema: Schema, definitions: Schema) -> Schema:
+    """Return *schema* with its reference followed, and without the alternative null."""
+    options = [each for each in schema.get("anyOf", ()) if each.get("type") != "null"]
+    if len(options) == 1:
+        schema = {**schema, **options[0]}
+    if reference := schema.get("$ref"):
+        return {**definitions[str(reference).rpartition("/")[2]], **schema}
+    return schema
+
+
+def _same(one: Schema, other: Schema) -> bool:
+    return one["properties"] is other["properties"]
+
+
+def _kind(given: Schema, definitions: Schema) -> str:
+    schema = _resolved(given, definitions)
+    if "enum" in schema:
+        return " or ".join(json.dumps(each) for each in schema["enum"])
+    if options := schema.get("anyOf") if "type" not in schema else None:
+        kinds = [_kind(each, definitions) for each in options if each.get("type") != "null"]
+        return " or ".join(dict.fromkeys(kinds))
+    kind = schema.get("type", "any")
+    if kind == "array":
+        return f"list of {_kind(schema.get('items', {}), definitions)}s"
+    if schema.get("format") == "path":
+        return "path"
+    return "table" if kind == "object" else str(kind)
+
+
+def _default(schema: Schema) -> str:
+    value = schema.get("default")
+    return "" if value is None else toml_value(value)

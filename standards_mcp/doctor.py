@@ -1,0 +1,213 @@
+"""Looks for whatever can keep a client from being served, and says how to mend it."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import subprocess
+import time
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import importlib_metadata
+
+from .catalog import CatalogError
+from .client_files import ClientFileError, is_ours, servers
+from .clients import CLIENTS, System
+from .discovery import Status
+from .errors import StandardsMcpError
+from .files import read_text
+from .health import check_health
+from .host import Host
+from .plugin import Health
+from .token_counts import definition_tokens
+
+_PACKAGES: Final = ("standards-mcp", "mcp", "pinecone", "pluggy", "pydantic", "onnxruntime")
+_PORTABLE_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,50}")
+_MANY_TOOLS: Final = 40  # what one client counts as too many
+_SLOW_START: Final = 5.0  # seconds; the least patient client waits for 10
+_START_DEADLINE: Final = 60.0
+_INSTALL_AGAIN: Final = "Install standards-mcp again."
+
+Level = Literal["ok", "warning", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one look found.
+
+    Attributes:
+        fix: What to do about it; empty where nothing is wrong.
+    """
+
+    subject: str
+    level: Level
+    message: str
+    fix: str = ""
+
+
+async def examine(load: Callable[[], Host], start: Callable[[], Sequence[str]]) -> list[Finding]:
+    """Return everything that was found, good and bad.
+
+    Args:
+        load: Returns a host with its plugins loaded.
+        start: Returns the command that serves with the same configuration.
+    """
+    findings = [*_versions()]
+    try:
+        host = load()
+        findings += _configuration(host)
+        async with host.running():
+            findings += [finding async for finding in _catalog(host)]
+            findings += [finding async for finding in _plugins(host)]
+        findings += [*_tools(host), *_start(start())]
+    except StandardsMcpError as exc:  # no server starts like this either
+        fix = "Correct it; `standards-mcp config check` reads it again."
+        findings.append(Finding("configuration", "error", str(exc), fix))
+    return [*findings, *_clients(System.current())]
+
+
+def _versions() -> Iterator[Finding]:
+    names: list[str] = []
+    for name in _PACKAGES:
+        try:
+            names.append(f"{name} {importlib_metadata.version(name)}")
+        except importlib_metadata.PackageNotFoundError:
+            yield Finding("versions", "error", f"{name} is not installed", _INSTALL_AGAIN)
+    python = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
+    yield Finding("versions", "ok", f"{python}; {', '.join(names)}")
+
+
+def _configuration(host: Host) -> Iterator[Finding]:
+    file = host.loaded.file
+    yield Finding(
+        "configuration", "ok", str(file) if file else "no file; all keys at their defaults"
+    )
+    for warning in host.warnings():
+        yield Finding("configuration", "warning", warning, "Correct the pattern or remove it.")
+
+
+async def _catalog(host: Host) -> AsyncGenerator[Finding]:
+    try:
+        stats = await host.catalog_stats()
+        found = await host.catalog.search("fractions on a number line", 1)
+    except CatalogError as exc:
+        yield Finding("catalog", "error", str(exc), "See `standards-mcp data status`.")
+        return
+    about = f"{stats.backend}: {stats.records:,} standards; {stats.details['reason']}"
+    yield Finding("catalog", "ok", about)
+    for note in found.notes:
+        yield Finding("catalog", "warning", note, "See `standards-mcp data status`.")
+
+
+async def _plugins(host: Host) -> AsyncGenerator[Finding]:
+    healths = await check_health(host.manager)
+    for record in host.manager.records.values():
+        subject = f"plugin {record.name}"
+        health = healths.get(record.name) or Health(status="ok")
+        if record.status is Status.FAILED:
+            yield Finding(subject, "error", record.reason, "Mend, update or disable it.")
+        elif health.status == "ok":
+            yield Finding(subject, "ok", record.reason or health.message or str(record.status))
+        else:
+            level: Level = "error" if health.status == "failed" else "warning"
+            yield Finding(subject, level, health.message, "What it says, or disable it.")
+
+
+def _tools(host: Host) -> Iterator[Finding]:
+    served = host.offering.served
+    for item in served:
+        if not _PORTABLE_NAME.fullmatch(item.published):
+            fix = 'Set tool_names = "portable", or a name in its override.'
+            message = (
+                f"{item.published!r} is a name that some clients refuse, with the whole server"
+            )
+            yield Finding("tools", "warning", message, fix)
+    cost = sum(definition_tokens(item) for item in served)
+    message = f"{len(served)} served, about {cost:,} tokens of a model's context"
+    if not served:
+        yield Finding("tools", "error", "no tool is served", "See `standards-mcp tools`.")
+    elif len(served) > _MANY_TOOLS:
+        yield Finding("tools", "warning", message, "Disable some: `standards-mcp tools disable`.")
+    else:
+        yield Finding("tools", "ok", message)
+
+
+def _clients(system: System) -> Iterator[Finding]:
+    for client in CLIENTS:
+        file = client.file(system)
+        try:
+            entries = servers(client, file, read_text(file))
+        except (ClientFileError, OSError, UnicodeDecodeError) as exc:
+            yield Finding(client.title, "warning", str(exc), "Correct the file.")
+            continue
+        for name, entry in entries.items():
+            if is_ours(client, entry):
+                yield _client_entry(client.title, name, client.command_line(entry)[0], client.key)
+
+
+def _client_entry(title: str, name: str, command: str, key: str) -> Finding:
+    fix = f"Run `standards-mcp install {key} --name {name}` again."
+    if not Path(command).is_absolute():
+        message = f"{name!r} starts {command!r}, which the client may not find"
+        return Finding(title, "warning", message, fix)
+    if not Path(command).exists():
+        return Finding(title, "error", f"{name!r} starts {command}, which is not there", fix)
+    return Finding(title, "ok", f"{name!r} starts {command}")
+
+
+def _start(command: Sequence[str]) -> Iterator[Finding]:
+    """Start a server as a client does, and hold every line of its stdout against the protocol."""
+    began = time.perf_counter()
+    try:
+        ran = subprocess.run(  # noqa: S603  - this installation's own command
+            [*command, "serve"],
+            input=_HANDSHAKE,
+            capture_output=True,
+            timeout=_START_DEADLINE,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as exc:
+        yield Finding("start", "error", str(exc), "Run `standards-mcp serve` by hand and read on.")
+        return
+    seconds = time.perf_counter() - began
+    lines = ran.stdout.decode(errors="replace").splitlines()
+    if stray := [line for line in lines if not _is_message(line)]:
+        yield Finding(
+            "stdout", "error", f"not of the protocol: {stray[0][:80]!r}", "Find who prints."
+        )
+    if not any('"tools"' in line for line in lines):
+        last = ran.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        message = f"the server gave no list of tools; its last words: {''.join(last)[:200]}"
+        yield Finding("start", "error", message, "Run `standards-mcp serve` by hand and read on.")
+        return
+    slow = seconds > _SLOW_START
+    fix = "Compile the bytecode: `python -m compileall` on its folder." if slow else ""
+    message = f"from start to end with a list of tools in {seconds:.1f} s; stdout is clean"
+    yield Finding("start", "warning" if slow else "ok", message, fix)
+
+
+def _is_message(line: str) -> bool:
+    try:
+        return bool(json.loads(line)["jsonrpc"] == "2.0")
+    except (ValueError, KeyError, TypeError):
+        return False
+
+
+def _request(method: str, number: int | None, params: dict[str, Any]) -> str:
+    identity = {} if number is None else {"id": number}
+    return json.dumps({"jsonrpc": "2.0", "method": method, "params": params} | identity) + "\n"
+
+
+def _handshake() -> Iterable[str]:
+    client = {"name": "standards-mcp doctor", "version": "1"}
+    start = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}
+    yield _request("initialize", 0, start)
+    yield _request("notifications/initialized", None, {})
+    yield _request("tools/list", 1, {})
+
+
+_HANDSHAKE: Final = "".join(_handshake()).encode()

@@ -1,0 +1,555 @@
+"""The commands that show, check and change the configuration, as people type them."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from standards_mcp.catalog_settings import CatalogSettings
+from standards_mcp.cli import cli
+from standards_mcp.config_file import with_plugin, with_tool_disabled, with_tool_enabled
+from standards_mcp.config_schema import config_keys
+from standards_mcp.settings import Settings
+from standards_mcp.tables import Table
+from standards_mcp.tool_settings import ArgumentOverride, Profile, ToolOverride, ToolSettings
+
+Install = Callable[..., Path]
+FILE = Path("standards-mcp.toml")
+
+ACME = """
+    from pydantic import BaseModel, SecretStr
+    from standards_mcp import Plugin, PluginSettings, Tool, hookimpl
+
+    class Profile(BaseModel):  # a name that the host has too
+        depth: int = 1
+
+    class AcmeSettings(PluginSettings):
+        '''Settings.
+
+        Attributes:
+            token: Opens the door.
+        '''
+
+        token: SecretStr
+        weights: dict[str, float] = {"a b": 0.5}
+        profile: Profile = Profile()
+        by_name: dict[str, Profile] = {}
+
+    class AcmePlugin(Plugin):
+        settings_type = AcmeSettings
+
+        @hookimpl
+        def register_tools(self):
+            def find(text: str) -> str:
+                return text
+
+            return [
+                Tool(name="acme.find", description="Find.", function=find, read_only=True),
+                Tool(name="acme.write", description="Write.", function=find),
+            ]
+"""
+WITH_TOKEN = '[plugins.acme]\ntoken = "opensesame"\n'  # noqa: S105
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, list(arguments), prog_name="standards-mcp")
+
+
+def done(*arguments: str) -> str:
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def backups(file: Path = FILE) -> list[str]:
+    return [path.read_text() for path in sorted(file.parent.glob(f"{file.name}.*.bak"))]
+
+
+@pytest.fixture
+def acme(install: Install) -> None:
+    install("acme", ACME)
+    FILE.write_text(WITH_TOKEN)
+
+
+# config schema
+
+
+@pytest.fixture
+def schema(acme: None) -> Draft202012Validator:
+    del acme
+    document = json.loads(done("config", "schema"))
+    Draft202012Validator.check_schema(document)
+    return Draft202012Validator(document)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        'autoload = false\ntrusted = ["acme-*"]\n[tools]\nrate_limit = "60/minute"\ntimeout = 1',
+        '[tools.overrides."a.b"]\ncache_ttl = 0\narguments.q.fixed = [1, 2]',
+        '[profiles.teacher]\nread_only = true\nplugins = ["search"]',
+        "[plugins.acme]\nenabled = true\nweights = {x = 1.5}\nprofile.depth = 2",
+        "[plugins.acme.by_name.one]\ndepth = 3",
+        "[plugins.another]\nanything = 1",
+    ],
+)
+def test_the_schema_passes_what_the_host_takes(schema: Draft202012Validator, text: str):
+    assert [error.message for error in schema.iter_errors(tomllib.loads(text))] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "autoloda = true",
+        "[tools]\ntimeout = 0",
+        '[tools]\nrate_limit = "often"',
+        "[tools.overrides.x]\nnme = 1",
+        "[profiles.teacher]\nread_only = 3",
+        "[plugins.search]\nmax_result = 5",
+        '[plugins.acme]\nprofile = {depth = "deep"}',
+        "[plugins.acme.by_name.one]\ndepth = 'x'",
+        '[plugins.acme]\nenabled = "yes"',
+    ],
+)
+def test_the_schema_refuses_mistakes(schema: Draft202012Validator, text: str):
+    assert list(schema.iter_errors(tomllib.loads(text)))
+
+
+def test_a_plugin_whose_settings_no_schema_can_tell_spoils_none(install: Install):
+    source = """
+        from collections.abc import Callable
+        from pydantic import ConfigDict
+        from standards_mcp import Plugin, PluginSettings
+
+        class Odd: ...
+
+        class OddSettings(PluginSettings):
+            model_config = ConfigDict(arbitrary_types_allowed=True)
+            odd: Odd | None = None
+            call: Callable[[], int] = print
+            again: "OddSettings | None" = None
+            size: int = 3
+
+        class OddPlugin(Plugin):
+            settings_type = OddSettings
+    """
+    install("odd", source)
+    assert (
+        "size"
+        in json.loads(done("config", "schema"))["properties"]["plugins"]["properties"]["odd"][
+            "properties"
+        ]
+    )
+    assert "# size = 3" in done("config", "init", "x.toml") + Path("x.toml").read_text()
+    assert "size = 3" in done("config", "show")
+    assert "size = 3" in done("plugins", "info", "odd")
+
+
+# config init
+
+
+@pytest.mark.usefixtures("acme")
+def test_a_new_file_changes_nothing():
+    before = json.loads(done("config", "show", "--json"))
+    file = Path("sub") / "new.toml"
+    assert done("config", "init", str(file)) == f"Wrote {file}\n"
+    FILE.unlink()
+    Path(".env").write_text("STANDARDS_MCP_PLUGINS__ACME__TOKEN=opensesame")
+    after = json.loads(done("--config", str(file), "config", "show", "--json"))
+    assert [(each["key"], each["value"]) for each in before] == [
+        (each["key"], each["value"]) for each in after
+    ]
+
+
+def test_every_key_of_a_new_file_can_be_uncommented(acme: None):
+    del acme
+    done("config", "init", "--force")
+    text = FILE.read_text()
+    assert backups() == [WITH_TOKEN]
+    lines = [
+        line.removeprefix("# ").replace("<", "").replace(">", "").replace(" = ...", ' = "x"')
+        for line in text.splitlines()
+        if not line.startswith("# ") or line.startswith("# [") or " = " in line
+    ]
+    statements = [
+        line for line in lines if line.startswith("[") or line.partition(" =")[0].isidentifier()
+    ]
+    values = tomllib.loads("\n".join(statements))
+    assert values["tools"]["timeout"] == 30
+    assert values["tools"]["overrides"]["tool"]["arguments"]["argument"] == dict.fromkeys(
+        ["description", "default", "fixed"], "x"
+    )
+    assert values["plugins"]["acme"]["weights"] == {"a b": 0.5}
+    assert values["plugins"]["acme"]["by_name"] == {"name": {"depth": 1}}
+    assert "api_key" not in values["catalog"]["pinecone"]
+    assert "# Opens the door.\n# token = ...\n" in text
+
+
+def test_each_key_of_the_hosts_own_tables_works_where_it_stands():
+    done("config", "init")
+    text = FILE.read_text()
+    FILE.write_text(text.replace("# read_only = false", "read_only = true", 1))
+    assert tomllib.loads(FILE.read_text())["tools"] == {"read_only": True}
+    assert done("config", "check")
+
+
+def test_every_key_is_explained():
+    keys = list(config_keys({}))
+    assert {key.table for key in keys} >= {"", "catalog.pinecone", 'tools.overrides."<tool>"'}
+    assert [(key.table, key.name) for key in keys if not key.description] == []
+    for plugin in ("search", "lookup"):
+        shown = json.loads(done("plugins", "info", plugin, "--json"))["keys"]
+        assert [key["name"] for key in shown][:2] == ["enabled", "required"]
+        assert [key["name"] for key in shown if not key["description"]] == []
+
+
+def test_every_setting_appears_in_a_new_file():
+    done("config", "init")
+    text = FILE.read_text()
+    for model in (Settings, ToolSettings, ToolOverride, ArgumentOverride, Profile, CatalogSettings):
+        for name, field in model.model_fields.items():
+            if name == "csp":  # it holds a secret alone, which does not belong in a file
+                continue
+            is_table = isinstance(field.default, Table) or field.default_factory is not None
+            pattern = rf"^(# )?\[.*\b{name}\b" if is_table else f"^# {name} = "
+            assert re.search(pattern, text, re.MULTILINE), name
+
+
+def test_a_file_that_is_there_is_left_alone():
+    FILE.write_text("# mine\n")
+    result = run("config", "init")
+    assert result.exit_code == 1
+    assert "is there already; use --force to replace it" in result.stderr
+    assert FILE.read_text() == "# mine\n"
+
+
+@pytest.mark.parametrize(
+    "text", ["nonsense = 1", "= broken", "[plugins.search]\nrequired = true\nx = 1"]
+)
+def test_a_file_with_mistakes_can_be_replaced(text: str):
+    FILE.write_text(text)
+    assert "Wrote" in done("config", "init", "--force")
+    assert backups() == [text]
+    assert done("config", "check")
+
+
+# config show
+
+
+def test_the_values_in_force_are_toml_and_tell_their_origin(acme: None, monkeypatch: Any):
+    del acme
+    monkeypatch.setenv("STANDARDS_MCP_TOOLS__TIMEOUT", "12")
+    FILE.write_text(WITH_TOKEN + '[tools.overrides."acme.find"]\ntitle = "Say \\"hi\\" \\u007f"\n')
+    shown = done("--set", "strict=true", "config", "show", "--origin")
+    values = tomllib.loads(shown)
+    assert values["strict"] is True
+    assert values["tools"]["timeout"] == 12
+    assert values["tools"]["overrides"]["acme.find"] == {"title": 'Say "hi" \x7f'}
+    assert values["plugins"]["acme"]["weights"] == {"a b": 0.5}
+    origins = {line.partition(" =")[0]: line.rpartition("# ")[2] for line in shown.splitlines()}
+    assert origins["strict"] == "command line"
+    assert origins["timeout"] == "environment"
+    assert origins["title"] == "standards-mcp.toml:4"
+    assert origins["autoload"] == "default"
+    listed = {each["key"]: each for each in json.loads(done("config", "show", "--json"))}
+    assert listed['tools.overrides."acme.find".title']["origin"] == "standards-mcp.toml:4"
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_secrets_are_never_shown(install: Install, *, broken: bool):
+    install("acme", "raise RuntimeError('opensesame')" if broken else ACME)
+    storage = '[tools]\nstorage = "redis://me:hushhush@localhost:1/0"\n'
+    FILE.write_text(WITH_TOKEN + storage)
+    for arguments in (
+        ["config", "show"],
+        ["config", "show", "--json"],
+        ["config", "check"],
+        ["tools", "disable", "x", "--dry-run"],
+        ["plugins", "info", "acme"],
+    ):
+        result = run(*arguments)
+        assert result.output
+        assert "hushhush" not in result.output, arguments
+        if not broken:  # which are secret, only a plugin that loads can tell
+            assert "opensesame" not in result.output, arguments
+    assert "opensesame" not in run("config", "show").stdout
+    values = tomllib.loads(run("config", "show").stdout)
+    assert set(values["plugins"]["acme"]["token"]) == {"*"}
+
+
+# config check
+
+
+def test_a_check_names_every_mistake(install: Install):
+    assert done("config", "check") == "ok: no file; every key has its default\n"
+    install("acme", ACME)
+    FILE.write_text('[tools]\ndisable = ["find_relevent*"]\n')
+    result = run("config", "check")
+    assert result.exit_code == 1
+    assert "plugin acme: [plugins.acme] token: field required" in result.stdout
+    assert (
+        "standards-mcp.toml:2: [tools] disable: 'find_relevent*' matches no tool" in result.stdout
+    )
+    FILE.write_text("[tools]\nread_onyl = true\n")
+    result = run("config", "check")
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "standards-mcp: standards-mcp.toml:2: [tools] read_onyl: unknown key; did you mean "
+        "'read_only'?\n"
+    )
+
+
+# plugins and tools enable|disable
+
+
+@pytest.mark.usefixtures("acme")
+def test_switching_a_plugin_keeps_the_rest_of_the_file():
+    FILE.write_text("# mine\n" + WITH_TOKEN + "\n[tools] # see below\ntimeout = 5\n")
+    before = FILE.read_text()
+    preview = done("plugins", "disable", "acme", "--dry-run")
+    assert "+enabled = false" in preview
+    assert "opensesame" not in preview
+    assert FILE.read_text() == before
+    assert "Changed standards-mcp.toml; the old file is" in done("plugins", "disable", "acme")
+    assert backups() == [before]
+    assert FILE.read_text() == before.replace('sesame"\n', 'sesame"\nenabled = false\n')
+    assert "says so already" in done("plugins", "disable", "acme")
+    assert "[plugins.acme] enabled = false" in done("plugins", "list")
+    done("plugins", "enable", "acme")
+    assert "acme_find" in done("tools")
+
+
+def test_without_a_file_the_users_own_is_made():
+    done("plugins", "disable", "search")
+    from platformdirs import user_config_path
+
+    file = user_config_path("standards-mcp", appauthor=False) / FILE
+    assert tomllib.loads(file.read_text()) == {"plugins": {"search": {"enabled": False}}}
+    done("tools", "disable", "get_*")
+    assert tomllib.loads(file.read_text())["tools"] == {"disable": ["get_*"]}
+    assert len(backups(file)) == 1
+    assert not FILE.exists()
+
+
+@pytest.mark.parametrize("command", [("plugins", "disable", "search"), ("tools", "enable", "x")])
+def test_a_file_with_mistakes_is_not_edited(command: tuple[str, ...]):
+    FILE.write_text("[tools]\nread_onyl = true\n")
+    result = run(*command)
+    assert result.exit_code == 2
+    assert "standards-mcp.toml:2: [tools] read_onyl" in result.stderr
+    assert FILE.read_text() == "[tools]\nread_onyl = true\n"
+    assert backups() == []
+
+
+def test_a_plugin_that_is_not_installed_is_refused_with_the_nearest():
+    result = run("plugins", "disable", "serach")
+    assert result.exit_code == 2
+    assert "no plugin 'serach' is installed; did you mean 'search'?" in result.stderr
+
+
+@pytest.mark.usefixtures("acme")
+def test_tools_are_switched_by_their_names_and_by_globs():
+    done("tools", "disable", "acme.find")
+    done("tools", "disable", "get_*")
+    tools = json.loads(done("tools", "--json"))
+    served = {each["name"] for each in tools if each["served"]}
+    assert served == {"find_relevant_standards", "acme_write"}
+    done("tools", "enable", "get_*")
+    assert tomllib.loads(FILE.read_text())["tools"]["disable"] == ["acme.find"]
+    result = run("tools", "disable", "acme.fnd")
+    assert (
+        "'acme.fnd' matches no tool of the loaded plugins; did you mean 'acme.find'?"
+        in result.stderr
+    )
+
+
+def test_a_tool_is_switched_also_where_a_required_plugin_fails(install: Install):
+    install("broken", "raise RuntimeError('not today')")
+    FILE.write_text("[plugins.broken]\nrequired = true\n")
+    result = run("tools", "disable", "web.*")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert tomllib.loads(FILE.read_text())["tools"] == {"disable": ["web.*"]}
+
+
+@pytest.mark.usefixtures("acme")
+def test_enabling_tells_what_still_keeps_a_tool_from_being_served():
+    FILE.write_text(WITH_TOKEN + '[tools]\ndisable = ["acme.*"]\n')
+    result = run("tools", "enable", "acme.find")
+    assert result.exit_code == 0
+    assert "acme_find is still not served: [tools] disable has 'acme.*'" in result.stderr
+    assert "still" not in run("tools", "enable", "acme.*").stderr
+
+
+@pytest.mark.usefixtures("acme")
+def test_tools_show_what_they_cost_and_the_total():
+    tools = json.loads(done("tools", "--json"))
+    cost = sum(each["tokens"] for each in tools if each["served"])
+    assert all(each["tokens"] > 10 for each in tools)
+    assert done("tools").endswith(f"\n4 served, about {cost:,} tokens; 0 not\n")
+
+
+@pytest.mark.usefixtures("acme")
+def test_a_plugin_is_shown_with_its_tools_and_keys():
+    data = json.loads(done("plugins", "info", "acme", "--json"))
+    assert data["tools"] == ["acme_find", "acme_write"]
+    keys = {key["name"]: key for key in data["keys"]}
+    assert keys["token"]["description"] == "Opens the door."
+    assert keys["weights"]["default"] == '{ "a b" = 0.5 }'
+    assert set(keys) >= {"enabled", "required", "token", "weights"}
+    assert "[plugins.acme]\n" in done("plugins", "info", "acme")
+    FILE.unlink()
+    assert "field required" in " ".join(done("plugins", "info", "acme").split())
+
+
+# Editing, as a mapping from text to text
+
+_words = st.text("abcx", min_size=1, max_size=2)
+_lists = st.lists(_words | st.just("web.*"), max_size=3)
+_plugins = st.dictionaries(
+    _words, st.fixed_dictionaries({}, optional={"enabled": st.booleans(), "n": st.integers()})
+)
+
+
+@st.composite
+def files(draw: st.DrawFn) -> str:
+    """Draw a file, its tables in any order, some inline and some dotted, with comments."""
+    parts = []
+    for key in ("enable", "disable"):
+        if draw(st.booleans()):
+            items = ", ".join(map(json.dumps, draw(_lists)))
+            parts.append(f"{key} = [ {items} ] # {key}")
+    tools = "\n".join(["[tools] # the tools", *parts]) if draw(st.booleans()) else ""
+    tables = [tools, "[catalog]\nbackend = 'local' # here"]
+    for name, keys in draw(_plugins).items():
+        lines = [f"{key} = {json.dumps(value)} # {key}" for key, value in keys.items()]
+        tables.append("\n".join([f"[plugins.{name}] # {name}", *lines]))
+    end = draw(st.sampled_from(["\n", "\r\n"]))
+    mark = draw(st.sampled_from(["", "\ufeff"]))
+    chosen = draw(st.permutations(tables))
+    head = "# mine\nautoload = true # yes\n\n"
+    return mark + (head + "\n".join(chosen) + "\n").replace("\n", end)
+
+
+def read(text: str) -> dict[str, Any]:
+    return tomllib.loads(text.removeprefix("\ufeff"))
+
+
+def comments(text: str) -> list[str]:
+    return sorted(line.partition("#")[2] for line in text.splitlines() if "#" in line)
+
+
+@given(files(), _words, st.booleans())
+def test_an_edit_changes_one_key_and_keeps_comments_and_line_ends(text: str, name: str, on: bool):
+    edited = with_plugin(text, name, enabled=on)
+    expected = read(text)
+    expected.setdefault("plugins", {}).setdefault(name, {})["enabled"] = on
+    assert read(edited) == expected
+
+    pattern = name
+    off = with_tool_disabled(text, pattern)
+    expected = read(text)
+    disable = expected.setdefault("tools", {}).setdefault("disable", [])
+    disable += [] if pattern in disable else [pattern]
+    assert read(off) == expected
+
+    back = with_tool_enabled(text, pattern)
+    expected = read(text)
+    tools = expected.get("tools", {})
+    if "disable" in tools:
+        tools["disable"] = [each for each in tools["disable"] if each != pattern]
+    if "enable" in tools and pattern not in tools["enable"] and "*" not in tools["enable"]:
+        tools["enable"].append(pattern)
+    assert read(back) == expected
+    for after in (edited, off, back):
+        assert comments(after) == comments(text)
+        assert after.startswith("\ufeff") == text.startswith("\ufeff")
+        assert ("\r" in after) == ("\r" in text)
+        assert after.replace("\r\n", "\n").count("\r") == 0
+        assert after.count("\r") in (0, after.count("\n"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "plugins = {}\n",
+        "plugins = {search = {n = 1}}\n",
+        "plugins.search.n = 1\n",
+        "[plugins]\nsearch = {n = 1}\n",
+        "[plugins.search.inner]\nx = 1\n",
+        "a = 1",
+        "",
+    ],
+)
+def test_a_plugin_is_switched_however_its_table_is_written(text: str):
+    expected = read(text)
+    expected.setdefault("plugins", {}).setdefault("search", {})["enabled"] = False
+    assert read(with_plugin(text, "search", enabled=False)) == expected
+
+
+def test_a_file_with_a_byte_mark_is_edited():
+    FILE.write_bytes(b"\xef\xbb\xbf[tools]\r\ntimeout = 5\r\n")
+    done("tools", "disable", "get_*")
+    assert FILE.read_bytes() == (b'\xef\xbb\xbf[tools]\r\ntimeout = 5\r\ndisable = ["get_*"]\r\n')
+
+
+# Profiles and trust
+
+
+def test_a_profile_narrows_what_is_served_and_is_installed_with_it():
+    FILE.write_text('[profiles.teacher]\nenable = ["find_*"]\n')
+    served = [
+        each["name"]
+        for each in json.loads(done("--profile", "teacher", "tools", "--json"))
+        if each["served"]
+    ]
+    assert served == ["find_relevant_standards"]
+    entry = json.loads(done("install", "cursor", "--profile", "teacher", "--print"))
+    args = entry["mcpServers"]["standards"]["args"]
+    assert args[-4:] == ["--config", str(FILE.resolve()), "--profile", "teacher"]
+    for arguments in (
+        ["--profile", "techer", "tools"],
+        ["install", "cursor", "--profile", "techer", "--print"],
+    ):
+        result = run(*arguments)
+        assert result.exit_code == 2
+        assert "there is no [profiles.techer]; did you mean 'teacher'?" in result.stderr
+
+
+def test_a_client_is_given_the_file_in_force(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    FILE.write_text("")
+    named = tmp_path / "named.toml"
+    named.write_text("")
+    monkeypatch.setenv("STANDARDS_MCP_CONFIG", str(named))
+    entry = json.loads(done("install", "cursor", "--print"))
+    assert entry["mcpServers"]["standards"]["args"][-2:] == ["--config", str(named)]
+
+
+@pytest.mark.parametrize("pattern", ["standards-mcp-acme", "standards_mcp_*", "Standards.MCP-Acme"])
+def test_a_plugin_is_imported_if_its_distribution_is_trusted(install: Install, pattern: str):
+    install("acme", "from standards_mcp import Plugin\nclass AcmePlugin(Plugin): ...")
+    install("evil", "open('imported', 'w')", distribution="evil")
+    FILE.write_text(f'trusted = ["standards-mcp", "{pattern}"]\n')
+    states = {each["name"]: each for each in json.loads(done("plugins", "list", "--json"))}
+    assert states["evil"]["reason"] == "trusted has no pattern for 'evil'"
+    done("tools")
+    states = {
+        each["name"]: each["status"] for each in json.loads(done("plugins", "list", "--json"))
+    }
+    assert states == {
+        "acme": "registered",
+        "evil": "disabled",
+        "lookup": "registered",
+        "search": "registered",
+    }
+    assert not Path("imported").exists()

@@ -1,0 +1,147 @@
+"""What `doctor` finds, and how it says it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from standards_mcp.cli import cli
+
+Install = Callable[..., Path]
+FILE = Path("standards-mcp.toml")
+
+
+@pytest.fixture(scope="session")
+def catalog_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("shared") / "catalog"
+
+
+@pytest.fixture(autouse=True)
+def _shared_catalog(catalog_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STANDARDS_MCP_CATALOG__PATH", str(catalog_path))
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, list(arguments), prog_name="standards-mcp")
+
+
+def findings(*arguments: str, code: int) -> dict[str, list[Any]]:
+    result = run(*arguments, "doctor", "--json")
+    assert result.exit_code == code, result.output
+    found: dict[str, list[Any]] = {}
+    for each in json.loads(result.stdout):
+        found.setdefault(each["subject"], []).append(each)
+    return found
+
+
+def test_a_good_installation_has_no_error_whatever_its_plugins_print(install: Install):
+    source = """
+        import os
+        from standards_mcp import Health, Plugin, hookimpl
+
+        os.write(1, b"raw at import\\n")
+        print("printed at import")
+
+        class LoudPlugin(Plugin):
+            @hookimpl
+            async def check_health(self):
+                os.write(1, b"raw in a check\\n")
+                return Health(status="degraded", message="hoarse")
+    """
+    install("loud", source)
+    command = [sys.executable, "-m", "standards_mcp", "doctor", "--json"]
+    ran = subprocess.run(command, capture_output=True, check=False, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    found = {each["subject"]: each for each in json.loads(ran.stdout)}
+    assert "tokens of a model's context" in found["tools"]["message"]
+    assert "stdout is clean" in found["start"]["message"]
+    assert "standards" in found["catalog"]["message"]
+    assert "stdout" not in found
+    assert (found["plugin loud"]["level"], found["plugin loud"]["message"]) == ("warning", "hoarse")
+    assert {each["level"] for each in found.values()} <= {"ok", "warning"}
+
+
+def test_a_failed_plugin_is_an_error_with_what_to_do(install: Install):
+    install("broken", "raise RuntimeError('not today')")
+    shown = run("doctor")
+    assert shown.exit_code == 1
+    line = "ERROR plugin broken RuntimeError: not today -> Mend, update or disable it."
+    assert line in " ".join(shown.stdout.split())
+
+
+def test_a_required_plugin_that_fails_is_told_beside_the_rest(install: Install):
+    install("broken", "raise RuntimeError('not today')")
+    FILE.write_text("[plugins.broken]\nrequired = true\n")
+    found = findings(code=1)
+    assert "not today" in found["configuration"][0]["message"]
+    assert "Python" in found["versions"][0]["message"]
+
+
+def test_a_file_with_mistakes_is_told_with_its_line():
+    FILE.write_text("[tools]\nread_onyl = true\n")
+    (finding,) = findings(code=1)["configuration"]
+    assert finding["level"] == "error"
+    assert finding["message"].startswith("standards-mcp.toml:2: [tools] read_onyl: unknown key")
+
+
+def test_a_catalog_that_cannot_be_used_is_an_error(monkeypatch: pytest.MonkeyPatch):
+    Path("file").write_text("no folder")
+    monkeypatch.setenv("STANDARDS_MCP_CATALOG__PATH", str(Path("file").resolve()))
+    (finding,) = findings(code=1)["catalog"]
+    assert finding["level"] == "error"
+    assert "file" in finding["message"]
+    assert finding["fix"] == "See `standards-mcp data status`."
+
+
+def test_a_client_that_starts_what_is_gone_is_an_error():
+    FILE.write_text("[plugins.search]\nenabled = false\n")
+    assert run("install", "cursor").exit_code == 0
+    assert run("install", "windsurf").exit_code == 0
+    file = Path.home() / ".cursor" / "mcp.json"
+    data = json.loads(file.read_text())
+    data["mcpServers"]["gone"] = {"command": "/nowhere/standards-mcp"}
+    data["mcpServers"]["loose"] = {"command": "uvx", "args": ["standards-mcp"]}
+    data["mcpServers"]["another"] = {"command": "/nowhere/another"}
+    file.write_text(json.dumps(data))
+    (Path.home() / ".codeium" / "windsurf" / "mcp_config.json").write_text("{")
+    found = findings(code=1)
+    fine, gone, loose = found["Cursor"]
+    assert fine["level"] == "ok"
+    assert gone["level"] == "error"
+    assert gone["message"] == "'gone' starts /nowhere/standards-mcp, which is not there"
+    assert gone["fix"] == "Run `standards-mcp install cursor --name gone` again."
+    assert loose["level"] == "warning"
+    assert loose["message"] == "'loose' starts 'uvx', which the client may not find"
+    assert "cannot be edited as JSON" in found["Windsurf"][0]["message"]
+
+
+def test_nothing_served_is_an_error_and_a_pattern_without_effect_a_warning():
+    found = findings("--set", "tools.disable=['*', 'x.*']", code=1)
+    assert found["tools"][0]["message"] == "no tool is served"
+    assert any(
+        "'x.*' matches no tool" in each["message"] and each["level"] == "warning"
+        for each in found["configuration"]
+    )
+
+
+def test_names_that_some_clients_refuse_are_a_warning(install: Install):
+    source = """
+        from standards_mcp import Plugin, Tool, hookimpl
+
+        class DotPlugin(Plugin):
+            @hookimpl
+            def register_tools(self):
+                def find() -> str: return ""
+                return [Tool(name="dot.find", description="Find.", function=find)]
+    """
+    install("dot", source)
+    first, *rest = findings("--set", "tool_names=declared", code=0)["tools"]
+    assert "'dot.find' is a name that some clients refuse" in first["message"]
+    assert [each["level"] for each in rest] == ["ok"]
