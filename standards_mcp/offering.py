@@ -68,7 +68,7 @@ def offer(registered: Iterable[RegisteredTool], settings: Settings) -> Offering:
         key, override = _override_of(item, settings)
         taken = {name for other in declared if other is not item for name in other.names}
         taken |= {each.published for each in tools}
-        if fault := _override_fault(item, override, taken):
+        if fault := _doubled(item, settings) or _override_fault(item, override, taken):
             mismatches.append(Mismatch(("tools", "overrides", key), f"{fault}; it is not served"))
         tools.append(_offered(item, override, settings, fault))
     mismatches += _mismatches(declared, tools, settings)
@@ -101,6 +101,11 @@ def _override_of(item: RegisteredTool, settings: Settings) -> tuple[str, ToolOve
     return key, overrides.get(key) or ToolOverride()
 
 
+def _doubled(item: RegisteredTool, settings: Settings) -> str:
+    keys = [name for name in item.names if name in settings.tools.overrides]
+    return f"{keys[1]!r} overrides the same tool; keep one of the two" if len(keys) > 1 else ""
+
+
 def _offered(
     item: RegisteredTool, override: ToolOverride, settings: Settings, fault: str
 ) -> RegisteredTool:
@@ -112,7 +117,7 @@ def _offered(
         description=override.description or item.description,
         limits=_limits(item, override, settings),
     )
-    refusal = _refusal(changed, settings)
+    refusal = _refusal(changed, {*item.names, *changed.names}, settings)
     if fault and not refusal:
         refusal = f'[tools.overrides."{item.tool.name}"] {fault}'
     if override.arguments and not refusal:
@@ -134,15 +139,18 @@ def _limits(item: RegisteredTool, override: ToolOverride, settings: Settings) ->
     )
 
 
-def _refusal(item: RegisteredTool, settings: Settings) -> str:
-    """Return why the rules keep a tool from being served, or an empty string."""
+def _refusal(item: RegisteredTool, names: Collection[str], settings: Settings) -> str:
+    """Return why the rules keep a tool from being served, or an empty string.
+
+    Args:
+        names: All that it goes by: a new name must not lead past a rule for an old one.
+    """
     if settings.section(item.plugin).enabled is False:
         return f"[plugins.{item.plugin}] enabled = false"
     for table, rules in _rules(settings):
         if isinstance(rules, Profile) and not first_match((item.plugin,), rules.plugins):
             return f"[{table}] plugins has no pattern for {item.plugin!r}"
-        names, read_only = item.names, item.tool.read_only
-        if reason := rules.refusal(names, read_only=read_only, table=table):
+        if reason := rules.refusal(names, read_only=item.tool.read_only, table=table):
             return reason
     return ""
 

@@ -171,6 +171,23 @@ def test_rules_know_a_tool_by_its_new_name_too():
     assert offered(tools={"disable": ["docs"], **override}).served == []
 
 
+@pytest.mark.parametrize("pattern", ["acme.find", "acme_find", "docs", "acme_*"])
+@pytest.mark.parametrize("settings", [{}, {"tool_names": "declared"}])
+def test_a_new_name_leads_past_no_rule_for_an_old_one(settings: dict[str, Any], pattern: str):
+    override = {"overrides": {"acme.find": {"name": "docs"}}}
+    assert offered(tools={"disable": [pattern], **override}, **settings).served == []
+    narrow = {"profile": "p", "profiles": {"p": {"disable": [pattern]}}}
+    assert offered(tools=override, **narrow, **settings).served == []
+
+
+def test_a_tool_that_is_overridden_under_two_names_is_not_served():
+    overrides = {"acme.find": {"name": "x"}, "acme_find": {"arguments": {"top": {"fixed": 1}}}}
+    offering = offered(tools={"overrides": overrides})
+    assert refusal(offering) == (
+        "[tools.overrides.\"acme.find\"] 'acme_find' overrides the same tool; keep one of the two"
+    )
+
+
 def test_texts_are_replaced():
     (item,) = overridden(
         title="Mine", description="Find mine.", arguments={"text": {"description": "Words."}}
