@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from anyio import to_thread
 
-from .errors import StandardsMcpError
+from .errors import StandardsMcpError, describe_exception
 from .host import Host
 from .settings import LoadedSettings, Settings
 
@@ -80,9 +80,10 @@ async def _try_to_reload(
 ) -> None:
     try:
         done = reload(host, await to_thread.run_sync(load))
-    except StandardsMcpError as exc:
-        reason = {"reason": str(exc)}
-        log.error("the configuration is refused; the one before stays in force", extra=reason)  # noqa: TRY400
+    except Exception as exc:  # noqa: BLE001  - the next change must still be heard of
+        reason = str(exc) if isinstance(exc, StandardsMcpError) else describe_exception(exc)
+        message = "the configuration is refused; the one before stays in force"
+        log.error(message, extra={"reason": reason})  # noqa: TRY400  - the reason says it all
         return
     tools = [item.published for item in host.offering.served]
     extra = {"tools": tools, "needs_restart": list(done.needs_restart)}

@@ -21,6 +21,7 @@ from mcp_types import (
     JSONRPCMessage,
     JSONRPCRequest,
     JSONRPCResponse,
+    RequestId,
 )
 
 from ._stdio import LineReader, LineWriter
@@ -54,25 +55,30 @@ async def connected(
 
 
 class _Unanswered:
-    """The number of requests that were read and whose answers are not written yet."""
+    """The requests that were read and whose answers are not written yet."""
 
     def __init__(self) -> None:
-        self.count = 0
+        self._ids: set[RequestId] = set()
         self._none = asyncio.Event()
         self._none.set()
-        self._metadata = ServerMessageMetadata(on_request_unanswered=self._settle_cancelled)
 
     def expect(self, message: JSONRPCMessage) -> ServerMessageMetadata | None:
-        """Count a message that was read; returns what the server must know with it."""
-        if not isinstance(message, JSONRPCRequest):
+        """Note a message that was read; returns what the server must know with it."""
+        # A subscription is answered when the server ends: waiting for that would be for ever.
+        if not isinstance(message, JSONRPCRequest) or message.method == "subscriptions/listen":
             return None
-        self.count += 1
+        self._ids.add(message.id)
         self._none.clear()
-        return self._metadata
 
-    def settle(self) -> None:
-        self.count -= 1
-        if not self.count:
+        async def settle_cancelled() -> None:
+            self.settle(message.id)
+
+        return ServerMessageMetadata(on_request_unanswered=settle_cancelled)
+
+    def settle(self, number: RequestId | None) -> None:
+        """Note that a request was answered, or that its client has cancelled it."""
+        self._ids.discard(number if number is not None else "")
+        if not self._ids:
             self._none.set()
 
     async def wait(self, seconds: float) -> None:
@@ -81,12 +87,8 @@ class _Unanswered:
         if scope.cancelled_caught:
             log.warning(
                 "the client has left; answers are given up",
-                extra={"requests": self.count, "seconds": seconds},
+                extra={"requests": len(self._ids), "seconds": seconds},
             )
-
-    async def _settle_cancelled(self) -> None:
-        """Settle a request that the client has cancelled, which is never answered."""
-        self.settle()
 
 
 async def _receive(
@@ -130,7 +132,7 @@ async def _send(
         async for item in to_client:
             await wire.write(_line_of(item.message))
             if isinstance(item.message, JSONRPCResponse | JSONRPCError):
-                unanswered.settle()
+                unanswered.settle(item.message.id)
 
 
 def _line_of(message: JSONRPCMessage) -> str:

@@ -40,6 +40,8 @@ def serve(ctx: click.Context, *, watch: bool) -> None:
     # Until the event loop handles it, Ctrl-C just ends the process: raised in the midst of an
     # import, it can come out as any other exception.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a reload has nothing to do before the start
     invocation = ctx.ensure_object(Invocation)
     invocation.configure_logging(serving=True)
     reader, writer = claim_standard_streams()
