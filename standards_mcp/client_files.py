@@ -6,16 +6,18 @@ Every function maps text to text; the caller reads and writes.
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Any, Final, cast
 
 from . import jsonc
 from .clients import Client, Entry, Launch
 from .errors import StandardsMcpError
 
-_MARKS: Final = ("standards-mcp", "standards_mcp")
+_RUNNERS: Final = frozenset({"pipx", "uv", "uvx"})
+_PACKAGE: Final = re.compile(r"standards-mcp($|[@=\[])")
 
 
 class ClientFileError(StandardsMcpError):
@@ -52,7 +54,11 @@ def servers(client: Client, file: Path, text: str | None) -> dict[str, Entry]:
 
 def is_ours(client: Client, entry: Mapping[str, Any]) -> bool:
     """Tell whether an entry starts this server."""
-    return any(mark in part for mark in _MARKS for part in client.command_line(entry))
+    command, *args = client.command_line(entry)
+    program = PureWindowsPath(command).name.removesuffix(".exe")  # it knows both kinds of slashes
+    if program == "standards-mcp" or args[:2] == ["-m", "standards_mcp"]:
+        return True
+    return program in _RUNNERS and any(_PACKAGE.match(arg) for arg in args)
 
 
 def with_server(client: Client, file: Path, text: str | None, name: str, launch: Launch) -> str:
@@ -65,7 +71,7 @@ def with_server(client: Client, file: Path, text: str | None, name: str, launch:
     """
     old = servers(client, file, text).get(name, {})
     if old and not is_ours(client, old):
-        command = " ".join(client.command_line(old))
+        command = client.command_line(old)[0]  # its arguments may hold keys
         raise ClientFileError(
             f"{file}: {name!r} is another server there ({command}); choose a name with --name"
         )

@@ -54,10 +54,10 @@ def replace_text(path: Path, text: str) -> Path | None:
     return backup
 
 
-def diff(path: Path, before: str, after: str, *, context: int = 3) -> str:
-    """Return what an edit changes, as a unified diff with so many lines around each change."""
+def diff(path: Path, before: str, after: str) -> str:
+    """Return what an edit changes, as a unified diff; the lines around it may hold others' keys."""
     lines = difflib.unified_diff(
-        before.splitlines(), after.splitlines(), str(path), str(path), n=context, lineterm=""
+        before.splitlines(), after.splitlines(), str(path), str(path), n=0, lineterm=""
     )
     return "\n".join(lines)
 

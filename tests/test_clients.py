@@ -15,7 +15,7 @@ from ruamel.yaml import YAML
 
 from standards_mcp import jsonc
 from standards_mcp.cli import cli
-from standards_mcp.client_files import ClientFileError, with_server, without_server
+from standards_mcp.client_files import ClientFileError, is_ours, with_server, without_server
 from standards_mcp.clients import CLIENTS, Client, Launch, System, own_command
 
 LAUNCH = Launch("/opt/bin/standards-mcp", ("--config", "/etc/s.toml"), {"KEY": "value"})
@@ -149,10 +149,29 @@ def test_an_entry_keeps_what_its_user_added(tmp_path: Path):
     }
 
 
+@pytest.mark.parametrize(
+    ("command", "ours"),
+    [
+        (["/opt/bin/standards-mcp"], True),
+        (["C:\\Python\\Scripts\\standards-mcp.exe", "serve"], True),
+        (["/usr/bin/python3", "-m", "standards_mcp"], True),
+        (["uvx", "standards-mcp@0.1.0"], True),
+        (["uvx", "--from", "standards-mcp[redis]", "standards-mcp"], True),
+        (["node", "/home/me/iso-standards-mcp/server.js"], False),
+        (["python", "/srv/my_standards_mcp.py"], False),
+        (["npx", "standards-mcp-iso"], False),
+        ([""], False),
+    ],
+)
+def test_only_what_starts_this_very_program_is_ours(command: list[str], ours: bool):
+    first, *rest = command
+    assert is_ours(by_key["cursor"], {"command": first, "args": rest}) is ours
+
+
 def test_another_server_of_that_name_is_left_alone(tmp_path: Path):
     file = tmp_path / "mcp.json"
     text = json.dumps({"mcpServers": {"standards": {"command": "npx", "args": ["other"]}}})
-    with pytest.raises(ClientFileError, match=r"another server there \(npx other\).*--name"):
+    with pytest.raises(ClientFileError, match=r"another server there \(npx\).*--name"):
         with_server(by_key["cursor"], file, text, "standards", LAUNCH)
     with pytest.raises(ClientFileError, match="does not start standards-mcp"):
         without_server(by_key["cursor"], file, text, "standards")

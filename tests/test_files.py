@@ -75,5 +75,5 @@ def test_text_that_cannot_be_encoded_changes_nothing():
 
 
 def test_a_diff_shows_what_changes():
-    lines = diff(FILE, "a\nb\nc\n", "a\nB\nc\n", context=0).splitlines()
+    lines = diff(FILE, "a\nb\nc\n", "a\nB\nc\n").splitlines()
     assert lines[3:] == ["-b", "+B"]

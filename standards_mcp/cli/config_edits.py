@@ -31,7 +31,7 @@ def edit_config(invocation: Invocation, edit: Callable[[str], str], *, dry_run: 
         if before == after:
             click.echo(f"{file} says so already.")
         elif dry_run:
-            click.echo(_change(invocation, diff(file, before, after, context=0)))
+            click.echo(_change(invocation, diff(file, before, after)))
         else:
             backup = replace_text(file, after)
             click.echo(f"Changed {file}" + (f"; the old file is {backup.name}" if backup else ""))
