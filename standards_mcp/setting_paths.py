@@ -19,7 +19,7 @@ def with_whole_paths(values: Mapping[str, Any], folder: Path, source: str) -> di
         source: What to call the source of the values in an error.
 
     Raises:
-        ConfigError: A path starts in the home of a user who has none.
+        ConfigError: A path starts in the home of a user who has none, or is no path.
     """
     result = dict(values)
     for name, key in _KEYS:
@@ -30,6 +30,8 @@ def with_whole_paths(values: Mapping[str, Any], folder: Path, source: str) -> di
         text = table.pop(key).strip()
         if text:
             where = f"{source}: [{name}] {key}" if name else f"{source}: {key}"
+            if "\0" in text:
+                raise ConfigError(f"{where}: a path cannot hold a null character")
             table[key] = str(folder.absolute() / in_home(Path(text), where))
         result = result | {name: table} if name else table
     return result

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal, cast, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -347,7 +347,7 @@ def _file_layer(file: Path) -> _Layer:
         return _Layer(
             str(file), with_whole_paths(tomllib.loads(text), file.parent, str(file)), text
         )
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
+    except (ValueError, RecursionError) as exc:  # also of a number or a nesting without end
         raise ConfigError(f"{file}: not valid TOML: {exc}") from None
     except OSError as exc:
         raise ConfigError(f"{file}: cannot be read: {exc.strerror}") from None
@@ -387,9 +387,13 @@ def _key_name(path: tuple[str | int, ...], origin: str) -> str:
 
 
 def _keys_at(model: type[BaseModel], path: Iterable[str | int]) -> set[str]:
-    for part in path:
+    parts = iter(path)
+    for part in parts:
         field = model.model_fields.get(str(part))
-        annotation = field.annotation if field else None
+        annotation: Any = field.annotation if field else None
+        if get_origin(annotation) is dict:  # tables by name: the next part is one
+            annotation = get_args(annotation)[1]
+            next(parts, None)
         if not isinstance(annotation, type) or not issubclass(annotation, BaseModel):
             return set()
         model = annotation

@@ -49,7 +49,7 @@ def _statements(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
 def _parsed(statement: str) -> dict[str, Any] | None:
     try:
         return tomllib.loads(statement)
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return None
 
 

@@ -257,6 +257,16 @@ def test_a_byte_order_mark_is_no_mistake(write: Write):
             "strikt = true\n[tools]\ntimeout = 0",
             ["[tools] timeout: input should", "strikt: unknown key"],
         ),
+        (
+            "[profiles.p]\ndisabel = []",
+            ["[profiles.p] disabel: unknown key; did you mean 'disable'?"],
+        ),
+        (
+            "[tools.overrides.x.arguments.a]\nfixd = 1",
+            ["[tools.overrides.x.arguments.a] fixd: unknown key; did you mean 'fixed'?"],
+        ),
+        ("a = " + "[" * 5000, ["not valid TOML: "]),
+        ("[tools]\ntimeout = " + "9" * 5000, ["not valid TOML: "]),
         ("strict =", ["not valid TOML: Invalid value"]),
         ("strict = true\nstrict = true", ["not valid TOML: Cannot overwrite a value"]),
         (b"\xff", ["not valid TOML: 'utf-8' codec can't decode byte 0xff"]),
