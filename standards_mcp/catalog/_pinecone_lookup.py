@@ -7,10 +7,11 @@ import itertools
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from ._pinecone_connection import Connections
 from ._pinecone_records import KEYS_FIELD, MAX_ID_CHARACTERS, readable
+from .chunks import chunks
 from .notation import asn_id_of, canonical_key, guid_of, lookup_keys, record_keys
 from .records import StandardRecord
 from .suggestions import meant_by, nearest
@@ -26,7 +27,6 @@ FETCH_IDS: Final = 100
 MOST_NAMESAKES: Final = 50
 """The most records under one code that are read; each answer has 10 KB a record."""
 _FIRST_NUMBERS: Final = range(1, 10)
-_T = TypeVar("_T")
 
 
 class Finder:
@@ -109,18 +109,6 @@ class Finder:
         if others:
             log.warning("records that are no standards were left out", extra={"count": others})
         return records
-
-
-def chunks(items: Iterable[_T], size: int) -> Iterator[list[_T]]:
-    """Yield *items* in lists of at most *size*."""
-    chunk: list[_T] = []
-    for item in items:
-        chunk.append(item)
-        if len(chunk) == size:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk
 
 
 def neighbouring_keys(key: str) -> list[str]:

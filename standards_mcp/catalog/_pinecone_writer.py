@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 from ._pinecone_connection import Connections
 from ._pinecone_errors import PineconeUnavailableError
-from ._pinecone_lookup import FETCH_IDS, Finder, chunks
+from ._pinecone_lookup import FETCH_IDS, Finder
 from ._pinecone_records import (
     HASH_FIELD,
     MAX_BATCH_RECORDS,
@@ -20,6 +20,7 @@ from ._pinecone_records import (
     refusal,
     to_pinecone,
 )
+from .chunks import chunks
 from .errors import CatalogError
 from .records import StandardRecord
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
+from .chunks import chunks
 from .errors import CatalogError
 from .merging import merged_with_stored, without_sets
 from .record_store import Progress, RecordStore
@@ -20,8 +21,9 @@ from .records import StandardRecord
 from .sources.problems import Problem, note
 from .sources.report import Report
 from .sources.wanted import Wanted
-from .staging import Staging, chunks
+from .staging import Staging
 
+_AT_ONCE: Final = 500  # records in memory
 Documents: TypeAlias = Iterable[Iterable[StandardRecord | Problem]]
 """For each document the records in it and what is wrong with it, see `sources.readers`."""
 
@@ -188,7 +190,7 @@ def _changes(
     report: Report,
 ) -> Iterator[StandardRecord]:
     """Yield what differs from the store, and count."""
-    for chunk in chunks(staging.records()):
+    for chunk in chunks(staging.records(), _AT_ONCE):
         stored = {record.id: record for record in store.fetch([record.id for record in chunk])}
         for read in chunk:
             known = stored.get(read.id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import groupby
 from types import TracebackType
 from typing import Literal, Self, TypeAlias
@@ -110,15 +110,3 @@ class Staging:
 
 def _body(record: StandardRecord) -> str:
     return record.model_dump_json(by_alias=True, exclude_none=True)
-
-
-def chunks(records: Iterable[StandardRecord], size: int = 500) -> Iterator[list[StandardRecord]]:
-    """Yield *records* in lists of at most *size*."""
-    chunk: list[StandardRecord] = []
-    for record in records:
-        chunk.append(record)
-        if len(chunk) == size:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk

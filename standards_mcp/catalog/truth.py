@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from hashlib import blake2b
-from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self
 
+from .chunks import chunks
 from .database import Database
 from .merging import memberships, own_set_title
 from .notation import record_keys
@@ -29,8 +29,6 @@ _SHARES = (
     "WITH shares AS (SELECT set_id, subject, education_levels, count(*) AS records"
     " FROM records GROUP BY 1, 2, 3)"
 )
-
-_T = TypeVar("_T")
 
 
 class Row(NamedTuple):
@@ -105,8 +103,8 @@ class Truth:
     def write(self, records: Iterable[StandardRecord], deleted: Iterable[str]) -> int:
         """Add, replace and delete in one transaction; return how many are new, differ or went."""
         with self._database.transaction():
-            changed = sum(self._upsert(chunk) for chunk in _chunks(records, _CHUNK))
-            changed += sum(self._delete(chunk) for chunk in _chunks(deleted, _CHUNK))
+            changed = sum(self._upsert(chunk) for chunk in chunks(records, _CHUNK))
+            changed += sum(self._delete(chunk) for chunk in chunks(deleted, _CHUNK))
             self._database.run("DELETE FROM sets WHERE id NOT IN (SELECT set_id FROM records)")
             self._count_revision(changed)
         return changed
@@ -136,7 +134,7 @@ class Truth:
                 " WHERE key IN (SELECT 'set:' || id FROM wanted) ORDER BY 1",
                 (json.dumps(list(set_ids)),),
             )
-        for chunk in _chunks((str(row[0]) for row in rows), _CHUNK):
+        for chunk in chunks((str(row[0]) for row in rows), _CHUNK):
             yield from self.fetch(chunk)
 
     def sets(self) -> list[StandardSet]:
@@ -152,7 +150,7 @@ class Truth:
     def fetch(self, ids: Sequence[str]) -> list[StandardRecord]:
         """Return the records with these ids, in the order of *ids*; unknown ids are left out."""
         bodies: dict[str, str] = {}
-        for chunk in _chunks(ids, _CHUNK):
+        for chunk in chunks(ids, _CHUNK):
             bodies.update(self._bodies(chunk))
         return [StandardRecord.model_validate_json(bodies[id_]) for id_ in ids if id_ in bodies]
 
@@ -160,7 +158,7 @@ class Truth:
         """Return the `fingerprint` of each record with one of these ids, as it is stored."""
         return {
             id_: _hash(body)
-            for chunk in _chunks(ids, _CHUNK)
+            for chunk in chunks(ids, _CHUNK)
             for id_, body in self._bodies(chunk).items()
         }
 
@@ -313,9 +311,3 @@ def _further_sets(record: StandardRecord) -> list[str]:
 
 def _storable(value: str | None) -> str | None:
     return None if value is None else without_surrogates(value)
-
-
-def _chunks(items: Iterable[_T], size: int) -> Iterator[list[_T]]:
-    iterator = iter(items)
-    while chunk := list(islice(iterator, size)):
-        yield chunk
