@@ -74,9 +74,24 @@ class RegisteredTool:
     refusal: str = ""
 
     @property
+    def portable(self) -> str:
+        """The declared name as every client takes it; some write it so wherever dots are."""
+        return self.tool.name.replace(".", "_")
+
+    @property
     def names(self) -> tuple[str, ...]:
-        """The names that are this tool's alone: as declared and as published."""
-        return tuple(dict.fromkeys((self.tool.name, self.published)))
+        """All names that are this tool's alone: as declared, as portable and as published."""
+        return tuple(dict.fromkeys((self.tool.name, self.portable, self.published)))
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """What a model reads of it."""
+        return {
+            "name": self.published,
+            "title": self.title,
+            "description": self.description,
+            "inputSchema": self.arguments.schema,
+        }
 
 
 def read_tool(plugin: str, tool: object) -> RegisteredTool:

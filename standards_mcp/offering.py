@@ -7,7 +7,7 @@ not be without effect.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -44,19 +44,13 @@ class Offering:
         return [item for item in self.tools if not item.refusal]
 
     @property
-    def definitions(self) -> list[tuple[object, ...]]:
-        """What clients see of the tools that are served."""
-        return [
-            (item.published, item.title, item.description, item.arguments.schema)
-            for item in self.served
-        ]
+    def definitions(self) -> list[dict[str, Any]]:
+        """What models read of the tools that are served."""
+        return [item.definition for item in self.served]
 
     def find(self, name: str) -> RegisteredTool | None:
-        """Return the tool of a published or a declared name."""
-        exact = (item for item in self.tools if name in item.names)
-        # Some clients write dots as underscores even where dots are published.
-        alike = (item for item in self.tools if name == item.tool.name.replace(".", "_"))
-        return next(exact, None) or next(alike, None)
+        """Return the tool of any of its names."""
+        return next((item for item in self.tools if name in item.names), None)
 
 
 def offer(registered: Iterable[RegisteredTool], settings: Settings) -> Offering:
@@ -64,14 +58,16 @@ def offer(registered: Iterable[RegisteredTool], settings: Settings) -> Offering:
     tools: list[RegisteredTool] = []
     mismatches: list[Mismatch] = []
     declared = tuple(registered)
+    owners = {name: item for item in declared for name in item.names}
     for item in declared:
-        key, override = _override_of(item, settings)
-        taken = {name for other in declared if other is not item for name in other.names}
-        taken |= {each.published for each in tools}
-        if fault := _doubled(item, settings) or _override_fault(item, override, taken):
-            mismatches.append(Mismatch(("tools", "overrides", key), f"{fault}; it is not served"))
+        keys = [name for name in item.names if name in settings.tools.overrides]
+        override = settings.tools.overrides[keys[0]] if keys else ToolOverride()
+        if fault := _override_fault(item, keys, override, owners):
+            where = ("tools", "overrides", keys[0])
+            mismatches.append(Mismatch(where, f"{fault}; it is not served"))
         tools.append(_offered(item, override, settings, fault))
-    mismatches += _mismatches(declared, tools, settings)
+        owners.setdefault(tools[-1].published, item)
+    mismatches += _mismatches(tools, settings)
     return Offering(tuple(tools), tuple(mismatches))
 
 
@@ -95,29 +91,18 @@ class OverriddenArguments:
         return self.inner.validate({**self.defaults, **given, **self.fixed})
 
 
-def _override_of(item: RegisteredTool, settings: Settings) -> tuple[str, ToolOverride]:
-    overrides = settings.tools.overrides
-    key = next((name for name in item.names if name in overrides), item.tool.name)
-    return key, overrides.get(key) or ToolOverride()
-
-
-def _doubled(item: RegisteredTool, settings: Settings) -> str:
-    keys = [name for name in item.names if name in settings.tools.overrides]
-    return f"{keys[1]!r} overrides the same tool; keep one of the two" if len(keys) > 1 else ""
-
-
 def _offered(
     item: RegisteredTool, override: ToolOverride, settings: Settings, fault: str
 ) -> RegisteredTool:
     as_declared = settings.tool_names == "declared"
     changed = replace(
         item,
-        published=override.name or (item.tool.name if as_declared else item.published),
+        published=override.name or (item.tool.name if as_declared else item.portable),
         title=override.title or item.title,
         description=override.description or item.description,
         limits=_limits(item, override, settings),
     )
-    refusal = _refusal(changed, {*item.names, *changed.names}, settings)
+    refusal = _refusal(changed, settings)
     if fault and not refusal:
         refusal = f'[tools.overrides."{item.tool.name}"] {fault}'
     if override.arguments and not refusal:
@@ -139,25 +124,34 @@ def _limits(item: RegisteredTool, override: ToolOverride, settings: Settings) ->
     )
 
 
-def _refusal(item: RegisteredTool, names: Collection[str], settings: Settings) -> str:
-    """Return why the rules keep a tool from being served, or an empty string.
-
-    Args:
-        names: All that it goes by: a new name must not lead past a rule for an old one.
-    """
+def _refusal(item: RegisteredTool, settings: Settings) -> str:
+    """Return why the rules keep a tool from being served, or an empty string."""
     if settings.section(item.plugin).enabled is False:
         return f"[plugins.{item.plugin}] enabled = false"
     for table, rules in _rules(settings):
         if isinstance(rules, Profile) and not first_match((item.plugin,), rules.plugins):
             return f"[{table}] plugins has no pattern for {item.plugin!r}"
-        if reason := rules.refusal(names, read_only=item.tool.read_only, table=table):
+        # Under all of its names: a new one must not lead past a rule for an old one.
+        if reason := rules.refusal(item.names, read_only=item.tool.read_only, table=table):
             return reason
     return ""
 
 
-def _override_fault(item: RegisteredTool, override: ToolOverride, taken: Collection[str]) -> str:
-    """Return why an override cannot be applied, or an empty string."""
-    if override.name in taken:
+def _override_fault(
+    item: RegisteredTool,
+    keys: Sequence[str],
+    override: ToolOverride,
+    owners: Mapping[str, RegisteredTool],
+) -> str:
+    """Return why an override cannot be applied, or an empty string.
+
+    Args:
+        keys: The names under which the configuration overrides the tool.
+        owners: Whose each name is.
+    """
+    if len(keys) > 1:
+        return f"{keys[1]!r} overrides the same tool; keep one of the two"
+    if override.name and owners.get(override.name, item) is not item:
         return f"name = {override.name!r} belongs to another tool"
     if override.cache_ttl and not item.tool.read_only:
         return "cache_ttl needs a read-only tool"
@@ -200,10 +194,8 @@ def _overridden_property(schema: Schema, override: ArgumentOverride) -> Schema:
     return schema | {name: value for name, value in changes.items() if value is not None}
 
 
-def _mismatches(
-    declared: Iterable[RegisteredTool], offered: Iterable[RegisteredTool], settings: Settings
-) -> Iterator[Mismatch]:
-    names = {name for item in (*declared, *offered) for name in item.names}
+def _mismatches(offered: Iterable[RegisteredTool], settings: Settings) -> Iterator[Mismatch]:
+    names = {name for item in offered for name in item.names}
     for table, rules in _rules(settings):
         for key, patterns in (("enable", rules.enable), ("disable", rules.disable)):
             for pattern in patterns:

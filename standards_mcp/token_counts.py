@@ -21,13 +21,7 @@ def tokens(text: str) -> int:
 
 def definition_tokens(item: RegisteredTool) -> int:
     """Return about how many tokens of a model's context the definition of a tool takes."""
-    definition = {
-        "name": item.published,
-        "title": item.title,
-        "description": item.description,
-        "inputSchema": item.arguments.schema,
-    }
-    return tokens(json.dumps(definition, ensure_ascii=False))
+    return tokens(_text(item.definition))
 
 
 def capped(result: ToolResult, limit: int) -> ToolResult:
