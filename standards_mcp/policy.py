@@ -14,8 +14,8 @@ import inspect
 import logging
 import time
 import uuid
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import cached_property
 from typing import Any, Final, cast
 
@@ -123,23 +123,15 @@ class Policy:
             raise RateLimitedError(
                 f"{item.published} is limited to {limit}. Try again in {seconds} s."
             )
-        async with self._place(item):
+        limits = item.limits
+        of_tool = self._places_of(f"tool {item.tool.name}", limits.concurrency)
+        of_plugin = self._places_of(f"plugin {item.plugin}", limits.plugin_concurrency)
+        async with of_tool, of_plugin:
             return item.result.render(await self._invoke(item, keywords))
 
-    @asynccontextmanager
-    async def _place(self, item: RegisteredTool) -> AsyncGenerator[None]:
-        """Wait for a place of the tool's own, if it has any, and for one of its plugin's."""
-        async with AsyncExitStack() as stack:
-            if item.limits.concurrency:
-                await stack.enter_async_context(
-                    self._places_of(f"tool {item.tool.name}", item.limits.concurrency)
-                )
-            await stack.enter_async_context(
-                self._places_of(f"plugin {item.plugin}", item.limits.plugin_concurrency)
-            )
-            yield
-
-    def _places_of(self, owner: str, size: int) -> asyncio.Semaphore:
+    def _places_of(self, owner: str, size: int | None) -> AbstractAsyncContextManager[None]:
+        if size is None:
+            return nullcontext()
         # A new size makes new places; calls that run keep theirs.
         return self._places.setdefault((owner, size), asyncio.Semaphore(size))
 

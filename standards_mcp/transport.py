@@ -58,7 +58,7 @@ class _Unanswered:
     """The requests that were read and whose answers are not written yet."""
 
     def __init__(self) -> None:
-        self._ids: set[RequestId] = set()
+        self._ids: set[RequestId | None] = set()
         self._none = asyncio.Event()
         self._none.set()
 
@@ -77,7 +77,7 @@ class _Unanswered:
 
     def settle(self, number: RequestId | None) -> None:
         """Note that a request was answered, or that its client has cancelled it."""
-        self._ids.discard(number if number is not None else "")
+        self._ids.discard(number)
         if not self._ids:
             self._none.set()
 

@@ -51,8 +51,8 @@ class Invocation:
     def options(self) -> list[str]:
         """The options that give another process the configuration of this one."""
         file = find_config(self.config)
-        is_found_anywhere = file is None or file == user_config_file()
-        options = [] if is_found_anywhere else ["--config", str(cast("Path", file).resolve())]
+        # The user's own file is found without being named, and everywhere.
+        options = ["--config", str(file.resolve())] if file and file != user_config_file() else []
         options += ["--profile", self.profile] if self.profile else []
         return options + [part for pair in self.pairs for part in ("--set", pair)]
 
