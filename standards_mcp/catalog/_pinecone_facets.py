@@ -1,8 +1,8 @@
 """Which subjects, levels and places a Pinecone index holds; the service has no call for that.
 
 A sample of the records shows what is common. The subjects, which decide what a search is
-restricted to, are then completed: a fetch of records whose subject is none of those known brings
-a new one, until there is none.
+restricted to, and the values of any field that is asked for are then completed: a fetch of records
+whose value is none of those known brings a new one, until there is none.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from . import Facets
+from . import Facets, FieldValues
 from ._pinecone_connection import Connections
 
 if TYPE_CHECKING:
@@ -25,68 +25,90 @@ log = logging.getLogger(__name__)
 SAMPLE: Final = 100
 """Records of the sample. Their ids are the first in order, which for GUIDs is any order."""
 MOST_ROUNDS: Final = 20
+_MOST_DISTINCT: Final = 2 / 3  # of the sample: beyond it nearly every record has its own value
 _PER_ROUND: Final = 20
 
 
 class Surveyor:
-    """Takes the sample once in a while, and remembers what it showed."""
+    """Takes the sample once in a while, and remembers what it and the search for more showed."""
 
     def __init__(self, connections: Connections, namespace: str) -> None:
         self._connections = connections
         self._namespace = namespace
-        self._known: tuple[float, Facets] | None = None
+        self._sampled: tuple[float, Sequence[Mapping[str, Any]]] | None = None
+        self._known: dict[str, FieldValues] = {}
 
     async def facets(self) -> Facets:
         """Return the facets, at most as old as the tuning says."""
         async with self._connections.session.facets:
-            now, lifetime = time.monotonic(), self._connections.tuning.facets_lifetime
-            if self._known is None or now - self._known[0] > lifetime:
-                self._known = now, await self._survey()
-            return self._known[1]
-
-    async def _survey(self) -> Facets:
-        async with self._connections.index() as index:
-            found = await self._sample(index)
-            subjects = _counts(found, "subject")
-            if subjects:
-                await self._complete(index, subjects)
+            found = await self._sample()
+            subjects = await self._values("subject")
         return Facets(
-            subjects=subjects,
+            subjects=subjects.counts,
             education_levels=_counts(found, "education_levels"),
             jurisdictions=_counts(found, "jurisdiction_title"),
             standard_sets=_counts(found, "standard_set_title"),
         )
 
-    async def _sample(self, index: AsyncIndex) -> list[Mapping[str, Any]]:
-        page = await index.list_paginated(limit=SAMPLE, namespace=self._namespace)
-        ids = [item.id for item in page.vectors if item.id]
-        if not ids:
-            return []
-        answer = await index.fetch(ids=ids, namespace=self._namespace)
+    async def values(self, name: str) -> FieldValues:
+        """Return the values of a field, at most as old as the tuning says."""
+        async with self._connections.session.facets:
+            return await self._values(name)
+
+    async def _values(self, name: str) -> FieldValues:
+        found = await self._sample()
+        if name not in self._known:
+            counts = _counts(found, name)
+            hopeless = len(counts) > _MOST_DISTINCT * SAMPLE
+            complete = not found or (not hopeless and await self._completed(name, counts))
+            self._known[name] = FieldValues(counts=counts, complete=complete)
+        return self._known[name]
+
+    async def _sample(self) -> Sequence[Mapping[str, Any]]:
+        now, lifetime = time.monotonic(), self._connections.tuning.facets_lifetime
+        if self._sampled is None or now - self._sampled[0] > lifetime:
+            self._sampled = now, await self._first_records()
+            self._known.clear()
+        return self._sampled[1]
+
+    async def _first_records(self) -> list[Mapping[str, Any]]:
+        async with self._connections.index() as index:
+            page = await index.list_paginated(limit=SAMPLE, namespace=self._namespace)
+            ids = [item.id for item in page.vectors if item.id]
+            if not ids:
+                return []
+            answer = await index.fetch(ids=ids, namespace=self._namespace)
         return [vector.metadata or {} for vector in answer.vectors.values()]
 
-    async def _complete(self, index: AsyncIndex, subjects: Counter[str]) -> None:
-        """Add the subjects that the sample did not show, as far as time allows."""
-        from pinecone import PineconeError  # noqa: PLC0415  loaded with the connection
+    async def _completed(self, name: str, counts: Counter[str]) -> bool:
+        """Add the values that the sample did not show; tell whether time allowed for all."""
+        async with self._connections.index() as index:
+            from pinecone import PineconeError  # noqa: PLC0415  loaded with the connection
 
-        try:
-            async with asyncio.timeout(self._connections.deadline / 2):
-                for _ in range(MOST_ROUNDS):
-                    found = await self._others(index, subjects)
-                    if not found.keys() - subjects.keys():
-                        return
-                    subjects.update(found)
-        except (PineconeError, TimeoutError) as error:
-            log.warning("the subjects of the index are incomplete: %s", type(error).__name__)
+            try:
+                async with asyncio.timeout(self._connections.deadline / 2):
+                    return await self._complete(index, name, counts)
+            except (PineconeError, TimeoutError) as error:
+                log.warning("the values of %s are incomplete: %s", name, type(error).__name__)
+                return False
 
-    async def _others(self, index: AsyncIndex, known: Iterable[str]) -> Counter[str]:
+    async def _complete(self, index: AsyncIndex, name: str, counts: Counter[str]) -> bool:
+        for _ in range(MOST_ROUNDS):
+            found = await self._others(index, name, counts)
+            if not found.keys() - counts.keys():
+                return True
+            counts.update(found)
+        return False
+
+    async def _others(self, index: AsyncIndex, name: str, known: Iterable[str]) -> Counter[str]:
         await self._connections.session.metadata_calls.wait()
+        listed = sorted(known)
         answer = await index.fetch_by_metadata(
-            filter={"subject": {"$nin": sorted(known)}},
+            filter={name: {"$nin": listed} if listed else {"$exists": True}},
             namespace=self._namespace,
             limit=_PER_ROUND,
         )
-        return _counts((each.metadata or {} for each in answer.vectors.values()), "subject")
+        return _counts((each.metadata or {} for each in answer.vectors.values()), name)
 
 
 def _counts(found: Iterable[Mapping[str, Any]], name: str) -> Counter[str]:
