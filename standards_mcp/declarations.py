@@ -21,11 +21,12 @@ from .errors import (
     InvalidInputError,
     PluginConflictError,
     PluginError,
+    ToolError,
     describe_exception,
 )
 from .plugin import Filter, Tool
 from .schemas import ARGUMENT_NAME, SchemaError
-from .signatures import Arguments, Result, read_arguments, read_result
+from .signatures import Arguments, Result, filter_expression, read_arguments, read_result
 
 _TOOL_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")
 _FILTER_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
@@ -174,7 +175,8 @@ def filter_fault(item: object) -> str:
 def own_filter(plugin: str, item: Filter) -> Filter:
     """Return a filter of which whatever goes wrong in it counts as its plugin's fault.
 
-    A value that it does not take is `InvalidInputError`, anything else `FilterFailedError`.
+    A value that it does not take is `InvalidInputError`; any error but a `ToolError` becomes
+    `FilterFailedError`.
     """
 
     def parse(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
@@ -185,12 +187,14 @@ def own_filter(plugin: str, item: Filter) -> Filter:
         except Exception as exc:
             raise _filter_failure(plugin, item, exc) from exc
 
-    def to_expression(value: Any) -> FilterExpression | None:
+    async def to_expression(value: Any) -> FilterExpression | None:
         try:
-            expression = item.to_expression(value)
+            expression = await filter_expression(item, value)
             parse_search_filter(expression)
         except InvalidInputError as exc:
             raise InvalidInputError(f"{item.name}: {exc} (plugin {plugin!r})") from exc
+        except ToolError:
+            raise
         except Exception as exc:
             raise _filter_failure(plugin, item, exc) from exc
         return expression

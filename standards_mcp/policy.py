@@ -88,7 +88,8 @@ class Policy:
     ) -> ToolResult:
         try:
             with anyio.move_on_after(item.limits.timeout):
-                return await self._answer(item, item.arguments.validate(arguments), caller)
+                keywords = await item.arguments.validate(arguments)
+                return await self._answer(item, keywords, caller)
         except ToolError as exc:
             return error_result(exc.error_type, str(exc))
         except (KeyboardInterrupt, GeneratorExit):
