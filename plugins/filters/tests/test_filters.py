@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from standards_mcp import Catalog, CatalogError, InvalidInputError, StandardReco
 from standards_mcp.catalog.grades import GRADES, SCHOOL_GRADES
 from standards_mcp.catalog.local import LocalCatalog
 from standards_mcp.catalog.pinecone import PineconeClient
-from standards_mcp.discovery import PluginRecord, installed_plugins
+from standards_mcp.discovery import ENTRY_POINT_GROUP, PluginRecord
 from standards_mcp.host import Host
 from standards_mcp.settings import LoadedSettings, Settings
 from standards_mcp_filters import FiltersPlugin
@@ -262,9 +263,9 @@ async def test_an_admin_may_fix_a_filter_and_hide_it(catalog: Catalog, tmp_path:
 
 
 def test_the_distribution_announces_the_plugin():
-    (record,) = (each for each in installed_plugins() if each.name == "filters")
-    assert record.distribution == "standards-mcp-filters"
-    assert record.load() is FiltersPlugin
+    text = (Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
+    points = tomllib.loads(text)["project"]["entry-points"][ENTRY_POINT_GROUP]
+    assert points == {"filters": f"{FiltersPlugin.__module__.partition('.')[0]}:FiltersPlugin"}
 
 
 @given(st.text(max_size=40))
