@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from .records import StandardRecord
 
@@ -129,6 +129,12 @@ def prefix_keys(codes: Iterable[str]) -> frozenset[str]:
             own |= {key, _ANY_PREFIX.sub("", code), *_cluster_keys(key)}
         found.update(_key_of_beginning(each[:end]) for each in own for end in _cuts(each))
     return frozenset(found)
+
+
+def with_prefixes(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a record together with `PREFIXES_FIELD`, as stores filter by them."""
+    codes = (data.get("statement_notation") or "", *data.get("alt_statement_notations", ()))
+    return {**data, PREFIXES_FIELD: sorted(prefix_keys(codes))}
 
 
 def guid_of(text: str) -> str | None:

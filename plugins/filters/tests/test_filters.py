@@ -187,6 +187,55 @@ async def test_a_value_that_is_not_there_is_refused_with_what_is(ask: Ask):
         assert len(answer["message"]) < 700
 
 
+NOTES: list[tuple[dict[str, Any], str]] = [
+    ({"is_leaf": True}, ""),
+    (
+        {"jurisdiction": "Aland", "notation_prefix": "K.CC", "depth": None, "grade_range": ""},
+        'Filters in force: jurisdiction = "Aland", notation_prefix = "K.CC".'
+        + " Try without jurisdiction, or without notation_prefix.",
+    ),
+    (
+        {"is_leaf": False, "jurisdiction": "Aland", "depth": "1"},
+        'Filters in force: is_leaf = false, depth = "1", jurisdiction = "Aland".'
+        + " Try without is_leaf, or without depth.",
+    ),
+    ({"depth": 9}, "Filters in force: depth = 9. Try without depth."),
+    (
+        {"is_leaf": False, "depth": 2, "grade_range": "K"},
+        'Filters in force: is_leaf = false, depth = 2, grade_range = "K". Leave some out.',
+    ),
+    ({"depth": 9, "grade": "3"}, "Filters in force: depth = 9. Leave some out."),
+    ({"grade": "11"}, ""),
+]
+
+
+async def test_a_search_that_finds_nothing_names_the_filters_and_those_in_the_way(
+    catalog: Catalog, tmp_path: Path
+):
+    host = host_of(catalog, tmp_path)
+    for arguments, note in NOTES:
+        given = {"activity": "learners meet"} | arguments
+        result = await host.call_tool("find_relevant_standards", given)
+        assert (arguments, result.notes) == (arguments, (note,) if note else ())
+        assert not result.is_error
+
+
+async def test_the_note_is_shorter_where_the_catalog_cannot_be_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    async def search(self: LocalCatalog, *_: object) -> Any:
+        if asked:
+            raise CatalogError("the index is gone")
+        asked.append(self)
+        return await real(self, "learners meet", 5, {"depth": 9})
+
+    asked, real = list[LocalCatalog](), LocalCatalog.search
+    monkeypatch.setattr(LocalCatalog, "search", search)
+    host = host_of(LocalCatalog(tmp_path / "catalog", "none"), tmp_path)
+    result = await host.call_tool("find_relevant_standards", {"activity": "x", "depth": 9})
+    assert result.notes == ("Filters in force: depth = 9. Leave some out.",)
+
+
 @pytest.fixture
 def unfilled(tmp_path: Path) -> LocalCatalog:
     return LocalCatalog(tmp_path / "unfilled", "none")
