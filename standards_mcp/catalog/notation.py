@@ -124,10 +124,13 @@ def prefix_keys(codes: Iterable[str]) -> frozenset[str]:
     """
     found: set[str] = set()
     for code in filter(None, map(_plain_code, codes)):
-        own = {code}
-        if key := _common_core_key(code):
-            own |= {key, _ANY_PREFIX.sub("", code), *_cluster_keys(key)}
-        found.update(_key_of_beginning(each[:end]) for each in own for end in _cuts(each))
+        common = _common_core_key(code)
+        key = common or _segmented(code)
+        found |= {key, *_beginnings(key)}
+        found.update(map(_key_of_beginning, _beginnings(code)))
+        if common:
+            found.update(map(_key_of_beginning, _beginnings(_ANY_PREFIX.sub("", code))))
+            found.update(_cluster_keys(key))
     return frozenset(found)
 
 
@@ -201,8 +204,8 @@ def _key_of_beginning(beginning: str) -> str:
     return _key_of(beginning)  # thousands of records begin alike
 
 
-def _cuts(code: str) -> Iterable[int]:
-    return (*(match.start() for match in _CUT.finditer(code)), len(code))
+def _beginnings(code: str) -> Iterable[str]:
+    return [code[: match.start()] for match in _CUT.finditer(code)]
 
 
 def _cluster_keys(key: str) -> Iterable[str]:
