@@ -18,13 +18,14 @@ from .declarations import RegisteredTool
 from .discovery import PluginRecord
 from .errors import ConfigError, StandardsMcpError, did_you_mean
 from .lifecycle import running
+from .loaded_settings import LoadedSettings
 from .manager import PluginManager
 from .masking import mask, masked_data, secrets_of
 from .offering import Offering, offer
 from .outcomes import Step, recall, remember
 from .plugin import ToolResult
 from .policy import Policy
-from .settings import LoadedSettings, Settings
+from .settings import Settings
 from .signatures import error_result
 from .threads import UnjoinedExecutor
 
@@ -179,7 +180,7 @@ def _without_secrets(result: ToolResult, secrets: frozenset[str]) -> ToolResult:
 
 
 def _warnings(loaded: LoadedSettings, offering: Offering) -> list[str]:
-    return [f"{loaded.where(each.path)}: {each.message}" for each in offering.mismatches]
+    return [f"{loaded.layers.where(each.path)}: {each.message}" for each in offering.mismatches]
 
 
 def _same(one: list[RegisteredTool], other: list[RegisteredTool]) -> bool:

@@ -15,7 +15,8 @@ from anyio import to_thread
 
 from .errors import StandardsMcpError, describe_exception
 from .host import Host
-from .settings import LoadedSettings, Settings
+from .loaded_settings import LoadedSettings
+from .settings import Settings
 
 log = logging.getLogger(__name__)
 

@@ -24,10 +24,10 @@ from mcp_types import ToolListChangedNotification
 from standards_mcp import Plugin, Tool, hookimpl
 from standards_mcp.errors import ConfigError
 from standards_mcp.host import Host
+from standards_mcp.loaded_settings import FILE_NAME, LoadedSettings, load_settings
 from standards_mcp.offering import Offering
 from standards_mcp.reloading import POLL_SECONDS, Reload, reload, reload_when_told
 from standards_mcp.server import build_server
-from standards_mcp.settings import FILE_NAME, LoadedSettings, load_settings
 
 pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]

@@ -11,14 +11,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from standards_mcp import ConfigError
-from standards_mcp.settings import (
-    FILE_NAME,
-    LoadedSettings,
-    PluginSection,
-    Settings,
-    find_config,
-    load_settings,
-)
+from standards_mcp.loaded_settings import FILE_NAME, LoadedSettings, find_config, load_settings
+from standards_mcp.settings import PluginSection, Settings
 from standards_mcp.tool_settings import ToolSettings
 
 Write = Callable[..., Path]
@@ -462,8 +456,8 @@ def test_the_origin_of_a_value_is_the_highest_source_that_sets_it(
 ):
     write("[tools]\ntimeout = 5\ndisable = ['a']")
     _set(monkeypatch, TOOLS__TIMEOUT="6")
-    assert load_settings().origin(path) == origin
+    assert load_settings().layers.origin(path) == origin
 
 
 def test_settings_made_by_hand_have_no_origin():
-    assert LoadedSettings(Settings(), None).origin(("strict",)) == ""
+    assert LoadedSettings(Settings(), None).layers.origin(("strict",)) == ""

@@ -14,8 +14,9 @@ from standards_mcp.discovery import Status
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.files import replace_text
 from standards_mcp.host import Host
+from standards_mcp.loaded_settings import FILE_NAME
 from standards_mcp.masking import masked_data
-from standards_mcp.settings import FILE_NAME, PluginSection
+from standards_mcp.settings import PluginSection
 from standards_mcp.toml_values import toml_key, toml_value
 
 from .invocation import Invocation
@@ -63,7 +64,7 @@ def show(invocation: Invocation, *, origin: bool, as_json: bool) -> None:
                 {
                     "key": ".".join(map(toml_key, path)),
                     "value": value,
-                    "origin": host.loaded.origin(path) or "default",
+                    "origin": host.loaded.layers.origin(path) or "default",
                 }
                 for path, value in _leaves(values, ())
             ]
@@ -75,7 +76,7 @@ def show(invocation: Invocation, *, origin: bool, as_json: bool) -> None:
             table = path[:-1]
             click.echo(f"\n[{'.'.join(map(toml_key, table))}]")
         line = f"{toml_key(path[-1])} = {toml_value(value)}"
-        where = host.loaded.origin(path) or "default"
+        where = host.loaded.layers.origin(path) or "default"
         click.echo(f"{line:<44}  # {where}" if origin else line)
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import click
 
 from standards_mcp.files import diff, read_text, replace_text
+from standards_mcp.loaded_settings import user_config_file
 from standards_mcp.masking import mask
-from standards_mcp.settings import user_config_file
 
 from .invocation import Invocation
 
