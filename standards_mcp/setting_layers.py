@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -74,6 +74,12 @@ def merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
+def variable_name(path: Sequence[str | int]) -> str:
+    """Return the environment variable that sets the key at *path*."""
+    keys = tuple(map(str, path))
+    return VARIABLES.get(keys) or ENV_PREFIX + "__".join(keys).upper()
+
+
 def _has(values: Any, keys: tuple[str, ...]) -> bool:
     for key in keys:
         if isinstance(values, list):
@@ -86,8 +92,6 @@ def _has(values: Any, keys: tuple[str, ...]) -> bool:
 
 def _key_name(path: tuple[str | int, ...], origin: str) -> str:
     if origin in FROM_VARIABLES:
-        if name := VARIABLES.get(tuple(map(str, path))):
-            return name
-        return ENV_PREFIX + "__".join(str(part).upper() for part in path)
+        return variable_name(path)
     table = ".".join(str(part) for part in path[:-1])
     return f"[{table}] {path[-1]}" if table else str(path[-1])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -328,6 +330,42 @@ def test_switching_a_plugin_keeps_the_rest_of_the_file():
     assert "[plugins.acme] enabled = false" in done("plugins", "list")
     done("plugins", "enable", "acme")
     assert "acme_find" in done("tools")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'plugins = {acme = {token = "opensesame", weights = {x = 7171.0}}} # mine\n',
+        '[plugins]\nacme = {token = "opensesame", profile = {depth = 7171}}\n',
+        'plugins.acme = {token = "opensesame"}\n[tools]\nstorage = "redis://:opensesame@h/0"\n',
+    ],
+)
+@pytest.mark.usefixtures("acme")
+def test_a_preview_of_a_table_on_one_line_shows_no_value_of_a_plugin(text: str):
+    FILE.write_text(text)
+    preview = done("plugins", "disable", "acme", "--dry-run")
+    assert "enabled = false" in preview
+    assert "opensesame" not in preview
+    assert "7171" not in preview
+    assert FILE.read_text() == text
+
+
+def test_a_preview_shows_no_value_under_a_name_of_secrets():
+    text = 'tools = {overrides = {x = {arguments = {api_key = {fixed = "hushhush"}}}}}\n'
+    FILE.write_text(text)
+    preview = done("tools", "disable", "y", "--dry-run")
+    assert 'fixed = "***"' in preview
+    assert "hushhush" not in preview
+    assert "hushhush" not in done("config", "show")
+
+
+def test_edits_at_one_time_are_all_kept():
+    FILE.write_text("# mine\n")
+    names = [f"tool_{number}" for number in range(6)]
+    edit = [sys.executable, "-m", "standards_mcp", "tools", "disable"]
+    edits = [subprocess.Popen([*edit, name], stdout=subprocess.DEVNULL) for name in names]
+    assert [each.wait(60) for each in edits] == [0] * len(edits)
+    assert sorted(tomllib.loads(FILE.read_text())["tools"]["disable"]) == names
 
 
 def test_without_a_file_the_users_own_is_made():

@@ -15,14 +15,12 @@ from standards_mcp.errors import StandardsMcpError
 from standards_mcp.files import replace_text
 from standards_mcp.host import Host
 from standards_mcp.loaded_settings import FILE_NAME
-from standards_mcp.masking import masked_data
+from standards_mcp.masking import MASK, looks_secret, masked_data
 from standards_mcp.settings import PluginSection
 from standards_mcp.toml_values import toml_key, toml_value
 
 from .invocation import Invocation
 from .output import examples, print_json
-
-_MASK = "***"
 
 
 @click.group()
@@ -129,16 +127,19 @@ def _values(host: Host) -> dict[str, Any]:
         if record.plugin is not None:
             own = record.plugin.settings.model_dump(mode="json", fallback=str)
         else:  # which of its keys are secret, only the plugin knows
-            own = dict.fromkeys(section.options, _MASK)
+            own = dict.fromkeys(section.options, MASK)
         plugins[record.name] = keys | own
     return cast("dict[str, Any]", masked_data(values | {"plugins": plugins}, host.secrets()))
 
 
 def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield every value that is set, with its keys; those of a table before its inner tables."""
+    """Yield every value that is set, with its keys; those of a table before its inner tables.
+
+    What the model declares secret is masked already; here goes what is secret by its name.
+    """
     if not isinstance(value, Mapping):
         if value is not None:
-            yield path, value
+            yield path, MASK if value and any(map(looks_secret, path)) else value
         return
     items = cast("Mapping[str, Any]", value).items()
     for key, inner in sorted(items, key=lambda item: isinstance(item[1], Mapping)):
