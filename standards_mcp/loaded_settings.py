@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from .catalog_settings import SECRET_KEYS, VARIABLES
 from .errors import ConfigError
 from .setting_errors import describe_errors
-from .setting_layers import FROM_VARIABLES, Layer, Layers
+from .setting_layers import DOT_ENV, ENVIRONMENT, Layer, Layers
 from .setting_paths import in_home
 from .setting_sources import (
     CONFIG_VARIABLE,
@@ -103,7 +103,7 @@ def user_config_file() -> Path:
 
 
 def _refuse_secrets(layer: Layer) -> None:
-    if layer.name in FROM_VARIABLES:
+    if layer.name in (ENVIRONMENT, DOT_ENV):
         return
     for path in SECRET_KEYS:
         if layer.sets(path):

@@ -14,6 +14,7 @@ from typing import Any
 from .declarations import Limits, RegisteredTool
 from .errors import did_you_mean
 from .schemas import Schema
+from .setting_layers import key_name
 from .settings import Settings
 from .signatures import Arguments, refuse_unknown
 from .tool_settings import ArgumentOverride, Profile, Selection, ToolOverride, first_match
@@ -62,9 +63,9 @@ def offer(registered: Iterable[RegisteredTool], settings: Settings) -> Offering:
     for item in declared:
         keys = [name for name in item.names if name in settings.tools.overrides]
         override = settings.tools.overrides[keys[0]] if keys else ToolOverride()
-        if fault := _override_fault(item, keys, override, owners):
-            where = ("tools", "overrides", keys[0])
-            mismatches.append(Mismatch(where, f"{fault}; it is not served"))
+        fault = _override_fault(item, keys, override, owners)
+        if fault:
+            mismatches.append(Mismatch(fault.path, f"{fault.message}; the tool is not served"))
         tools.append(_offered(item, override, settings, fault))
         owners.setdefault(tools[-1].published, item)
     mismatches += _mismatches(tools, settings)
@@ -92,7 +93,7 @@ class OverriddenArguments:
 
 
 def _offered(
-    item: RegisteredTool, override: ToolOverride, settings: Settings, fault: str
+    item: RegisteredTool, override: ToolOverride, settings: Settings, fault: Mismatch | None
 ) -> RegisteredTool:
     as_declared = settings.tool_names == "declared"
     changed = replace(
@@ -104,7 +105,7 @@ def _offered(
     )
     refusal = _refusal(changed, settings)
     if fault and not refusal:
-        refusal = f'[tools.overrides."{item.tool.name}"] {fault}'
+        refusal = f"{key_name(fault.path)}: {fault.message}"
     if override.arguments and not refusal:
         changed = replace(changed, arguments=_overridden(item.arguments, override.arguments))
     return replace(changed, refusal=refusal)
@@ -142,28 +143,36 @@ def _override_fault(
     keys: Sequence[str],
     override: ToolOverride,
     owners: Mapping[str, RegisteredTool],
-) -> str:
-    """Return why an override cannot be applied, or an empty string.
+) -> Mismatch | None:
+    """Return why an override cannot be applied, with the key that is to blame.
 
     Args:
         keys: The names under which the configuration overrides the tool.
         owners: Whose each name is.
     """
+    table = ("tools", "overrides", *keys[:1])
     if len(keys) > 1:
-        return f"{keys[1]!r} overrides the same tool; keep one of the two"
+        return Mismatch(table, f"{keys[1]!r} overrides the same tool; keep one of the two")
     if override.name and owners.get(override.name, item) is not item:
-        return f"name = {override.name!r} belongs to another tool"
+        return Mismatch((*table, "name"), f"{override.name!r} belongs to another tool")
+    return _tool_fault(item, override, table)
+
+
+def _tool_fault(
+    item: RegisteredTool, override: ToolOverride, table: tuple[str, ...]
+) -> Mismatch | None:
     if override.cache_ttl and not item.tool.read_only:
-        return "cache_ttl needs a read-only tool"
+        return Mismatch((*table, "cache_ttl"), "it needs a read-only tool")
     properties: Schema = item.arguments.schema["properties"]
     for name, argument in override.arguments.items():
+        path = (*table, "arguments", name)
         if name not in properties:
             hint = did_you_mean(name, properties) or f"; it has {', '.join(properties) or 'none'}"
-            return f"arguments: it has no argument {name!r}{hint}"
-        for value in (argument.default, argument.fixed):
+            return Mismatch(path, f"the tool has no such argument{hint}")
+        for key, value in (("default", argument.default), ("fixed", argument.fixed)):
             if value is not None and (why := _misfit(value, properties[name])):
-                return f"arguments.{name}: {why}"
-    return ""
+                return Mismatch((*path, key), why)
+    return None
 
 
 def _misfit(value: Any, schema: Schema) -> str:

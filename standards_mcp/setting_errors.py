@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any, Final, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from .errors import did_you_mean
 from .setting_layers import Layers
@@ -27,20 +29,31 @@ def describe_errors(
 ) -> list[str]:
     """Return one line for each mistake in *error*: origin, key, what is wrong, nearest key."""
     lines: list[str] = []
-    for item in error.errors(include_url=False, include_input=False):
+    for item in error.errors(include_url=False):
         path = (*prefix, *item["loc"])
-        table, where = item["loc"][:-1], layers.where(path)
         if item["type"] == "extra_forbidden":
-            known = _keys_at(model, table)
-            if prefix and not table:
-                known |= PluginSection.model_fields.keys()
-            hint = did_you_mean(str(path[-1]), known)
-            known_list = ", ".join(sorted(known)) or "none"
-            lines.append(f"{where}: unknown key{hint or f'; known keys: {known_list}'}")
+            lines.append(f"{layers.where(path)}: unknown key{_nearest_key(model, item, prefix)}")
         else:
             message = _MESSAGES.get(item["type"]) or item["msg"].removeprefix("Value error, ")
-            lines.append(" ".join(f"{where}: {message[:1].lower()}{message[1:]}".split()))
+            message = f"{message[:1].lower()}{message[1:]}{_nearest_choice(item)}"
+            lines.append(" ".join(f"{layers.where(path)}: {message}".split()))
     return lines
+
+
+def _nearest_key(model: type[BaseModel], item: ErrorDetails, prefix: tuple[str, ...]) -> str:
+    *table, key = item["loc"]
+    known = _keys_at(model, table)
+    if prefix and not table:
+        known |= PluginSection.model_fields.keys()
+    known_list = ", ".join(sorted(known)) or "none"
+    return did_you_mean(str(key), known) or f"; known keys: {known_list}"
+
+
+def _nearest_choice(item: ErrorDetails) -> str:
+    if item["type"] not in ("literal_error", "enum"):
+        return ""
+    choices = re.findall(r"'([^']+)'", str(item.get("ctx", {}).get("expected", "")))
+    return did_you_mean(str(item["input"]), choices)
 
 
 def _keys_at(model: type[BaseModel], path: Iterable[str | int]) -> set[str]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from .catalog_settings import VARIABLES
 from .settings import ENV_PREFIX
 from .toml_lines import line_of
+from .toml_values import toml_key
 
 ENVIRONMENT: Final = "environment"
 DOT_ENV: Final = ".env"
-FROM_VARIABLES: Final = (ENVIRONMENT, DOT_ENV)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +24,27 @@ class Layer:
     values: dict[str, Any]
     text: str = ""
 
+    def value(self, path: Iterable[str | int]) -> Any:
+        """Return what stands at *path*, for an element of a list the list.
+
+        Raises:
+            KeyError: Nothing does.
+        """
+        found: Any = self.values
+        for key in map(str, path):
+            if isinstance(found, list):
+                break
+            if not isinstance(found, Mapping):
+                raise KeyError(key)
+            found = cast("Mapping[str, Any]", found)[key]
+        return cast("Any", found)
+
     def sets(self, path: Iterable[str | int]) -> bool:
         """Tell whether the key at *path* is set here."""
-        return _has(self.values, tuple(map(str, path)))
+        with suppress(KeyError):
+            self.value(path)
+            return True
+        return False
 
     def place(self, path: Iterable[str | int]) -> str:
         """Return the name, for a file with the line of the key at *path*."""
@@ -35,7 +54,8 @@ class Layer:
     def where(self, path: Iterable[str | int]) -> str:
         """Return where the key at *path* stands and what it is called there."""
         keys = tuple(path)
-        return f"{self.place(keys)}: {_key_name(keys, self.name)}"
+        name = variable_name(keys) if self.name in (ENVIRONMENT, DOT_ENV) else key_name(keys)
+        return f"{self.place(keys)}: {name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +77,25 @@ class Layers:
         return next((layer.place(keys) for layer in self.ordered if layer.sets(keys)), "")
 
     def where(self, path: Iterable[str | int]) -> str:
-        """Return the layer that sets the key at *path* and what the key is called there."""
+        """Return where to mend the key at *path*, and what the key is called there.
+
+        That is the highest layer that sets it; of a table, which is put together, all that do; of a
+        key that is missing, the lowest that has the table around it.
+        """
         keys = tuple(path)
-        found = (layer.where(keys) for layer in self.ordered if layer.sets(keys))
-        return next(found, _key_name(keys, ""))
+        found = [layer for layer in self.ordered if layer.sets(keys)]
+        if not found:
+            found = self._around(keys)[-1:]
+        elif not all(isinstance(layer.value(keys), Mapping) for layer in found):
+            found = found[:1]
+        return " and ".join(layer.where(keys) for layer in reversed(found)) or key_name(keys)
+
+    def _around(self, keys: tuple[str | int, ...]) -> list[Layer]:
+        """Return the layers of the nearest table around a key, those at the top left out."""
+        for depth in range(len(keys) - 1, 1, -1):
+            if found := [layer for layer in self.ordered if layer.sets(keys[:depth])]:
+                return found
+        return []
 
 
 def merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,18 +115,8 @@ def variable_name(path: Sequence[str | int]) -> str:
     return VARIABLES.get(keys) or ENV_PREFIX + "__".join(keys).upper()
 
 
-def _has(values: Any, keys: tuple[str, ...]) -> bool:
-    for key in keys:
-        if isinstance(values, list):
-            return True
-        if not isinstance(values, Mapping) or key not in values:
-            return False
-        values = cast("Any", values[key])
-    return True
-
-
-def _key_name(path: tuple[str | int, ...], origin: str) -> str:
-    if origin in FROM_VARIABLES:
-        return variable_name(path)
-    table = ".".join(str(part) for part in path[:-1])
-    return f"[{table}] {path[-1]}" if table else str(path[-1])
+def key_name(path: Sequence[str | int]) -> str:
+    """Return the key at *path* as a file has it: its table, then its name."""
+    *tables, key = path
+    table = ".".join(toml_key(str(part)) for part in tables)
+    return f"[{table}] {key}" if table else str(key)

@@ -7,8 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
-import tomlkit
-
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -29,4 +27,6 @@ def toml_value(value: object) -> str:
     if isinstance(value, str):
         # JSON escapes what TOML does, but for one character.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    import tomlkit  # noqa: PLC0415  - keys alone are written at every start
+
     return str(cast("Any", tomlkit).item(value).as_string())

@@ -312,6 +312,28 @@ def test_a_check_names_every_mistake(install: Install):
     )
 
 
+@pytest.mark.usefixtures("acme")
+def test_an_override_that_cannot_be_applied_is_told_with_the_line_of_its_key(monkeypatch: Any):
+    monkeypatch.setenv("STANDARDS_MCP_TOOLS__OVERRIDES__ACME.WRITE__TIMEOUT", "3")
+    FILE.write_text(
+        WITH_TOKEN
+        + '[tools.overrides."acme.write"]\ntitle = "Write"\ncache_ttl = 5\n'
+        + '[tools.overrides."acme.find".arguments]\ntext.description = "T"\ntext.fixed = 1\n'
+    )
+    result = run("config", "check")
+    assert result.exit_code == 1
+    assert result.stdout.splitlines() == [
+        (
+            'standards-mcp.toml:8: [tools.overrides."acme.find".arguments.text] fixed: 1 is not of '
+            "type 'string'; the tool is not served"
+        ),
+        (
+            'standards-mcp.toml:5: [tools.overrides."acme.write"] cache_ttl: it needs a read-only '
+            "tool; the tool is not served"
+        ),
+    ]
+
+
 # plugins and tools enable|disable
 
 

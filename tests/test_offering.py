@@ -184,7 +184,7 @@ def test_a_tool_that_is_overridden_under_two_names_is_not_served():
     overrides = {"acme.find": {"name": "x"}, "acme_find": {"arguments": {"top": {"fixed": 1}}}}
     offering = offered(tools={"overrides": overrides})
     assert refusal(offering) == (
-        "[tools.overrides.\"acme.find\"] 'acme_find' overrides the same tool; keep one of the two"
+        "[tools.overrides] acme.find: 'acme_find' overrides the same tool; keep one of the two"
     )
 
 
@@ -227,24 +227,30 @@ def test_wrong_values_are_still_refused_by_name():
     [
         (
             {"arguments": {"plaec": {"fixed": "x"}}},
-            "arguments: it has no argument 'plaec'; did you mean 'place'?",
+            ".arguments] plaec: the tool has no such argument; did you mean 'place'?",
         ),
-        ({"arguments": {"top": {"fixed": "x"}}}, "arguments.top: 'x' is not of type 'integer'"),
-        ({"arguments": {"top": {"default": "x"}}}, "arguments.top: 'x' is not of type 'integer'"),
-        ({"cache_ttl": 60}, "cache_ttl needs a read-only tool"),
+        (
+            {"arguments": {"top": {"fixed": "x"}}},
+            ".arguments.top] fixed: 'x' is not of type 'integer'",
+        ),
+        (
+            {"arguments": {"top": {"default": "x"}}},
+            ".arguments.top] default: 'x' is not of type 'integer'",
+        ),
+        ({"cache_ttl": 60}, "] cache_ttl: it needs a read-only tool"),
     ],
 )
 def test_a_tool_whose_override_cannot_be_applied_is_not_served(
     override: dict[str, Any], reason: str
 ):
-    assert refusal(overridden(**override)) == f'[tools.overrides."acme.find"] {reason}'
+    assert refusal(overridden(**override)) == f'[tools.overrides."acme.find"{reason}'
 
 
 def test_a_new_name_that_another_tool_has_is_refused():
     items = registered("acme", "acme.find"), registered("b", "b.find")
     offering = offered(*items, tools={"overrides": {"acme.find": {"name": "b_find"}}})
     assert [item.refusal for item in offering.tools] == [
-        "[tools.overrides.\"acme.find\"] name = 'b_find' belongs to another tool",
+        "[tools.overrides.\"acme.find\"] name: 'b_find' belongs to another tool",
         "",
     ]
     same = {"acme.find": {"name": "x"}, "b.find": {"name": "x"}}
