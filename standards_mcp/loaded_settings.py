@@ -85,14 +85,16 @@ def find_config(config: Path | None = None) -> Path | None:
     Raises:
         ConfigError: The file that was named does not exist.
     """
-    value = os.environ.get(CONFIG_VARIABLE, "")
-    named = config or (Path(value) if is_given(CONFIG_VARIABLE, value) else None)
-    if named is not None:
-        named = in_home(named, "--config or STANDARDS_MCP_CONFIG")
-        if not named.is_file():
-            raise ConfigError(f"{named}: no such file; check --config or STANDARDS_MCP_CONFIG")
-        return named
-    return next((path for path in (Path(FILE_NAME), user_config_file()) if path.is_file()), None)
+    named = _named_file(config)
+    if named and not named.is_file():
+        raise ConfigError(f"{named}: no such file; check --config or STANDARDS_MCP_CONFIG")
+    return next((path for path in config_places(config) if path.is_file()), None)
+
+
+def config_places(config: Path | None = None) -> tuple[Path, ...]:
+    """Return where the configuration file may be; the first that there is counts."""
+    named = _named_file(config)
+    return (named,) if named else (Path(FILE_NAME), user_config_file())
 
 
 def user_config_file() -> Path:
@@ -111,3 +113,9 @@ def _refuse_secrets(layer: Layer) -> None:
                 f"{layer.where(path)}: a secret does not belong here; set "
                 f"{VARIABLES[path]} in the environment or in .env"
             )
+
+
+def _named_file(config: Path | None) -> Path | None:
+    value = os.environ.get(CONFIG_VARIABLE, "")
+    named = config or (Path(value) if is_given(CONFIG_VARIABLE, value) else None)
+    return in_home(named, "--config or STANDARDS_MCP_CONFIG") if named else None

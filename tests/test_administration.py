@@ -334,6 +334,34 @@ def test_an_override_that_cannot_be_applied_is_told_with_the_line_of_its_key(mon
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "arguments"),
+    [
+        ('"\\u001b[31mred" = 1', ["config", "check"]),
+        ('[plugins."\\u001b[31mred"]', ["config", "check"]),
+        ('[tools]\ndisable = ["\\u001b[31m\\u009b31m"]', ["config", "check"]),
+        ('[tools]\ndisable = ["\\u001b[31m\\u009b31m"]', ["config", "show", "--origin"]),
+        ('[tools]\ndisable = ["\\u001b[31m\\u009b31m"]', ["config", "show", "--json"]),
+        ('[tools.overrides."\\u001b[31mred"]\ntitle = "x"', ["config", "show"]),
+        ('[tools.overrides.get_standard_details]\ntitle = "\\u001b[31m"', ["tools", "--json"]),
+    ],
+)
+def test_what_a_file_says_never_steers_the_terminal(text: str, arguments: list[str]):
+    FILE.write_text(text)
+    shown = CliRunner().invoke(cli, arguments, color=True)
+    assert "\x1b" not in shown.output
+    assert "\x9b" not in shown.output
+    assert "1b[31m" in shown.output
+
+
+def test_what_metadata_say_never_steers_the_terminal(install: Install):
+    install("acme", "", version="1\x1b[31m")
+    for arguments in (["plugins", "list"], ["plugins", "info", "acme"], ["tools"]):
+        shown = CliRunner().invoke(cli, arguments, color=True)
+        assert "acme" in shown.output
+        assert "\x1b" not in shown.output
+
+
 # plugins and tools enable|disable
 
 

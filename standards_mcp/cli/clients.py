@@ -27,7 +27,7 @@ from standards_mcp.masking import looks_secret, mask
 from standards_mcp.setting_layers import variable_name
 
 from .invocation import Invocation
-from .output import examples, print_json, print_table
+from .output import examples, print_json, print_table, say
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,30}")
 
@@ -233,7 +233,7 @@ def _edit(file: Path, change: Callable[[str], str], *, dry_run: bool) -> Edit:
 
 def _show(client: Client, file: Path, done: Edit) -> None:
     before, after = (without_secrets(client, file, text) for text in (done.before, done.after))
-    click.echo(diff(file, before, after) or "No change but of secrets.")
+    say(diff(file, before, after) or "No change but of secrets.")
 
 
 def _tell(file: Path, done: Edit) -> None:

@@ -20,7 +20,7 @@ from standards_mcp.settings import PluginSection
 from standards_mcp.toml_values import toml_key, toml_value
 
 from .invocation import Invocation
-from .output import examples, print_json
+from .output import examples, print_json, say
 
 
 @click.group()
@@ -72,10 +72,10 @@ def show(invocation: Invocation, *, origin: bool, as_json: bool) -> None:
     for path, value in sorted(_leaves(values, ()), key=lambda leaf: len(leaf[0]) > 1):
         if path[:-1] != table:
             table = path[:-1]
-            click.echo(f"\n[{'.'.join(map(toml_key, table))}]")
+            say(f"\n[{'.'.join(map(toml_key, table))}]")
         line = f"{toml_key(path[-1])} = {toml_value(value)}"
         where = host.loaded.layers.origin(path) or "default"
-        click.echo(f"{line:<44}  # {where}" if origin else line)
+        say(f"{line:<44}  # {where}" if origin else line)
 
 
 @config.command(epilog=examples("config check"))
@@ -94,7 +94,7 @@ def check(ctx: click.Context) -> None:
     ]
     problems = [*failed, *host.warnings()]
     for problem in problems:
-        click.echo(problem)
+        say(problem)
     if problems:
         ctx.exit(1)
     click.echo(f"ok: {host.loaded.file or 'no file; every key has its default'}")

@@ -12,6 +12,7 @@ from standards_mcp.loaded_settings import user_config_file
 from standards_mcp.masking import mask
 
 from .invocation import Invocation
+from .output import say
 
 dry_run_option = click.option(
     "--dry-run", is_flag=True, help="Show the change as a diff and write nothing."
@@ -34,7 +35,7 @@ def edit_config(invocation: Invocation, edit: Callable[[str], str], *, dry_run: 
         click.echo(f"{file} says so already.")
     elif dry_run:
         change = diff(file, without_secrets(done.before), without_secrets(done.after))
-        click.echo(mask(change, invocation.host.secrets()))
+        say(mask(change, invocation.host.secrets()))
     else:
         kept = f"; the old file is {done.backup.name}" if done.backup else ""
         click.echo(f"Changed {file}{kept}")

@@ -19,7 +19,7 @@ from standards_mcp.tool_settings import first_match
 from .completion import all_tools, offer, served_tools
 from .config_edits import dry_run_option, edit_config
 from .invocation import Invocation
-from .output import examples, print_json, print_table
+from .output import examples, print_json, print_table, say
 
 
 @click.group(
@@ -85,7 +85,7 @@ def _tell_of_refusals(invocation: Invocation, pattern: str) -> None:
     registered = invocation.loaded_host.manager.tools()
     for item in offer_tools(registered, invocation.load_settings().settings).tools:
         if item.refusal and first_match(item.names, (pattern,)):
-            click.echo(f"{item.published} is still not served: {item.refusal}", err=True)
+            say(f"{item.published} is still not served: {item.refusal}", err=True)
 
 
 @click.command(
@@ -110,7 +110,7 @@ def call(ctx: click.Context, tool: str, arguments: str) -> None:
     """
     result = ctx.ensure_object(Invocation)(tool, _parse_arguments(arguments))
     if result.structured is None:
-        click.echo(result.text)
+        say(result.text)
     else:
         print_json(result.structured)
     structured = result.structured or {}
