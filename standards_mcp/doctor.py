@@ -86,7 +86,7 @@ def _configuration(host: Host) -> Iterator[Finding]:
         "configuration", "ok", str(file) if file else "no file; all keys at their defaults"
     )
     for warning in host.warnings():
-        yield Finding("configuration", "warning", warning, "Correct the pattern or remove it.")
+        yield Finding("configuration", "warning", warning, "Correct it or remove it.")
 
 
 async def _catalog(host: Host) -> AsyncGenerator[Finding]:

@@ -21,6 +21,7 @@ from .lifecycle import running
 from .loaded_settings import LoadedSettings
 from .manager import PluginManager
 from .masking import mask, masked_data, secrets_of
+from .mismatches import Names, mismatches
 from .offering import Offering, offer
 from .outcomes import Step, recall, remember
 from .plugin import ToolResult
@@ -75,11 +76,11 @@ class Host:
             self.manager.load()
         finally:
             self._remember("load")
-        self._tell(self.warnings())
+        self._tell(self._warnings(self.loaded, self.offering))
 
     def warnings(self) -> list[str]:
-        """Return what in the configuration names no tool: a misspelt ``disable`` has no effect."""
-        return _warnings(self.loaded, self.offering)
+        """Return what in the configuration matches nothing or cannot be applied, in any profile."""
+        return self._warnings(self.loaded, self.offering, self.settings.profiles)
 
     def take_over(self, loaded: LoadedSettings, in_force: Settings) -> None:
         """Offer the tools of the loaded plugins as other settings make them.
@@ -95,7 +96,7 @@ class Host:
         self.manager.check_sections(loaded)
         registered = self.manager.tools()
         offering = offer(registered, in_force)
-        self._tell(_warnings(loaded, offering))
+        self._tell(self._warnings(loaded, offering))
         self.loaded, self.settings = loaded, in_force
         self._secrets |= secrets_of(loaded.settings)
         self._offered = registered, offering
@@ -164,6 +165,21 @@ class Host:
                 await self._policy.aclose()
                 await self.catalog.aclose()
 
+    def _warnings(
+        self, loaded: LoadedSettings, offering: Offering, profiles: Iterable[str] | None = None
+    ) -> list[str]:
+        """Return what is without effect, in the rules in force or in all of these profiles."""
+        if profiles is None:
+            profiles = filter(None, (loaded.settings.profile,))
+        records = self.manager.records
+        names = Names(
+            tools=frozenset(name for item in offering.tools for name in item.names),
+            plugins=frozenset(records),
+            distributions=frozenset(record.distribution for record in records.values()),
+        )
+        found = (*mismatches(loaded.settings, names, profiles), *offering.faults)
+        return [f"{loaded.layers.where(each.path)}: {each.message}" for each in found]
+
     def _tell(self, warnings: list[str]) -> None:
         if warnings and self.settings.strict:
             raise ConfigError("\n".join(warnings))
@@ -177,10 +193,6 @@ class Host:
 def _without_secrets(result: ToolResult, secrets: frozenset[str]) -> ToolResult:
     structured = result.structured and masked_data(result.structured, secrets)
     return replace(result, text=mask(result.text, secrets), structured=structured)
-
-
-def _warnings(loaded: LoadedSettings, offering: Offering) -> list[str]:
-    return [f"{loaded.layers.where(each.path)}: {each.message}" for each in offering.mismatches]
 
 
 def _same(one: list[RegisteredTool], other: list[RegisteredTool]) -> bool:

@@ -7,12 +7,13 @@ not be without effect.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from .declarations import Limits, RegisteredTool
 from .errors import did_you_mean
+from .mismatches import Mismatch
 from .schemas import Schema
 from .setting_layers import key_name
 from .settings import Settings
@@ -21,23 +22,15 @@ from .tool_settings import ArgumentOverride, Profile, Selection, ToolOverride, f
 
 
 @dataclass(frozen=True, slots=True)
-class Mismatch:
-    """A key of the configuration that names no tool that there is.
+class Offering:
+    """The tools of all plugins as the configuration makes them, served or not.
 
     Attributes:
-        path: The keys that lead to it.
+        faults: The overrides that cannot be applied.
     """
 
-    path: tuple[str, ...]
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Offering:
-    """The tools of all plugins as the configuration makes them, served or not."""
-
     tools: tuple[RegisteredTool, ...]
-    mismatches: tuple[Mismatch, ...]
+    faults: tuple[Mismatch, ...]
 
     @property
     def served(self) -> list[RegisteredTool]:
@@ -57,7 +50,7 @@ class Offering:
 def offer(registered: Iterable[RegisteredTool], settings: Settings) -> Offering:
     """Return what clients are offered of the *registered* tools."""
     tools: list[RegisteredTool] = []
-    mismatches: list[Mismatch] = []
+    faults: list[Mismatch] = []
     declared = tuple(registered)
     owners = {name: item for item in declared for name in item.names}
     for item in declared:
@@ -65,11 +58,10 @@ def offer(registered: Iterable[RegisteredTool], settings: Settings) -> Offering:
         override = settings.tools.overrides[keys[0]] if keys else ToolOverride()
         fault = _override_fault(item, keys, override, owners)
         if fault:
-            mismatches.append(Mismatch(fault.path, f"{fault.message}; the tool is not served"))
+            faults.append(Mismatch(fault.path, f"{fault.message}; the tool is not served"))
         tools.append(_offered(item, override, settings, fault))
         owners.setdefault(tools[-1].published, item)
-    mismatches += _mismatches(tools, settings)
-    return Offering(tuple(tools), tuple(mismatches))
+    return Offering(tuple(tools), tuple(faults))
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,23 +193,6 @@ def _overridden(inner: Arguments, overrides: Mapping[str, ArgumentOverride]) -> 
 def _overridden_property(schema: Schema, override: ArgumentOverride) -> Schema:
     changes = {"description": override.description, "default": override.default}
     return schema | {name: value for name, value in changes.items() if value is not None}
-
-
-def _mismatches(offered: Iterable[RegisteredTool], settings: Settings) -> Iterator[Mismatch]:
-    names = {name for item in offered for name in item.names}
-    for table, rules in _rules(settings):
-        for key, patterns in (("enable", rules.enable), ("disable", rules.disable)):
-            for pattern in patterns:
-                if pattern != "*" and not first_match(names, (pattern,)):
-                    yield Mismatch((*table.split("."), key), _no_match(pattern, names))
-    for name in settings.tools.overrides:
-        if name not in names:
-            yield Mismatch(("tools", "overrides", name), _no_match(name, names))
-
-
-def _no_match(pattern: str, names: Iterable[str]) -> str:
-    hint = did_you_mean(pattern.strip("*?"), names)
-    return f"{pattern!r} matches no tool{hint or '; see `standards-mcp tools`'}"
 
 
 def _rules(settings: Settings) -> list[tuple[str, Selection]]:

@@ -456,10 +456,7 @@ def test_tools_are_switched_by_their_names_and_by_globs():
     done("tools", "enable", "get_*")
     assert tomllib.loads(FILE.read_text())["tools"]["disable"] == ["acme.find"]
     result = run("tools", "disable", "acme.fnd")
-    assert (
-        "'acme.fnd' matches no tool of the loaded plugins; did you mean 'acme.find'?"
-        in result.stderr
-    )
+    assert "'acme.fnd' matches no tool; did you mean 'acme.find'?" in result.stderr
 
 
 def test_a_tool_is_switched_also_where_a_required_plugin_fails(install: Install):
@@ -641,3 +638,42 @@ def test_a_plugin_is_imported_if_its_distribution_is_trusted(install: Install, p
         "search": "registered",
     }
     assert not Path("imported").exists()
+
+
+def test_what_keeps_an_enabled_plugin_from_loading_is_told(install: Install):
+    install("acme", ACME)
+    FILE.write_text('trusted = ["standards-mcp"]\n')
+    assert run("plugins", "enable", "acme", "--dry-run").stderr == ""
+    told = run("plugins", "enable", "acme")
+    assert told.exit_code == 0
+    assert told.stderr == (
+        "acme is still not loaded: trusted has no pattern for 'standards-mcp-acme'\n"
+    )
+    FILE.write_text("")
+    assert run("plugins", "enable", "acme").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            'trusted = ["standards_mcp", "standards-mcp-acm"]',
+            (
+                "1: trusted: 'standards-mcp-acm' matches no distribution; did you mean "
+                "'standards-mcp'?"
+            ),
+        ),
+        (
+            '[profiles.teacher]\nplugins = ["serach"]',
+            "2: [profiles.teacher] plugins: 'serach' matches no plugin; did you mean 'search'?",
+        ),
+        (
+            '[profiles.teacher]\ndisable = ["zzz.*"]',
+            "2: [profiles.teacher] disable: 'zzz.*' matches no tool; see `standards-mcp tools`",
+        ),
+    ],
+)
+def test_a_check_tells_of_patterns_that_match_nothing_in_force_or_not(text: str, told: str):
+    FILE.write_text(text)
+    result = run("config", "check")
+    assert (result.exit_code, result.stdout) == (1, f"standards-mcp.toml:{told}\n")

@@ -38,6 +38,12 @@ def registered(plugin: str, name: str, **fields: Any) -> RegisteredTool:
     return read_tool(plugin, Tool(name=name, function=find, description="Find it.", **fields))
 
 
+class AcmePlugin(Plugin):
+    @hookimpl
+    def register_tools(self):
+        return [Tool(name="acme.find", function=find, description="Find it.")]
+
+
 def offered(*items: RegisteredTool, **settings: Any) -> Offering:
     return offer(items or [registered("acme", "acme.find")], Settings(**settings))
 
@@ -133,25 +139,30 @@ def test_a_refusal_names_the_key_to_blame(settings: dict[str, Any], reason: str)
     [
         (
             {"tools": {"disable": ["acme.fnd"]}},
-            "tools.disable: 'acme.fnd' matches no tool; did you mean 'acme.find'?",
+            "[tools] disable: 'acme.fnd' matches no tool; did you mean 'acme.find'?",
         ),
         (
             {"profile": "p", "profiles": {"p": {"enable": ["acme_find", "zzz"]}}},
-            "profiles.p.enable: 'zzz' matches no tool; see `standards-mcp tools`",
+            "[profiles.p] enable: 'zzz' matches no tool; see `standards-mcp tools`",
         ),
         (
             {"tools": {"overrides": {"acme.fin": {"title": "x"}}}},
-            "tools.overrides.acme.fin: 'acme.fin' matches no tool; did you mean 'acme.find'?",
+            "[tools.overrides] acme.fin: 'acme.fin' matches no tool; did you mean 'acme.find'?",
         ),
     ],
 )
-def test_what_names_no_tool_is_told(settings: dict[str, Any], warning: str):
-    (found,) = offered(**settings).mismatches
-    assert f"{'.'.join(found.path)}: {found.message}" == warning
+def test_what_names_no_tool_is_told(make_host: MakeHost, settings: dict[str, Any], warning: str):
+    assert make_host({"acme": AcmePlugin}, **settings).warnings() == [warning]
 
 
-def test_rules_that_are_not_in_force_are_not_held_against_anybody():
-    assert offered(profiles={"p": {"disable": ["zzz"]}}).mismatches == ()
+def test_a_profile_that_is_not_in_force_is_held_against_nobody_but_told_who_asks(
+    make_host: MakeHost, caplog: pytest.LogCaptureFixture
+):
+    host = make_host({"acme": AcmePlugin}, strict=True, profiles={"p": {"disable": ["zzz"]}})
+    assert caplog.messages == []
+    assert host.warnings() == [
+        "[profiles.p] disable: 'zzz' matches no tool; see `standards-mcp tools`"
+    ]
 
 
 # Overrides

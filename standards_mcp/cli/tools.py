@@ -11,7 +11,8 @@ import click
 from standards_mcp.config_file import with_tool_disabled, with_tool_enabled
 from standards_mcp.declarations import RegisteredTool
 from standards_mcp.discovery import PluginRecord, Status
-from standards_mcp.errors import StandardsMcpError, did_you_mean
+from standards_mcp.errors import StandardsMcpError
+from standards_mcp.mismatches import no_match
 from standards_mcp.offering import offer as offer_tools
 from standards_mcp.token_counts import definition_tokens
 from standards_mcp.tool_settings import first_match
@@ -77,8 +78,7 @@ def disable(invocation: Invocation, /, pattern: str, *, dry_run: bool) -> None:
 def _tell_of_no_match(invocation: Invocation, pattern: str) -> None:
     names = {name for item in invocation.loaded_host.offering.tools for name in item.names}
     if not first_match(names, (pattern,)):
-        hint = did_you_mean(pattern.strip("*?"), names)
-        click.echo(f"{pattern!r} matches no tool of the loaded plugins{hint}", err=True)
+        say(no_match(pattern, "tool", names), err=True)
 
 
 def _tell_of_refusals(invocation: Invocation, pattern: str) -> None:
