@@ -12,8 +12,9 @@ import re
 import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeGuard
+from typing import Any, Final, TypeGuard, TypeVar
 
 import click
 import pluggy
@@ -22,9 +23,9 @@ from pydantic import ValidationError
 from . import hookspecs
 from ._stdout import divert_stdout
 from .catalog import Catalog
+from .contributions import Contribution, conflict
 from .declarations import (
     RegisteredTool,
-    conflict,
     filter_fault,
     own_filter,
     read_commands,
@@ -46,14 +47,18 @@ from .errors import (
 )
 from .loaded_settings import LoadedSettings
 from .masking import declared_secrets, mask, secrets_of
-from .plugin import Filter, Plugin, PluginContext
+from .plugin import Filter, Plugin, PluginContext, ToolHandler
+from .prompts import RegisteredPrompt, read_prompt
+from .resources import RegisteredResource, read_resource
 from .schemas import SchemaError
 from .setting_errors import describe_errors
 from .settings import PluginSection
 from .signatures import read_arguments
+from .wrapping import Layer
 
 log = logging.getLogger(__name__)
 
+_C = TypeVar("_C", bound=Contribution)
 _HOST_KEYS: Final = frozenset({"enabled", "required"})
 
 
@@ -94,7 +99,7 @@ class PluginManager:
         for record in self.records.values():
             self._attempt(record, Status.DISCOVERED, self._register)
         for record in self.records.values():
-            self._attempt(record, Status.REGISTERED, self._validate_tools)
+            self._attempt(record, Status.REGISTERED, self._validate)
         for record in self.records.values():
             self._attempt(record, Status.REGISTERED, self._add_filters)
         self._extend_tools()
@@ -107,6 +112,22 @@ class PluginManager:
         """Return every registered tool, served or not, in a stable order."""
         return [tool for record in self.records.values() for tool in record.tools]
 
+    def prompts(self) -> list[RegisteredPrompt]:
+        """Return every registered prompt, served or not, in a stable order."""
+        return [prompt for record in self.records.values() for prompt in record.prompts]
+
+    def resources(self) -> list[RegisteredResource]:
+        """Return every registered resource, served or not, in a stable order."""
+        return [resource for record in self.records.values() for resource in record.resources]
+
+    def wrap(self, handler: ToolHandler) -> ToolHandler:
+        """Return *handler* within what plugins put around every tool call, the first outermost."""
+        for record in reversed(self.records.values()):
+            layer = Layer(record, handler, required=self._is_required(record))
+            self._attempt(record, Status.REGISTERED, partial(self._wrap, layer))
+            handler = layer if layer.is_used else handler
+        return handler
+
     def commands(self) -> dict[str, click.Command]:
         """Return what plugins add to the command line, by the plugins' names."""
         commands: dict[str, click.Command] = {}
@@ -116,10 +137,10 @@ class PluginManager:
             )
         return commands
 
-    def call(self, record: PluginRecord, hook: str) -> list[Any]:
+    def call(self, record: PluginRecord, hook: str, **arguments: Any) -> list[Any]:
         """Call one hook of one plugin, so that its failure is its own."""
         others = [plugin for plugin in self._pm.get_plugins() if plugin is not record.plugin]
-        results: list[Any] = self._pm.subset_hook_caller(hook, others)()
+        results: list[Any] = self._pm.subset_hook_caller(hook, others)(**arguments)
         return results
 
     def check_sections(self, loaded: LoadedSettings) -> None:
@@ -146,12 +167,15 @@ class PluginManager:
         if filters:
             self._extend_tools()
         error = PluginError(record.name, reason)
-        if self.settings.strict or self.settings.section(record.name).required:
+        if self._is_required(record):
             raise error from cause
         log.error(str(error), extra={"plugin": record.name, "reason": reason})
         if cause is not None:
             details = mask("".join(traceback.format_exception(cause)), record.secrets)
             log.debug("details of the failure", extra={"plugin": record.name, "details": details})
+
+    def _is_required(self, record: PluginRecord) -> bool:
+        return self.settings.strict or self.settings.section(record.name).required
 
     def _discover(self, installed: Iterable[PluginRecord]) -> None:
         """Read metadata and configuration; import nothing."""
@@ -271,20 +295,40 @@ class PluginManager:
                 for item in record.tools
             )
 
-    def _validate_tools(self, record: PluginRecord) -> None:
-        owners: dict[str, str] = {}
-        for other in self.tools():
-            owners |= dict.fromkeys(other.names, other.plugin)
-        registered: list[RegisteredTool] = []
-        for tools in self.call(record, "register_tools"):
-            for tool in tools:
-                item = read_tool(record.name, tool)
+    def _validate(self, record: PluginRecord) -> None:
+        tools = self._read(record, "register_tools", read_tool, self.tools())
+        prompts = self._read(record, "register_prompts", read_prompt, self.prompts())
+        resources = self._read(record, "register_resources", read_resource, self.resources())
+        owners = {item.resource.uri: item.plugin for item in self.resources()}
+        for item in resources:
+            if owner := owners.get(item.resource.uri):
+                raise conflict(record.name, owner, f"resource {item.resource.uri!r}")
+            owners[item.resource.uri] = record.name
+        record.tools, record.prompts, record.resources = tools, prompts, resources
+
+    def _read(
+        self,
+        record: PluginRecord,
+        hook: str,
+        read: Callable[[str, object], _C],
+        others: Iterable[_C],
+    ) -> tuple[_C, ...]:
+        """Return what a plugin declares by one hook, under names that nobody else has."""
+        owners = {name: other.plugin for other in others for name in other.names}
+        found: list[_C] = []
+        for items in self.call(record, hook):
+            for each in items:
+                item = read(record.name, each)
                 for name in item.names:
                     if owner := owners.get(name):
-                        raise conflict(record.name, owner, f"tool {tool.name!r}")
+                        raise conflict(record.name, owner, f"{item.kind} {item.declared!r}")
                 owners |= dict.fromkeys(item.names, record.name)
-                registered.append(item)
-        record.tools = tuple(registered)
+                found.append(item)
+        return tuple(found)
+
+    def _wrap(self, layer: Layer, record: PluginRecord) -> None:
+        for handler in self.call(record, "wrap_tool_call", call_next=layer.beyond):
+            layer.use(handler)
 
 
 def _is_plugin_type(value: object) -> TypeGuard[type[Plugin[Any]]]:

@@ -1,67 +1,131 @@
-"""From the tools that plugins declare to those that clients are offered: a pure function.
+"""From what plugins declare to what clients are offered: a pure function.
 
 The configuration decides; plugins are not asked again, so it can be changed while they run. An
-override that cannot be applied keeps its tool from being served: one that hides an argument must
-not be without effect.
+override that cannot be applied keeps what it is for from being served: one that hides an argument
+must not be without effect.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
+from .contributions import Contribution
 from .declarations import Limits, RegisteredTool
 from .errors import did_you_mean
 from .mismatches import Mismatch
+from .prompts import RegisteredPrompt
+from .resources import RegisteredResource
 from .schemas import Schema
 from .setting_layers import key_name
 from .settings import Settings
 from .signatures import Arguments, refuse_unknown
-from .tool_settings import ArgumentOverride, Profile, Selection, ToolOverride, first_match
+from .tool_settings import (
+    ArgumentOverride,
+    Kind,
+    Override,
+    Selection,
+    ToolOverride,
+    first_match,
+)
+
+_C = TypeVar("_C", bound=Contribution)
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """What the loaded plugins contribute."""
+
+    tools: tuple[RegisteredTool, ...] = ()
+    prompts: tuple[RegisteredPrompt, ...] = ()
+    resources: tuple[RegisteredResource, ...] = ()
+
+    def is_same(self, other: Registered) -> bool:
+        """Tell whether the items are the very ones of *other*."""
+        return all(
+            list(map(id, mine)) == list(map(id, theirs))
+            for mine, theirs in (
+                (self.tools, other.tools),
+                (self.prompts, other.prompts),
+                (self.resources, other.resources),
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Offering:
-    """The tools of all plugins as the configuration makes them, served or not.
+    """What plugins contribute, as the configuration makes it, served or not.
 
     Attributes:
         faults: The overrides that cannot be applied.
     """
 
     tools: tuple[RegisteredTool, ...]
+    prompts: tuple[RegisteredPrompt, ...]
+    resources: tuple[RegisteredResource, ...]
     faults: tuple[Mismatch, ...]
 
     @property
     def served(self) -> list[RegisteredTool]:
         """The tools that clients see, in a stable order."""
-        return [item for item in self.tools if not item.refusal]
+        return served(self.tools)
 
     @property
-    def definitions(self) -> list[dict[str, Any]]:
-        """What models read of the tools that are served."""
-        return [item.definition for item in self.served]
+    def definitions(self) -> dict[Kind, list[dict[str, Any]]]:
+        """What clients see, by the kind of thing."""
+        return {
+            "tools": [item.definition for item in served(self.tools)],
+            "prompts": [item.definition for item in served(self.prompts)],
+            "resources": [item.definition for item in served(self.resources)],
+        }
+
+    @property
+    def names(self) -> dict[Kind, set[str]]:
+        """All names of each kind of thing, served or not."""
+        return {
+            "tools": _all_names(self.tools),
+            "prompts": _all_names(self.prompts),
+            "resources": _all_names(self.resources),
+        }
 
     def find(self, name: str) -> RegisteredTool | None:
         """Return the tool of any of its names."""
-        return next((item for item in self.tools if name in item.names), None)
+        return named(self.tools, name)
+
+    def tool_names(self, declared: Iterable[str]) -> dict[str, str]:
+        """Return the names that clients see of those of these tools that are served."""
+        return {item.declared: item.published for item in self.served if item.declared in declared}
 
 
-def offer(registered: Iterable[RegisteredTool], settings: Settings) -> Offering:
-    """Return what clients are offered of the *registered* tools."""
-    tools: list[RegisteredTool] = []
+def served(items: Iterable[_C]) -> list[_C]:
+    """Return what the configuration lets clients see."""
+    return [item for item in items if not item.refusal]
+
+
+def named(items: Iterable[_C], name: str) -> _C | None:
+    """Return the item that has this among its names."""
+    return next((item for item in items if name in item.names), None)
+
+
+def _all_names(items: Iterable[Contribution]) -> set[str]:
+    return {name for item in items for name in item.names}
+
+
+def offer(registered: Registered, settings: Settings) -> Offering:
+    """Return what clients are offered of what is registered."""
     faults: list[Mismatch] = []
-    declared = tuple(registered)
-    owners = {name: item for item in declared for name in item.names}
-    for item in declared:
-        keys = [name for name in item.names if name in settings.tools.overrides]
-        override = settings.tools.overrides[keys[0]] if keys else ToolOverride()
-        fault = _override_fault(item, keys, override, owners)
-        if fault:
-            faults.append(Mismatch(fault.path, f"{fault.message}; the tool is not served"))
-        tools.append(_offered(item, override, settings, fault))
-        owners.setdefault(tools[-1].published, item)
-    return Offering(tuple(tools), tuple(faults))
+    chosen = _each(registered.tools, "tools", settings, faults)
+    tools = [_as_tool(item, settings) for item in chosen]
+    prompts = _each(registered.prompts, "prompts", settings, faults)
+    resources = _each(registered.resources, "resources", settings, faults)
+    names = {item.declared for item in served(tools)}
+    return Offering(
+        tuple(tools),
+        tuple(_with_its_tools(item, names) for item in prompts),
+        tuple(resources),
+        tuple(faults),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,23 +148,55 @@ class OverriddenArguments:
         return self.inner.validate({**self.defaults, **given, **self.fixed})
 
 
-def _offered(
-    item: RegisteredTool, override: ToolOverride, settings: Settings, fault: Mismatch | None
-) -> RegisteredTool:
+def _each(
+    registered: Iterable[_C], kind: Kind, settings: Settings, faults: list[Mismatch]
+) -> list[_C]:
+    """Return every item as the configuration makes it; add the overrides that do not fit."""
+    declared = tuple(registered)
+    overrides: Mapping[str, Override] = getattr(settings, kind).overrides
+    owners = {name: item for item in declared for name in item.names}
+    offered: list[_C] = []
+    for item in declared:
+        keys = [name for name in item.names if name in overrides]
+        override = overrides[keys[0]] if keys else Override()
+        fault = _override_fault(item, (kind, "overrides", *keys), override, owners)
+        if fault:
+            message = f"{fault.message}; the {item.kind} is not served"
+            faults.append(Mismatch(fault.path, message))
+        changed = _overridden(item, override, settings)
+        refusal = _refusal(changed, kind, settings)
+        if fault and not refusal:
+            refusal = f"{key_name(fault.path)}: {fault.message}"
+        offered.append(replace(changed, refusal=refusal))
+        owners.setdefault(changed.published, item)
+    return offered
+
+
+def _overridden(item: _C, override: Override, settings: Settings) -> _C:
     as_declared = settings.tool_names == "declared"
-    changed = replace(
+    return replace(
         item,
-        published=override.name or (item.tool.name if as_declared else item.portable),
+        published=override.name or (item.declared if as_declared else item.portable),
         title=override.title or item.title,
         description=override.description or item.description,
-        limits=_limits(item, override, settings),
     )
-    refusal = _refusal(changed, settings)
-    if fault and not refusal:
-        refusal = f"{key_name(fault.path)}: {fault.message}"
-    if override.arguments and not refusal:
-        changed = replace(changed, arguments=_overridden(item.arguments, override.arguments))
-    return replace(changed, refusal=refusal)
+
+
+def _as_tool(item: RegisteredTool, settings: Settings) -> RegisteredTool:
+    """Return a tool with what the configuration says of tools only."""
+    overrides = settings.tools.overrides
+    override = next((overrides[name] for name in item.names if name in overrides), ToolOverride())
+    item = replace(item, limits=_limits(item, override, settings))
+    if override.arguments and not item.refusal:
+        return replace(item, arguments=_overridden_arguments(item.arguments, override.arguments))
+    return item
+
+
+def _with_its_tools(item: RegisteredPrompt, tools: Collection[str]) -> RegisteredPrompt:
+    missing = next((name for name in item.prompt.needs if name not in tools), None)
+    if item.refusal or missing is None:
+        return item
+    return replace(item, refusal=f"it needs the tool {missing!r}, which is not served")
 
 
 def _limits(item: RegisteredTool, override: ToolOverride, settings: Settings) -> Limits:
@@ -117,37 +213,46 @@ def _limits(item: RegisteredTool, override: ToolOverride, settings: Settings) ->
     )
 
 
-def _refusal(item: RegisteredTool, settings: Settings) -> str:
-    """Return why the rules keep a tool from being served, or an empty string."""
+def _refusal(item: Contribution, kind: Kind, settings: Settings) -> str:
+    """Return why the rules keep something from being served, or an empty string."""
     if settings.section(item.plugin).enabled is False:
         return f"[plugins.{item.plugin}] enabled = false"
-    for table, rules in _rules(settings):
-        if isinstance(rules, Profile) and not first_match((item.plugin,), rules.plugins):
-            return f"[{table}] plugins has no pattern for {item.plugin!r}"
+    if settings.profile:
+        patterns = settings.profiles[settings.profile].plugins
+        if not first_match((item.plugin,), patterns):
+            return f"[profiles.{settings.profile}] plugins has no pattern for {item.plugin!r}"
+    for path, rules in settings.rules(kind, settings.profiles_in_force):
+        table = ".".join(path)
         # Under all of its names: a new one must not lead past a rule for an old one.
-        if reason := rules.refusal(item.names, read_only=item.tool.read_only, table=table):
+        if isinstance(rules, Selection) and isinstance(item, RegisteredTool):
+            reason = rules.refusal(item.names, table, read_only=item.tool.read_only)
+        else:
+            reason = rules.refusal(item.names, table)
+        if reason:
             return reason
     return ""
 
 
 def _override_fault(
-    item: RegisteredTool,
-    keys: Sequence[str],
-    override: ToolOverride,
-    owners: Mapping[str, RegisteredTool],
+    item: Contribution,
+    path: tuple[str, ...],
+    override: Override,
+    owners: Mapping[str, Contribution],
 ) -> Mismatch | None:
     """Return why an override cannot be applied, with the key that is to blame.
 
     Args:
-        keys: The names under which the configuration overrides the tool.
+        path: The keys of the table of overrides, then the names under which it has the item.
         owners: Whose each name is.
     """
-    table = ("tools", "overrides", *keys[:1])
-    if len(keys) > 1:
-        return Mismatch(table, f"{keys[1]!r} overrides the same tool; keep one of the two")
+    path, others = path[:3], path[3:]
+    if others:
+        return Mismatch(path, f"{others[0]!r} overrides the same {item.kind}; keep one of the two")
     if override.name and owners.get(override.name, item) is not item:
-        return Mismatch((*table, "name"), f"{override.name!r} belongs to another tool")
-    return _tool_fault(item, override, table)
+        return Mismatch((*path, "name"), f"{override.name!r} belongs to another {item.kind}")
+    if isinstance(item, RegisteredTool) and isinstance(override, ToolOverride):
+        return _tool_fault(item, override, path)
+    return None
 
 
 def _tool_fault(
@@ -175,7 +280,9 @@ def _misfit(value: Any, schema: Schema) -> str:
     return "" if error is None else str(error.message)
 
 
-def _overridden(inner: Arguments, overrides: Mapping[str, ArgumentOverride]) -> OverriddenArguments:
+def _overridden_arguments(
+    inner: Arguments, overrides: Mapping[str, ArgumentOverride]
+) -> OverriddenArguments:
     fixed = {name: each.fixed for name, each in overrides.items() if each.fixed is not None}
     defaults = {name: each.default for name, each in overrides.items() if each.default is not None}
     properties: Schema = {
@@ -193,11 +300,3 @@ def _overridden(inner: Arguments, overrides: Mapping[str, ArgumentOverride]) -> 
 def _overridden_property(schema: Schema, override: ArgumentOverride) -> Schema:
     changes = {"description": override.description, "default": override.default}
     return schema | {name: value for name, value in changes.items() if value is not None}
-
-
-def _rules(settings: Settings) -> list[tuple[str, Selection]]:
-    """Return the rules in force, each with the name of its table."""
-    if not settings.profile:
-        return [("tools", settings.tools)]
-    table = f"profiles.{settings.profile}"
-    return [("tools", settings.tools), (table, settings.profiles[settings.profile])]

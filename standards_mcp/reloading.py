@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from .errors import StandardsMcpError, describe_exception
 from .host import Host
 from .loaded_settings import LoadedSettings
 from .settings import Settings
+from .tool_settings import Kind
 
 log = logging.getLogger(__name__)
 
@@ -30,11 +31,11 @@ class Reload:
     """What a changed configuration came to.
 
     Attributes:
-        tools_changed: Whether clients see other tools than before.
+        changed: Of what clients see others than before.
         needs_restart: The keys whose new values count from the next start on.
     """
 
-    tools_changed: bool
+    changed: tuple[Kind, ...]
     needs_restart: tuple[str, ...]
 
 
@@ -47,14 +48,15 @@ def reload(host: Host, loaded: LoadedSettings) -> Reload:
     before, old = host.offering, host.settings
     host.take_over(loaded, _in_force(old, loaded.settings))
     restart = [*_changed(old, loaded.settings), *_unloaded(host)]
-    return Reload(host.offering.definitions != before.definitions, tuple(restart))
+    seen, now_seen = before.definitions, host.offering.definitions
+    return Reload(tuple(kind for kind in seen if seen[kind] != now_seen[kind]), tuple(restart))
 
 
 async def reload_when_told(
     host: Host,
     load: Callable[[], LoadedSettings],
     places: Sequence[Path],
-    on_tools_changed: Callable[[], Awaitable[None]],
+    on_changed: Callable[[Collection[Kind]], Awaitable[None]],
     *,
     watch: bool,
 ) -> None:
@@ -75,7 +77,7 @@ async def reload_when_told(
         while True:
             await told.wait()
             told.clear()
-            await _try_to_reload(host, load, on_tools_changed)
+            await _try_to_reload(host, load, on_changed)
     finally:
         if watching:
             watching.cancel()
@@ -84,7 +86,7 @@ async def reload_when_told(
 async def _try_to_reload(
     host: Host,
     load: Callable[[], LoadedSettings],
-    on_tools_changed: Callable[[], Awaitable[None]],
+    on_changed: Callable[[Collection[Kind]], Awaitable[None]],
 ) -> None:
     try:
         done = reload(host, await to_thread.run_sync(load))
@@ -96,8 +98,8 @@ async def _try_to_reload(
     tools = [item.published for item in host.offering.served]
     extra = {"tools": tools, "needs_restart": list(done.needs_restart)}
     log.info("the configuration is reloaded", extra=extra)
-    if done.tools_changed:
-        await on_tools_changed()
+    if done.changed:
+        await on_changed(done.changed)
 
 
 def _is_current(loaded: LoadedSettings, places: Sequence[Path]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -11,7 +12,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from .catalog_settings import CatalogSettings
 from .errors import did_you_mean
 from .tables import Documented
-from .tool_settings import Profile, ToolSettings
+from .tool_settings import Choice, ContributionSettings, Kind, Profile, ToolSettings
 
 ENV_PREFIX: Final = "STANDARDS_MCP_"
 
@@ -60,6 +61,8 @@ class Settings(Documented, BaseSettings):
     trusted: tuple[str, ...] = ("*",)
     catalog: CatalogSettings = CatalogSettings()
     tools: ToolSettings = ToolSettings()
+    prompts: ContributionSettings = ContributionSettings()
+    resources: ContributionSettings = ContributionSettings()
     profiles: dict[str, Profile] = Field(default_factory=dict[str, Profile])
     profile: str | None = None
     plugins: dict[str, PluginSection] = Field(default_factory=dict[str, PluginSection])
@@ -86,6 +89,23 @@ class Settings(Documented, BaseSettings):
             hint = did_you_mean(profile, profiles) or known
             raise ValueError(f"there is no [profiles.{profile}]{hint}")
         return profile
+
+    @property
+    def profiles_in_force(self) -> tuple[str, ...]:
+        """The profile that applies, if any does."""
+        return (self.profile,) if self.profile else ()
+
+    def rules(
+        self, kind: Kind, profiles: Iterable[str]
+    ) -> Iterator[tuple[tuple[str, ...], Choice]]:
+        """Yield the rules for all and those of *profiles*, each with the keys of its table."""
+        yield (kind,), getattr(self, kind)
+        for name in profiles:
+            profile = self.profiles[name]
+            if kind == "tools":
+                yield ("profiles", name), profile
+            else:
+                yield ("profiles", name, kind), getattr(profile, kind)
 
     def section(self, plugin: str) -> PluginSection:
         """Return the table of a plugin, or the defaults."""

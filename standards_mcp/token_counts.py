@@ -29,6 +29,8 @@ def capped(result: ToolResult, limit: int) -> ToolResult:
 
     Structured content keeps its shape: the longest list of its top level loses its last items.
     """
+    if result.content:
+        return _capped_content(result, limit)
     size = tokens(result.text)
     if size <= limit:
         return result
@@ -41,6 +43,17 @@ def capped(result: ToolResult, limit: int) -> ToolResult:
         f"The answer has about {size:,} tokens, more than the {limit:,} allowed here. Ask for "
         "less, or raise [tools] max_output_tokens.",
     )
+
+
+def _capped_content(result: ToolResult, limit: int) -> ToolResult:
+    """Return *result* with the text of its content blocks cut; images and the like stay."""
+    texts = [str(block["text"]) for block in result.content if "text" in block]
+    text = "\n".join(texts)
+    if tokens(text) <= limit:
+        return result
+    others = [block for block in result.content if "text" not in block]
+    cut = capped(replace(result, text=text, content=()), limit)
+    return replace(cut, content=({"type": "text", "text": cut.text}, *others) if others else ())
 
 
 def _shortened(result: ToolResult, structured: dict[str, Any], limit: int) -> ToolResult | None:

@@ -62,7 +62,7 @@ def serve(ctx: click.Context, *, watch: bool) -> None:
             host,
             invocation.load_settings,
             config_places(invocation.config),
-            server.tell_tools_changed,
+            server.tell_changed,
             watch=watch,
         )
 

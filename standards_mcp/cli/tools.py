@@ -76,13 +76,13 @@ def disable(invocation: Invocation, /, pattern: str, *, dry_run: bool) -> None:
 
 
 def _tell_of_no_match(invocation: Invocation, pattern: str) -> None:
-    names = {name for item in invocation.loaded_host.offering.tools for name in item.names}
+    names = invocation.loaded_host.offering.names["tools"]
     if not first_match(names, (pattern,)):
-        say(no_match(pattern, "tool", names), err=True)
+        say(no_match(pattern, "tools", names), err=True)
 
 
 def _tell_of_refusals(invocation: Invocation, pattern: str) -> None:
-    registered = invocation.loaded_host.manager.tools()
+    registered = invocation.loaded_host.registered()
     for item in offer_tools(registered, invocation.load_settings().settings).tools:
         if item.refusal and first_match(item.names, (pattern,)):
             say(f"{item.published} is still not served: {item.refusal}", err=True)
