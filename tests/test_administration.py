@@ -19,7 +19,12 @@ from jsonschema import Draft202012Validator
 
 from standards_mcp.catalog_settings import CatalogSettings
 from standards_mcp.cli import cli
-from standards_mcp.config_file import with_plugin, with_tool_disabled, with_tool_enabled
+from standards_mcp.config_file import (
+    with_plugin,
+    with_tool_disabled,
+    with_tool_enabled,
+    without_secrets,
+)
 from standards_mcp.config_schema import config_keys
 from standards_mcp.settings import Settings
 from standards_mcp.tables import Table
@@ -556,7 +561,12 @@ def test_an_edit_changes_one_key_and_keeps_comments_and_line_ends(text: str, nam
     if "enable" in tools and pattern not in tools["enable"] and "*" not in tools["enable"]:
         tools["enable"].append(pattern)
     assert read(back) == expected
-    for after in (edited, off, back):
+    shown = without_secrets(text)
+    expected = read(text)
+    for section in expected.get("plugins", {}).values():
+        section |= {key: "***" for key in section if key != "enabled"}
+    assert read(shown) == expected
+    for after in (edited, off, back, shown):
         assert comments(after) == comments(text)
         assert after.startswith("\ufeff") == text.startswith("\ufeff")
         assert ("\r" in after) == ("\r" in text)
@@ -564,18 +574,26 @@ def test_an_edit_changes_one_key_and_keeps_comments_and_line_ends(text: str, nam
         assert after.count("\r") in (0, after.count("\n"))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "plugins = {}\n",
-        "plugins = {search = {n = 1}}\n",
-        "plugins.search.n = 1\n",
-        "[plugins]\nsearch = {n = 1}\n",
-        "[plugins.search.inner]\nx = 1\n",
-        "a = 1",
-        "",
-    ],
-)
+PLUGIN_TABLES = [
+    "plugins = {}\n",
+    "plugins = {search = {n = 1}}\n",
+    "plugins.search.n = 1\n",
+    "[plugins]\nsearch = {n = 1}\n",
+    "[plugins.search.inner]\nx = 1\n",
+    "a = 1",
+    "",
+]
+
+
+@pytest.mark.parametrize("text", PLUGIN_TABLES)
+def test_a_text_for_showing_is_masked_however_its_tables_are_written(text: str):
+    values = read(text)
+    shown = read(without_secrets(text))
+    assert shown.keys() == values.keys()
+    assert "1" not in without_secrets(text).replace("a = 1", "")
+
+
+@pytest.mark.parametrize("text", PLUGIN_TABLES)
 def test_a_plugin_is_switched_however_its_table_is_written(text: str):
     expected = read(text)
     expected.setdefault("plugins", {}).setdefault("search", {})["enabled"] = False
