@@ -19,6 +19,7 @@ from typing import Final
 _KEPT_BACKUPS: Final = 10
 _LOCK_SECONDS: Final = 20.0
 _ATTEMPTS: Final = 5
+_ANY_TEXT: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +110,6 @@ class _OvertakenError(Exception):
     """The file holds another text than the one that was edited."""
 
 
-_ANY: Final = object()
-
-
 @contextmanager
 def _locked(target: Path) -> Generator[None]:
     """Keep other processes of this user from editing the same file."""
@@ -130,7 +128,7 @@ def _locked(target: Path) -> Generator[None]:
         raise OSError(errno.EBUSY, message) from None
 
 
-def _replace(target: Path, text: str, expected: object = _ANY) -> Path | None:
+def _replace(target: Path, text: str, expected: object = _ANY_TEXT) -> Path | None:
     """Write a file and return where the old text is kept.
 
     Args:
@@ -163,7 +161,7 @@ def _replace(target: Path, text: str, expected: object = _ANY) -> Path | None:
 
 
 def _check_still_holds(target: Path, expected: object) -> None:
-    if expected is not _ANY and read_text(target) != expected:
+    if expected is not _ANY_TEXT and read_text(target) != expected:
         raise _OvertakenError
 
 

@@ -32,7 +32,7 @@ class Layer:
         """
         found: Any = self.values
         for key in map(str, path):
-            if isinstance(found, list):
+            if isinstance(found, list) and key.isdigit():
                 break
             if not isinstance(found, Mapping):
                 raise KeyError(key)

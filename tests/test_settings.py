@@ -220,6 +220,7 @@ def test_a_byte_order_mark_is_no_mistake(write: Write):
         ("tool_names = 'dots'", ["tool_names: input should be 'portable' or 'declared'"]),
         ("tools = 5", ["tools: input should be a table"]),
         ("[[tools]]", ["tools: input should be a table"]),
+        ("[[catalog]]", ["catalog: input should be a table"]),
         (
             "[tools]\nread_onyl = true",
             ["[tools] read_onyl: unknown key; did you mean 'read_only'?"],
