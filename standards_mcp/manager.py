@@ -45,12 +45,14 @@ from .errors import (
     describe_exception,
     did_you_mean,
 )
+from .loaded_settings import LoadedSettings
 from .masking import declared_secrets, mask, secrets_of
 from .plugin import Filter, Plugin, PluginContext, ToolHandler
 from .prompts import RegisteredPrompt, read_prompt
 from .resources import RegisteredResource, read_resource
 from .schemas import SchemaError
-from .settings import LoadedSettings, PluginSection, describe_errors
+from .setting_errors import describe_errors
+from .settings import PluginSection
 from .signatures import read_arguments
 from .wrapping import Layer
 
@@ -149,7 +151,7 @@ class PluginManager:
         """
         for name in loaded.settings.plugins:
             if name not in self.records:
-                where = loaded.origin(("plugins", name)) or "settings"
+                where = loaded.layers.origin(("plugins", name)) or "settings"
                 known = ", ".join(self.records) or "none"
                 hint = did_you_mean(name, self.records) or f"; installed: {known}"
                 raise ConfigError(f"{where}: [plugins.{name}]: no such plugin is installed{hint}")
@@ -241,7 +243,7 @@ class PluginManager:
             settings = model.model_validate(options)
         except ValidationError as exc:
             prefix = ("plugins", record.name)
-            lines = describe_errors(exc, model, self._loaded, prefix)
+            lines = describe_errors(exc, model, self._loaded.layers, prefix)
             # Without the cause: it holds the values, and the secrets among them.
             raise PluginError(record.name, "; ".join(lines)) from None
         record.secrets |= secrets_of(settings)
