@@ -73,7 +73,7 @@ def _is_given(value: object) -> bool:
 
 
 def _quoted(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False).encode(errors="replace").decode()
     return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."
 
 

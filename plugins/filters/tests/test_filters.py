@@ -18,7 +18,8 @@ from standards_mcp.catalog.local import LocalCatalog
 from standards_mcp.catalog.pinecone import PineconeClient
 from standards_mcp.discovery import ENTRY_POINT_GROUP, PluginRecord
 from standards_mcp.host import Host
-from standards_mcp.settings import LoadedSettings, Settings
+from standards_mcp.loaded_settings import LoadedSettings
+from standards_mcp.settings import Settings
 from standards_mcp_filters import FiltersPlugin
 from standards_mcp_filters.grades import grade_filter
 from standards_mcp_search import SearchPlugin
