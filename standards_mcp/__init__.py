@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         SearchResult,
         StandardRecord,
     )
+    from .deprecations import PluginDeprecationWarning
     from .errors import (
         ApiError,
         ConfigError,
@@ -65,6 +66,7 @@ __all__ = [
     "Plugin",
     "PluginConflictError",
     "PluginContext",
+    "PluginDeprecationWarning",
     "PluginError",
     "PluginSettings",
     "Prompt",
@@ -82,7 +84,7 @@ __all__ = [
     "hookimpl",
 ]
 
-_MODULES: Final = ("errors", "hookspecs", "plugin", "catalog")
+_MODULES: Final = ("errors", "deprecations", "hookspecs", "plugin", "catalog")
 
 
 def __getattr__(name: str) -> object:
