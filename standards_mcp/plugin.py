@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
+from typing_extensions import TypeVar
 
 from .catalog import Catalog, FilterExpression
 from .tables import Documented
@@ -26,7 +27,7 @@ class PluginSettings(Documented):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-SettingsT = TypeVar("SettingsT", bound=PluginSettings)
+SettingsT = TypeVar("SettingsT", bound=PluginSettings, default=PluginSettings)
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
 
 

@@ -16,7 +16,6 @@ from standards_mcp import (
     Filter,
     FilterExpression,
     Plugin,
-    PluginSettings,
     ToolCall,
     ToolHandler,
     ToolResult,
@@ -65,7 +64,7 @@ Grades = Annotated[str, BeforeValidator(_as_text)]
 Depth = Annotated[int, Field(ge=0)]
 
 
-class FiltersPlugin(Plugin[PluginSettings]):
+class FiltersPlugin(Plugin):
     """Contributes eight filters to every tool that accepts filters, and says when they hinder."""
 
     @hookimpl

@@ -14,7 +14,6 @@ from standards_mcp import (
     InvalidInputError,
     NotFoundError,
     Plugin,
-    PluginSettings,
     StandardRecord,
     Tool,
     hookimpl,
@@ -39,7 +38,7 @@ StandardId = Annotated[
 ]
 
 
-class LookupPlugin(Plugin[PluginSettings]):
+class LookupPlugin(Plugin):
     """Contributes ``get_standard_details`` and ``standards-mcp lookup``."""
 
     @hookimpl

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from standards_mcp import Completer, Plugin, PluginSettings, Prompt, hookimpl
+from standards_mcp import Completer, Plugin, Prompt, hookimpl
 
 from . import texts
 from .completion import Completion
 from .texts import BROWSE, DETAILS, RELATED, SEARCH
 
 
-class PromptsPlugin(Plugin[PluginSettings]):
+class PromptsPlugin(Plugin):
     """Contributes five prompts for planning lessons and units."""
 
     @hookimpl

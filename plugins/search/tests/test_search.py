@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 import pytest
 
-from standards_mcp import CatalogError, Filter, Plugin, PluginSettings, ToolResult, hookimpl
+from standards_mcp import CatalogError, Filter, Plugin, ToolResult, hookimpl
 from standards_mcp.catalog import open_local
 from standards_mcp.catalog.local import LocalCatalog
 from standards_mcp.cli import run
@@ -25,7 +25,7 @@ from standards_mcp_search import SearchPlugin
 Search = Callable[..., ToolResult]
 
 
-class States(Plugin[PluginSettings]):
+class States(Plugin):
     """Adds a filter by state."""
 
     @hookimpl

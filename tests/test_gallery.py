@@ -1,0 +1,145 @@
+"""The patterns of docs/plugins/gallery.md, run as they stand there."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from mcp import Client
+from mcp_types import ElicitResult
+
+from standards_mcp import Plugin
+from standards_mcp.host import Host
+from standards_mcp.server import build_server
+
+pytestmark = pytest.mark.anyio
+MakeHost = Callable[..., Host]
+
+PAGE = Path(__file__).parent.parent / "docs" / "plugins" / "gallery.md"
+SOURCES: dict[str, str] = dict(
+    re.findall(r"^```python (\w+)\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+)
+TOKEN = "opensesame-7"  # noqa: S105
+
+
+def plugin(name: str) -> type[Plugin[Any]]:
+    """Return the class of a pattern."""
+    module = ModuleType(name)
+    exec(compile(SOURCES[name], f"{name}.py", "exec", dont_inherit=True), vars(module))  # noqa: S102
+    found = getattr(module, f"{name.capitalize()}Plugin")
+    assert issubclass(found, Plugin)
+    return found
+
+
+class WeatherService(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        place = parse_qs(urlsplit(self.path).query)["place"][0]
+        right = self.headers["Authorization"] == f"Bearer {TOKEN}"
+        status = {"Nowhere": 404, "Storm": 503}.get(place, 200) if right else 401
+        self.send_response(status)
+        self.end_headers()
+        self.wfile.write(json.dumps({"degrees": 21.5}).encode())
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def service() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), WeatherService) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+        server.shutdown()
+
+
+def test_there_are_five():
+    assert list(SOURCES) == ["weather", "drafts", "notes", "terms", "cleanup"]
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        ("Oslo", '{"place":"Oslo","degrees":21.5}'),
+        ("Nowhere", "does not know 'Nowhere'. Try a larger town."),
+        ("Storm", "The weather service answered 503."),
+    ],
+)
+async def test_a_service_with_a_key(make_host: MakeHost, service: str, place: str, expected: str):
+    table = {"weather": {"url": service, "token": TOKEN}}
+    host = make_host({"weather": plugin("weather")}, plugins=table)
+    async with host.running():
+        result = await host.call_tool("weather", {"place": place})
+    assert expected in result.text
+    assert TOKEN not in result.text
+
+
+async def test_a_service_that_refuses_the_key_or_is_gone(make_host: MakeHost, service: str):
+    for url, expected in ((service, "refuses the token"), ("http://127.0.0.1:1/", "be reached")):
+        table = {"weather": {"url": url, "token": "wrong"}}
+        host = make_host({"weather": plugin("weather")}, plugins=table)
+        async with host.running():
+            result = await host.call_tool("weather", {"place": "Oslo"})
+        assert result.is_error
+        assert expected in result.text
+
+
+async def test_a_long_job_with_progress(make_host: MakeHost):
+    heard: list[float] = []
+
+    async def hear(done: float, total: float | None, message: str | None) -> None:
+        assert (total, message) == (4, f"Clocks, part {done:.0f}")
+        heard.append(done)
+
+    host = make_host({"drafts": plugin("drafts")})
+    async with Client(build_server(host, "1")) as client:
+        arguments = {"topic": "Clocks", "lessons": 4}
+        result = await client.call_tool("draft_lessons", arguments, progress_callback=hear)
+    assert len(result.structured_content["result"]) == 4
+    assert heard == [1, 2, 3, 4]
+
+
+async def test_a_database_that_outlives_the_server(make_host: MakeHost):
+    for note in ("Use strips.", "Use pizza."):
+        host = make_host({"notes": plugin("notes")})
+        async with host.running():
+            await host.call_tool("add_note", {"code": "3.NF.A.1", "note": note})
+            kept = await host.call_tool("list_notes", {"code": "3.NF.A.1"})
+    assert kept.structured == {"result": ["Use strips.", "Use pizza."]}
+
+
+async def test_an_expensive_call_that_is_kept(make_host: MakeHost):
+    terms = plugin("terms")
+    host = make_host({"terms": terms})
+    first, second = [await host.call_tool("common_terms", {"topic": "fractions"}) for _ in "ab"]
+    assert first == second
+    assert "fraction" in first.text
+    assert vars(terms)["runs"] == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        (ElicitResult(action="accept", content={"delete": True}), "All drafts are deleted."),
+        (ElicitResult(action="accept", content={"delete": False}), "Nothing was deleted."),
+        (ElicitResult(action="decline"), "Nothing was deleted."),
+    ],
+)
+@pytest.mark.parametrize("generation", ["legacy", "auto"])
+async def test_a_question_to_the_user(
+    make_host: MakeHost, generation: str, reply: ElicitResult, expected: str
+):
+    async def answer(context: Any, params: Any) -> ElicitResult:
+        del context, params
+        return reply
+
+    server = build_server(make_host({"cleanup": plugin("cleanup")}), "1")
+    async with Client(server, mode=generation, elicitation_callback=answer) as client:
+        assert (await client.call_tool("delete_drafts", {})).content[0].text == expected
