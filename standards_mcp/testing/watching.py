@@ -1,0 +1,115 @@
+"""What code does to the process that it runs in."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import AsyncGenerator, Collection, Generator
+from contextlib import asynccontextmanager, contextmanager, redirect_stdout
+from pathlib import Path
+from typing import Any, Final
+
+_GRACE_SECONDS: Final = 0.5
+# They belong to the event loop, which keeps them for the next call.
+_POOLED: Final = ("asyncio_", "AnyIO worker thread")
+
+
+class Watch:
+    """Collects what phases of a plugin's life do that others in the process would notice.
+
+    Attributes:
+        faults: Sentences, each once, in the order in which they were found.
+    """
+
+    def __init__(self) -> None:
+        self.faults: dict[str, None] = {}
+        self._environment = dict(os.environ)
+        self._folder = Path.cwd()
+
+    def add(self, fault: str) -> None:
+        """Note a fault."""
+        self.faults[fault] = None
+
+    @contextmanager
+    def phase(self, what: str) -> Generator[None]:
+        """Watch the code inside.
+
+        Args:
+            what: What that code is, for the sentences.
+        """
+        printed: list[str] = []
+        try:
+            with _captured_stdout(printed):
+                yield
+        finally:
+            if text := "".join(printed).strip():
+                shown = repr(text[:60])
+                self.add(f"{what} writes to stdout ({shown}); log it or write to sys.stderr")
+            self._compare(what)
+
+    @asynccontextmanager
+    async def expecting_nothing_left(self) -> AsyncGenerator[None]:
+        """Note the threads and tasks that the code inside starts and that do not end soon."""
+        threads, tasks = set(threading.enumerate()), asyncio.all_tasks()
+        yield
+        deadline = time.monotonic() + _GRACE_SECONDS
+        while (left := _running(threads, tasks)) and time.monotonic() < deadline:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+        for name in left:
+            self.add(f"its lifespan leaves {name} running; end it when the lifespan ends")
+
+    def restore(self) -> None:
+        """Put back the environment and the working directory."""
+        if dict(os.environ) != self._environment:
+            os.environ.clear()
+            os.environ.update(self._environment)
+        os.chdir(self._folder)
+
+    def _compare(self, what: str) -> None:
+        after = dict(os.environ)
+        pairs = self._environment.items() ^ after.items()
+        # pytest notes in a variable of its own which test it runs.
+        if names := sorted({name for name, _ in pairs} - {"PYTEST_CURRENT_TEST"}):
+            self.add(f"{what} changes the environment ({', '.join(names)}); use its settings")
+        if Path.cwd() != self._folder:
+            self.add(f"{what} changes the working directory; use whole paths")
+        self.restore()
+
+
+def _running(
+    threads: Collection[threading.Thread], tasks: Collection[asyncio.Task[Any]]
+) -> list[str]:
+    """Return what threads and tasks there are beside these."""
+    found = [
+        f"thread {each.name!r}"
+        for each in threading.enumerate()
+        if each not in threads and not each.name.startswith(_POOLED)
+    ]
+    others = asyncio.all_tasks().difference(tasks)
+    names = [getattr(each.get_coro(), "__qualname__", each.get_name()) for each in others]
+    return [*found, *(f"task {name!r}" for name in sorted(names))]
+
+
+@contextmanager
+def _captured_stdout(printed: list[str]) -> Generator[None]:
+    """Take what is written to `sys.stdout` and, by C code and child processes, to descriptor 1."""
+    sys.stdout.flush()
+    with tempfile.TemporaryFile() as file:
+        saved = os.dup(1)
+        os.dup2(file.fileno(), 1)
+        stream = io.TextIOWrapper(os.fdopen(os.dup(1), "wb", 0), "utf-8", write_through=True)
+        try:
+            with redirect_stdout(stream):
+                yield
+        finally:
+            os.dup2(saved, 1)
+            os.close(saved)
+            with stream:
+                pass
+            file.seek(0)
+            printed.append(file.read().decode(errors="replace"))
