@@ -12,12 +12,14 @@ if TYPE_CHECKING:
         Catalog,
         CatalogError,
         Facets,
+        FieldValues,
         FilterError,
         FilterExpression,
         SearchHit,
         SearchResult,
         StandardRecord,
     )
+    from .deprecations import PluginDeprecationWarning
     from .errors import (
         ApiError,
         ConfigError,
@@ -53,6 +55,7 @@ __all__ = [
     "Completer",
     "ConfigError",
     "Facets",
+    "FieldValues",
     "Filter",
     "FilterError",
     "FilterExpression",
@@ -63,6 +66,7 @@ __all__ = [
     "Plugin",
     "PluginConflictError",
     "PluginContext",
+    "PluginDeprecationWarning",
     "PluginError",
     "PluginSettings",
     "Prompt",
@@ -80,7 +84,7 @@ __all__ = [
     "hookimpl",
 ]
 
-_MODULES: Final = ("errors", "hookspecs", "plugin", "catalog")
+_MODULES: Final = ("errors", "deprecations", "hookspecs", "plugin", "catalog")
 
 
 def __getattr__(name: str) -> object:

@@ -106,13 +106,16 @@ class Filter:
         name: The argument's name; lower_snake_case.
         annotation: The type of its value, for example ``bool`` or ``list[str]``.
         description: What the model reads to use it well.
-        to_expression: Turns a value into a filter expression. It may raise `InvalidInputError`.
+        to_expression: Turns a value into a filter expression; sync, without I/O, or async. It may
+            raise `InvalidInputError`, or another `ToolError`.
     """
 
     name: str
     annotation: Any
     description: str
-    to_expression: Callable[[Any], FilterExpression | None] = field(repr=False)
+    to_expression: Callable[[Any], FilterExpression | Awaitable[FilterExpression | None] | None] = (
+        field(repr=False)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,7 +163,7 @@ class Policy:
         self, item: RegisteredTool, arguments: Mapping[str, Any], caller: str
     ) -> ToolResult:
         async def work() -> ToolResult:
-            return await self._answer(item, item.arguments.validate(arguments), caller)
+            return await self._answer(item, await item.arguments.validate(arguments), caller)
 
         try:
             return await _contained(item, item.limits.timeout, work)

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 from pydantic.fields import FieldInfo
 
 from .catalog import FilterExpression
+from .catalog.filters import combine
 from .errors import InvalidInputError, did_you_mean
 from .plugin import Filter, Tool, ToolResult
 from .schemas import Schema, SchemaError, portable_input_schema, portable_output_schema
@@ -32,11 +33,12 @@ class Arguments(Protocol):
         """The portable input schema."""
         ...
 
-    def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return keyword arguments for the function.
 
         Raises:
             InvalidInputError: In one short sentence for each argument that is wrong.
+            ToolError: A filter cannot be put together.
         """
         ...
 
@@ -54,7 +56,7 @@ class ModelArguments:
     filters: tuple[Filter, ...] | None
     schema: Schema
 
-    def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return keyword arguments, with the filters combined. See `Arguments.validate`."""
         try:
             model = self.model.model_validate(_given(arguments, self.schema))
@@ -66,7 +68,7 @@ class ModelArguments:
         values = [getattr(model, _field_name(index)) for index in range(count)]
         keywords = dict(zip(self.names, values, strict=False))
         if self.filters is not None:
-            keywords[_FILTER_ARGUMENT] = _expression(self.filters, values[len(self.names) :])
+            keywords[_FILTER_ARGUMENT] = await _expression(self.filters, values[len(self.names) :])
         return keywords
 
 
@@ -76,7 +78,7 @@ class SchemaArguments:
 
     schema: Schema
 
-    def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments as they are, once they fit. See `Arguments.validate`."""
         import jsonschema  # noqa: PLC0415  - costs start-up time, and most tools have signatures
 
@@ -269,13 +271,17 @@ def _filter_field(item: Filter) -> tuple[Any, Any]:
     return item.annotation | None, Field(None, alias=item.name, description=item.description)
 
 
-def _expression(filters: Iterable[Filter], values: Iterable[Any]) -> FilterExpression | None:
+async def _expression(filters: Iterable[Filter], values: Iterable[Any]) -> FilterExpression | None:
     pairs = zip(filters, values, strict=True)
-    found = [item.to_expression(value) for item, value in pairs if value is not None]
-    expressions = [expression for expression in found if expression]
-    if len(expressions) > 1:
-        return {"$and": expressions}
-    return expressions[0] if expressions else None
+    return combine(
+        *[await filter_expression(item, value) for item, value in pairs if value is not None]
+    )
+
+
+async def filter_expression(item: Filter, value: Any) -> FilterExpression | None:
+    """Return the expression of a filter for a value."""
+    found = item.to_expression(value)
+    return await found if inspect.isawaitable(found) else found
 
 
 def _field_name(index: int) -> str:

@@ -10,8 +10,9 @@ from typing import Any
 from standards_mcp.catalog import Catalog
 from standards_mcp.discovery import PluginRecord
 from standards_mcp.host import Host
+from standards_mcp.loaded_settings import LoadedSettings
 from standards_mcp.plugin import Plugin
-from standards_mcp.settings import LoadedSettings, Settings
+from standards_mcp.settings import Settings
 
 from .records import small_catalog
 
