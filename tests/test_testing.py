@@ -9,6 +9,7 @@ import sys
 import textwrap
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -23,6 +24,7 @@ from standards_mcp import (
     Health,
     InvalidInputError,
     Plugin,
+    PluginDeprecationWarning,
     PluginError,
     PluginSettings,
     Prompt,
@@ -308,6 +310,14 @@ def test_settings_that_no_schema_can_describe_are_found():
 
     (found,) = faults(type("OddPlugin", (Plugin,), {"settings_type": Odd}))
     assert found.startswith("its settings cannot be described as JSON Schema: ")
+
+
+def test_a_part_of_the_api_that_goes_away_is_found():
+    def register_tools(_):
+        warnings.warn("take Tool.title", PluginDeprecationWarning, stacklevel=1)
+        return [Tool(name="made", function=add, read_only=True)]
+
+    assert faults(plugin(register_tools=register_tools)) == ["it is out of date: take Tool.title"]
 
 
 def test_a_hook_that_raises_is_found_with_a_name_that_is_not_valid():

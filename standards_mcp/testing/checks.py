@@ -11,6 +11,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from pathlib import Path
 from typing import Any, Final
 
+from standards_mcp.deprecations import noted
 from standards_mcp.discovery import PluginRecord
 from standards_mcp.errors import StandardsMcpError, describe_exception
 from standards_mcp.host import Host, UnknownToolError
@@ -59,11 +60,11 @@ def _check_declarations(bench: Bench, folder: Path, watch: Watch, allow: Allowed
         watch.add(fault)
     try:
         host = bench.host(folder)
-        with watch.phase("its __init__"):
+        with watch.phase("its __init__"), noted([]):
             plugin = _construct(bench, host)
     except Exception:  # noqa: BLE001  - the host says why, in its own words
         return
-    with watch.phase("one of its register hooks"):
+    with watch.phase("one of its register hooks"), noted([]):
         found = list(declaration_faults(plugin, bench.name, allow.destructive))
     for fault in found:
         watch.add(fault)
@@ -86,6 +87,8 @@ async def _check_life(
         host.load()
         host.manager.commands()
         record = host.manager.records[bench.name]
+        for use in record.deprecated:
+            watch.add(f"it is out of date: {use}")
         with monitor.watching():
             for again in _ROUNDS:
                 await _check_lifespan(record, watch, again)

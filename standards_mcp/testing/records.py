@@ -31,7 +31,7 @@ _ROWS: Final = (
     _Row("A", "", "Aland", _MATHS, "03", "Domain", "3.NF", "Fractions"),
     _Row("B", "A", "Aland", _MATHS, "03", "Cluster", "3.NF.A", "See fractions as numbers"),
     _Row("C", "B", "Aland", _MATHS, "03", "Standard", "3.NF.A.1", "Cut a pizza into equal parts"),
-    _Row("D", "B", "Aland", _MATHS, "03", "Standard", "3.NF.A.2", "Find fractions on a line"),
+    _Row("D", "B", "Aland", _MATHS, "03", "Standard", "3.NF.A.2", "Fold paper strips into parts"),
     _Row("E", "D", "Aland", _MATHS, "03", "Part", "3.NF.A.2a", "Mark one part of a whole"),
     _Row("F", "D", "Aland", _MATHS, "03", "Part", "3.NF.A.2b", "Mark several equal parts"),
     _Row("1", "", "Aland", _MATHS, "04", "Standard", "4.NF.A.1", "Draw fractions that are equal"),

@@ -19,6 +19,10 @@ _GRACE_SECONDS: Final = 0.5
 _POOLED: Final = ("asyncio_", "AnyIO worker thread")
 
 
+# Set by pytest, and by the embedded catalog when its model loads.
+_OTHERS: Final = frozenset({"PYTEST_CURRENT_TEST", "ORT_DISABLE_TELEMETRY"})
+
+
 class Watch:
     """Collects what phases of a plugin's life do that others in the process would notice.
 
@@ -28,7 +32,7 @@ class Watch:
 
     def __init__(self) -> None:
         self.faults: dict[str, None] = {}
-        self._environment = dict(os.environ)
+        self._environment = _variables()
         self._folder = Path.cwd()
 
     def add(self, fault: str) -> None:
@@ -65,20 +69,22 @@ class Watch:
 
     def restore(self) -> None:
         """Put back the environment and the working directory."""
-        if dict(os.environ) != self._environment:
-            os.environ.clear()
-            os.environ.update(self._environment)
+        for name in _variables().keys() - self._environment.keys():
+            del os.environ[name]
+        os.environ.update(self._environment)
         os.chdir(self._folder)
 
     def _compare(self, what: str) -> None:
-        after = dict(os.environ)
-        pairs = self._environment.items() ^ after.items()
-        # pytest notes in a variable of its own which test it runs.
-        if names := sorted({name for name, _ in pairs} - {"PYTEST_CURRENT_TEST"}):
+        pairs = self._environment.items() ^ _variables().items()
+        if names := sorted({name for name, _ in pairs}):
             self.add(f"{what} changes the environment ({', '.join(names)}); use its settings")
         if Path.cwd() != self._folder:
             self.add(f"{what} changes the working directory; use whole paths")
         self.restore()
+
+
+def _variables() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in _OTHERS}
 
 
 def _running(
