@@ -96,6 +96,10 @@ def starting(start: Callable[[], object], stop: Callable[[], object] = lambda: N
     return plugin(lifespan=lifespan)
 
 
+def raise_(exc: BaseException) -> None:
+    raise exc
+
+
 def faults(plugin_type: type[Plugin], **arguments: Any) -> list[str]:
     """Return what the kit finds wrong with a plugin."""
     with pytest.raises(AssertionError) as caught:
@@ -320,6 +324,23 @@ def test_a_part_of_the_api_that_goes_away_is_found():
     assert faults(plugin(register_tools=register_tools)) == ["it is out of date: take Tool.title"]
 
 
+@pytest.mark.parametrize("odd", [type("Odd", (), {}), type("Odd", (Plugin,), {"settings_type": 3})])
+def test_what_is_no_plugin_is_found(odd: type[Plugin]):
+    assert any("is not a subclass of Plugin" in fault for fault in faults(odd))
+
+
+def test_a_lifespan_that_hangs_is_found(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("standards_mcp.testing.checks.START_TIMEOUT", 0.2)
+
+    @asynccontextmanager
+    async def lifespan(_):
+        await asyncio.sleep(60)
+        yield
+
+    (found,) = faults(plugin(lifespan=lifespan))
+    assert found == "its lifespan fails: TimeoutError: it does not start within 0.2 seconds"
+
+
 def test_a_hook_that_raises_is_found_with_a_name_that_is_not_valid():
     def fail(_):
         raise OSError("no file")
@@ -335,6 +356,7 @@ def test_a_hook_that_raises_is_found_with_a_name_that_is_not_valid():
     [
         (lambda: sys.stdout.write("hello"), "its lifespan writes to stdout ('hello')"),
         (lambda: os.write(1, b"hello"), "its lifespan writes to stdout ('hello')"),
+        (lambda: os.close(1), "its lifespan closes or redirects stdout"),
         (
             lambda: os.environ.update(MADE="1"),
             "its lifespan changes the environment (MADE); use its settings",
@@ -343,6 +365,7 @@ def test_a_hook_that_raises_is_found_with_a_name_that_is_not_valid():
         (lambda: time.sleep(0.5), "it blocks the event loop for more than 100 ms at test_testing"),
         (lambda: 1 / 0, "its lifespan fails: ZeroDivisionError: division by zero"),
         (lambda: sys.exit(3), "its lifespan fails: SystemExit: 3"),
+        (lambda: raise_(asyncio.CancelledError()), "its lifespan fails: CancelledError"),
         (
             lambda: asyncio.get_running_loop().create_task(asyncio.sleep(60)),
             "its lifespan leaves task 'sleep' running",

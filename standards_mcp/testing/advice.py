@@ -49,8 +49,11 @@ def declaration_faults(
             yield from _description_advice(f"filter {item.name!r}", item.description)
 
 
-def settings_faults(model: type[PluginSettings]) -> Iterator[str]:
-    """Yield what is wrong with the settings of a plugin."""
+def settings_faults(model: object) -> Iterator[str]:
+    """Yield what is wrong with the model of a plugin's settings."""
+    if not isinstance(model, type) or not issubclass(model, PluginSettings):
+        yield "its settings_type is not a subclass of PluginSettings"
+        return
     try:
         described = model.model_json_schema().get("properties", {})
     except Exception as exc:  # noqa: BLE001  - whatever a field's type raises

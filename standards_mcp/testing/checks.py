@@ -6,14 +6,20 @@ import asyncio
 import logging
 import tempfile
 import traceback
-from collections.abc import AsyncGenerator, Generator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import (
+    AbstractAsyncContextManager,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+)
 from pathlib import Path
 from typing import Any, Final
 
 from standards_mcp.deprecations import noted
 from standards_mcp.discovery import PluginRecord
 from standards_mcp.errors import StandardsMcpError, describe_exception
+from standards_mcp.health import HEALTH_TIMEOUT
 from standards_mcp.host import Host, UnknownToolError
 from standards_mcp.lifecycle import START_TIMEOUT, STOP_TIMEOUT
 from standards_mcp.plugin import Health, Plugin, PluginContext
@@ -26,6 +32,8 @@ from .imports import import_faults
 from .watching import Watch
 
 _ROUNDS: Final = ("", " the second time")
+_FAILURES: Final = (Exception, SystemExit, asyncio.CancelledError)
+"""What a plugin may raise without stopping the check."""
 
 
 def faults_of(bench: Bench, calls: Sequence[Call], allow: Allowed) -> list[str]:
@@ -56,7 +64,7 @@ def _expect_no_loop() -> None:
 
 
 def _check_declarations(bench: Bench, folder: Path, watch: Watch, allow: Allowed) -> None:
-    for fault in settings_faults(bench.plugin_type.settings_type):
+    for fault in settings_faults(getattr(bench.plugin_type, "settings_type", None)):
         watch.add(fault)
     try:
         host = bench.host(folder)
@@ -90,12 +98,11 @@ async def _check_life(
         for use in record.deprecated:
             watch.add(f"it is out of date: {use}")
         with monitor.watching():
-            for again in _ROUNDS:
-                await _check_lifespan(record, watch, again)
-            async with host.running():
-                await _check_health(record, watch)
-                for call in calls:
-                    await _check_call(host, call, watch)
+            if await _starts_and_stops(record, watch):
+                async with host.running():
+                    await _check_health(record, watch)
+                    for call in calls:
+                        await _check_call(host, call, watch)
     except StandardsMcpError as exc:
         watch.add(getattr(exc, "reason", str(exc)))
     for place in monitor.places:
@@ -106,29 +113,41 @@ async def _check_life(
         )
 
 
-async def _check_lifespan(record: PluginRecord, watch: Watch, again: str) -> None:
-    enter: Any = getattr(record.plugin, "lifespan", None)
-    if enter is None:
-        return
-    async with watch.expecting_nothing_left():
-        try:
-            async with _entered(enter(), watch):
-                pass
-        except (Exception, SystemExit) as exc:  # noqa: BLE001  - whatever it raises
-            watch.add(f"its lifespan fails{again}: {describe_exception(exc)}")
+async def _starts_and_stops(record: PluginRecord, watch: Watch) -> bool:
+    """Enter and leave the plugin's lifespan twice; tell whether that works."""
+    enter: Any = getattr(record.plugin, "lifespan", nullcontext)
+    for again in _ROUNDS:
+        async with watch.expecting_nothing_left():
+            try:
+                await _enter_and_leave(enter, watch)
+            except _FAILURES as exc:
+                watch.add(f"its lifespan fails{again}: {describe_exception(exc)}")
+                return False
+    return True
+
+
+async def _enter_and_leave(
+    enter: Callable[[], AbstractAsyncContextManager[None]], watch: Watch
+) -> None:
+    with watch.phase("its lifespan"):
+        lifespan = enter()
+        async with _within(START_TIMEOUT, "start"):
+            await lifespan.__aenter__()
+    with watch.phase("its lifespan"):
+        async with _within(STOP_TIMEOUT, "stop"):
+            await lifespan.__aexit__(None, None, None)
 
 
 @asynccontextmanager
-async def _entered(
-    lifespan: AbstractAsyncContextManager[None], watch: Watch
-) -> AsyncGenerator[None]:
-    with watch.phase("its lifespan"):
-        async with asyncio.timeout(START_TIMEOUT):
-            await lifespan.__aenter__()
-    yield
-    with watch.phase("its lifespan"):
-        async with asyncio.timeout(STOP_TIMEOUT):
-            await lifespan.__aexit__(None, None, None)
+async def _within(seconds: float, what: str) -> AsyncGenerator[None]:
+    limit = asyncio.timeout(seconds)
+    try:
+        async with limit:
+            yield
+    except TimeoutError as exc:
+        if limit.expired():
+            raise TimeoutError(f"it does not {what} within {seconds:g} seconds") from exc
+        raise
 
 
 async def _check_health(record: PluginRecord, watch: Watch) -> None:
@@ -137,9 +156,9 @@ async def _check_health(record: PluginRecord, watch: Watch) -> None:
         return
     try:
         with watch.phase("its check_health"):
-            async with asyncio.timeout(START_TIMEOUT):
+            async with _within(HEALTH_TIMEOUT, "answer"):
                 health = await check()
-    except (Exception, SystemExit) as exc:  # noqa: BLE001  - whatever it raises
+    except _FAILURES as exc:
         watch.add(f"its check_health fails: {describe_exception(exc)}; return Health(...)")
         return
     if not isinstance(health, Health):

@@ -11,14 +11,13 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Collection, Generator
 from contextlib import asynccontextmanager, contextmanager, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 _GRACE_SECONDS: Final = 0.5
 # They belong to the event loop, which keeps them for the next call.
 _POOLED: Final = ("asyncio_", "AnyIO worker thread")
-
-
 # Set by pytest, and by the embedded catalog when its model loads.
 _OTHERS: Final = frozenset({"PYTEST_CURRENT_TEST", "ORT_DISABLE_TELEMETRY"})
 
@@ -46,14 +45,16 @@ class Watch:
         Args:
             what: What that code is, for the sentences.
         """
-        printed: list[str] = []
+        stdout = _Stdout()
         try:
-            with _captured_stdout(printed):
+            with _captured(stdout):
                 yield
         finally:
-            if text := "".join(printed).strip():
-                shown = repr(text[:60])
+            if stdout.text:
+                shown = repr(stdout.text[:60])
                 self.add(f"{what} writes to stdout ({shown}); log it or write to sys.stderr")
+            if not stdout.is_open:
+                self.add(f"{what} closes or redirects stdout; leave it as it is")
             self._compare(what)
 
     @asynccontextmanager
@@ -101,8 +102,14 @@ def _running(
     return [*found, *(f"task {name!r}" for name in sorted(names))]
 
 
+@dataclass(slots=True)
+class _Stdout:
+    text: str = ""
+    is_open: bool = True
+
+
 @contextmanager
-def _captured_stdout(printed: list[str]) -> Generator[None]:
+def _captured(stdout: _Stdout) -> Generator[None]:
     """Take what is written to `sys.stdout` and, by C code and child processes, to descriptor 1."""
     sys.stdout.flush()
     with tempfile.TemporaryFile() as file:
@@ -113,9 +120,17 @@ def _captured_stdout(printed: list[str]) -> Generator[None]:
             with redirect_stdout(stream):
                 yield
         finally:
+            stdout.is_open = _is_open_as(1, file.fileno())
             os.dup2(saved, 1)
             os.close(saved)
             with stream:
                 pass
             file.seek(0)
-            printed.append(file.read().decode(errors="replace"))
+            stdout.text = file.read().decode(errors="replace").strip()
+
+
+def _is_open_as(descriptor: int, other: int) -> bool:
+    try:
+        return os.path.sameopenfile(descriptor, other)
+    except OSError:
+        return False
