@@ -17,9 +17,11 @@ from typing import Annotated, Any
 
 import anyio
 import pytest
-from pydantic import Field, SecretStr
+from mcp_types import ElicitResult
+from pydantic import BaseModel, Field, SecretStr
 
 from standards_mcp import (
+    CallContext,
     Filter,
     Health,
     InvalidInputError,
@@ -137,6 +139,30 @@ async def test_what_fails_in_the_test_is_raised_as_it_is(connect: Connect):
     with pytest.raises(KeyError, match="mine"):
         async with connect(SumsPlugin, name="sums"):
             raise KeyError("mine")
+
+
+class Choice(BaseModel):
+    grade: str
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("generation", ["auto", "legacy"])
+async def test_what_a_tool_asks_is_answered_by_the_test(connect: Connect, generation: str):
+    async def choose(call: CallContext) -> str:
+        choice = await call.ask("Which grade?", Choice)
+        return choice.grade if choice else "none"
+
+    async def answer(*_: object) -> ElicitResult:
+        return ElicitResult(action="accept", content={"grade": "3"})
+
+    async with connect(
+        with_tool(function=choose, description="Choose."),
+        name="made",
+        generation=generation,
+        client={"elicitation_callback": answer},
+    ) as client:
+        result = await client.call_tool("made", {})
+    assert result.content[0].text == "3"
 
 
 def test_an_event_loop_that_is_not_of_asyncio_is_refused(connect: Connect):

@@ -50,7 +50,7 @@ class Allowed:
 class Connect(Protocol):
     """What the fixture `connect` is."""
 
-    def __call__(
+    def __call__(  # noqa: PLR0913  - all by name, and most seldom given
         self,
         plugin_type: type[Plugin[Any]],
         /,
@@ -60,6 +60,7 @@ class Connect(Protocol):
         beside: Mapping[str, type[Plugin[Any]]] = _NOTHING,
         catalog: Catalog | None = None,
         config: Mapping[str, Any] = _NOTHING,
+        client: Mapping[str, Any] = _NOTHING,
         **settings: Any,
     ) -> AbstractAsyncContextManager[Client]:
         """Serve a plugin within this process and connect a client of the official SDK to it.
@@ -76,6 +77,8 @@ class Connect(Protocol):
             catalog: In place of one with the ten records of the kit.
             config: More of the host's configuration, by the keys of the TOML file. The tables of
                 the plugins beside go here, and settings named like an argument of this function.
+            client: More arguments of the SDK's ``Client``, such as ``elicitation_callback``, which
+                answers what a tool asks.
             settings: The plugin's own settings.
 
         Raises:

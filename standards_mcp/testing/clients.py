@@ -22,7 +22,7 @@ def connecting(folder: Path) -> Connect:
     """Return what serves plugins that keep their state in *folder*; see `Connect`."""
 
     @asynccontextmanager
-    async def connect(
+    async def connect(  # noqa: PLR0913  - see `Connect`
         plugin_type: type[Plugin[Any]],
         /,
         *,
@@ -31,15 +31,16 @@ def connecting(folder: Path) -> Connect:
         beside: Mapping[str, type[Plugin[Any]]] | None = None,
         catalog: Catalog | None = None,
         config: Mapping[str, Any] | None = None,
+        client: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> AsyncGenerator[Client]:
         _expect_asyncio()
         host = Bench(plugin_type, name, settings, beside or {}, config or {}).host(folder, catalog)
         host.load()
-        mode = cast("Any", generation)
+        options: dict[str, Any] = {"mode": generation, "cache": None, **(client or {})}
         try:
-            async with Client(build_server(host, "0"), mode=mode, cache=None) as client:
-                yield client
+            async with Client(build_server(host, "0"), **options) as connected:
+                yield connected
         except BaseExceptionGroup as group:
             # The SDK's task groups wrap what a plugin, or the test itself, raised.
             raise _only(group) from None
