@@ -88,7 +88,7 @@ def _probe(module: str) -> tuple[dict[str, Any] | None, str]:
     """Return the report, or None, and what was written: to stdout, or as the last error."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.json")
-        path = os.pathsep.join(item for item in sys.path if item)
+        path = os.pathsep.join(str(Path(item).absolute()) for item in sys.path)
         try:
             done = subprocess.run(  # noqa: S603  - our own program
                 [sys.executable, "-P", "-m", _PROBE, module, report],

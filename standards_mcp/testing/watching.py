@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 from collections.abc import AsyncGenerator, Collection, Generator
-from contextlib import asynccontextmanager, contextmanager, redirect_stdout
+from contextlib import asynccontextmanager, contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -123,8 +123,8 @@ def _captured(stdout: _Stdout) -> Generator[None]:
             stdout.is_open = _is_open_as(1, file.fileno())
             os.dup2(saved, 1)
             os.close(saved)
-            with stream:
-                pass
+            with suppress(OSError, ValueError):
+                stream.close()
             file.seek(0)
             stdout.text = file.read().decode(errors="replace").strip()
 
