@@ -398,6 +398,23 @@ def test_the_key_of_the_file_is_blamed_although_a_variable_sets_another_of_its_t
     assert line.startswith(f"{FILE_NAME}:3: [tools.overrides.work.arguments.a] default: it is")
 
 
+@pytest.mark.parametrize(
+    ("text", "variable", "place"),
+    [
+        ("tools = 5", "TOOLS__READ_ONLY", "1: tools"),
+        ("[plugins]\nsearch = false", "PLUGINS__SEARCH__MAX_RESULTS", "2: [plugins] search"),
+        ("[tools]\noverrides = 5", "TOOLS__OVERRIDES__X__TITLE", "2: [tools] overrides"),
+        ("profiles = 5", "PROFILES__X__READ_ONLY", "1: profiles"),
+    ],
+)
+def test_a_variable_does_not_hide_what_stands_in_place_of_its_table(
+    text: str, variable: str, place: str, write: Write, monkeypatch: MonkeyPatch
+):
+    write(text)
+    _set(monkeypatch, **{variable: "1"})
+    assert _mistakes() == [f"{FILE_NAME}:{place}: input should be a table"]
+
+
 def test_of_a_table_that_is_put_together_every_source_is_named(
     write: Write, monkeypatch: MonkeyPatch
 ):
