@@ -7,6 +7,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,7 +32,7 @@ def layer_of(name: str, values: Mapping[str, Any]) -> Layer:
     Raises:
         ConfigError: A path in them is none.
     """
-    return Layer(name, with_whole_paths(values, Path(), name))
+    return _with_whole_paths(Layer(name, dict(values)), Path())
 
 
 def environment_layer() -> Layer:
@@ -60,7 +61,7 @@ def file_layer(file: Path) -> Layer:
     """
     try:
         text = file_text(file)
-        return Layer(str(file), with_whole_paths(tomllib.loads(text), file.parent, str(file)), text)
+        return _with_whole_paths(Layer(str(file), tomllib.loads(text), text), file.parent)
     except (ValueError, RecursionError) as exc:  # also of a number or a nesting without end
         raise ConfigError(f"{file}: not valid TOML: {exc}") from None
     except OSError as exc:
@@ -83,6 +84,10 @@ def is_given(name: str, value: str | None) -> bool:
     if not value.strip():
         return name.upper().startswith(f"{ENV_PREFIX}PLUGINS__")
     return not value.startswith(_PLACEHOLDER)
+
+
+def _with_whole_paths(layer: Layer, folder: Path) -> Layer:
+    return replace(layer, values=with_whole_paths(layer.values, folder, layer.where))
 
 
 class _AsText:

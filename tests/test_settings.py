@@ -213,7 +213,7 @@ def test_a_byte_order_mark_is_no_mistake(write: Write):
     [
         ("strikt = true", ["strikt: unknown key; did you mean 'strict'?"]),
         ("zzz = 1", ["zzz: unknown key; known keys: autoload, catalog, plugins,"]),
-        ("'' = 1", [": unknown key; known keys: autoload,"]),
+        ("'' = 1", ['"": unknown key; known keys: autoload,']),
         ("_env_file = 'x'", ["_env_file: unknown key"]),
         ("__pydantic_self__ = 1", ["__pydantic_self__: unknown key"]),
         ("strict = 'perhaps'", ["strict: input should be a valid boolean"]),
@@ -230,13 +230,19 @@ def test_a_byte_order_mark_is_no_mistake(write: Write):
         ("[tools]\ntimeout = -1", ["[tools] timeout: input should be greater than 0"]),
         ("[tools]\ntimeout = nan", ["[tools] timeout: input should be a finite number"]),
         ("[tools]\ntimeout = inf", ["[tools] timeout: input should be a finite number"]),
-        ("[tools]\ntimeout = true", ["[tools] timeout: input should be a number of seconds"]),
+        ("[tools]\ntimeout = true", ["[tools] timeout: input should be a number"]),
+        ("[tools]\nconcurrency = true", ["[tools] concurrency: input should be a number"]),
+        (
+            "[tools.overrides.x]\ncache_ttl = true",
+            ["[tools.overrides.x] cache_ttl: input should be a number"],
+        ),
+        ("state_dir = 5", ["state_dir: input should be a path"]),
         (
             "[catalog.pinecone]\ndeadline = inf",
             ["[catalog.pinecone] deadline: input should be a finite number"],
         ),
         ("[tools]\nenable = '*'", ["[tools] enable: input should be a list"]),
-        ("[tools]\ndisable = [1]", ["[tools.disable] 0: input should be a valid string"]),
+        ("[tools]\ndisable = [1]", ["[tools] disable, element 1: input should be a valid"]),
         (
             "[catalog]\nbackend = 'web'",
             ["[catalog] backend: input should be 'auto', 'local' or 'pinecone'"],
