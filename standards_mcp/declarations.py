@@ -15,10 +15,10 @@ from pydantic import ValidationError, ValidatorFunctionWrapHandler, WrapValidato
 from .catalog import FilterExpression
 from .catalog.filters import parse_search_filter
 from .contributions import Contribution, check_texts, conflict, describe, portable_name
-from .errors import FilterFailedError, InvalidInputError, PluginError, describe_exception
+from .errors import FilterFailedError, InvalidInputError, PluginError, ToolError, describe_exception
 from .plugin import Filter, Tool
 from .schemas import ARGUMENT_NAME, SchemaError
-from .signatures import Result, read_arguments, read_result
+from .signatures import Result, context_argument, filter_expression, read_arguments, read_result
 
 _FILTER_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 _TOOL_FLAGS: Final = ("read_only", "destructive", "idempotent", "open_world", "accepts_filters")
@@ -47,11 +47,16 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredTool(Contribution):
-    """A tool with what the host read from its function."""
+    """A tool with what the host read from its function.
+
+    Attributes:
+        context: The name of the argument that takes the `CallContext`, or an empty string.
+    """
 
     kind = "tool"
     tool: Tool
     result: Result
+    context: str = ""
     limits: Limits = Limits()
 
     @property
@@ -81,6 +86,7 @@ def read_tool(plugin: str, tool: object) -> RegisteredTool:
     description = check_texts(plugin, what, tool)
     try:
         arguments, result = read_arguments(tool), read_result(tool.function)
+        context = context_argument(tool.function)
     except SchemaError as exc:
         raise PluginError(plugin, f"{what}: {exc}") from exc
     return RegisteredTool(
@@ -92,6 +98,7 @@ def read_tool(plugin: str, tool: object) -> RegisteredTool:
         description=description,
         arguments=arguments,
         result=result,
+        context=context,
     )
 
 
@@ -135,7 +142,8 @@ def filter_fault(item: object) -> str:
 def own_filter(plugin: str, item: Filter) -> Filter:
     """Return a filter of which whatever goes wrong in it counts as its plugin's fault.
 
-    A value that it does not take is `InvalidInputError`, anything else `FilterFailedError`.
+    A value that it does not take is `InvalidInputError`; any error but a `ToolError` becomes
+    `FilterFailedError`.
     """
 
     def parse(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
@@ -146,12 +154,14 @@ def own_filter(plugin: str, item: Filter) -> Filter:
         except Exception as exc:
             raise _filter_failure(plugin, item, exc) from exc
 
-    def to_expression(value: Any) -> FilterExpression | None:
+    async def to_expression(value: Any) -> FilterExpression | None:
         try:
-            expression = item.to_expression(value)
+            expression = await filter_expression(item, value)
             parse_search_filter(expression)
         except InvalidInputError as exc:
             raise InvalidInputError(f"{item.name}: {exc} (plugin {plugin!r})") from exc
+        except ToolError:
+            raise
         except Exception as exc:
             raise _filter_failure(plugin, item, exc) from exc
         return expression

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import anyio
 
+from .call_context import HostContext
 from .catalog import Catalog, CatalogStats, open_catalog
 from .catalog_settings import CatalogSettings
 from .contributions import Contribution
@@ -147,10 +148,16 @@ class Host:
             self._offered = registered, offer(registered, self.settings)
         return self._offered[1]
 
-    async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
+    async def call_tool(
+        self, name: str, arguments: Mapping[str, Any], context: HostContext | None = None
+    ) -> ToolResult:
         """Call a tool by its published or its declared name.
 
+        Args:
+            context: Who calls, and how to ask them; by default nobody who can be asked.
+
         Raises:
+            InputRequiredError: The client must ask its user, and call again.
             UnknownToolError: No plugin declares it.
         """
         item = self.offering.find(name)
@@ -162,7 +169,7 @@ class Host:
                 f"{item.published} is not served here ({item.refusal}). Ask the administrator."
             )
             return error_result("disabled", message)
-        result = await self._policy.call(item, arguments)
+        result = await self._policy.call(item, arguments, context)
         return _without_secrets(result, self.secrets()) if result.is_error else result
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> list[Message]:
@@ -174,7 +181,7 @@ class Host:
         """
         item = _served_one("prompt", name, named(self.offering.prompts, name), self._prompt_names())
         with self._masked():
-            keywords = item.arguments.validate(arguments)
+            keywords = await item.arguments.validate(arguments)
             if tools := (*item.prompt.needs, *item.prompt.uses):
                 keywords[TOOLS_ARGUMENT] = self.offering.tool_names(tools)
             return await self._provide(item, item.prompt.function, keywords, messages_of)
@@ -192,7 +199,7 @@ class Host:
         item = _served_one("resource", uri, item, known)
         render = partial(contents_of, mime_type=item.resource.mime_type)
         with self._masked():
-            keywords = item.arguments.validate(variables)
+            keywords = await item.arguments.validate(variables)
             return await self._provide(item, item.resource.function, keywords, render)
 
     async def complete_prompt(
