@@ -245,7 +245,7 @@ def test_what_cannot_be_cut_is_an_error_that_says_what_to_do():
     structured = {"text": "x" * 100}
     result = capped(ToolResult(text="x" * 100, structured=structured), 10)
     assert error_type(result) == "too_large"
-    assert "raise [tools] max_output_tokens" in result.text
+    assert "raise its max_output_tokens in the configuration" in result.text
 
 
 async def test_an_answer_of_the_host_is_cut(make_host: MakeHost):
