@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
@@ -63,7 +64,9 @@ def file_layer(file: Path) -> Layer:
         text = file_text(file)
         return _with_whole_paths(Layer(str(file), tomllib.loads(text), text), file.parent)
     except (ValueError, RecursionError) as exc:  # also of a number or a nesting without end
-        raise ConfigError(f"{file}: not valid TOML: {exc}") from None
+        line = re.search(r"\(at line (\d+),", str(exc))
+        place = f"{file}:{line[1]}" if line else str(file)
+        raise ConfigError(f"{place}: not valid TOML: {exc}") from None
     except OSError as exc:
         raise ConfigError(f"{file}: cannot be read: {exc.strerror}") from None
 

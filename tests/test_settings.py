@@ -435,6 +435,12 @@ def test_of_a_table_that_is_put_together_every_source_is_named(
     assert where(("plugins", "beta", "missing")) == "[plugins.beta] missing"
 
 
+def test_what_is_not_toml_is_told_with_its_line(write: Write):
+    write("strict = true\n[tools\n")
+    (line,) = _mistakes()
+    assert line.startswith(f"{FILE_NAME}:2: not valid TOML: ")
+
+
 def test_a_secret_in_the_file_is_refused_with_its_line(write: Write):
     write("[catalog.pinecone]\nnamespace = 'x'\napi_key = 'hushhush'")
     (line,) = _mistakes()
