@@ -12,10 +12,15 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from . import Facets, FieldValues
+from . import Facets, FieldValues, StandardSets
 from ._pinecone_connection import Connections
+from ._pinecone_records import readable
+from .merging import own_set_title
+from .record_store import StandardSet
+from .records import StandardRecord
 
 if TYPE_CHECKING:
     from pinecone import AsyncIndex
@@ -37,6 +42,7 @@ class Surveyor:
         self._namespace = namespace
         self._sampled: tuple[float, Sequence[Mapping[str, Any]]] | None = None
         self._known: dict[str, FieldValues] = {}
+        self._sets: dict[str, StandardSet] = {}
 
     async def facets(self) -> Facets:
         """Return the facets, at most as old as the tuning says."""
@@ -55,20 +61,34 @@ class Surveyor:
         async with self._connections.session.facets:
             return await self._values(name)
 
+    async def sets(self) -> StandardSets:
+        """Return the standard sets, at most as old as the tuning says."""
+        async with self._connections.session.facets:
+            ids = await self._values("standard_set_id")
+            found = [
+                replace(self._sets[id_], records=count)
+                for id_, count in ids.counts.items()
+                if id_ in self._sets
+            ]
+        return StandardSets(
+            sets=tuple(sorted(found, key=_set_order)), complete=ids.complete, counted=False
+        )
+
     async def _values(self, name: str) -> FieldValues:
         found = await self._sample()
         if name not in self._known:
             counts = _counts(found, name)
             hopeless = len(counts) > _MOST_DISTINCT * SAMPLE
             complete = not found or (not hopeless and await self._completed(name, counts))
-            self._known[name] = FieldValues(counts=counts, complete=complete)
+            self._known[name] = FieldValues(counts=counts, complete=complete, counted=False)
         return self._known[name]
 
     async def _sample(self) -> Sequence[Mapping[str, Any]]:
         now, lifetime = time.monotonic(), self._connections.tuning.facets_lifetime
         if self._sampled is None or now - self._sampled[0] > lifetime:
-            self._sampled = now, await self._first_records()
             self._known.clear()
+            self._sets.clear()
+            self._sampled = now, await self._first_records()
         return self._sampled[1]
 
     async def _first_records(self) -> list[Mapping[str, Any]]:
@@ -78,7 +98,7 @@ class Surveyor:
             if not ids:
                 return []
             answer = await index.fetch(ids=ids, namespace=self._namespace)
-        return [vector.metadata or {} for vector in answer.vectors.values()]
+        return self._seen({id_: vector.metadata or {} for id_, vector in answer.vectors.items()})
 
     async def _completed(self, name: str, counts: Counter[str]) -> bool:
         """Add the values that the sample did not show; tell whether time allowed for all."""
@@ -108,7 +128,30 @@ class Surveyor:
             namespace=self._namespace,
             limit=_PER_ROUND,
         )
-        return _counts((each.metadata or {} for each in answer.vectors.values()), name)
+        found = self._seen({id_: each.metadata or {} for id_, each in answer.vectors.items()})
+        return _counts(found, name)
+
+    def _seen(self, found: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Return the metadata of records, from which the sets become known too."""
+        records, _ = readable(found.items())
+        self._sets.update({record.standard_set_id: _set_of(record) for record in records})
+        return list(found.values())
+
+
+def _set_of(record: StandardRecord) -> StandardSet:
+    return StandardSet(
+        id=record.standard_set_id,
+        title=own_set_title(record),
+        subject=record.subject,
+        jurisdiction_id=record.jurisdiction_id,
+        jurisdiction_title=record.jurisdiction_title,
+        license=record.license,
+        source_url=record.source_url,
+    )
+
+
+def _set_order(item: StandardSet) -> tuple[str, str, str, str]:
+    return item.jurisdiction_title, item.subject, item.title, item.id
 
 
 def _counts(found: Iterable[Mapping[str, Any]], name: str) -> Counter[str]:
