@@ -8,7 +8,7 @@ from typing import Final
 from standards_mcp import Catalog, InvalidInputError, StandardRecord
 from standards_mcp.catalog import StandardSet, StandardSets
 
-from .envelope import BrowseEnvelope, Node, browse_answer, standard_node
+from .envelope import Envelope, Node, answer, standard_node
 from .names import (
     checked,
     namesakes,
@@ -24,7 +24,7 @@ _DETAILS: Final = "get_standard_details tells all about one."
 _INCOMPLETE: Final = "There are more sets than this index can list; any set opens by its id."
 
 
-async def browse(catalog: Catalog, parent: str, page: int) -> BrowseEnvelope:
+async def browse(catalog: Catalog, parent: str, page: int) -> Envelope[Node]:
     """Return one page of what stands directly below *parent*; at the top where that is blank.
 
     Raises:
@@ -42,7 +42,7 @@ async def browse(catalog: Catalog, parent: str, page: int) -> BrowseEnvelope:
         more = f" Call again with page = {page + 1}." if first + PAGE < len(nodes) else ""
         message += f" These are {first + 1} to {first + len(shown)}.{more}"
     notes = (*(() if known.complete else (_INCOMPLETE,)), *catalog.notes())
-    return browse_answer(shown, message, notes)
+    return answer(shown, message, notes)
 
 
 async def _below(catalog: Catalog, known: StandardSets, parent: str) -> tuple[list[Node], str]:
@@ -55,10 +55,10 @@ async def _below(catalog: Catalog, known: StandardSets, parent: str) -> tuple[li
         return _sets(found, f"sets are called {text!r}", counted=known.counted)
     if found := sets_of_jurisdiction(text, sets):
         return _sets(found, f"sets of {found[0].jurisdiction_title}", counted=known.counted)
-    if not known.complete and (roots := await roots_of_set(catalog, text)):
-        return _roots(roots, roots[0].standard_set_title)
     if matches := await catalog.find(text):
         return await _children(catalog, matches)
+    if roots := await roots_of_set(catalog, text):  # no record has it for its own
+        return _roots(roots, f"the set {text}")
     raise await nothing_named(catalog, text)
 
 

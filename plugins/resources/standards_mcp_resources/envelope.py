@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, NotRequired, TypeAlias
+from typing import Generic, Literal, NotRequired, TypeAlias, TypeVar
 
 from typing_extensions import TypedDict
 
@@ -58,20 +58,14 @@ class Related(TypedDict):
     also_in: NotRequired[list[Twin]]
 
 
-class BrowseEnvelope(TypedDict):
-    """What ``browse_standards`` answers with. Errors have the same shape, with ``error_type``."""
+ResultT = TypeVar("ResultT", bound=Node | Related)
+
+
+class Envelope(TypedDict, Generic[ResultT]):
+    """What the tools answer with. Errors have the same shape, with ``error_type``."""
 
     success: bool
-    results: list[Node]
-    message: str
-    error_type: NotRequired[str]
-
-
-class RelatedEnvelope(TypedDict):
-    """What ``get_related_standards`` answers with, likewise."""
-
-    success: bool
-    results: list[Related]
+    results: list[ResultT]
     message: str
     error_type: NotRequired[str]
 
@@ -126,26 +120,17 @@ def related_hit(hit: SearchHit, found_by: FoundBy) -> Related:
     return shown
 
 
-def related_answer(
-    results: Sequence[Related], message: str, notes: Iterable[str] = ()
-) -> RelatedEnvelope:
-    """Return the envelope for related standards; without any, *message* says what to do."""
-    text = _message(message, results, notes)
-    if not results:
-        return {"success": False, "results": [], "message": text, "error_type": "no_results"}
-    return {"success": True, "results": list(results), "message": text}
-
-
-def browse_answer(
-    results: Sequence[Node], message: str, notes: Iterable[str] = ()
-) -> BrowseEnvelope:
-    """Return the envelope for what stands below something, likewise."""
-    text = _message(message, results, notes)
-    if not results:
-        return {"success": False, "results": [], "message": text, "error_type": "no_results"}
-    return {"success": True, "results": list(results), "message": text}
-
-
-def _message(text: str, results: Sequence[Node | Related], notes: Iterable[str]) -> str:
+def answer(
+    results: Sequence[ResultT], message: str, notes: Iterable[str] = ()
+) -> Envelope[ResultT]:
+    """Return the envelope for *results*; without any, *message* says what to do."""
     paraphrased = any(each.get("text_status") == "paraphrase" for each in results)
-    return " ".join(dict.fromkeys((text, *((PARAPHRASED,) if paraphrased else ()), *notes)))
+    sentences = dict.fromkeys((message, *((PARAPHRASED,) if paraphrased else ()), *notes))
+    envelope: Envelope[ResultT] = {
+        "success": bool(results),
+        "results": list(results),
+        "message": " ".join(sentences),
+    }
+    if not results:
+        envelope["error_type"] = "no_results"
+    return envelope

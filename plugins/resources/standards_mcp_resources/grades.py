@@ -13,8 +13,8 @@ from typing import Final
 from standards_mcp.catalog.grades import SCHOOL_GRADES
 from standards_mcp.catalog.notation import canonical_key
 
-# Where a domain goes on that has no namesake in the next grade, after the overview of the
-# progressions for the Common Core, https://mathematicalmusings.org/progressions-documents/.
+# Where a domain goes on that has no namesake in the next grade, after the Progressions for the
+# Common Core State Standards in Mathematics: https://commoncoretools.me/category/progressions/
 _LATER: Final[Mapping[str, tuple[str, ...]]] = {
     "CC": ("OA", "NBT"),
     "G": ("NF",),  # equal shares of shapes in grade 2 become fractions in grade 3

@@ -19,7 +19,7 @@ from standards_mcp import (
 
 from . import completing, reading
 from .browsing import browse
-from .envelope import BrowseEnvelope, RelatedEnvelope
+from .envelope import Envelope, Node, Related
 from .names import MAX_CHARACTERS
 from .relations import Relation, related_standards
 
@@ -162,7 +162,7 @@ class ResourcesPlugin(Plugin[PluginSettings]):
         """Return the codes of the standards that a text begins, or their ids."""
         return await completing.standard_ids(self.context.catalog, typed)
 
-    async def browse_standards(self, parent: Parent = "", page: Page = 1) -> BrowseEnvelope:
+    async def browse_standards(self, parent: Parent = "", page: Page = 1) -> Envelope[Node]:
         """Return what stands directly below something."""
         return await _asked(browse(self.context.catalog, parent, page))
 
@@ -172,7 +172,7 @@ class ResourcesPlugin(Plugin[PluginSettings]):
         relation: WhichRelation,
         jurisdiction: Jurisdiction = "",
         max_results: Most = 5,
-    ) -> RelatedEnvelope:
+    ) -> Envelope[Related]:
         """Return the standards that stand in a relation to one."""
         return await _asked(
             related_standards(

@@ -9,6 +9,7 @@ from urllib.parse import quote
 from standards_mcp import Catalog, NotFoundError, StandardRecord
 from standards_mcp.catalog import FieldValues, StandardSet
 from standards_mcp.catalog.grades import grade_order
+from standards_mcp.catalog.merging import memberships
 
 from .grades import grade_name
 from .names import checked, sets_named, standards_named
@@ -62,7 +63,7 @@ async def standard_set(catalog: Catalog, set_id: str, page: int) -> dict[str, An
     records = await outline_of_set(catalog, found[0].id if found else set_id)
     if not records:
         raise NotFoundError(f"There is no standard set {set_id!r}. {SETS} lists the sets.")
-    about = _set(found[0], counted=known.counted) if found else _set_of(records[0])
+    about = _set(found[0], counted=known.counted) if found else _set_of(records[0], set_id)
     return {**about, **_outline(about["uri"], records, page)}
 
 
@@ -126,12 +127,13 @@ def _set(item: StandardSet, *, counted: bool) -> dict[str, Any]:
     return {name: value for name, value in data.items() if value is not None}
 
 
-def _set_of(record: StandardRecord) -> dict[str, Any]:
-    """Return what a standard says of its set, where the catalog does not list that."""
+def _set_of(record: StandardRecord, set_id: str) -> dict[str, Any]:
+    """Return what a standard says of a set that it is in, where the catalog does not list that."""
+    membership = memberships(record).get(set_id)
     return {
-        "uri": _set_uri(record.standard_set_id),
-        "id": record.standard_set_id,
-        "title": record.standard_set_title,
+        "uri": _set_uri(set_id),
+        "id": set_id,
+        **({"title": membership.title} if membership else {}),
         "subject": record.subject,
         "jurisdiction_id": record.jurisdiction_id,
         "jurisdiction_title": record.jurisdiction_title,

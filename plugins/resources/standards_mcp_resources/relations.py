@@ -17,7 +17,7 @@ from standards_mcp.catalog.filters import combine
 from standards_mcp.catalog.notation import PREFIXES_FIELD, canonical_key
 from standards_mcp.catalog.subjects import match_subjects
 
-from .envelope import FoundBy, RelatedEnvelope, related, related_answer, related_hit
+from .envelope import Envelope, FoundBy, Related, answer, related, related_hit
 from .grades import continuation, grade_name, grades_name, neighbouring_grade, strand_name
 from .names import (
     folded,
@@ -46,7 +46,7 @@ class _Scope:
 
 async def related_standards(
     catalog: Catalog, standard_id: str, relation: Relation, jurisdiction: str, most: int
-) -> RelatedEnvelope:
+) -> Envelope[Related]:
     """Return the standards that stand in a relation to the best match of an identifier.
 
     Raises:
@@ -59,17 +59,17 @@ async def related_standards(
         raise InvalidInputError("jurisdiction goes with relation elsewhere only. Leave it out.")
     record, *others = await standards_named(catalog, standard_id)
     if relation == "siblings":
-        answer = await _siblings(catalog, record)
+        found = await _siblings(catalog, record)
     elif relation == "elsewhere":
-        answer = await _elsewhere(catalog, record, jurisdiction, most)
+        found = await _elsewhere(catalog, record, jurisdiction, most)
     else:
-        answer = await _in_grade(catalog, record, 1 if relation == "next_grade" else -1, most)
+        found = await _in_grade(catalog, record, 1 if relation == "next_grade" else -1, most)
     if others:
-        answer["message"] += f" {namesakes(others)}"
-    return answer
+        found["message"] += f" {namesakes(others)}"
+    return found
 
 
-async def _siblings(catalog: Catalog, record: StandardRecord) -> RelatedEnvelope:
+async def _siblings(catalog: Catalog, record: StandardRecord) -> Envelope[Related]:
     """Return the standards beside one, in order; for a root, those of its strand in its set."""
     around = await siblings_of(catalog, record)
     where = f"beside {_name(record)} under the same heading, in order"
@@ -79,35 +79,35 @@ async def _siblings(catalog: Catalog, record: StandardRecord) -> RelatedEnvelope
         around = same or around
         where = f"beside {_name(record)} at the top of {record.standard_set_title}"
     message = f"{len(around)} stand {where}." if around else f"Nothing stands {where}."
-    return related_answer([related(each, "tree") for each in around], message, catalog.notes())
+    return answer([related(each, "tree") for each in around], message, catalog.notes())
 
 
 async def _in_grade(
     catalog: Catalog, record: StandardRecord, step: int, most: int
-) -> RelatedEnvelope:
+) -> Envelope[Related]:
     """Return what continues one standard in the next grade (*step* 1) or comes before it (-1)."""
     level = neighbouring_grade(record.education_levels, step)
     if level is None:
-        return related_answer((), _no_grade(record, step))
+        return answer((), _no_grade(record, step))
     found = await _same_code(catalog, record, level, step)
     if found is not None:
         message = f"In {grade_name(level)} {_name(found)} is the same standard, by its code."
-        return related_answer([related(found, "code")], message, catalog.notes())
+        return answer([related(found, "code")], message, catalog.notes())
     async for scope in _scopes(catalog, record, level, step):
         result = await _nearest(catalog, record, scope.filter, most)
         if result.hits:
             hits = [related_hit(hit, scope.found_by) for hit in result.hits]
-            return related_answer(hits, scope.reason, (*result.notes, *catalog.notes()))
+            return answer(hits, scope.reason, (*result.notes, *catalog.notes()))
     message = (
         f"No standard of {record.jurisdiction_title} for {grade_name(level)} in {record.subject} "
         "that resembles it is here. Try relation elsewhere, or browse_standards."
     )
-    return related_answer((), message, catalog.notes())
+    return answer((), message, catalog.notes())
 
 
 async def _elsewhere(
     catalog: Catalog, record: StandardRecord, jurisdiction: str, most: int
-) -> RelatedEnvelope:
+) -> Envelope[Related]:
     """Return the nearest standards of another jurisdiction, or of all others.
 
     Raises:
@@ -130,12 +130,12 @@ async def _elsewhere(
         if result.hits:
             message = f"The nearest by meaning in other jurisdictions, {which}."
             hits = [related_hit(hit, "meaning") for hit in result.hits]
-            return related_answer(hits, message, (*result.notes, *catalog.notes()))
+            return answer(hits, message, (*result.notes, *catalog.notes()))
     message = (
         "Nothing like it stands in another jurisdiction here. browse_standards without parent "
         "lists those that are loaded; the administrator adds more with `standards-mcp data import`."
     )
-    return related_answer((), message, catalog.notes())
+    return answer((), message, catalog.notes())
 
 
 async def _another_place(

@@ -27,7 +27,8 @@ async def outline_of_set(catalog: Catalog, set_id: str) -> list[StandardRecord]:
     """Return at most `MOST` standards of a set, each followed by what stands below it."""
     members = await catalog.select(_members(set_id), MOST)
     known = {each.id: each for each in members}
-    return _in_order(_by_code(_tops(members)), known)
+    # Whatever no parent names comes at the end: nothing may be lost.
+    return _in_order([*_by_code(_tops(members)), *_by_code(members)], known)
 
 
 async def outline_below(catalog: Catalog, root: StandardRecord) -> list[StandardRecord]:

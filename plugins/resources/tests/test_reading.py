@@ -118,6 +118,26 @@ async def test_a_set_is_read_by_its_title_too_and_says_what_it_is(client: Client
     assert line["text_status"] == "paraphrase"
 
 
+async def test_a_set_that_no_standard_has_for_its_own_is_read_and_browsed(
+    client: Client, catalog: Catalog
+):
+    held = await read(client, "standards://sets/Other")
+    assert (held["id"], held["uri"]) == ("Other", "standards://sets/Other")
+    (record,) = await catalog.fetch(["B4"])
+    fields = {"also_in_set_titles": ["Another"], "also_in_set_levels": ["04"]}
+    await catalog.upsert([StandardRecord.from_dict(record.to_dict() | fields)])
+    assert (await read(client, "standards://sets/Other"))["title"] == "Another"
+    answer = await client.call_tool("browse_standards", {"parent": "Other"})
+    assert [each["_id"] for each in answer.structured_content["results"]] == ["B4", "B6"]
+
+
+async def test_nothing_of_a_set_is_lost_that_no_parent_names(client: Client, catalog: Catalog):
+    (parent,) = await catalog.fetch(["B1"])
+    await catalog.upsert([parent.model_copy(update={"child_ids": ()})])
+    held = await read(client, "standards://sets/B-Scie-03")
+    assert [each["id"] for each in held["standards"]] == ["B1", "B3", "B2"]
+
+
 async def test_a_standard_is_read_with_the_uris_that_lead_on(client: Client):
     held = await read(client, "standards://standards/3.nf.a")
     assert held["standard"]["_id"] == "C3"
