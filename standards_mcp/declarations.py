@@ -18,7 +18,7 @@ from .contributions import Contribution, check_texts, conflict, describe, portab
 from .errors import FilterFailedError, InvalidInputError, PluginError, ToolError, describe_exception
 from .plugin import Filter, Tool
 from .schemas import ARGUMENT_NAME, SchemaError
-from .signatures import Result, filter_expression, read_arguments, read_result
+from .signatures import Result, context_argument, filter_expression, read_arguments, read_result
 
 _FILTER_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 _TOOL_FLAGS: Final = ("read_only", "destructive", "idempotent", "open_world", "accepts_filters")
@@ -47,11 +47,16 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredTool(Contribution):
-    """A tool with what the host read from its function."""
+    """A tool with what the host read from its function.
+
+    Attributes:
+        context: The name of the argument that takes the `CallContext`, or an empty string.
+    """
 
     kind = "tool"
     tool: Tool
     result: Result
+    context: str = ""
     limits: Limits = Limits()
 
     @property
@@ -81,6 +86,7 @@ def read_tool(plugin: str, tool: object) -> RegisteredTool:
     description = check_texts(plugin, what, tool)
     try:
         arguments, result = read_arguments(tool), read_result(tool.function)
+        context = context_argument(tool.function)
     except SchemaError as exc:
         raise PluginError(plugin, f"{what}: {exc}") from exc
     return RegisteredTool(
@@ -92,6 +98,7 @@ def read_tool(plugin: str, tool: object) -> RegisteredTool:
         description=description,
         arguments=arguments,
         result=result,
+        context=context,
     )
 
 

@@ -46,6 +46,7 @@ class PluginRecord:
         requires: The distribution's requirements, as its metadata spells them.
         reason: Why the status is what it is, where that needs saying.
         secrets: Those of its settings.
+        deprecated: What it uses of the plugin API that goes away, and what to use instead.
     """
 
     name: str
@@ -57,6 +58,7 @@ class PluginRecord:
     reason: str = ""
     plugin: Plugin[Any] | None = field(default=None, repr=False)
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    deprecated: list[str] = field(default_factory=list[str])
     filters: tuple[Filter, ...] = ()
     tools: tuple[RegisteredTool, ...] = ()
     prompts: tuple[RegisteredPrompt, ...] = ()

@@ -31,6 +31,7 @@ from .declarations import (
     read_commands,
     read_tool,
 )
+from .deprecations import noted
 from .discovery import (
     PluginRecord,
     Status,
@@ -45,12 +46,14 @@ from .errors import (
     describe_exception,
     did_you_mean,
 )
+from .loaded_settings import LoadedSettings
 from .masking import declared_secrets, mask, secrets_of
 from .plugin import Filter, Plugin, PluginContext, ToolHandler
 from .prompts import RegisteredPrompt, read_prompt
 from .resources import RegisteredResource, read_resource
 from .schemas import SchemaError
-from .settings import LoadedSettings, PluginSection, describe_errors
+from .setting_errors import describe_errors
+from .settings import PluginSection
 from .signatures import read_arguments
 from .wrapping import Layer
 
@@ -101,6 +104,9 @@ class PluginManager:
         for record in self.records.values():
             self._attempt(record, Status.REGISTERED, self._add_filters)
         self._extend_tools()
+        for record in self.records.values():
+            for use in record.deprecated:
+                log.warning("plugin %r is out of date: %s", record.name, use)
 
     def filters(self) -> tuple[Filter, ...]:
         """Return the filters of all plugins, in the order of their plugins' names."""
@@ -149,7 +155,7 @@ class PluginManager:
         """
         for name in loaded.settings.plugins:
             if name not in self.records:
-                where = loaded.origin(("plugins", name)) or "settings"
+                where = loaded.layers.origin(("plugins", name)) or "settings"
                 known = ", ".join(self.records) or "none"
                 hint = did_you_mean(name, self.records) or f"; installed: {known}"
                 raise ConfigError(f"{where}: [plugins.{name}]: no such plugin is installed{hint}")
@@ -200,7 +206,7 @@ class PluginManager:
         if record.status is not status:
             return
         try:
-            with divert_stdout():
+            with divert_stdout(), noted(record.deprecated):
                 step(record)
         except KeyboardInterrupt:
             raise
@@ -241,7 +247,7 @@ class PluginManager:
             settings = model.model_validate(options)
         except ValidationError as exc:
             prefix = ("plugins", record.name)
-            lines = describe_errors(exc, model, self._loaded, prefix)
+            lines = describe_errors(exc, model, self._loaded.layers, prefix)
             # Without the cause: it holds the values, and the secrets among them.
             raise PluginError(record.name, "; ".join(lines)) from None
         record.secrets |= secrets_of(settings)

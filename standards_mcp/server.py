@@ -19,6 +19,7 @@ from typing import Any, Final, cast
 import anyio
 from mcp.server import InitializationOptions, NotificationOptions, Server
 from mcp.server.context import CallNext, HandlerResult
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import (
     InMemorySubscriptionBus,
@@ -30,10 +31,11 @@ from mcp.server.subscriptions import (
 )
 
 from ._stdio import LineReader, LineWriter
+from .client_context import Context
 from .errors import StandardsMcpError
-from .handlers import Context, handlers
+from .handlers import handlers
 from .host import Host
-from .offering import Kind
+from .tool_settings import Kind
 from .transport import connected
 
 log = logging.getLogger(__name__)
@@ -66,6 +68,9 @@ class HostServer(Server[None]):
         self._sessions = deque[ServerSession](maxlen=_MOST_SESSIONS)
         super().__init__(*args, on_subscriptions_listen=ListenHandler(self._bus), **kwargs)
         self.middleware.append(self._remember_session)
+        # What a client carries between the rounds of a question is not to be trusted unsealed.
+        security = RequestStateSecurity.ephemeral()
+        self.middleware.append(RequestStateBoundary(security, default_audience=self.name))
 
     def create_initialization_options(
         self,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,87 +41,87 @@ class Surveyor:
     def __init__(self, connections: Connections, namespace: str) -> None:
         self._connections = connections
         self._namespace = namespace
-        self._sampled: tuple[float, Sequence[Mapping[str, Any]]] | None = None
+        self._sample: Sequence[Mapping[str, Any]] = ()
+        self._is_whole = False
+        self._sampled_at = -math.inf
         self._known: dict[str, FieldValues] = {}
         self._sets: dict[str, StandardSet] = {}
 
     async def facets(self) -> Facets:
         """Return the facets, at most as old as the tuning says."""
-        async with self._connections.session.facets:
-            found = await self._sample()
-            subjects = await self._values("subject")
+        subjects = await self.values("subject")
         return Facets(
             subjects=subjects.counts,
-            education_levels=_counts(found, "education_levels"),
-            jurisdictions=_counts(found, "jurisdiction_title"),
-            standard_sets=_counts(found, "standard_set_title"),
+            education_levels=_counts(self._sample, "education_levels"),
+            jurisdictions=_counts(self._sample, "jurisdiction_title"),
+            standard_sets=_counts(self._sample, "standard_set_title"),
         )
 
     async def values(self, name: str) -> FieldValues:
         """Return the values of a field, at most as old as the tuning says."""
         async with self._connections.session.facets:
-            return await self._values(name)
+            age = time.monotonic() - self._sampled_at
+            is_old = age > self._connections.tuning.facets_lifetime
+            known = None if is_old else self._known.get(name)
+            if known is None:
+                async with self._connections.index() as index:
+                    if is_old:
+                        await self._take_sample(index)
+                    known = self._known[name] = await self._values(index, name)
+            return known
 
     async def sets(self) -> StandardSets:
         """Return the standard sets, at most as old as the tuning says."""
-        async with self._connections.session.facets:
-            ids = await self._values("standard_set_id")
-            found = [
-                replace(self._sets[id_], records=count)
-                for id_, count in ids.counts.items()
-                if id_ in self._sets
-            ]
+        ids = await self.values("standard_set_id")
+        counts, known = ids.counts, self._sets
+        found = (replace(known[id_], records=counts[id_]) for id_ in counts if id_ in known)
         return StandardSets(
-            sets=tuple(sorted(found, key=_set_order)), complete=ids.complete, counted=False
+            sets=tuple(sorted(found, key=_set_order)), complete=ids.complete, counted=ids.counted
         )
 
-    async def _values(self, name: str) -> FieldValues:
-        found = await self._sample()
-        if name not in self._known:
-            counts = _counts(found, name)
-            hopeless = len(counts) > _MOST_DISTINCT * SAMPLE
-            complete = not found or (not hopeless and await self._completed(name, counts))
-            self._known[name] = FieldValues(counts=counts, complete=complete, counted=False)
-        return self._known[name]
-
-    async def _sample(self) -> Sequence[Mapping[str, Any]]:
-        now, lifetime = time.monotonic(), self._connections.tuning.facets_lifetime
-        if self._sampled is None or now - self._sampled[0] > lifetime:
-            self._known.clear()
-            self._sets.clear()
-            self._sampled = now, await self._first_records()
-        return self._sampled[1]
-
-    async def _first_records(self) -> list[Mapping[str, Any]]:
-        async with self._connections.index() as index:
-            page = await index.list_paginated(limit=SAMPLE, namespace=self._namespace)
-            ids = [item.id for item in page.vectors if item.id]
-            if not ids:
-                return []
+    async def _take_sample(self, index: AsyncIndex) -> None:
+        started = time.monotonic()
+        page = await index.list_paginated(limit=SAMPLE, namespace=self._namespace)
+        found: dict[str, Mapping[str, Any]] = {}
+        if ids := [item.id for item in page.vectors if item.id]:
             answer = await index.fetch(ids=ids, namespace=self._namespace)
-        return self._seen({id_: vector.metadata or {} for id_, vector in answer.vectors.items()})
+            found = {id_: vector.metadata or {} for id_, vector in answer.vectors.items()}
+        self._sample, self._sampled_at = list(found.values()), started
+        self._known, self._sets = {}, _sets_of(found)
+        self._is_whole = page.pagination is None or not page.pagination.next
 
-    async def _completed(self, name: str, counts: Counter[str]) -> bool:
-        """Add the values that the sample did not show; tell whether time allowed for all."""
-        async with self._connections.index() as index:
-            from pinecone import PineconeError  # noqa: PLC0415  loaded with the connection
+    async def _values(self, index: AsyncIndex, name: str) -> FieldValues:
+        """Return the values in the sample, and those that it did not show as far as time allows."""
+        from pinecone import PineconeError  # noqa: PLC0415  loaded with the connection
 
+        counts = _counts(self._sample, name)
+        complete = self._is_whole
+        if not complete and len(counts) <= _MOST_DISTINCT * SAMPLE:
             try:
                 async with asyncio.timeout(self._connections.deadline / 2):
-                    return await self._complete(index, name, counts)
+                    complete = await self._complete(index, name, counts)
             except (PineconeError, TimeoutError) as error:
                 log.warning("the values of %s are incomplete: %s", name, type(error).__name__)
-                return False
+        return FieldValues(counts=counts, complete=complete, counted=self._is_whole)
 
     async def _complete(self, index: AsyncIndex, name: str, counts: Counter[str]) -> bool:
+        """Add further values to *counts*, and return whether there are no others for certain.
+
+        A list with a known value is not among the others, whatever else it holds.
+        """
+        seen = list(self._sample)
         for _ in range(MOST_ROUNDS):
-            found = await self._others(index, name, counts)
+            records = await self._others(index, name, counts)
+            found = _counts(records, name)
             if not found.keys() - counts.keys():
-                return True
+                return not any(isinstance(each.get(name), list) for each in seen)
+            seen += records
             counts.update(found)
         return False
 
-    async def _others(self, index: AsyncIndex, name: str, known: Iterable[str]) -> Counter[str]:
+    async def _others(
+        self, index: AsyncIndex, name: str, known: Iterable[str]
+    ) -> Sequence[Mapping[str, Any]]:
         await self._connections.session.metadata_calls.wait()
         listed = sorted(known)
         answer = await index.fetch_by_metadata(
@@ -128,14 +129,15 @@ class Surveyor:
             namespace=self._namespace,
             limit=_PER_ROUND,
         )
-        found = self._seen({id_: each.metadata or {} for id_, each in answer.vectors.items()})
-        return _counts(found, name)
-
-    def _seen(self, found: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return the metadata of records, from which the sets become known too."""
-        records, _ = readable(found.items())
-        self._sets.update({record.standard_set_id: _set_of(record) for record in records})
+        found = {id_: vector.metadata or {} for id_, vector in answer.vectors.items()}
+        self._sets |= _sets_of(found)
         return list(found.values())
+
+
+def _sets_of(found: Mapping[str, Mapping[str, Any]]) -> dict[str, StandardSet]:
+    """Return the sets that the metadata of records names, by their ids."""
+    records, _ = readable(found.items())
+    return {record.standard_set_id: _set_of(record) for record in records}
 
 
 def _set_of(record: StandardRecord) -> StandardSet:

@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, cast
 
-from .notation import PREFIXES_FIELD, prefix_keys, record_keys
+from .notation import PREFIXES_FIELD, record_keys, with_prefixes
 from .records import StandardRecord
 
 KEYS_FIELD: Final = "notation_keys"
@@ -113,8 +113,8 @@ def batches(
 
 
 def _prefixes(record: StandardRecord) -> list[str]:
-    codes = (record.statement_notation or "", *record.alt_statement_notations)
-    return sorted(prefix_keys(codes))
+    prefixes: list[str] = with_prefixes(record.to_dict())[PREFIXES_FIELD]
+    return prefixes
 
 
 def _implied(name: str, value: object) -> bool:

@@ -39,7 +39,7 @@ from .manifest import (
     patiently,
     read_manifest,
 )
-from .notation import PREFIXES_FIELD, prefix_keys
+from .notation import with_prefixes
 from .texts import ancestors_text, comparable
 from .truth import Row, Truth
 
@@ -111,7 +111,7 @@ def _write_rows(truth: Truth, folder: Path, model: str | None, dimensions: int) 
         for number, row in enumerate(truth.rows(model)):
             data = json.loads(row.body)
             text = f"{ancestors_text(data)}\n{row.description}"
-            lexical.add(number, text, columns.add(number, _with_prefixes(data)))
+            lexical.add(number, text, columns.add(number, with_prefixes(data)))
             groups.append(numbers.setdefault(_text_key(row), len(numbers)))
             parents[row.id] = row.parent_id
             if vectors is not None:
@@ -121,12 +121,6 @@ def _write_rows(truth: Truth, folder: Path, model: str | None, dimensions: int) 
     np.save(folder / "groups.npy", np.array(groups, dtype=np.int32))
     np.save(folder / "heights.npy", np.array(_heights(parents), dtype=np.int32))
     return len(groups)
-
-
-def _with_prefixes(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a record together with the one that is made of its codes."""
-    codes = (data.get("statement_notation") or "", *data.get("alt_statement_notations", ()))
-    return {**data, PREFIXES_FIELD: sorted(prefix_keys(codes))}
 
 
 def _text_key(row: Row) -> bytes:

@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from .records import StandardRecord
 
@@ -124,11 +124,20 @@ def prefix_keys(codes: Iterable[str]) -> frozenset[str]:
     """
     found: set[str] = set()
     for code in filter(None, map(_plain_code, codes)):
-        own = {code}
-        if key := _common_core_key(code):
-            own |= {key, _ANY_PREFIX.sub("", code), *_cluster_keys(key)}
-        found.update(_key_of_beginning(each[:end]) for each in own for end in _cuts(each))
+        common = _common_core_key(code)
+        key = common or _segmented(code)
+        found |= {key, *_beginnings(key)}
+        found.update(map(_key_of_beginning, _beginnings(code)))
+        if common:
+            found.update(map(_key_of_beginning, _beginnings(_ANY_PREFIX.sub("", code))))
+            found.update(_cluster_keys(key))
     return frozenset(found)
+
+
+def with_prefixes(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a record together with `PREFIXES_FIELD`, as stores filter by them."""
+    codes = (data.get("statement_notation") or "", *data.get("alt_statement_notations", ()))
+    return {**data, PREFIXES_FIELD: sorted(prefix_keys(codes))}
 
 
 def guid_of(text: str) -> str | None:
@@ -195,8 +204,8 @@ def _key_of_beginning(beginning: str) -> str:
     return _key_of(beginning)  # thousands of records begin alike
 
 
-def _cuts(code: str) -> Iterable[int]:
-    return (*(match.start() for match in _CUT.finditer(code)), len(code))
+def _beginnings(code: str) -> Iterable[str]:
+    return [code[: match.start()] for match in _CUT.finditer(code)]
 
 
 def _cluster_keys(key: str) -> Iterable[str]:

@@ -416,12 +416,34 @@ class TestFacets:
         assert len(server.sent("/vectors/list")) == 1
 
     async def test_a_sample_alone_serves_when_the_rest_cannot_be_asked_for(
-        self, filled: PineconeClient, server: PineconeServer, caplog: pytest.LogCaptureFixture
+        self,
+        client: PineconeClient,
+        server: PineconeServer,
+        record: MakeRecord,
+        caplog: pytest.LogCaptureFixture,
     ) -> None:
+        await client.upsert(record(number, "Text") for number in range(101))
         server.fail("fetch_by_metadata", status=400)
-        assert set((await filled.facets()).subjects) == {"Mathematics", "Language Arts", "Science"}
+        assert (await client.facets()).subjects == {"Mathematics": 100}
         assert "incomplete" in caplog.text
-        assert not (await filled.values("subject")).complete
+        assert not (await client.values("subject")).complete
+
+    async def test_of_lists_it_is_not_certain_that_all_values_are_known(
+        self, client: PineconeClient, record: MakeRecord
+    ) -> None:
+        common = [record(number, "Text", _id=f"A{number:03}") for number in range(110)]
+        both = [record(each, "Text", _id=f"Z{each}", also_in_set_ids=["x", each]) for each in "yz"]
+        await client.upsert([*common, *both])
+        values = await client.values("also_in_set_ids")
+        assert "x" in values.counts
+        assert not values.complete
+
+    async def test_a_small_index_is_known_from_the_sample(
+        self, filled: PineconeClient, server: PineconeServer
+    ) -> None:
+        assert (await filled.values("education_levels")).complete
+        assert set((await filled.facets()).subjects) == {"Mathematics", "Language Arts", "Science"}
+        assert not server.sent("fetch_by_metadata")
 
 
 class TestWriting:

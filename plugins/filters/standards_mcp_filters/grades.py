@@ -10,9 +10,9 @@ from standards_mcp import FilterExpression, InvalidInputError
 from standards_mcp.catalog.grades import SCHOOL_GRADES, UnknownGradeError, grade_order, parse_grades
 
 _WITHIN: Final = re.compile(
-    r"(?P<grades>.+?)[\s,;(]*(?:within|±|\+\s*/?\s*-|plus or minus)\s*(?P<count>\d+)"
-    r"\s*(?:grades?|years?|levels?)?\s*\)?",
-    re.IGNORECASE | re.DOTALL,
+    r"(?P<grades>.+?)[ ,;(]{0,3}(?:within|±|\+ ?/? ?-|plus or minus) ?(?P<count>\d+)"
+    r" ?(?:grades?|years?|levels?)? ?\)?",
+    re.IGNORECASE,
 )
 
 
@@ -22,9 +22,10 @@ def grade_filter(text: str) -> FilterExpression | None:
     Raises:
         InvalidInputError: A grade that does not exist; the message names those that do.
     """
-    if not text.strip():
+    text = " ".join(text.split())
+    if not text:
         return None
-    match = _WITHIN.fullmatch(text.strip())
+    match = _WITHIN.fullmatch(text)
     try:
         levels = parse_grades(match["grades"] if match else text)
     except UnknownGradeError as exc:

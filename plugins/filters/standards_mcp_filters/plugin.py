@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Final
 
@@ -16,13 +17,18 @@ from standards_mcp import (
     FilterExpression,
     Plugin,
     PluginSettings,
+    ToolCall,
+    ToolHandler,
+    ToolResult,
     hookimpl,
 )
 
+from .advice import advice_on
 from .codes import prefix_filter
 from .grades import grade_filter
 from .values import jurisdiction_filter, named_value_filter, set_filter
 
+SEARCH: Final = "find_relevant_standards"
 LookUp = Callable[[Catalog, str], Awaitable[FilterExpression]]
 
 IS_LEAF: Final = (
@@ -60,11 +66,28 @@ Depth = Annotated[int, Field(ge=0)]
 
 
 class FiltersPlugin(Plugin[PluginSettings]):
-    """Contributes eight filters to every tool that accepts filters."""
+    """Contributes eight filters to every tool that accepts filters, and says when they hinder."""
 
     @hookimpl
     def register_filters(self) -> Iterable[Filter]:
         """Return the filters."""
+        return self._filters()
+
+    @hookimpl
+    def wrap_tool_call(self, call_next: ToolHandler) -> ToolHandler:
+        """Return a handler that adds a note on the filters to a search that found nothing."""
+        filters = self._filters()
+
+        async def answer(call: ToolCall) -> ToolResult:
+            result = await call_next(call)
+            if call.tool != SEARCH or (result.structured or {}).get("error_type") != "no_results":
+                return result
+            advice = await advice_on(self.context.catalog, filters, call.arguments)
+            return replace(result, notes=(*result.notes, advice)) if advice else result
+
+        return answer
+
+    def _filters(self) -> list[Filter]:
         return [
             _filter("is_leaf", bool, IS_LEAF, lambda value: {"is_leaf": value}),
             _filter("depth", Depth, DEPTH, lambda value: {"depth": value}),

@@ -7,8 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NoReturn, TypeAlias
 
-from standards_mcp import Catalog, FilterExpression, InvalidInputError
-from standards_mcp.catalog import FieldValues
+from standards_mcp import Catalog, FieldValues, FilterExpression, InvalidInputError
 from standards_mcp.catalog.notation import guid_of, plain_text
 
 _JURISDICTION_FIELDS: Final = ("jurisdiction_title", "jurisdiction_id")

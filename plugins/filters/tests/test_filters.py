@@ -18,7 +18,8 @@ from standards_mcp.catalog.local import LocalCatalog
 from standards_mcp.catalog.pinecone import PineconeClient
 from standards_mcp.discovery import ENTRY_POINT_GROUP, PluginRecord
 from standards_mcp.host import Host
-from standards_mcp.settings import LoadedSettings, Settings
+from standards_mcp.loaded_settings import LoadedSettings
+from standards_mcp.settings import Settings
 from standards_mcp_filters import FiltersPlugin
 from standards_mcp_filters.grades import grade_filter
 from standards_mcp_search import SearchPlugin
@@ -185,6 +186,63 @@ async def test_a_value_that_is_not_there_is_refused_with_what_is(ask: Ask):
         assert answer["error_type"] == "invalid_input", arguments
         assert message in answer["message"]
         assert len(answer["message"]) < 700
+
+
+NOTES: list[tuple[dict[str, Any], str, str]] = [
+    (
+        {"jurisdiction": "Aland", "notation_prefix": "K.CC", "depth": None, "grade_range": ""},
+        'jurisdiction = "Aland", notation_prefix = "K.CC"',
+        "Try without jurisdiction, or without notation_prefix.",
+    ),
+    (
+        {"is_leaf": False, "jurisdiction": "Aland", "depth": "1"},
+        'is_leaf = false, depth = "1", jurisdiction = "Aland"',
+        "Try without is_leaf, or without depth.",
+    ),
+    ({"depth": 9}, "depth = 9", "Try without depth."),
+    (
+        {"is_leaf": False, "depth": 2, "grade_range": "K"},
+        'is_leaf = false, depth = 2, grade_range = "K"',
+        "Leave some out.",
+    ),
+    ({"depth": 9, "grade": "3"}, "depth = 9", "Leave some out."),
+]
+
+
+async def test_a_search_that_finds_nothing_names_the_filters_and_those_in_the_way(
+    catalog: Catalog, tmp_path: Path
+):
+    host = host_of(catalog, tmp_path)
+    for arguments, in_force, advice in NOTES:
+        given = {"activity": "learners meet"} | arguments
+        result = await host.call_tool("find_relevant_standards", given)
+        assert result.notes == (f"Filters in force: {in_force}. {advice}",)
+        assert not result.is_error
+
+
+@pytest.mark.parametrize("arguments", [{"is_leaf": True}, {"grade": "11"}, {"depth": -1}])
+async def test_any_other_answer_gets_no_note(
+    catalog: Catalog, tmp_path: Path, arguments: dict[str, Any]
+):
+    given = {"activity": "learners meet"} | arguments
+    result = await host_of(catalog, tmp_path).call_tool("find_relevant_standards", given)
+    assert result.notes == ()
+
+
+async def test_the_note_is_shorter_where_the_catalog_cannot_be_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    async def search(self: LocalCatalog, *_: object) -> Any:
+        if asked:
+            raise CatalogError("the index is gone")
+        asked.append(self)
+        return await real(self, "learners meet", 5, {"depth": 9})
+
+    asked, real = list[LocalCatalog](), LocalCatalog.search
+    monkeypatch.setattr(LocalCatalog, "search", search)
+    host = host_of(LocalCatalog(tmp_path / "catalog", "none"), tmp_path)
+    result = await host.call_tool("find_relevant_standards", {"activity": "x", "depth": 9})
+    assert result.notes == ("Filters in force: depth = 9. Leave some out.",)
 
 
 @pytest.fixture
