@@ -123,6 +123,7 @@ def all_records() -> list[StandardRecord]:
             ],
             "06", english, BORDURIA,
         ),
+        *standards([("X4", "", "4.NF.A.5", "One part of a whole")], "04", "Mathematics", BORDURIA),
         *standards([("A0", "", "RL.5.1", "Quote a poem")], "05", english, BORDURIA),
         *standards(SCIENCE_3, "03", "Science", BORDURIA),
         *standards(SCIENCE_4, "04", "Science", BORDURIA, also_in_set_ids=["Other"]),
