@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -11,12 +11,14 @@ from .errors import ConfigError
 _KEYS: Final = (("catalog", "path"), ("", "state_dir"))
 
 
-def with_whole_paths(values: Mapping[str, Any], folder: Path, source: str) -> dict[str, Any]:
+def with_whole_paths(
+    values: Mapping[str, Any], folder: Path, where: Callable[[tuple[str, ...]], str]
+) -> dict[str, Any]:
     """Return *values* with its paths absolute; a blank one is left out, as if it were not given.
 
     Args:
         folder: Where relative paths start.
-        source: What to call the source of the values in an error.
+        where: Tells how to call the place of a key in an error.
 
     Raises:
         ConfigError: A path starts in the home of a user who has none, or is no path.
@@ -29,10 +31,10 @@ def with_whole_paths(values: Mapping[str, Any], folder: Path, source: str) -> di
         table = dict(cast("dict[str, Any]", table))
         text = table.pop(key).strip()
         if text:
-            where = f"{source}: [{name}] {key}" if name else f"{source}: {key}"
+            place = where((name, key) if name else (key,))
             if "\0" in text:
-                raise ConfigError(f"{where}: a path cannot hold a null character")
-            table[key] = str(folder.absolute() / in_home(Path(text), where))
+                raise ConfigError(f"{place}: a path cannot hold a null character")
+            table[key] = str(folder.absolute() / in_home(Path(text), place))
         result = result | {name: table} if name else table
     return result
 
@@ -49,4 +51,5 @@ def in_home(path: Path, where: str) -> Path:
     try:
         return path.expanduser()
     except RuntimeError as error:
-        raise ConfigError(f"{where}: {path}: {error}; write the whole path") from None
+        reason = str(error).rstrip(".")
+        raise ConfigError(f"{where}: {path}: {reason}; write the whole path") from None
