@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import hashlib
 import json
 import logging
@@ -113,19 +114,25 @@ class RedisAnswers:
         if not kept:
             return None
         data: dict[str, Any] = json.loads(kept)
-        notes = tuple(data["notes"])
-        return ToolResult(text=data["text"], structured=data["structured"], notes=notes)
+        return ToolResult(
+            text=data["text"],
+            structured=data["structured"],
+            notes=tuple(data["notes"]),
+            content=tuple(data["content"]),
+            meta=data["meta"],
+        )
 
     async def put(self, key: str, answer: ToolResult, ttl: float) -> None:
         """Keep an answer. See `AnswerStore`."""
-        data = {"text": answer.text, "structured": answer.structured, "notes": answer.notes}
+        data = dataclasses.asdict(answer)
         milliseconds = max(1, int(ttl * 1000))
         await self._redis.set(_PREFIX + key, json.dumps(data).encode(), px=milliseconds)
 
 
 def _size(answer: ToolResult) -> int:
     """Return about how many bytes an answer takes: its structure is its text once more."""
-    return 2 * len(answer.text)
+    blocks = sum(len(json.dumps(block)) for block in answer.content)
+    return 2 * len(answer.text) + blocks
 
 
 def answer_key(tool: str, arguments: Mapping[str, Any], caller: str) -> str:

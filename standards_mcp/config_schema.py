@@ -28,6 +28,7 @@ _PLACEHOLDERS: Final = {
     "overrides": '"<tool>"',
     "plugins": "<plugin>",
     "profiles": "<profile>",
+    "servers": "<server>",
 }
 
 

@@ -7,7 +7,7 @@ import inspect
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
@@ -29,7 +29,7 @@ from .signatures import Arguments, Result, read_arguments, read_result
 
 _TOOL_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")
 _FILTER_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
-_MAX_TOOL_NAME: Final = 64
+MAX_NAME: Final = 64
 _TOOL_FLAGS: Final = ("read_only", "destructive", "idempotent", "open_world", "accepts_filters")
 
 
@@ -61,6 +61,8 @@ class RegisteredTool:
     Attributes:
         published: The name that clients see.
         refusal: Why the configuration keeps it from being served, or an empty string.
+        fault: Why it can be served to nobody, or an empty string.
+        clash: Whose name it bears, which another name in its override mends; or an empty string.
     """
 
     plugin: str
@@ -72,6 +74,8 @@ class RegisteredTool:
     result: Result
     limits: Limits = Limits()
     refusal: str = ""
+    fault: str = ""
+    clash: str = ""
 
     @property
     def portable(self) -> str:
@@ -94,6 +98,30 @@ class RegisteredTool:
         }
 
 
+class ToolSource:
+    """A plugin whose tools may change while it runs; one that cannot be served is withheld alone.
+
+    Attributes:
+        tools: Those that it has now.
+        on_change: Called when they are others, or the problem is.
+        problem: Why they are not known, or an empty string.
+        secrets: Those that only it knows.
+    """
+
+    tools: tuple[RegisteredTool, ...] = ()
+    on_change: Callable[[], None] = staticmethod(lambda: None)
+    problem: str = ""
+    secrets: frozenset[str] = frozenset()
+
+    @property
+    def is_known(self) -> bool:
+        """Whether its tools are known without waiting."""
+        return True
+
+    async def ready(self) -> None:
+        """Wait until its tools are known, for as long as that may take."""
+
+
 def read_tool(plugin: str, tool: object) -> RegisteredTool:
     """Return a tool that a plugin declared with all that the host needs of it.
 
@@ -104,8 +132,8 @@ def read_tool(plugin: str, tool: object) -> RegisteredTool:
     """
     if not isinstance(tool, Tool):
         raise PluginError(plugin, f"register_tools returned a {type(tool).__name__}")
-    if not _TOOL_NAME.fullmatch(tool.name) or len(tool.name) > _MAX_TOOL_NAME:
-        allowed = f"letters, digits, '_', '-' and '.', at most {_MAX_TOOL_NAME}"
+    if not _TOOL_NAME.fullmatch(tool.name) or len(tool.name) > MAX_NAME:
+        allowed = f"letters, digits, '_', '-' and '.', at most {MAX_NAME}"
         raise PluginError(plugin, f"{tool.name!r} is not a valid tool name; use {allowed}")
     if why := _tool_fault(tool):
         raise PluginError(plugin, f"tool {tool.name!r}: {why}")
@@ -124,6 +152,18 @@ def read_tool(plugin: str, tool: object) -> RegisteredTool:
         description=description,
         arguments=arguments,
         result=result,
+    )
+
+
+def with_clash(item: RegisteredTool, owner: str) -> RegisteredTool:
+    """Return a tool whose name belongs to *owner*, under one by which it can be renamed."""
+    name = item.tool.name
+    qualified = name if name.startswith(f"{item.plugin}.") else f"{item.plugin}.{name}"
+    rename = f'set name in [tools.overrides."{qualified}"]'
+    return replace(
+        item,
+        tool=replace(item.tool, name=qualified),
+        clash=f"its name {item.published!r} already belongs to plugin {owner!r}; {rename}",
     )
 
 

@@ -44,6 +44,7 @@ class PluginRecord:
         requires: The distribution's requirements, as its metadata spells them.
         reason: Why the status is what it is, where that needs saying.
         secrets: Those of its settings.
+        is_server: It is another MCP server, which the configuration names.
     """
 
     name: str
@@ -57,6 +58,7 @@ class PluginRecord:
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
     filters: tuple[Filter, ...] = ()
     tools: tuple[RegisteredTool, ...] = ()
+    is_server: bool = False
 
     def fail(self, reason: str) -> None:
         """Mark the plugin as failed and withdraw what it contributed."""
@@ -115,10 +117,13 @@ def incompatibility(requires: Iterable[str]) -> str:
     return ""
 
 
-def load_order(record: PluginRecord) -> tuple[bool, str, str]:
-    """Sort by name, after the host's own plugins: nobody takes over the names of their tools."""
+def load_order(record: PluginRecord) -> tuple[bool, bool, str, str]:
+    """Sort by name, after the host's own plugins: nobody takes over the names of their tools.
+
+    Other servers come last, since their names may change while they run.
+    """
     foreign = canonicalize_name(record.distribution) != DISTRIBUTION
-    return foreign, record.name, record.distribution
+    return record.is_server, foreign, record.name, record.distribution
 
 
 def is_trusted(distribution: str, patterns: Iterable[str]) -> bool:
@@ -129,6 +134,6 @@ def is_trusted(distribution: str, patterns: Iterable[str]) -> bool:
 
 def unloadable(record: PluginRecord) -> str:
     """Return why a plugin cannot be imported, as far as metadata tell, or an empty string."""
-    if not _PLUGIN_NAME.fullmatch(record.name):
+    if not record.is_server and not _PLUGIN_NAME.fullmatch(record.name):
         return "its entry-point name is not lower_snake_case"
     return record.reason or incompatibility(record.requires)

@@ -6,6 +6,7 @@ import difflib
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -52,6 +53,15 @@ def replace_text(path: Path, text: str) -> Path | None:
             backup.unlink()
         raise
     return backup
+
+
+def keep_text(path: Path, text: str) -> None:
+    """Write a file that can do without; a reader sees the old text or the new one."""
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        scratch.write_text(text, encoding="utf-8")
+        scratch.replace(path)
 
 
 def diff(path: Path, before: str, after: str) -> str:

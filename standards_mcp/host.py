@@ -134,6 +134,9 @@ class Host:
         """
         item = self.offering.find(name)
         if item is None:
+            await self.manager.ready()  # it may be a tool of a server that is being started
+            item = self.offering.find(name)
+        if item is None:
             hint = did_you_mean(name, (each.published for each in self.offering.served))
             raise UnknownToolError(f"Unknown tool: {name}{hint}")
         if item.refusal:
@@ -175,7 +178,8 @@ class Host:
 
 def _without_secrets(result: ToolResult, secrets: frozenset[str]) -> ToolResult:
     structured = result.structured and masked_data(result.structured, secrets)
-    return replace(result, text=mask(result.text, secrets), structured=structured)
+    content = tuple(masked_data(block, secrets) for block in result.content)
+    return replace(result, text=mask(result.text, secrets), structured=structured, content=content)
 
 
 def _warnings(loaded: LoadedSettings, offering: Offering) -> list[str]:

@@ -7,6 +7,7 @@ the rest: start and stop. Whatever a plugin does, the others go on.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import traceback
@@ -24,11 +25,13 @@ from ._stdout import divert_stdout
 from .catalog import Catalog
 from .declarations import (
     RegisteredTool,
+    ToolSource,
     conflict,
     filter_fault,
     own_filter,
     read_commands,
     read_tool,
+    with_clash,
 )
 from .discovery import (
     PluginRecord,
@@ -44,8 +47,9 @@ from .errors import (
     describe_exception,
     did_you_mean,
 )
+from .external import server_records
 from .masking import declared_secrets, mask, secrets_of
-from .plugin import Filter, Plugin, PluginContext
+from .plugin import Filter, Plugin, PluginContext, PluginSettings
 from .schemas import SchemaError
 from .settings import LoadedSettings, PluginSection, describe_errors
 from .signatures import read_arguments
@@ -81,7 +85,9 @@ class PluginManager:
         self._state_dir = state_dir
         self._pm = pluggy.PluginManager(hookspecs.PROJECT)
         self._pm.add_hookspecs(hookspecs)
-        self._discover(installed_plugins() if installed is None else installed)
+        self.on_tools_changed: Callable[[], None] = lambda: None
+        plugins = installed_plugins() if installed is None else installed
+        self._discover([*plugins, *server_records(self.settings.servers)])
 
     def load(self) -> None:
         """Import, configure and register the enabled plugins, then validate their tools.
@@ -105,6 +111,15 @@ class PluginManager:
         """Return every registered tool, served or not, in a stable order."""
         return [tool for record in self.records.values() for tool in record.tools]
 
+    async def ready(self) -> None:
+        """Wait until all tools are known that come from elsewhere, each source for its time."""
+        await asyncio.gather(*(source.ready() for source in self.sources()))
+
+    def sources(self) -> list[ToolSource]:
+        """Return the plugins whose tools come from elsewhere."""
+        plugins: list[object] = [record.plugin for record in self.records.values()]
+        return [plugin for plugin in plugins if isinstance(plugin, ToolSource)]
+
     def commands(self) -> dict[str, click.Command]:
         """Return what plugins add to the command line, by the plugins' names."""
         commands: dict[str, click.Command] = {}
@@ -127,6 +142,9 @@ class PluginManager:
             ConfigError: There is none; a misspelt ``enabled = false`` would have no effect.
         """
         for name in loaded.settings.plugins:
+            if name in loaded.settings.servers:
+                where = loaded.where(("plugins", name))
+                raise ConfigError(f"{where}: it is a server; write its keys in [servers.{name}]")
             if name not in self.records:
                 where = loaded.origin(("plugins", name)) or "settings"
                 known = ", ".join(self.records) or "none"
@@ -162,8 +180,10 @@ class PluginManager:
             section = self.settings.section(record.name)
             if not _is_enabled(section, autoload=self.settings.autoload):
                 record.status = Status.DISABLED
-                record.reason = _disabled_reason(record.name, section)
-            elif not is_trusted(record.distribution, self.settings.trusted):
+                record.reason = _disabled_reason(self.settings.table(record.name), section)
+            elif not record.is_server and not is_trusted(
+                record.distribution, self.settings.trusted
+            ):
                 record.status = Status.DISABLED
                 record.reason = f"trusted has no pattern for {record.distribution!r}"
             elif why := unloadable(record):
@@ -207,26 +227,35 @@ class PluginManager:
         record.status = Status.REGISTERED
 
     def _construct(self, record: PluginRecord, plugin_type: type[Plugin[Any]]) -> Plugin[Any]:
-        model = plugin_type.settings_type
-        options = self.settings.section(record.name).options
-        # Before validation, so that what a validator raises can quote them.
-        record.secrets = declared_secrets(model, options)
-        if taken := _HOST_KEYS & model.model_fields.keys():
-            raise PluginError(record.name, f"its setting {min(taken)!r} bears a name of the host's")
-        try:
-            settings = model.model_validate(options)
-        except ValidationError as exc:
-            prefix = ("plugins", record.name)
-            lines = describe_errors(exc, model, self._loaded, prefix)
-            # Without the cause: it holds the values, and the secrets among them.
-            raise PluginError(record.name, "; ".join(lines)) from None
+        settings = self._settings(record, plugin_type.settings_type)
         record.secrets |= secrets_of(settings)
         context = PluginContext(
             name=record.name,
             state_dir=self._state_dir / "plugins" / record.name,
             catalog=self._catalog,
         )
-        return plugin_type(settings, context)
+        plugin = plugin_type(settings, context)
+        if isinstance(plugin, ToolSource):
+            record.secrets |= plugin.secrets
+            plugin.on_change = self._take_changes
+        return plugin
+
+    def _settings(self, record: PluginRecord, model: type[PluginSettings]) -> PluginSettings:
+        """Return the settings of a plugin, validated."""
+        if server := self.settings.servers.get(record.name):
+            return model(**server.options)
+        options = self.settings.section(record.name).options
+        # Before validation, so that what a validator raises can quote them.
+        record.secrets = declared_secrets(model, options)
+        if taken := _HOST_KEYS & model.model_fields.keys():
+            raise PluginError(record.name, f"its setting {min(taken)!r} bears a name of the host's")
+        try:
+            return model.model_validate(options)
+        except ValidationError as exc:
+            prefix = ("plugins", record.name)
+            lines = describe_errors(exc, model, self._loaded, prefix)
+            # Without the cause: it holds the values, and the secrets among them.
+            raise PluginError(record.name, "; ".join(lines)) from None
 
     def _read_commands(self, record: PluginRecord) -> dict[str, click.Command]:
         found = [item for items in self.call(record, "register_commands") for item in items]
@@ -270,9 +299,11 @@ class PluginManager:
             )
 
     def _validate_tools(self, record: PluginRecord) -> None:
-        owners: dict[str, str] = {}
-        for other in self.tools():
-            owners |= dict.fromkeys(other.names, other.plugin)
+        if isinstance(record.plugin, ToolSource):
+            record.reason = record.plugin.problem
+            self._take_tools(record, record.plugin)
+            return
+        owners = self._owners_of_names()
         registered: list[RegisteredTool] = []
         for tools in self.call(record, "register_tools"):
             for tool in tools:
@@ -284,6 +315,32 @@ class PluginManager:
                 registered.append(item)
         record.tools = tuple(registered)
 
+    def _owners_of_names(self) -> dict[str, str]:
+        return {name: item.plugin for item in self.tools() if not item.clash for name in item.names}
+
+    def _take_changes(self) -> None:
+        """Take over the tools that all sources have now, in order, which decides on names."""
+        sources = [
+            (record, record.plugin)
+            for record in self.records.values()
+            if isinstance(record.plugin, ToolSource) and record.status is not Status.FAILED
+        ]
+        for record, source in sources:
+            record.tools, record.reason = (), source.problem
+        for record, source in sources:
+            self._take_tools(record, source)
+        self.on_tools_changed()
+
+    def _take_tools(self, record: PluginRecord, source: ToolSource) -> None:
+        """Take over the tools of a source; a name that is taken keeps one tool back."""
+        owners = self._owners_of_names()
+        taken: list[RegisteredTool] = []
+        for item in source.tools:
+            owner = next((owners[name] for name in item.names if name in owners), None)
+            taken.append(with_clash(item, owner) if owner else item)
+            owners |= {name: record.name for name in item.names if not owner}
+        record.tools = tuple(taken)
+
 
 def _is_plugin_type(value: object) -> TypeGuard[type[Plugin[Any]]]:
     return isinstance(value, type) and issubclass(value, Plugin)
@@ -293,10 +350,10 @@ def _is_enabled(section: PluginSection, *, autoload: bool) -> bool:
     return autoload if section.enabled is None else section.enabled
 
 
-def _disabled_reason(name: str, section: PluginSection) -> str:
+def _disabled_reason(table: str, section: PluginSection) -> str:
     if section.enabled is None:
-        return f"autoload = false; set [plugins.{name}] enabled = true"
-    return f"[plugins.{name}] enabled = false"
+        return f"autoload = false; set [{table}] enabled = true"
+    return f"[{table}] enabled = false"
 
 
 def _unmarked_hook(plugin: Plugin[Any], pm: pluggy.PluginManager) -> str:

@@ -50,7 +50,8 @@ class Offering:
 
     def find(self, name: str) -> RegisteredTool | None:
         """Return the tool of any of its names."""
-        return next((item for item in self.tools if name in item.names), None)
+        found = [item for item in self.tools if name in item.names]
+        return min(found, key=lambda item: bool(item.clash), default=None)
 
 
 def offer(registered: Iterable[RegisteredTool], settings: Settings) -> Offering:
@@ -58,7 +59,10 @@ def offer(registered: Iterable[RegisteredTool], settings: Settings) -> Offering:
     tools: list[RegisteredTool] = []
     mismatches: list[Mismatch] = []
     declared = tuple(registered)
-    owners = {name: item for item in declared for name in item.names}
+    owners: dict[str, RegisteredTool] = {}
+    for item in sorted(declared, key=lambda each: bool(each.clash)):
+        for name in item.names:
+            owners.setdefault(name, item)
     for item in declared:
         keys = [name for name in item.names if name in settings.tools.overrides]
         override = settings.tools.overrides[keys[0]] if keys else ToolOverride()
@@ -102,7 +106,7 @@ def _offered(
         description=override.description or item.description,
         limits=_limits(item, override, settings),
     )
-    refusal = _refusal(changed, settings)
+    refusal = item.fault or ("" if override.name else item.clash) or _refusal(changed, settings)
     if fault and not refusal:
         refusal = f'[tools.overrides."{item.tool.name}"] {fault}'
     if override.arguments and not refusal:
@@ -127,7 +131,7 @@ def _limits(item: RegisteredTool, override: ToolOverride, settings: Settings) ->
 def _refusal(item: RegisteredTool, settings: Settings) -> str:
     """Return why the rules keep a tool from being served, or an empty string."""
     if settings.section(item.plugin).enabled is False:
-        return f"[plugins.{item.plugin}] enabled = false"
+        return f"[{settings.table(item.plugin)}] enabled = false"
     for table, rules in _rules(settings):
         if isinstance(rules, Profile) and not first_match((item.plugin,), rules.plugins):
             return f"[{table}] plugins has no pattern for {item.plugin!r}"
@@ -155,7 +159,7 @@ def _override_fault(
         return f"name = {override.name!r} belongs to another tool"
     if override.cache_ttl and not item.tool.read_only:
         return "cache_ttl needs a read-only tool"
-    properties: Schema = item.arguments.schema["properties"]
+    properties: Schema = item.arguments.schema.get("properties", {})
     for name, argument in override.arguments.items():
         if name not in properties:
             hint = did_you_mean(name, properties) or f"; it has {', '.join(properties) or 'none'}"
@@ -179,7 +183,7 @@ def _overridden(inner: Arguments, overrides: Mapping[str, ArgumentOverride]) -> 
     defaults = {name: each.default for name, each in overrides.items() if each.default is not None}
     properties: Schema = {
         name: _overridden_property(schema, overrides.get(name) or ArgumentOverride())
-        for name, schema in inner.schema["properties"].items()
+        for name, schema in inner.schema.get("properties", {}).items()
         if name not in fixed
     }
     schema = {**inner.schema, "properties": properties}

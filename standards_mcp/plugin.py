@@ -132,12 +132,17 @@ class ToolResult:
         structured: The same as a JSON object, or None for a tool that returns plain text.
         is_error: The call failed; *structured* then holds ``error_type`` and ``message``.
         notes: What a model reads beside the text, such as what was cut of it.
+        content: Blocks as MCP spells them, such as images; where there are any, they are sent in
+            place of *text*.
+        meta: Published as the result's ``_meta``.
     """
 
     text: str
     structured: dict[str, Any] | None = None
     is_error: bool = False
     notes: tuple[str, ...] = ()
+    content: tuple[Mapping[str, Any], ...] = ()
+    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 ToolCaller: TypeAlias = Callable[[str, Mapping[str, Any]], ToolResult]

@@ -23,11 +23,13 @@ from mcp.server.context import CallNext, HandlerResult
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.exceptions import MCPError
+from pydantic import TypeAdapter
 
 from ._stdio import LineReader, LineWriter
 from .declarations import RegisteredTool
 from .errors import StandardsMcpError
 from .host import Host, UnknownToolError
+from .plugin import ToolResult
 from .transport import connected
 
 log = logging.getLogger(__name__)
@@ -44,9 +46,11 @@ DRAIN_SECONDS: Final = 10.0
 _BESIDE_SECONDS: Final = 2.0
 """How long a client's leaving may be held up by what runs beside the server."""
 _NOTICE_SECONDS: Final = 1.0
+_GATHER_SECONDS: Final = 0.1
 _MOST_SESSIONS: Final = 1000
 
 Context = ServerRequestContext[None, Any]
+_BLOCK: Final = TypeAdapter[types.ContentBlock](types.ContentBlock)
 
 
 class HostServer(Server[None]):
@@ -55,6 +59,7 @@ class HostServer(Server[None]):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._bus = InMemorySubscriptionBus()
         self._sessions = deque[ServerSession](maxlen=_MOST_SESSIONS)
+        self._announcement: asyncio.Future[None] | None = None
         super().__init__(*args, on_subscriptions_listen=ListenHandler(self._bus), **kwargs)
         self.middleware.append(self._remember_session)
 
@@ -69,6 +74,15 @@ class HostServer(Server[None]):
         return super().create_initialization_options(
             promised, experimental_capabilities, extensions
         )
+
+    def announce_tools(self) -> None:
+        """Let clients be told soon; what changes meanwhile is told with it."""
+        if self._announcement is None or self._announcement.done():
+            self._announcement = asyncio.ensure_future(self._announce())
+
+    async def _announce(self) -> None:
+        await asyncio.sleep(_GATHER_SECONDS)
+        await self.tell_tools_changed()
 
     async def tell_tools_changed(self) -> None:
         """Tell every client that listens, by its generation's means."""
@@ -104,6 +118,7 @@ def build_server(
     @asynccontextmanager
     async def lifespan(server: Server[None]) -> AsyncGenerator[None]:
         made = cast("HostServer", server)
+        host.manager.on_tools_changed = made.announce_tools
         async with host.running():
             beside = [asyncio.ensure_future(on_started())] if on_started else []
             lasting = [asyncio.ensure_future(while_serving(made))] if while_serving else []
@@ -119,6 +134,7 @@ def build_server(
         context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         del context, params
+        await host.manager.ready()
         return types.ListToolsResult(tools=[_wire_tool(item) for item in host.offering.served])
 
     async def call_tool(
@@ -130,11 +146,10 @@ def build_server(
         except UnknownToolError as exc:
             raise MCPError(types.INVALID_PARAMS, str(exc)) from None
         return types.CallToolResult(
-            content=[
-                types.TextContent(type="text", text=text) for text in (result.text, *result.notes)
-            ],
+            content=_content(result),
             structured_content=result.structured,
             is_error=result.is_error,
+            _meta=dict(result.meta) or None,
         )
 
     return HostServer(
@@ -196,6 +211,14 @@ def _cancel_on_signals(scope: anyio.CancelScope) -> None:
         # Windows has no signal handlers on its event loop; there, the default ends the process.
         with suppress(NotImplementedError):
             loop.add_signal_handler(number, scope.cancel)
+
+
+def _content(result: ToolResult) -> list[types.ContentBlock]:
+    texts = result.notes if result.content else (result.text, *result.notes)
+    return [
+        *(_BLOCK.validate_python(block, by_name=False) for block in result.content),
+        *(types.TextContent(type="text", text=text) for text in texts),
+    ]
 
 
 def _wire_tool(item: RegisteredTool) -> types.Tool:

@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 from .errors import ConfigError
 
-_KEYS: Final = (("catalog", "path"), ("", "state_dir"))
+_KEYS: Final = (("catalog", "path"), ("", "state_dir"), ("", "servers_file"))
 
 
 def with_whole_paths(values: Mapping[str, Any], folder: Path, source: str) -> dict[str, Any]:

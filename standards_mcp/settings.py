@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,7 @@ from .catalog_settings import (
     named_values,
 )
 from .errors import ConfigError, did_you_mean
+from .server_settings import ServerSection, read_servers_file, shared_servers
 from .setting_paths import in_home, with_whole_paths
 from .tables import Documented
 from .toml_lines import line_of
@@ -45,6 +47,7 @@ FILE_NAME: Final = "standards-mcp.toml"
 ENV_PREFIX: Final = "STANDARDS_MCP_"
 _CONFIG_VARIABLE: Final = "STANDARDS_MCP_CONFIG"
 _OTHER_VARIABLES: Final = frozenset({_CONFIG_VARIABLE, EMBEDDING_KEY_VARIABLE})
+_SERVER_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 _FROM_VARIABLES: Final = ("environment", ".env")
 # What clients put where their user left an optional field of a bundle empty.
 _PLACEHOLDER: Final = "${user_config."
@@ -109,6 +112,8 @@ class Settings(Documented, BaseSettings):
         state_dir: Where plugins keep state; the user's state folder by default.
         trusted: Globs over names of distributions; plugins of others are not imported.
         profile: Which of ``profiles`` applies.
+        servers: Other MCP servers, by names of your choice.
+        servers_file: A JSON file with ``mcpServers``, as other clients have; its servers are added.
     """
 
     model_config = SettingsConfigDict(
@@ -125,6 +130,9 @@ class Settings(Documented, BaseSettings):
     profiles: dict[str, Profile] = Field(default_factory=dict[str, Profile])
     profile: str | None = None
     plugins: dict[str, PluginSection] = Field(default_factory=dict[str, PluginSection])
+
+    servers: dict[str, ServerSection] = Field(default_factory=dict[str, ServerSection])
+    servers_file: Path | None = None
 
     @classmethod
     def settings_customise_sources(
@@ -149,9 +157,22 @@ class Settings(Documented, BaseSettings):
             raise ValueError(f"there is no [profiles.{profile}]{hint}")
         return profile
 
+    @field_validator("servers")
+    @classmethod
+    def _check_servers(cls, servers: dict[str, ServerSection]) -> dict[str, ServerSection]:
+        if odd := next((name for name in servers if not _SERVER_NAME.fullmatch(name)), None):
+            raise ValueError(f"{odd!r} is no name of a server; use letters, digits, '_' and '-'")
+        return servers
+
     def section(self, plugin: str) -> PluginSection:
-        """Return the table of a plugin, or the defaults."""
+        """Return the table of a plugin or a server, or the defaults."""
+        if server := self.servers.get(plugin):
+            return PluginSection(enabled=server.enabled, required=server.required)
         return self.plugins.get(plugin) or PluginSection()
+
+    def table(self, plugin: str) -> str:
+        """Return what the table of a plugin or a server is called."""
+        return f"{'servers' if plugin in self.servers else 'plugins'}.{plugin}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +200,8 @@ class LoadedSettings:
         """Tell whether the file still says what was read from it."""
         with suppress(OSError, UnicodeDecodeError):
             if self.file and self.layers:
-                return _file_text(self.file) == self.layers[-1].text
+                text = next(layer.text for layer in self.layers if layer.name == str(self.file))
+                return _file_text(self.file) == text
         return True
 
     def origin(self, path: Iterable[str | int]) -> str:
@@ -210,7 +232,7 @@ def load_settings(
     """
     file = find_config(config)
     here = Path()
-    layers = (
+    layers: tuple[_Layer, ...] = (
         _layer("command line", dict(overrides or {}), here),
         _layer("environment", _environment(), here),
         _layer(".env", _dot_env(), here),
@@ -218,6 +240,7 @@ def load_settings(
     )
     for layer in layers:
         _refuse_secrets(layer)
+    layers = (*layers, *_servers_layers(layers))
     values: dict[str, Any] = {}
     for layer in reversed(layers):
         values = _merged(values, layer.values)
@@ -344,13 +367,22 @@ def _is_given(name: str, value: str | None) -> bool:
 def _file_layer(file: Path) -> _Layer:
     try:
         text = _file_text(file)
-        return _Layer(
-            str(file), with_whole_paths(tomllib.loads(text), file.parent, str(file)), text
-        )
+        values = tomllib.loads(text)
+        if "mcpServers" in values:  # pasted as other clients spell it
+            shared = {"servers": shared_servers(values.pop("mcpServers"))}
+            values = _merged(shared, values)
+        return _Layer(str(file), with_whole_paths(values, file.parent, str(file)), text)
     except (ValueError, RecursionError) as exc:  # also of a number or a nesting without end
         raise ConfigError(f"{file}: not valid TOML: {exc}") from None
     except OSError as exc:
         raise ConfigError(f"{file}: cannot be read: {exc.strerror}") from None
+
+
+def _servers_layers(layers: Iterable[_Layer]) -> Iterator[_Layer]:
+    """Yield what the file of servers says that the other sources name, if any."""
+    named = next((layer for layer in layers if "servers_file" in layer.values), None)
+    if named and isinstance(path := named.values["servers_file"], str):
+        yield _Layer(path, {"servers": read_servers_file(Path(path))})
 
 
 def _file_text(file: Path) -> str:

@@ -81,13 +81,8 @@ class SchemaArguments:
         import jsonschema  # noqa: PLC0415  - costs start-up time, and most tools have signatures
 
         given = _given(arguments, self.schema)
-        validator: Any = jsonschema.Draft202012Validator(self.schema)
-        mistakes = [
-            (error.path or ("arguments",), error.message.replace(repr(error.instance), "the value"))
-            for error in validator.iter_errors(given)
-        ]
-        if mistakes:
-            raise InvalidInputError(_sentences(mistakes))
+        if mistakes := schema_mistakes(jsonschema.Draft202012Validator(self.schema), given):
+            raise InvalidInputError(mistakes)
         return given
 
 
@@ -133,7 +128,7 @@ def read_arguments(tool: Tool, filters: Iterable[Filter] = ()) -> Arguments:
     if tool.input_schema is not None:
         if tool.accepts_filters:
             raise SchemaError("a tool with a hand-written input schema cannot accept filters")
-        _check_json_schema(tool.input_schema)
+        check_json_schema(tool.input_schema)
         return SchemaArguments(portable_input_schema(tool.input_schema))
     parameters = _parameters(tool)
     extra = tuple(filters) if tool.accepts_filters else ()
@@ -176,6 +171,15 @@ def read_result(function: Callable[..., Any]) -> Result:
     return Result(adapter, portable_output_schema(schema), wrapped=True)
 
 
+def schema_mistakes(validator: Any, arguments: Mapping[str, Any]) -> str:
+    """Return what a JSON Schema validator finds wrong with *arguments*, or an empty string."""
+    mistakes = [
+        (error.path or ("arguments",), error.message.replace(repr(error.instance), "the value"))
+        for error in validator.iter_errors(arguments)
+    ]
+    return _sentences(mistakes)
+
+
 def error_result(error_type: str, message: str) -> ToolResult:
     """Return the envelope of a failed call."""
     message = message.encode(errors="replace").decode()
@@ -209,7 +213,12 @@ def _parameters(tool: Tool) -> dict[str, inspect.Parameter]:
     return parameters
 
 
-def _check_json_schema(schema: Mapping[str, Any]) -> None:
+def check_json_schema(schema: Mapping[str, Any]) -> None:
+    """See that *schema* is a JSON Schema.
+
+    Raises:
+        SchemaError: It is none.
+    """
     import jsonschema  # noqa: PLC0415  - see `SchemaArguments.validate`
 
     validator: Any = jsonschema.Draft202012Validator

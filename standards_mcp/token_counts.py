@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, cast
 
@@ -30,17 +31,37 @@ def capped(result: ToolResult, limit: int) -> ToolResult:
     Structured content keeps its shape: the longest list of its top level loses its last items.
     """
     size = tokens(result.text)
+    if result.content and result.structured:
+        size = max(size, tokens(_text(result.structured)))
     if size <= limit:
         return result
     if result.structured is None:
         kept = result.text.encode()[: limit * BYTES_PER_TOKEN].decode(errors="ignore")
         note = f"Cut to about {limit:,} of {size:,} tokens. Ask for less."
-        return replace(result, text=kept, notes=(*result.notes, note))
+        blocks = _shortened_content(result, limit)
+        return replace(result, text=kept, content=blocks, notes=(*result.notes, note))
     return _shortened(result, result.structured, limit) or error_result(
         "too_large",
         f"The answer has about {size:,} tokens, more than the {limit:,} allowed here. Ask for "
         "less, or raise [tools] max_output_tokens.",
     )
+
+
+def _shortened_content(result: ToolResult, limit: int) -> tuple[Mapping[str, Any], ...]:
+    """Return the blocks of *result* with their texts cut; what is no text costs no tokens here."""
+    room = limit * BYTES_PER_TOKEN
+
+    def cut(block: Mapping[str, Any]) -> Mapping[str, Any]:
+        nonlocal room
+        if isinstance(inner := block.get("resource"), Mapping):
+            return {**block, "resource": cut(cast("Mapping[str, Any]", inner))}
+        if not isinstance(text := block.get("text"), str):
+            return block
+        kept = text.encode()[:room]
+        room -= len(kept)
+        return {**block, "text": kept.decode(errors="ignore")}
+
+    return tuple(map(cut, result.content))
 
 
 def _shortened(result: ToolResult, structured: dict[str, Any], limit: int) -> ToolResult | None:
@@ -64,7 +85,8 @@ def _shortened(result: ToolResult, structured: dict[str, Any], limit: int) -> To
         f"{limit:,} tokens. Ask for less to see them all."
     )
     shorter = {**structured, key: items[:count]}
-    return replace(result, text=_text(shorter), structured=shorter, notes=(*result.notes, note))
+    notes = (*result.notes, note)
+    return replace(result, text=_text(shorter), structured=shorter, notes=notes, content=())
 
 
 def _text(data: Any) -> str:

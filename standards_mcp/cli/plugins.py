@@ -82,10 +82,11 @@ async def _healths(host: Host) -> dict[str, Health]:
 @click.pass_obj
 def info(invocation: Invocation, /, name: str, *, as_json: bool) -> None:
     """Show what the plugin NAME is, what it adds, and which keys its table takes."""
-    record = _record(invocation.loaded_host, name)
-    own = {name: record.plugin.settings_type} if record.plugin else {}
+    host = invocation.listed_host
+    record = _record(host, name)
+    own = {name: record.plugin.settings_type} if record.plugin and not record.is_server else {}
     keys = [key for key in config_keys(own) if key.table == f"plugins.{name}"]
-    tools = [item for item in invocation.loaded_host.offering.tools if item.plugin == name]
+    tools = [item for item in host.offering.tools if item.plugin == name]
     data = _as_data(record) | {
         "requires": list(record.requires),
         "tools": [item.published for item in tools],
@@ -121,8 +122,12 @@ def disable(invocation: Invocation, /, name: str, *, dry_run: bool) -> None:
 
 
 def _switch(invocation: Invocation, name: str, *, enabled: bool, dry_run: bool) -> None:
-    _record(invocation.host, name)
-    edit_config(invocation, lambda text: with_plugin(text, name, enabled=enabled), dry_run=dry_run)
+    table = "servers" if _record(invocation.host, name).is_server else "plugins"
+
+    def edit(text: str) -> str:
+        return with_plugin(text, name, enabled=enabled, table=table)
+
+    edit_config(invocation, edit, dry_run=dry_run)
 
 
 def _record(host: Host, name: str) -> PluginRecord:
