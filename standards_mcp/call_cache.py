@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import hashlib
 import json
 import logging
@@ -13,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Protocol
 
 import pydantic_core
+from pydantic import TypeAdapter
 
 from .plugin import ToolResult
 
@@ -107,32 +107,22 @@ class RedisAnswers:
         from redis import asyncio as redis  # noqa: PLC0415  - an extra
 
         self._redis: Any = redis.Redis(connection_pool=pool)
+        self._answers = TypeAdapter(ToolResult)
 
     async def get(self, key: str) -> ToolResult | None:
         """Return what is kept. See `AnswerStore`."""
         kept: bytes | None = await self._redis.get(_PREFIX + key)
-        if not kept:
-            return None
-        data: dict[str, Any] = json.loads(kept)
-        return ToolResult(
-            text=data["text"],
-            structured=data["structured"],
-            notes=tuple(data["notes"]),
-            content=tuple(data["content"]),
-            meta=data["meta"],
-        )
+        return self._answers.validate_json(kept) if kept else None
 
     async def put(self, key: str, answer: ToolResult, ttl: float) -> None:
         """Keep an answer. See `AnswerStore`."""
-        data = dataclasses.asdict(answer)
         milliseconds = max(1, int(ttl * 1000))
-        await self._redis.set(_PREFIX + key, json.dumps(data).encode(), px=milliseconds)
+        await self._redis.set(_PREFIX + key, self._answers.dump_json(answer), px=milliseconds)
 
 
 def _size(answer: ToolResult) -> int:
     """Return about how many bytes an answer takes: its structure is its text once more."""
-    blocks = sum(len(json.dumps(block)) for block in answer.content)
-    return 2 * len(answer.text) + blocks
+    return 2 * len(answer.text) + len(pydantic_core.to_json(answer.content))
 
 
 def answer_key(tool: str, arguments: Mapping[str, Any], caller: str) -> str:

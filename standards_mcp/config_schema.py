@@ -25,7 +25,7 @@ _HEAD: Final = """\
 # '# ', and that of its [table] if there is any; write a value for '...' and a name for '<...>'."""
 _PLACEHOLDERS: Final = {
     "arguments": "<argument>",
-    "overrides": '"<tool>"',
+    "overrides": '"<name>"',
     "plugins": "<plugin>",
     "profiles": "<profile>",
     "servers": "<server>",
@@ -37,7 +37,7 @@ class Key:
     """One key of the configuration.
 
     Attributes:
-        table: Its table as it is written, such as ``tools.overrides."<tool>"``; empty at the top.
+        table: Its table as it is written, such as ``tools.overrides."<name>"``; empty at the top.
         default: As TOML, or empty for a key that has none.
     """
 

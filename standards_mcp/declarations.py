@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import json
 import math
 import re
@@ -16,20 +14,13 @@ from pydantic import ValidationError, ValidatorFunctionWrapHandler, WrapValidato
 
 from .catalog import FilterExpression
 from .catalog.filters import parse_search_filter
-from .errors import (
-    FilterFailedError,
-    InvalidInputError,
-    PluginConflictError,
-    PluginError,
-    describe_exception,
-)
+from .contributions import Contribution, check_texts, conflict, describe, portable_name
+from .errors import FilterFailedError, InvalidInputError, PluginError, describe_exception
 from .plugin import Filter, Tool
 from .schemas import ARGUMENT_NAME, SchemaError
-from .signatures import Arguments, Result, read_arguments, read_result
+from .signatures import Result, read_arguments, read_result
 
-_TOOL_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")
 _FILTER_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
-MAX_NAME: Final = 64
 _TOOL_FLAGS: Final = ("read_only", "destructive", "idempotent", "open_world", "accepts_filters")
 
 
@@ -55,37 +46,20 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RegisteredTool:
+class RegisteredTool(Contribution):
     """A tool with what the host read from its function.
 
     Attributes:
-        published: The name that clients see.
-        refusal: Why the configuration keeps it from being served, or an empty string.
         fault: Why it can be served to nobody, or an empty string.
         clash: Whose name it bears, which another name in its override mends; or an empty string.
     """
 
-    plugin: str
+    kind = "tool"
     tool: Tool
-    published: str
-    title: str | None
-    description: str
-    arguments: Arguments
     result: Result
     limits: Limits = Limits()
-    refusal: str = ""
     fault: str = ""
     clash: str = ""
-
-    @property
-    def portable(self) -> str:
-        """The declared name as every client takes it; some write it so wherever dots are."""
-        return self.tool.name.replace(".", "_")
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All names that are this tool's alone: as declared, as portable and as published."""
-        return tuple(dict.fromkeys((self.tool.name, self.portable, self.published)))
 
     @property
     def definition(self) -> dict[str, Any]:
@@ -132,22 +106,19 @@ def read_tool(plugin: str, tool: object) -> RegisteredTool:
     """
     if not isinstance(tool, Tool):
         raise PluginError(plugin, f"register_tools returned a {type(tool).__name__}")
-    if not _TOOL_NAME.fullmatch(tool.name) or len(tool.name) > MAX_NAME:
-        allowed = f"letters, digits, '_', '-' and '.', at most {MAX_NAME}"
-        raise PluginError(plugin, f"{tool.name!r} is not a valid tool name; use {allowed}")
+    what = describe(plugin, "tool", tool.name)
     if why := _tool_fault(tool):
-        raise PluginError(plugin, f"tool {tool.name!r}: {why}")
-    description = _description(tool)
-    if not description:
-        raise PluginError(plugin, f"tool {tool.name!r} has no description")
+        raise PluginError(plugin, f"{what}: {why}")
+    description = check_texts(plugin, what, tool)
     try:
         arguments, result = read_arguments(tool), read_result(tool.function)
     except SchemaError as exc:
-        raise PluginError(plugin, f"tool {tool.name!r}: {exc}") from exc
+        raise PluginError(plugin, f"{what}: {exc}") from exc
     return RegisteredTool(
         plugin=plugin,
         tool=tool,
-        published=tool.name.replace(".", "_"),
+        declared=tool.name,
+        published=portable_name(tool.name),
         title=tool.title,
         description=description,
         arguments=arguments,
@@ -157,14 +128,11 @@ def read_tool(plugin: str, tool: object) -> RegisteredTool:
 
 def with_clash(item: RegisteredTool, owner: str) -> RegisteredTool:
     """Return a tool whose name belongs to *owner*, under one by which it can be renamed."""
-    name = item.tool.name
+    name = item.declared
     qualified = name if name.startswith(f"{item.plugin}.") else f"{item.plugin}.{name}"
     rename = f'set name in [tools.overrides."{qualified}"]'
-    return replace(
-        item,
-        tool=replace(item.tool, name=qualified),
-        clash=f"its name {item.published!r} already belongs to plugin {owner!r}; {rename}",
-    )
+    clash = f"its name {item.published!r} already belongs to plugin {owner!r}; {rename}"
+    return replace(item, declared=qualified, clash=clash)
 
 
 def read_commands(plugin: str, found: Sequence[object]) -> dict[str, click.Command]:
@@ -185,13 +153,6 @@ def read_commands(plugin: str, found: Sequence[object]) -> dict[str, click.Comma
     if names == [plugin]:
         return {plugin: commands[0]}
     return {plugin: click.Group(plugin, commands=commands)} if commands else {}
-
-
-def conflict(plugin: str, owner: str, what: str) -> PluginConflictError:
-    """Return the error of a plugin that declares what belongs to *owner* already."""
-    if plugin == owner:
-        return PluginConflictError(plugin, f"it declares {what} twice")
-    return PluginConflictError(plugin, f"{what} already belongs to plugin {owner!r}")
 
 
 def filter_fault(item: object) -> str:
@@ -249,8 +210,6 @@ def _tool_fault(tool: Tool) -> str:
     A type checker would find it, but what it misses would break the list of all plugins' tools.
     """
     given: Any = tool
-    if not all(isinstance(text, str | None) for text in (given.title, given.description)):
-        return "its title and its description must be text"
     if odd := [name for name in _TOOL_FLAGS if not isinstance(getattr(tool, name), bool)]:
         return f"its {odd[0]} must be true or false"
     timeout = given.timeout
@@ -269,10 +228,3 @@ def _is_time(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return 0 < value < math.inf
-
-
-def _description(tool: Tool) -> str:
-    function = tool.function
-    while isinstance(function, functools.partial):
-        function = function.func
-    return (tool.description or inspect.getdoc(function) or "").strip()

@@ -16,6 +16,8 @@ from packaging.utils import canonicalize_name
 from .declarations import RegisteredTool
 from .errors import describe_exception
 from .plugin import Filter, Plugin
+from .prompts import RegisteredPrompt
+from .resources import RegisteredResource
 from .tool_settings import first_match
 
 log = logging.getLogger(__name__)
@@ -58,12 +60,14 @@ class PluginRecord:
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
     filters: tuple[Filter, ...] = ()
     tools: tuple[RegisteredTool, ...] = ()
+    prompts: tuple[RegisteredPrompt, ...] = ()
+    resources: tuple[RegisteredResource, ...] = ()
     is_server: bool = False
 
     def fail(self, reason: str) -> None:
         """Mark the plugin as failed and withdraw what it contributed."""
         self.status, self.reason = Status.FAILED, reason
-        self.tools, self.filters = (), ()
+        self.tools, self.filters, self.prompts, self.resources = (), (), (), ()
 
 
 def installed_plugins() -> list[PluginRecord]:

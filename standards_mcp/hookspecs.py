@@ -12,7 +12,7 @@ from typing import Final
 import click
 import pluggy
 
-from .plugin import Filter, Health, Tool
+from .plugin import Filter, Health, Prompt, Resource, Tool, ToolHandler
 
 PROJECT: Final = "standards_mcp"
 
@@ -23,6 +23,18 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 @hookspec
 def register_tools() -> Iterable[Tool]:
     """Return the plugin's tools. Called once, before the server starts."""
+    return ()
+
+
+@hookspec
+def register_prompts() -> Iterable[Prompt]:
+    """Return the plugin's prompts. Called once, before the server starts."""
+    return ()
+
+
+@hookspec
+def register_resources() -> Iterable[Resource]:
+    """Return the plugin's resources and templates. Called once, before the server starts."""
     return ()
 
 
@@ -49,6 +61,16 @@ def lifespan() -> AbstractAsyncContextManager[None]:
     A plugin that cannot start loses its tools; the others go on.
     """
     return nullcontext()
+
+
+@hookspec
+def wrap_tool_call(call_next: ToolHandler) -> ToolHandler:
+    """Return a handler that stands around every call of every tool. Called once.
+
+    It awaits ``call_next(call)`` at most once, or raises a `ToolError` to refuse the call. The
+    wrapper of the plugin that was loaded first is the outermost.
+    """
+    return call_next
 
 
 @hookspec

@@ -4,35 +4,46 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 
 from .catalog import Catalog, CatalogStats, open_catalog
 from .catalog_settings import CatalogSettings
-from .declarations import RegisteredTool
+from .contributions import Contribution
+from .declarations import Limits
 from .discovery import PluginRecord
-from .errors import ConfigError, StandardsMcpError, did_you_mean
+from .errors import ConfigError, StandardsMcpError, ToolError, did_you_mean
 from .lifecycle import running
 from .manager import PluginManager
 from .masking import mask, masked_data, secrets_of
-from .offering import Offering, offer
+from .offering import Offering, Registered, named, offer, served
 from .outcomes import Step, recall, remember
-from .plugin import ToolResult
+from .plugin import Completer, Message, ToolResult
 from .policy import Policy
+from .prompts import TOOLS_ARGUMENT, messages_of
+from .resources import Contents, contents_of, find_resource
 from .settings import LoadedSettings, Settings
 from .signatures import error_result
 from .threads import UnjoinedExecutor
 
 log = logging.getLogger(__name__)
 
+_T = TypeVar("_T")
+_C = TypeVar("_C", bound=Contribution)
+
 
 class UnknownToolError(StandardsMcpError):
     """No plugin declares a tool of this name."""
+
+
+class NotServedError(StandardsMcpError):
+    """No prompt or resource of this name is served."""
 
 
 class Host:
@@ -62,7 +73,7 @@ class Host:
         self.manager = PluginManager(loaded, self.catalog, self.state_dir, installed)
         storage = self.settings.tools.storage
         self._policy = Policy(storage.get_secret_value() if storage else None)
-        self._offered: tuple[list[RegisteredTool], Offering] | None = None
+        self._offered: tuple[Registered, Offering] | None = None
 
     def load(self) -> None:
         """Import and register the enabled plugins. See `PluginManager.load`.
@@ -74,6 +85,7 @@ class Host:
             self.manager.load()
         finally:
             self._remember("load")
+        self._policy.wrap(self.manager.wrap)
         self._tell(self.warnings())
 
     def warnings(self) -> list[str]:
@@ -92,7 +104,7 @@ class Host:
                 pattern or an override no tool; nothing has changed then.
         """
         self.manager.check_sections(loaded)
-        registered = self.manager.tools()
+        registered = self.registered()
         offering = offer(registered, in_force)
         self._tell(_warnings(loaded, offering))
         self.loaded, self.settings = loaded, in_force
@@ -118,11 +130,18 @@ class Host:
         plugins = (record.secrets for record in self.manager.records.values())
         return self._secrets.union(*plugins)
 
+    def registered(self) -> Registered:
+        """Return what the loaded plugins contribute, served or not."""
+        manager = self.manager
+        return Registered(
+            tuple(manager.tools()), tuple(manager.prompts()), tuple(manager.resources())
+        )
+
     @property
     def offering(self) -> Offering:
-        """The tools of the loaded plugins as the configuration makes them."""
-        registered = self.manager.tools()
-        if self._offered is None or not _same(self._offered[0], registered):
+        """What the loaded plugins contribute, as the configuration makes it."""
+        registered = self.registered()
+        if self._offered is None or not self._offered[0].is_same(registered):
             self._offered = registered, offer(registered, self.settings)
         return self._offered[1]
 
@@ -146,6 +165,90 @@ class Host:
             return error_result("disabled", message)
         result = await self._policy.call(item, arguments)
         return _without_secrets(result, self.secrets()) if result.is_error else result
+
+    async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> list[Message]:
+        """Return what a prompt says, by its published or its declared name.
+
+        Raises:
+            NotServedError: No such prompt is served.
+            ToolError: It refused the arguments, failed or did not answer in time.
+        """
+        item = _served_one("prompt", name, named(self.offering.prompts, name), self._prompt_names())
+        with self._masked():
+            keywords = item.arguments.validate(arguments)
+            if tools := (*item.prompt.needs, *item.prompt.uses):
+                keywords[TOOLS_ARGUMENT] = self.offering.tool_names(tools)
+            return await self._provide(item, item.prompt.function, keywords, messages_of)
+
+    async def read_resource(self, uri: str) -> Contents:
+        """Return what a resource holds.
+
+        Raises:
+            NotServedError: No resource that is served has this URI.
+            ToolError: It refused the variables, failed or did not answer in time.
+        """
+        found = find_resource(served(self.offering.resources), uri)
+        item, variables = found or find_resource(self.offering.resources, uri) or (None, {})
+        known = (each.resource.uri for each in served(self.offering.resources))
+        item = _served_one("resource", uri, item, known)
+        render = partial(contents_of, mime_type=item.resource.mime_type)
+        with self._masked():
+            keywords = item.arguments.validate(variables)
+            return await self._provide(item, item.resource.function, keywords, render)
+
+    async def complete_prompt(
+        self, name: str, argument: str, typed: str, others: Mapping[str, str]
+    ) -> list[str]:
+        """Return values for an argument of a prompt, best first; none where something fails."""
+        item = named(served(self.offering.prompts), name)
+        completer = item.prompt.complete.get(argument) if item else None
+        return await self._complete(item, completer, typed, others)
+
+    async def complete_resource(
+        self, uri: str, argument: str, typed: str, others: Mapping[str, str]
+    ) -> list[str]:
+        """Return values for a variable of a template, best first; none where something fails."""
+        items = served(self.offering.resources)
+        item = next((each for each in items if each.resource.uri == uri), None)
+        completer = item.resource.complete.get(argument) if item else None
+        return await self._complete(item, completer, typed, others)
+
+    async def _complete(
+        self,
+        item: Contribution | None,
+        completer: Completer | None,
+        typed: str,
+        others: Mapping[str, str],
+    ) -> list[str]:
+        if item is None or completer is None:
+            return []
+        try:
+            return await self._provide(item, partial(completer, typed, others), {}, _texts)
+        except ToolError:
+            return []  # the log has it, and who types has not asked yet
+
+    async def _provide(
+        self,
+        item: Contribution,
+        function: Callable[..., Any],
+        keywords: Mapping[str, Any],
+        render: Callable[[Any], _T],
+    ) -> _T:
+        tools = self.settings.tools
+        limits = Limits(timeout=tools.timeout, plugin_concurrency=tools.concurrency)
+        return await self._policy.provide(item, function, keywords, render, limits)
+
+    @contextmanager
+    def _masked(self) -> Generator[None]:
+        """Let no secret out with the message of a `ToolError`."""
+        try:
+            yield
+        except ToolError as exc:
+            exc.args = (mask(str(exc), self.secrets()),)
+            raise
+
+    def _prompt_names(self) -> list[str]:
+        return [item.published for item in served(self.offering.prompts)]
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
@@ -176,6 +279,18 @@ class Host:
         remember(self.manager.records.values(), self.state_dir, step)
 
 
+def _served_one(kind: str, name: str, item: _C | None, known: Iterable[str]) -> _C:
+    if item is None:
+        raise NotServedError(f"Unknown {kind}: {name}{did_you_mean(name, known)}")
+    if item.refusal:
+        raise NotServedError(f"{name} is not served here ({item.refusal}). Ask the administrator.")
+    return item
+
+
+def _texts(values: Iterable[object]) -> list[str]:
+    return [str(value) for value in values]
+
+
 def _without_secrets(result: ToolResult, secrets: frozenset[str]) -> ToolResult:
     structured = result.structured and masked_data(result.structured, secrets)
     content = tuple(masked_data(block, secrets) for block in result.content)
@@ -184,10 +299,6 @@ def _without_secrets(result: ToolResult, secrets: frozenset[str]) -> ToolResult:
 
 def _warnings(loaded: LoadedSettings, offering: Offering) -> list[str]:
     return [f"{loaded.where(each.path)}: {each.message}" for each in offering.mismatches]
-
-
-def _same(one: list[RegisteredTool], other: list[RegisteredTool]) -> bool:
-    return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
 
 
 def _configured_catalog(table: CatalogSettings) -> Catalog:

@@ -13,8 +13,9 @@ import re
 import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeGuard
+from typing import Any, Final, TypeGuard, TypeVar
 
 import click
 import pluggy
@@ -23,10 +24,10 @@ from pydantic import ValidationError
 from . import hookspecs
 from ._stdout import divert_stdout
 from .catalog import Catalog
+from .contributions import Contribution, conflict
 from .declarations import (
     RegisteredTool,
     ToolSource,
-    conflict,
     filter_fault,
     own_filter,
     read_commands,
@@ -49,13 +50,17 @@ from .errors import (
 )
 from .external import server_records
 from .masking import declared_secrets, mask, secrets_of
-from .plugin import Filter, Plugin, PluginContext, PluginSettings
+from .plugin import Filter, Plugin, PluginContext, PluginSettings, ToolHandler
+from .prompts import RegisteredPrompt, read_prompt
+from .resources import RegisteredResource, read_resource
 from .schemas import SchemaError
 from .settings import LoadedSettings, PluginSection, describe_errors
 from .signatures import read_arguments
+from .wrapping import Layer
 
 log = logging.getLogger(__name__)
 
+_C = TypeVar("_C", bound=Contribution)
 _HOST_KEYS: Final = frozenset({"enabled", "required"})
 
 
@@ -98,7 +103,7 @@ class PluginManager:
         for record in self.records.values():
             self._attempt(record, Status.DISCOVERED, self._register)
         for record in self.records.values():
-            self._attempt(record, Status.REGISTERED, self._validate_tools)
+            self._attempt(record, Status.REGISTERED, self._validate)
         for record in self.records.values():
             self._attempt(record, Status.REGISTERED, self._add_filters)
         self._extend_tools()
@@ -111,14 +116,29 @@ class PluginManager:
         """Return every registered tool, served or not, in a stable order."""
         return [tool for record in self.records.values() for tool in record.tools]
 
+    def prompts(self) -> list[RegisteredPrompt]:
+        """Return every registered prompt, served or not, in a stable order."""
+        return [prompt for record in self.records.values() for prompt in record.prompts]
+
+    def resources(self) -> list[RegisteredResource]:
+        """Return every registered resource, served or not, in a stable order."""
+        return [resource for record in self.records.values() for resource in record.resources]
+
     async def ready(self) -> None:
         """Wait until all tools are known that come from elsewhere, each source for its time."""
         await asyncio.gather(*(source.ready() for source in self.sources()))
 
     def sources(self) -> list[ToolSource]:
         """Return the plugins whose tools come from elsewhere."""
-        plugins: list[object] = [record.plugin for record in self.records.values()]
-        return [plugin for plugin in plugins if isinstance(plugin, ToolSource)]
+        return [source for record in self.records.values() if (source := _source(record))]
+
+    def wrap(self, handler: ToolHandler) -> ToolHandler:
+        """Return *handler* within what plugins put around every tool call, the first outermost."""
+        for record in reversed(self.records.values()):
+            layer = Layer(record, handler, required=self._is_required(record))
+            self._attempt(record, Status.REGISTERED, partial(self._wrap, layer))
+            handler = layer if layer.is_used else handler
+        return handler
 
     def commands(self) -> dict[str, click.Command]:
         """Return what plugins add to the command line, by the plugins' names."""
@@ -129,10 +149,10 @@ class PluginManager:
             )
         return commands
 
-    def call(self, record: PluginRecord, hook: str) -> list[Any]:
+    def call(self, record: PluginRecord, hook: str, **arguments: Any) -> list[Any]:
         """Call one hook of one plugin, so that its failure is its own."""
         others = [plugin for plugin in self._pm.get_plugins() if plugin is not record.plugin]
-        results: list[Any] = self._pm.subset_hook_caller(hook, others)()
+        results: list[Any] = self._pm.subset_hook_caller(hook, others)(**arguments)
         return results
 
     def check_sections(self, loaded: LoadedSettings) -> None:
@@ -162,12 +182,15 @@ class PluginManager:
         if filters:
             self._extend_tools()
         error = PluginError(record.name, reason)
-        if self.settings.strict or self.settings.section(record.name).required:
+        if self._is_required(record):
             raise error from cause
         log.error(str(error), extra={"plugin": record.name, "reason": reason})
         if cause is not None:
             details = mask("".join(traceback.format_exception(cause)), record.secrets)
             log.debug("details of the failure", extra={"plugin": record.name, "details": details})
+
+    def _is_required(self, record: PluginRecord) -> bool:
+        return self.settings.strict or self.settings.section(record.name).required
 
     def _discover(self, installed: Iterable[PluginRecord]) -> None:
         """Read metadata and configuration; import nothing."""
@@ -298,33 +321,45 @@ class PluginManager:
                 for item in record.tools
             )
 
-    def _validate_tools(self, record: PluginRecord) -> None:
-        if isinstance(record.plugin, ToolSource):
-            record.reason = record.plugin.problem
-            self._take_tools(record, record.plugin)
+    def _validate(self, record: PluginRecord) -> None:
+        if source := _source(record):
+            record.reason = source.problem
+            self._take_tools(record, source)
             return
-        owners = self._owners_of_names()
-        registered: list[RegisteredTool] = []
-        for tools in self.call(record, "register_tools"):
-            for tool in tools:
-                item = read_tool(record.name, tool)
+        tools = self._read(record, "register_tools", read_tool, self.tools())
+        prompts = self._read(record, "register_prompts", read_prompt, self.prompts())
+        resources = self._read(record, "register_resources", read_resource, self.resources())
+        owners = {item.resource.uri: item.plugin for item in self.resources()}
+        for item in resources:
+            if owner := owners.get(item.resource.uri):
+                raise conflict(record.name, owner, f"resource {item.resource.uri!r}")
+            owners[item.resource.uri] = record.name
+        record.tools, record.prompts, record.resources = tools, prompts, resources
+
+    def _read(
+        self,
+        record: PluginRecord,
+        hook: str,
+        read: Callable[[str, object], _C],
+        others: Iterable[_C],
+    ) -> tuple[_C, ...]:
+        """Return what a plugin declares by one hook, under names that nobody else has."""
+        owners = {name: other.plugin for other in others for name in other.names}
+        found: list[_C] = []
+        for items in self.call(record, hook):
+            for each in items:
+                item = read(record.name, each)
                 for name in item.names:
                     if owner := owners.get(name):
-                        raise conflict(record.name, owner, f"tool {tool.name!r}")
+                        raise conflict(record.name, owner, f"{item.kind} {item.declared!r}")
                 owners |= dict.fromkeys(item.names, record.name)
-                registered.append(item)
-        record.tools = tuple(registered)
-
-    def _owners_of_names(self) -> dict[str, str]:
-        return {name: item.plugin for item in self.tools() if not item.clash for name in item.names}
+                found.append(item)
+        return tuple(found)
 
     def _take_changes(self) -> None:
         """Take over the tools that all sources have now, in order, which decides on names."""
-        sources = [
-            (record, record.plugin)
-            for record in self.records.values()
-            if isinstance(record.plugin, ToolSource) and record.status is not Status.FAILED
-        ]
+        loaded = [each for each in self.records.values() if each.status is not Status.FAILED]
+        sources = [(record, source) for record in loaded if (source := _source(record))]
         for record, source in sources:
             record.tools, record.reason = (), source.problem
         for record, source in sources:
@@ -333,7 +368,9 @@ class PluginManager:
 
     def _take_tools(self, record: PluginRecord, source: ToolSource) -> None:
         """Take over the tools of a source; a name that is taken keeps one tool back."""
-        owners = self._owners_of_names()
+        owners = {
+            name: each.plugin for each in self.tools() if not each.clash for name in each.names
+        }
         taken: list[RegisteredTool] = []
         for item in source.tools:
             owner = next((owners[name] for name in item.names if name in owners), None)
@@ -341,9 +378,18 @@ class PluginManager:
             owners |= {name: record.name for name in item.names if not owner}
         record.tools = tuple(taken)
 
+    def _wrap(self, layer: Layer, record: PluginRecord) -> None:
+        for handler in self.call(record, "wrap_tool_call", call_next=layer.beyond):
+            layer.use(handler)
+
 
 def _is_plugin_type(value: object) -> TypeGuard[type[Plugin[Any]]]:
     return isinstance(value, type) and issubclass(value, Plugin)
+
+
+def _source(record: PluginRecord) -> ToolSource | None:
+    plugin: object = record.plugin
+    return plugin if isinstance(plugin, ToolSource) else None
 
 
 def _is_enabled(section: PluginSection, *, autoload: bool) -> bool:

@@ -1,22 +1,35 @@
-"""From the tools that plugins declare to those that clients are offered: a pure function.
+"""From what plugins declare to what clients are offered: a pure function.
 
 The configuration decides; plugins are not asked again, so it can be changed while they run. An
-override that cannot be applied keeps its tool from being served: one that hides an argument must
-not be without effect.
+override that cannot be applied keeps what it is for from being served: one that hides an argument
+must not be without effect.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, TypeAlias, TypeVar
 
+from .contributions import Contribution
 from .declarations import Limits, RegisteredTool
 from .errors import did_you_mean
+from .prompts import RegisteredPrompt
+from .resources import RegisteredResource
 from .schemas import Schema
 from .settings import Settings
 from .signatures import Arguments, refuse_unknown
-from .tool_settings import ArgumentOverride, Profile, Selection, ToolOverride, first_match
+from .tool_settings import (
+    ArgumentOverride,
+    Choice,
+    Override,
+    Selection,
+    ToolOverride,
+    first_match,
+)
+
+Kind: TypeAlias = Literal["tools", "prompts", "resources"]
+_C = TypeVar("_C", bound=Contribution)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,47 +45,82 @@ class Mismatch:
 
 
 @dataclass(frozen=True, slots=True)
+class Registered:
+    """What the loaded plugins contribute."""
+
+    tools: tuple[RegisteredTool, ...] = ()
+    prompts: tuple[RegisteredPrompt, ...] = ()
+    resources: tuple[RegisteredResource, ...] = ()
+
+    def is_same(self, other: Registered) -> bool:
+        """Tell whether the items are the very ones of *other*."""
+        return all(
+            list(map(id, mine)) == list(map(id, theirs))
+            for mine, theirs in (
+                (self.tools, other.tools),
+                (self.prompts, other.prompts),
+                (self.resources, other.resources),
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Offering:
-    """The tools of all plugins as the configuration makes them, served or not."""
+    """What plugins contribute, as the configuration makes it, served or not."""
 
     tools: tuple[RegisteredTool, ...]
+    prompts: tuple[RegisteredPrompt, ...]
+    resources: tuple[RegisteredResource, ...]
     mismatches: tuple[Mismatch, ...]
 
     @property
     def served(self) -> list[RegisteredTool]:
         """The tools that clients see, in a stable order."""
-        return [item for item in self.tools if not item.refusal]
+        return served(self.tools)
 
     @property
-    def definitions(self) -> list[dict[str, Any]]:
-        """What models read of the tools that are served."""
-        return [item.definition for item in self.served]
+    def definitions(self) -> dict[Kind, list[dict[str, Any]]]:
+        """What clients see, by the kind of thing."""
+        return {
+            "tools": [item.definition for item in served(self.tools)],
+            "prompts": [item.definition for item in served(self.prompts)],
+            "resources": [item.definition for item in served(self.resources)],
+        }
 
     def find(self, name: str) -> RegisteredTool | None:
         """Return the tool of any of its names."""
-        found = [item for item in self.tools if name in item.names]
-        return min(found, key=lambda item: bool(item.clash), default=None)
+        return named(self.tools, name)
+
+    def tool_names(self, declared: Iterable[str]) -> dict[str, str]:
+        """Return the names that clients see of those of these tools that are served."""
+        return {item.declared: item.published for item in self.served if item.declared in declared}
 
 
-def offer(registered: Iterable[RegisteredTool], settings: Settings) -> Offering:
-    """Return what clients are offered of the *registered* tools."""
-    tools: list[RegisteredTool] = []
+def served(items: Iterable[_C]) -> list[_C]:
+    """Return what the configuration lets clients see."""
+    return [item for item in items if not item.refusal]
+
+
+def named(items: Iterable[_C], name: str) -> _C | None:
+    """Return the item that has this among its names."""
+    found = [item for item in items if name in item.names]
+    return min(found, key=_clashes, default=None)
+
+
+def offer(registered: Registered, settings: Settings) -> Offering:
+    """Return what clients are offered of what is registered."""
     mismatches: list[Mismatch] = []
-    declared = tuple(registered)
-    owners: dict[str, RegisteredTool] = {}
-    for item in sorted(declared, key=lambda each: bool(each.clash)):
-        for name in item.names:
-            owners.setdefault(name, item)
-    for item in declared:
-        keys = [name for name in item.names if name in settings.tools.overrides]
-        override = settings.tools.overrides[keys[0]] if keys else ToolOverride()
-        if fault := _override_fault(item, keys, override, owners):
-            where = ("tools", "overrides", keys[0])
-            mismatches.append(Mismatch(where, f"{fault}; it is not served"))
-        tools.append(_offered(item, override, settings, fault))
-        owners.setdefault(tools[-1].published, item)
-    mismatches += _mismatches(tools, settings)
-    return Offering(tuple(tools), tuple(mismatches))
+    chosen = _each(registered.tools, "tools", settings, mismatches)
+    tools = [_as_tool(item, settings) for item in chosen]
+    prompts = _each(registered.prompts, "prompts", settings, mismatches)
+    resources = _each(registered.resources, "resources", settings, mismatches)
+    names = {item.declared for item in served(tools)}
+    return Offering(
+        tuple(tools),
+        tuple(_with_its_tools(item, names) for item in prompts),
+        tuple(resources),
+        tuple(mismatches),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,23 +143,69 @@ class OverriddenArguments:
         return self.inner.validate({**self.defaults, **given, **self.fixed})
 
 
-def _offered(
-    item: RegisteredTool, override: ToolOverride, settings: Settings, fault: str
-) -> RegisteredTool:
+def _each(
+    registered: Iterable[_C], kind: Kind, settings: Settings, mismatches: list[Mismatch]
+) -> list[_C]:
+    """Return every item as the configuration makes it, and add what in it is without effect."""
+    declared = tuple(registered)
+    overrides: Mapping[str, Override] = getattr(settings, kind).overrides
+    owners: dict[str, Contribution] = {}
+    for item in sorted(declared, key=_clashes):
+        for name in item.names:
+            owners.setdefault(name, item)
+    offered: list[_C] = []
+    for item in declared:
+        keys = [name for name in item.names if name in overrides]
+        override = overrides[keys[0]] if keys else Override()
+        if fault := _override_fault(item, keys, override, owners):
+            mismatches.append(Mismatch((kind, "overrides", keys[0]), f"{fault}; it is not served"))
+        changed = _overridden(item, override, settings)
+        refusal = _fault(item, override) or _refusal(changed, kind, settings)
+        if fault and not refusal:
+            refusal = f'[{kind}.overrides."{keys[0]}"] {fault}'
+        offered.append(replace(changed, refusal=refusal))
+        owners.setdefault(changed.published, item)
+    mismatches += _mismatches(offered, kind, settings)
+    return offered
+
+
+def _clashes(item: Contribution) -> bool:
+    """Tell whether something bears a name that belongs to something else."""
+    return isinstance(item, RegisteredTool) and bool(item.clash)
+
+
+def _fault(item: Contribution, override: Override) -> str:
+    """Return why something can be served under no rules, or an empty string."""
+    if not isinstance(item, RegisteredTool):
+        return ""
+    return item.fault or ("" if override.name else item.clash)
+
+
+def _overridden(item: _C, override: Override, settings: Settings) -> _C:
     as_declared = settings.tool_names == "declared"
-    changed = replace(
+    return replace(
         item,
-        published=override.name or (item.tool.name if as_declared else item.portable),
+        published=override.name or (item.declared if as_declared else item.portable),
         title=override.title or item.title,
         description=override.description or item.description,
-        limits=_limits(item, override, settings),
     )
-    refusal = item.fault or ("" if override.name else item.clash) or _refusal(changed, settings)
-    if fault and not refusal:
-        refusal = f'[tools.overrides."{item.tool.name}"] {fault}'
-    if override.arguments and not refusal:
-        changed = replace(changed, arguments=_overridden(item.arguments, override.arguments))
-    return replace(changed, refusal=refusal)
+
+
+def _as_tool(item: RegisteredTool, settings: Settings) -> RegisteredTool:
+    """Return a tool with what the configuration says of tools only."""
+    overrides = settings.tools.overrides
+    override = next((overrides[name] for name in item.names if name in overrides), ToolOverride())
+    item = replace(item, limits=_limits(item, override, settings))
+    if override.arguments and not item.refusal:
+        return replace(item, arguments=_overridden_arguments(item.arguments, override.arguments))
+    return item
+
+
+def _with_its_tools(item: RegisteredPrompt, tools: Collection[str]) -> RegisteredPrompt:
+    missing = next((name for name in item.prompt.needs if name not in tools), None)
+    if item.refusal or missing is None:
+        return item
+    return replace(item, refusal=f"it needs the tool {missing!r}, which is not served")
 
 
 def _limits(item: RegisteredTool, override: ToolOverride, settings: Settings) -> Limits:
@@ -128,35 +222,47 @@ def _limits(item: RegisteredTool, override: ToolOverride, settings: Settings) ->
     )
 
 
-def _refusal(item: RegisteredTool, settings: Settings) -> str:
-    """Return why the rules keep a tool from being served, or an empty string."""
+def _refusal(item: Contribution, kind: Kind, settings: Settings) -> str:
+    """Return why the rules keep something from being served, or an empty string."""
     if settings.section(item.plugin).enabled is False:
         return f"[{settings.table(item.plugin)}] enabled = false"
-    for table, rules in _rules(settings):
-        if isinstance(rules, Profile) and not first_match((item.plugin,), rules.plugins):
-            return f"[{table}] plugins has no pattern for {item.plugin!r}"
+    if settings.profile:
+        patterns = settings.profiles[settings.profile].plugins
+        if not first_match((item.plugin,), patterns):
+            return f"[profiles.{settings.profile}] plugins has no pattern for {item.plugin!r}"
+    for table, rules in _rules(kind, settings):
         # Under all of its names: a new one must not lead past a rule for an old one.
-        if reason := rules.refusal(item.names, read_only=item.tool.read_only, table=table):
+        if isinstance(rules, Selection) and isinstance(item, RegisteredTool):
+            reason = rules.refusal(item.names, table, read_only=item.tool.read_only)
+        else:
+            reason = rules.refusal(item.names, table)
+        if reason:
             return reason
     return ""
 
 
 def _override_fault(
-    item: RegisteredTool,
+    item: Contribution,
     keys: Sequence[str],
-    override: ToolOverride,
-    owners: Mapping[str, RegisteredTool],
+    override: Override,
+    owners: Mapping[str, Contribution],
 ) -> str:
     """Return why an override cannot be applied, or an empty string.
 
     Args:
-        keys: The names under which the configuration overrides the tool.
+        keys: The names under which the configuration overrides the item.
         owners: Whose each name is.
     """
     if len(keys) > 1:
-        return f"{keys[1]!r} overrides the same tool; keep one of the two"
+        return f"{keys[1]!r} overrides the same {item.kind}; keep one of the two"
     if override.name and owners.get(override.name, item) is not item:
-        return f"name = {override.name!r} belongs to another tool"
+        return f"name = {override.name!r} belongs to another {item.kind}"
+    if isinstance(item, RegisteredTool) and isinstance(override, ToolOverride):
+        return _tool_fault(item, override)
+    return ""
+
+
+def _tool_fault(item: RegisteredTool, override: ToolOverride) -> str:
     if override.cache_ttl and not item.tool.read_only:
         return "cache_ttl needs a read-only tool"
     properties: Schema = item.arguments.schema.get("properties", {})
@@ -178,7 +284,9 @@ def _misfit(value: Any, schema: Schema) -> str:
     return "" if error is None else str(error.message)
 
 
-def _overridden(inner: Arguments, overrides: Mapping[str, ArgumentOverride]) -> OverriddenArguments:
+def _overridden_arguments(
+    inner: Arguments, overrides: Mapping[str, ArgumentOverride]
+) -> OverriddenArguments:
     fixed = {name: each.fixed for name, each in overrides.items() if each.fixed is not None}
     defaults = {name: each.default for name, each in overrides.items() if each.default is not None}
     properties: Schema = {
@@ -198,26 +306,32 @@ def _overridden_property(schema: Schema, override: ArgumentOverride) -> Schema:
     return schema | {name: value for name, value in changes.items() if value is not None}
 
 
-def _mismatches(offered: Iterable[RegisteredTool], settings: Settings) -> Iterator[Mismatch]:
+def _mismatches(
+    offered: Iterable[Contribution], kind: Kind, settings: Settings
+) -> Iterator[Mismatch]:
     names = {name for item in offered for name in item.names}
-    for table, rules in _rules(settings):
+    for table, rules in _rules(kind, settings):
         for key, patterns in (("enable", rules.enable), ("disable", rules.disable)):
             for pattern in patterns:
                 if pattern != "*" and not first_match(names, (pattern,)):
-                    yield Mismatch((*table.split("."), key), _no_match(pattern, names))
-    for name in settings.tools.overrides:
+                    yield Mismatch((*table.split("."), key), _no_match(pattern, kind, names))
+    for name in getattr(settings, kind).overrides:
         if name not in names:
-            yield Mismatch(("tools", "overrides", name), _no_match(name, names))
+            yield Mismatch((kind, "overrides", name), _no_match(name, kind, names))
 
 
-def _no_match(pattern: str, names: Iterable[str]) -> str:
+def _no_match(pattern: str, kind: Kind, names: Iterable[str]) -> str:
     hint = did_you_mean(pattern.strip("*?"), names)
-    return f"{pattern!r} matches no tool{hint or '; see `standards-mcp tools`'}"
+    return f"{pattern!r} matches no {kind[:-1]}{hint or f'; see `standards-mcp {kind}`'}"
 
 
-def _rules(settings: Settings) -> list[tuple[str, Selection]]:
-    """Return the rules in force, each with the name of its table."""
-    if not settings.profile:
-        return [("tools", settings.tools)]
-    table = f"profiles.{settings.profile}"
-    return [("tools", settings.tools), (table, settings.profiles[settings.profile])]
+def _rules(kind: Kind, settings: Settings) -> list[tuple[str, Choice]]:
+    """Return the rules in force for things of one kind, each with the name of its table."""
+    rules: list[tuple[str, Choice]] = [(kind, getattr(settings, kind))]
+    if settings.profile:
+        table, profile = f"profiles.{settings.profile}", settings.profiles[settings.profile]
+        if kind == "tools":
+            rules.append((table, profile))
+        else:
+            rules.append((f"{table}.{kind}", getattr(profile, kind)))
+    return rules

@@ -1,12 +1,12 @@
 """What plugin authors subclass and return.
 
-A plugin declares what it adds and never receives the server: it returns tools, filters and
-commands as data, and the host consumes them.
+A plugin declares what it adds and never receives the server: it returns tools, prompts, resources,
+filters and commands as data, and the host consumes them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
@@ -115,6 +115,69 @@ class Filter:
     to_expression: Callable[[Any], FilterExpression | None] = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation that a prompt begins."""
+
+    text: str
+    role: Literal["user", "assistant"] = "user"
+
+
+Completer: TypeAlias = Callable[[str, Mapping[str, str]], Iterable[str] | Awaitable[Iterable[str]]]
+"""Values for an argument, best first: from what was typed of it and from the other arguments."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """A prompt that a plugin contributes: what a user picks to begin a conversation with.
+
+    Attributes:
+        name: Unique among the prompts in the process; spelt as a tool's.
+        function: Sync (it runs in a worker thread) or async. Its arguments are the prompt's, and
+            clients send them as text. It returns a text, a `Message`, or several of them.
+        description: What the user reads to choose it. Defaults to the docstring.
+        needs: The declared names of the tools that it tells the model to call. It is served only
+            while all of them are.
+        uses: The declared names of tools that it can do without.
+        complete: What completes an argument, by the argument's name.
+
+    With *needs* or *uses* the function gets one argument more, ``tools``: a mapping from the
+    declared names of those that are served to the names that clients see.
+    """
+
+    name: str
+    function: Callable[..., Any] = field(repr=False)
+    title: str | None = None
+    description: str | None = None
+    needs: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
+    complete: Mapping[str, Completer] = field(default_factory=dict[str, Completer], repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource:
+    """Something to read that a plugin contributes.
+
+    Attributes:
+        uri: Its URI, or a template of RFC 6570 such as ``standards://sets/{id}``.
+        name: Unique among the resources in the process; spelt as a tool's.
+        function: Sync or async. Its arguments are the variables of the template; those of a query,
+            as in ``{?page}``, need defaults. It returns text, bytes, or what can be put as JSON.
+        description: What the user reads to choose it. Defaults to the docstring.
+        mime_type: By default ``text/plain`` for text, ``application/octet-stream`` for bytes and
+            ``application/json`` for anything else.
+        complete: What completes a variable, by the variable's name.
+    """
+
+    uri: str
+    name: str
+    function: Callable[..., Any] = field(repr=False)
+    title: str | None = None
+    description: str | None = None
+    mime_type: str | None = None
+    complete: Mapping[str, Completer] = field(default_factory=dict[str, Completer], repr=False)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
     """What a plugin says of its own condition; the message says what to do about it."""
@@ -132,8 +195,8 @@ class ToolResult:
         structured: The same as a JSON object, or None for a tool that returns plain text.
         is_error: The call failed; *structured* then holds ``error_type`` and ``message``.
         notes: What a model reads beside the text, such as what was cut of it.
-        content: Blocks as MCP spells them, such as images; where there are any, they are sent in
-            place of *text*.
+        content: Content blocks as MCP spells them on the wire, for images and the like; where
+            there are any, clients get them in place of the text.
         meta: Published as the result's ``_meta``.
     """
 
@@ -147,3 +210,27 @@ class ToolResult:
 
 ToolCaller: TypeAlias = Callable[[str, Mapping[str, Any]], ToolResult]
 """Calls a tool by name as a client would. A plugin's command gets one as its ``click.pass_obj``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """A call of a tool, as a wrapper sees it.
+
+    A wrapper may hand on other *arguments*, by `dataclasses.replace`; the rest is to be read.
+
+    Attributes:
+        tool: The declared name.
+        plugin: Whose tool it is.
+        arguments: As the client sent them, not yet validated.
+        caller: Who calls.
+    """
+
+    tool: str
+    plugin: str
+    arguments: Mapping[str, Any]
+    read_only: bool
+    caller: str
+
+
+ToolHandler: TypeAlias = Callable[[ToolCall], Awaitable[ToolResult]]
+"""Answers a call of a tool; see ``wrap_tool_call``."""

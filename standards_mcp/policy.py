@@ -1,9 +1,10 @@
 """What stands around every tool call, composed once for all tools.
 
-From the outside in: one log line, errors as results, the cap on the output, the deadline, the
-validation of the arguments, cached answers, the rate limit, the places of the tool and of its
-plugin, and at last the tool's function. So a cached answer counts against no limit, and waiting
-for a place counts against the deadline.
+From the outside in: one log line, the cap on the output, the wrappers of plugins, errors as
+results, the deadline, the validation of the arguments, cached answers, the rate limit, the places
+of the tool and of its plugin, and at last the tool's function. So a cached answer counts against no
+limit, and waiting for a place counts against the deadline. Prompts and resources have the log line,
+the deadline and the places of their plugin.
 """
 
 from __future__ import annotations
@@ -14,32 +15,47 @@ import inspect
 import logging
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import cached_property
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 import anyio
 
 from .call_cache import AnswerCache, MemoryAnswers, RedisAnswers, answer_key
 from .call_rates import CallRates
-from .declarations import RegisteredTool
+from .contributions import Contribution
+from .declarations import Limits, RegisteredTool
 from .errors import FilterFailedError, ToolError
-from .plugin import ToolResult
+from .plugin import ToolCall, ToolHandler, ToolResult
 from .redis_connections import redis_connections
 from .signatures import error_result
 from .threads import PluginThreads
 from .token_counts import capped
+from .wrapping import HostCall, call_within, of_host
 
 log = logging.getLogger(__name__)
 
 _LOCAL: Final = "local"
+_T = TypeVar("_T")
 
 
 class RateLimitedError(ToolError):
     """The tool was called too often."""
 
     error_type = "rate_limited"
+
+
+class TimedOutError(ToolError):
+    """There was no answer within the deadline."""
+
+    error_type = "timeout"
+
+
+class CrashedError(ToolError):
+    """What was called raised something that it should not; the log has it under an id."""
+
+    error_type = "internal_error"
 
 
 class Policy:
@@ -56,6 +72,13 @@ class Policy:
         self._pool: Any = redis_connections(storage) if storage else None
         self._threads: dict[str, PluginThreads] = {}
         self._places: dict[tuple[str, int], asyncio.Semaphore] = {}
+        self._wrapped: ToolHandler | None = None
+
+    def wrap(self, wrapper: Callable[[ToolHandler], ToolHandler]) -> None:
+        """Put around the calls of tools what *wrapper* makes of their handler."""
+        handler: ToolHandler = self._call_unwrapped
+        wrapped = wrapper(handler)
+        self._wrapped = None if wrapped is handler else wrapped
 
     async def call(
         self, item: RegisteredTool, arguments: Mapping[str, Any], caller: str = _LOCAL
@@ -72,37 +95,80 @@ class Policy:
         started = time.perf_counter()
         result = None
         try:
-            result = await self._guarded(item, arguments, caller)
+            result = await self._through_wrappers(item, arguments, caller)
             result = capped(result, item.limits.max_output_tokens)
             return result
         finally:
             _log_call(item, arguments, result, time.perf_counter() - started)
+
+    async def provide(
+        self,
+        item: Contribution,
+        function: Callable[..., Any],
+        keywords: Mapping[str, Any],
+        render: Callable[[Any], _T],
+        limits: Limits,
+    ) -> _T:
+        """Return what *render* makes of what a function of a prompt or a resource returns.
+
+        Raises:
+            ToolError: It refused, failed or did not answer in time.
+        """
+        started, outcome = time.perf_counter(), "cancelled"
+
+        async def work() -> _T:
+            async with self._places_of(f"plugin {item.plugin}", limits.plugin_concurrency):
+                return render(await self._invoke(item.plugin, function, keywords))
+
+        try:
+            value = await _contained(item, limits.timeout, work)
+            outcome = "ok"
+        except ToolError as exc:
+            outcome = exc.error_type
+            raise
+        finally:
+            fields = {
+                item.kind: item.declared,
+                "plugin": item.plugin,
+                "duration_ms": _milliseconds(time.perf_counter() - started),
+                "outcome": outcome,
+            }
+            log.info("%s provided", item.kind, extra=fields)
+        return value
 
     async def aclose(self) -> None:
         """Let go of shared storage; a later call connects anew."""
         if self._pool:
             await self._pool.disconnect()
 
+    async def _through_wrappers(
+        self, item: RegisteredTool, arguments: Mapping[str, Any], caller: str
+    ) -> ToolResult:
+        if self._wrapped is None:
+            return await self._guarded(item, arguments, caller)
+        call = HostCall(
+            tool=item.declared,
+            plugin=item.plugin,
+            arguments=dict(arguments),
+            read_only=item.tool.read_only,
+            caller=caller,
+            item=item,
+        )
+        return await call_within(self._wrapped, call, item.limits.timeout)
+
+    async def _call_unwrapped(self, call: ToolCall) -> ToolResult:
+        return await self._guarded(of_host(call).item, call.arguments, call.caller)
+
     async def _guarded(
         self, item: RegisteredTool, arguments: Mapping[str, Any], caller: str
     ) -> ToolResult:
+        async def work() -> ToolResult:
+            return await self._answer(item, item.arguments.validate(arguments), caller)
+
         try:
-            with anyio.move_on_after(item.limits.timeout):
-                return await self._answer(item, item.arguments.validate(arguments), caller)
+            return await _contained(item, item.limits.timeout, work)
         except ToolError as exc:
             return error_result(exc.error_type, str(exc))
-        except (KeyboardInterrupt, GeneratorExit):
-            raise
-        except BaseException as exc:
-            # Whatever else it is, such as sys.exit or a panic in native code, is the tool's crash.
-            if isinstance(exc, asyncio.CancelledError) and _is_cancelled():
-                raise
-            return _crash(item, exc)
-        message = (
-            f"{item.published} did not answer within {item.limits.timeout:g} s. Try again with a "
-            "smaller request, or raise [tools] timeout in the configuration."
-        )
-        return error_result("timeout", message)
 
     async def _answer(
         self, item: RegisteredTool, keywords: dict[str, Any], caller: str
@@ -110,7 +176,7 @@ class Policy:
         if not item.limits.cache_ttl:
             return await self._within_limits(item, keywords, caller)
         return await self._cache.answer(
-            answer_key(item.tool.name, keywords, caller),
+            answer_key(item.declared, keywords, caller),
             item.limits.cache_ttl,
             lambda: self._within_limits(item, keywords, caller),
         )
@@ -119,15 +185,16 @@ class Policy:
         self, item: RegisteredTool, keywords: dict[str, Any], caller: str
     ) -> ToolResult:
         limit = item.limits.rate_limit
-        if limit and (seconds := await self._rates.wait(limit, item.tool.name, caller)):
+        if limit and (seconds := await self._rates.wait(limit, item.declared, caller)):
             raise RateLimitedError(
                 f"{item.published} is limited to {limit}. Try again in {seconds} s."
             )
         limits = item.limits
-        of_tool = self._places_of(f"tool {item.tool.name}", limits.concurrency)
+        of_tool = self._places_of(f"tool {item.declared}", limits.concurrency)
         of_plugin = self._places_of(f"plugin {item.plugin}", limits.plugin_concurrency)
         async with of_tool, of_plugin:
-            return item.result.render(await self._invoke(item, keywords))
+            value = await self._invoke(item.plugin, item.tool.function, keywords)
+            return item.result.render(value)
 
     def _places_of(self, owner: str, size: int | None) -> AbstractAsyncContextManager[None]:
         if size is None:
@@ -135,11 +202,13 @@ class Policy:
         # A new size makes new places; calls that run keep theirs.
         return self._places.setdefault((owner, size), asyncio.Semaphore(size))
 
-    async def _invoke(self, item: RegisteredTool, keywords: dict[str, Any]) -> Any:
-        call = functools.partial(item.tool.function, **keywords)
-        if inspect.iscoroutinefunction(item.tool.function):
+    async def _invoke(
+        self, plugin: str, function: Callable[..., Any], keywords: Mapping[str, Any]
+    ) -> Any:
+        call = functools.partial(function, **keywords)
+        if inspect.iscoroutinefunction(function):
             return await call()
-        threads = self._threads.setdefault(item.plugin, PluginThreads(item.plugin))
+        threads = self._threads.setdefault(plugin, PluginThreads(plugin))
         value = await threads.run(call)
         return await value if inspect.isawaitable(value) else value
 
@@ -152,32 +221,49 @@ class Policy:
         return AnswerCache(RedisAnswers(self._pool) if self._pool else MemoryAnswers())
 
 
+async def _contained(item: Contribution, seconds: float, work: Callable[[], Awaitable[_T]]) -> _T:
+    """Return what *work* returns, and let nothing escape but cancellation and a `ToolError`."""
+    try:
+        with anyio.move_on_after(seconds):
+            return await work()
+    except (ToolError, KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as exc:
+        # Whatever else it is, such as sys.exit or a panic in native code, is the plugin's crash.
+        if isinstance(exc, asyncio.CancelledError) and _is_cancelled():
+            raise
+        raise _crash(item, exc) from None
+    raise TimedOutError(
+        f"{item.published} did not answer within {seconds:g} s. Try again with a smaller request, "
+        "or raise [tools] timeout in the configuration."
+    )
+
+
 def _is_cancelled() -> bool:
     """Tell whether the call is cancelled, or a tool let another task's cancellation escape."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
-def _crash(item: RegisteredTool, cause: BaseException) -> ToolResult:
+def _crash(item: Contribution, cause: BaseException) -> CrashedError:
     incident = uuid.uuid4().hex[:12]
     blamed = cause.plugin if isinstance(cause, FilterFailedError) else item.plugin
-    fields = {"tool": item.tool.name, "plugin": blamed, "incident": incident}
+    fields = {"tool": item.declared, "plugin": blamed, "incident": incident}
     log.error("tool crashed", exc_info=cause, extra=fields)
     where = "" if blamed == item.plugin else f" of plugin {blamed!r}"
-    message = (
+    return CrashedError(
         f"{item.published} failed with an internal error{where} (id {incident}). Try again; if it "
         "persists, the server's log has the details under this id."
     )
-    return error_result("internal_error", message)
 
 
 def _log_call(
     item: RegisteredTool, arguments: Mapping[str, Any], result: ToolResult | None, seconds: float
 ) -> None:
     fields: dict[str, Any] = {
-        "tool": item.tool.name,
+        "tool": item.declared,
         "plugin": item.plugin,
-        "duration_ms": round(seconds * 1000, 2),
+        "duration_ms": _milliseconds(seconds),
         "outcome": _outcome(result),
     }
     results: object = result.structured.get("results") if result and result.structured else None
@@ -186,6 +272,10 @@ def _log_call(
     if log.isEnabledFor(logging.DEBUG):
         fields["arguments"] = dict(arguments)
     log.info("tool call", extra=fields)
+
+
+def _milliseconds(seconds: float) -> float:
+    return round(seconds * 1000, 2)
 
 
 def _outcome(result: ToolResult | None) -> str:

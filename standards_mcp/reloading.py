@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from anyio import to_thread
 
 from .errors import StandardsMcpError, describe_exception
 from .host import Host
+from .offering import Kind
 from .settings import LoadedSettings, Settings
 
 log = logging.getLogger(__name__)
@@ -29,11 +30,11 @@ class Reload:
     """What a changed configuration came to.
 
     Attributes:
-        tools_changed: Whether clients see other tools than before.
+        changed: Of what clients see others than before.
         needs_restart: The keys whose new values count from the next start on.
     """
 
-    tools_changed: bool
+    changed: tuple[Kind, ...]
     needs_restart: tuple[str, ...]
 
 
@@ -46,14 +47,15 @@ def reload(host: Host, loaded: LoadedSettings) -> Reload:
     before, old = host.offering, host.settings
     host.take_over(loaded, _in_force(old, loaded.settings))
     restart = [*_changed(old, loaded.settings), *_unloaded(host)]
-    return Reload(host.offering.definitions != before.definitions, tuple(restart))
+    seen, now_seen = before.definitions, host.offering.definitions
+    return Reload(tuple(kind for kind in seen if seen[kind] != now_seen[kind]), tuple(restart))
 
 
 async def reload_when_told(
     host: Host,
     load: Callable[[], LoadedSettings],
     watched: Path | None,
-    on_tools_changed: Callable[[], Awaitable[None]],
+    on_changed: Callable[[Collection[Kind]], Awaitable[None]],
 ) -> None:
     """Reload whenever SIGHUP comes or the file *watched* changes, until cancelled."""
     told = asyncio.Event()
@@ -67,7 +69,7 @@ async def reload_when_told(
         while True:
             await told.wait()
             told.clear()
-            await _try_to_reload(host, load, on_tools_changed)
+            await _try_to_reload(host, load, on_changed)
     finally:
         if watching:
             watching.cancel()
@@ -76,7 +78,7 @@ async def reload_when_told(
 async def _try_to_reload(
     host: Host,
     load: Callable[[], LoadedSettings],
-    on_tools_changed: Callable[[], Awaitable[None]],
+    on_changed: Callable[[Collection[Kind]], Awaitable[None]],
 ) -> None:
     try:
         done = reload(host, await to_thread.run_sync(load))
@@ -88,8 +90,8 @@ async def _try_to_reload(
     tools = [item.published for item in host.offering.served]
     extra = {"tools": tools, "needs_restart": list(done.needs_restart)}
     log.info("the configuration is reloaded", extra=extra)
-    if done.tools_changed:
-        await on_tools_changed()
+    if done.changed:
+        await on_changed(done.changed)
 
 
 async def _watch(file: Path, told: asyncio.Event) -> None:

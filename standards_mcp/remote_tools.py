@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, TypeAlias, cast
 
-from .declarations import MAX_NAME, RegisteredTool
+from .contributions import MAX_NAME, portable_name
+from .declarations import RegisteredTool
 from .errors import InvalidInputError
 from .plugin import Tool, ToolResult
 from .schemas import Schema, SchemaError, portable_input_schema, portable_output_schema
@@ -83,7 +84,8 @@ def read_remote_tool(
     return RegisteredTool(
         plugin=server,
         tool=tool,
-        published=tool.name.replace(".", "_"),
+        declared=tool.name,
+        published=portable_name(tool.name),
         title=tool.title,
         description=str(tool.description),
         arguments=GivenArguments(schema),
@@ -96,10 +98,8 @@ def tool_result(raw: Mapping[str, Any]) -> ToolResult:
     """Return a result as the other server gave it: content, structure, error flag and ``_meta``."""
     blocks = [_object(block) for block in cast("list[Any]", raw.get("content") or [])]
     structured = raw.get("structuredContent")
-    # The text of an embedded resource stands in an object of its own.
-    texts = (_text({**block, **_object(block.get("resource"))}.get("text")) for block in blocks)
     return ToolResult(
-        text="\n".join(filter(None, texts)),
+        text="\n".join(_text(block.get("text")) for block in blocks if block.get("type") == "text"),
         structured=cast("dict[str, Any]", structured) if isinstance(structured, dict) else None,
         is_error=raw.get("isError") is True,
         content=tuple(blocks),

@@ -12,24 +12,28 @@ import errno
 import logging
 import signal
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, cast
 
 import anyio
-import mcp_types as types
-from mcp.server import InitializationOptions, NotificationOptions, Server, ServerRequestContext
+from mcp.server import InitializationOptions, NotificationOptions, Server
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.session import ServerSession
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
-from mcp.shared.exceptions import MCPError
-from pydantic import TypeAdapter
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    PromptsListChanged,
+    ResourcesListChanged,
+    ServerEvent,
+    ToolsListChanged,
+)
 
 from ._stdio import LineReader, LineWriter
-from .declarations import RegisteredTool
 from .errors import StandardsMcpError
-from .host import Host, UnknownToolError
-from .plugin import ToolResult
+from .handlers import Context, handlers
+from .host import Host
+from .offering import Kind
 from .transport import connected
 
 log = logging.getLogger(__name__)
@@ -48,13 +52,15 @@ _BESIDE_SECONDS: Final = 2.0
 _NOTICE_SECONDS: Final = 1.0
 _GATHER_SECONDS: Final = 0.1
 _MOST_SESSIONS: Final = 1000
-
-Context = ServerRequestContext[None, Any]
-_BLOCK: Final = TypeAdapter[types.ContentBlock](types.ContentBlock)
+_EVENTS: Final[Mapping[Kind, Callable[[], ServerEvent]]] = {
+    "tools": ToolsListChanged,
+    "prompts": PromptsListChanged,
+    "resources": ResourcesListChanged,
+}
 
 
 class HostServer(Server[None]):
-    """A server that can tell its clients, of both protocol generations, that its tools changed."""
+    """A server that can tell its clients, of both protocol generations, that its lists changed."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._bus = InMemorySubscriptionBus()
@@ -70,7 +76,9 @@ class HostServer(Server[None]):
         extensions: dict[str, dict[str, Any]] | None = None,
     ) -> InitializationOptions:
         """Promise to tell of changes."""
-        promised = notification_options or NotificationOptions(tools_changed=True)
+        promised = notification_options or NotificationOptions(
+            tools_changed=True, prompts_changed=True, resources_changed=True
+        )
         return super().create_initialization_options(
             promised, experimental_capabilities, extensions
         )
@@ -82,18 +90,29 @@ class HostServer(Server[None]):
 
     async def _announce(self) -> None:
         await asyncio.sleep(_GATHER_SECONDS)
-        await self.tell_tools_changed()
+        kinds: tuple[Kind, ...] = ("tools",)
+        await self.tell_changed(kinds)
 
-    async def tell_tools_changed(self) -> None:
-        """Tell every client that listens, by its generation's means."""
-        await self._bus.publish(ToolsListChanged())
-        for session in list(self._sessions):
-            # A client that has left, or does not read, must not keep the others from hearing it.
-            try:
-                with anyio.fail_after(_NOTICE_SECONDS):
-                    await session.send_tool_list_changed()
-            except Exception as exc:  # noqa: BLE001  - whatever the transport raises
-                log.debug("a client cannot be told that tools changed", extra={"reason": str(exc)})
+    async def tell_changed(self, kinds: Collection[Kind]) -> None:
+        """Tell every client that listens, by its generation's means, which lists changed."""
+        for kind in kinds:
+            await self._bus.publish(_EVENTS[kind]())
+            for session in list(self._sessions):
+                await self._tell(session, kind)
+
+    async def _tell(self, session: ServerSession, kind: Kind) -> None:
+        # A client that has left, or does not read, must not keep the others from hearing it.
+        send = {
+            "tools": session.send_tool_list_changed,
+            "prompts": session.send_prompt_list_changed,
+            "resources": session.send_resource_list_changed,
+        }[kind]
+        try:
+            with anyio.fail_after(_NOTICE_SECONDS):
+                await send()
+        except Exception as exc:  # noqa: BLE001  - whatever the transport raises
+            log.debug("a client cannot be told of a change", extra={"reason": str(exc)})
+            with suppress(ValueError):
                 self._sessions.remove(session)
 
     async def _remember_session(self, ctx: Context, call_next: CallNext) -> HandlerResult:
@@ -108,7 +127,7 @@ def build_server(
     on_started: Callable[[], Awaitable[None]] | None = None,
     while_serving: Callable[[HostServer], Awaitable[None]] | None = None,
 ) -> HostServer:
-    """Return a server of the tools that *host* serves; its lifespan is the plugins' lifespan.
+    """Return a server of what *host* serves; its lifespan is the plugins' lifespan.
 
     Args:
         on_started: Run beside the server, once the plugins have started.
@@ -130,36 +149,13 @@ def build_server(
                 for task in (*beside, *lasting):
                     task.cancel()
 
-    async def list_tools(
-        context: Context, params: types.PaginatedRequestParams | None
-    ) -> types.ListToolsResult:
-        del context, params
-        await host.manager.ready()
-        return types.ListToolsResult(tools=[_wire_tool(item) for item in host.offering.served])
-
-    async def call_tool(
-        context: Context, params: types.CallToolRequestParams
-    ) -> types.CallToolResult:
-        del context
-        try:
-            result = await host.call_tool(params.name, params.arguments or {})
-        except UnknownToolError as exc:
-            raise MCPError(types.INVALID_PARAMS, str(exc)) from None
-        return types.CallToolResult(
-            content=_content(result),
-            structured_content=result.structured,
-            is_error=result.is_error,
-            _meta=dict(result.meta) or None,
-        )
-
     return HostServer(
         "standards-mcp",
         version=version,
         title="Educational standards",
         instructions=INSTRUCTIONS,
         lifespan=lifespan,
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
+        **handlers(host),
     )
 
 
@@ -211,30 +207,3 @@ def _cancel_on_signals(scope: anyio.CancelScope) -> None:
         # Windows has no signal handlers on its event loop; there, the default ends the process.
         with suppress(NotImplementedError):
             loop.add_signal_handler(number, scope.cancel)
-
-
-def _content(result: ToolResult) -> list[types.ContentBlock]:
-    texts = result.notes if result.content else (result.text, *result.notes)
-    return [
-        *(_BLOCK.validate_python(block, by_name=False) for block in result.content),
-        *(types.TextContent(type="text", text=text) for text in texts),
-    ]
-
-
-def _wire_tool(item: RegisteredTool) -> types.Tool:
-    tool = item.tool
-    return types.Tool(
-        name=item.published,
-        title=item.title,
-        description=item.description,
-        input_schema=item.arguments.schema,
-        output_schema=item.result.schema,
-        annotations=types.ToolAnnotations(
-            title=item.title,
-            read_only_hint=tool.read_only,
-            destructive_hint=tool.destructive and not tool.read_only,
-            idempotent_hint=tool.idempotent,
-            open_world_hint=tool.open_world,
-        ),
-        _meta={"standards-mcp/plugin": item.plugin, **tool.meta},
-    )

@@ -41,7 +41,7 @@ from .server_settings import ServerSection, read_servers_file, shared_servers
 from .setting_paths import in_home, with_whole_paths
 from .tables import Documented
 from .toml_lines import line_of
-from .tool_settings import Profile, ToolSettings
+from .tool_settings import ContributionSettings, Profile, ToolSettings
 
 FILE_NAME: Final = "standards-mcp.toml"
 ENV_PREFIX: Final = "STANDARDS_MCP_"
@@ -127,6 +127,8 @@ class Settings(Documented, BaseSettings):
     trusted: tuple[str, ...] = ("*",)
     catalog: CatalogSettings = CatalogSettings()
     tools: ToolSettings = ToolSettings()
+    prompts: ContributionSettings = ContributionSettings()
+    resources: ContributionSettings = ContributionSettings()
     profiles: dict[str, Profile] = Field(default_factory=dict[str, Profile])
     profile: str | None = None
     plugins: dict[str, PluginSection] = Field(default_factory=dict[str, PluginSection])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final, Protocol, cast, get_origin
 
 import pydantic_core
@@ -107,16 +107,16 @@ class Result:
             ValueError: The value cannot be put as JSON.
         """
         if isinstance(value, ToolResult):
-            return _sendable(value)
+            return sendable(value)
         if self.adapter is None:
             data = _json_data(value)
             text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
-            return _sendable(ToolResult(text=text, structured=_object_or_none(data)))
+            return sendable(ToolResult(text=text, structured=_object_or_none(data)))
         checked = self.adapter.validate_python(value)
         data = _json_data(self.adapter.dump_python(checked, mode="json", by_alias=True))
         structured: dict[str, Any] = {"result": data} if self.wrapped else data
         text = data if isinstance(data, str) else pydantic_core.to_json(structured).decode()
-        return _sendable(ToolResult(text=text, structured=structured))
+        return sendable(ToolResult(text=text, structured=structured))
 
 
 def read_arguments(tool: Tool, filters: Iterable[Filter] = ()) -> Arguments:
@@ -130,8 +130,29 @@ def read_arguments(tool: Tool, filters: Iterable[Filter] = ()) -> Arguments:
             raise SchemaError("a tool with a hand-written input schema cannot accept filters")
         check_json_schema(tool.input_schema)
         return SchemaArguments(portable_input_schema(tool.input_schema))
-    parameters = _parameters(tool)
-    extra = tuple(filters) if tool.accepts_filters else ()
+    if tool.accepts_filters:
+        return replace(
+            _read_signature(tool.function, _FILTER_ARGUMENT, tuple(filters)), filters=tuple(filters)
+        )
+    return _read_signature(tool.function)
+
+
+def read_function(function: Callable[..., Any], given: str = "") -> Arguments:
+    """Return the arguments of a function that clients call with named values.
+
+    Args:
+        given: The name of an argument that the host gives.
+
+    Raises:
+        SchemaError: They cannot be described to every client.
+    """
+    return _read_signature(function, given)
+
+
+def _read_signature(
+    function: Callable[..., Any], given: str = "", extra: tuple[Filter, ...] = ()
+) -> ModelArguments:
+    parameters = _parameters(function, given)
     if clash := {item.name for item in extra} & parameters.keys():
         raise SchemaError(f"filter {min(clash)!r} has the name of one of its arguments")
     fields = [_field(parameter) for parameter in parameters.values()]
@@ -145,7 +166,7 @@ def read_arguments(tool: Tool, filters: Iterable[Filter] = ()) -> Arguments:
         raise
     except Exception as exc:
         raise SchemaError(f"its arguments cannot be described: {exc}".splitlines()[0]) from exc
-    return ModelArguments(model, tuple(parameters), extra if tool.accepts_filters else None, schema)
+    return ModelArguments(model, tuple(parameters), None, schema)
 
 
 def read_result(function: Callable[..., Any]) -> Result:
@@ -169,6 +190,22 @@ def read_result(function: Callable[..., Any]) -> Result:
         schema = {"type": "object", "properties": {"result": schema}, "required": ["result"]}
         schema["$defs"] = definitions
     return Result(adapter, portable_output_schema(schema), wrapped=True)
+
+
+def sendable(result: object) -> ToolResult:
+    """Return *result* if it can be sent: one that cannot would end the whole connection.
+
+    Raises:
+        TypeError: It is no result, or its parts are of other types.
+        ValueError: It cannot be put as JSON.
+    """
+    if not isinstance(result, ToolResult):
+        raise TypeError(f"a {type(result).__name__} is no ToolResult")
+    structured: object = result.structured
+    if not isinstance(result.text, str) or not isinstance(structured, dict | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError("a ToolResult has text, and an object or None as its structured content")
+    pydantic_core.to_json((result.text, structured, result.content, result.meta))
+    return result
 
 
 def schema_mistakes(validator: Any, arguments: Mapping[str, Any]) -> str:
@@ -201,10 +238,10 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
         raise SchemaError(f"its signature cannot be read: {exc}") from exc
 
 
-def _parameters(tool: Tool) -> dict[str, inspect.Parameter]:
-    parameters = dict(_signature(tool.function).parameters)
-    if tool.accepts_filters and parameters.pop(_FILTER_ARGUMENT, None) is None:
-        raise SchemaError("it accepts filters, but its function has no argument 'filter'")
+def _parameters(function: Callable[..., Any], given: str) -> dict[str, inspect.Parameter]:
+    parameters = dict(_signature(function).parameters)
+    if given and parameters.pop(given, None) is None:
+        raise SchemaError(f"its function has no argument {given!r}, which the host gives it")
     for parameter in parameters.values():
         if parameter.kind not in _NAMED_KINDS:
             raise SchemaError(f"its argument {parameter.name!r} cannot be given by name")
@@ -316,15 +353,6 @@ def _plain(kind: str, message: str) -> str:
 def _json_data(value: Any) -> Any:
     """Return *value* as JSON data, which knows neither NaN nor infinity."""
     return pydantic_core.to_jsonable_python(value, inf_nan_mode="null")
-
-
-def _sendable(result: ToolResult) -> ToolResult:
-    """Return *result* if it can be sent: one that cannot would end the whole connection."""
-    structured: object = result.structured
-    if not isinstance(result.text, str) or not isinstance(structured, dict | None):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError("a ToolResult has text, and an object or None as its structured content")
-    pydantic_core.to_json((result.text, structured))
-    return result
 
 
 def _object_or_none(data: Any) -> dict[str, Any] | None:

@@ -30,16 +30,15 @@ def capped(result: ToolResult, limit: int) -> ToolResult:
 
     Structured content keeps its shape: the longest list of its top level loses its last items.
     """
+    if result.content:
+        return _capped_content(result, limit)
     size = tokens(result.text)
-    if result.content and result.structured:
-        size = max(size, tokens(_text(result.structured)))
     if size <= limit:
         return result
     if result.structured is None:
         kept = result.text.encode()[: limit * BYTES_PER_TOKEN].decode(errors="ignore")
         note = f"Cut to about {limit:,} of {size:,} tokens. Ask for less."
-        blocks = _shortened_content(result, limit)
-        return replace(result, text=kept, content=blocks, notes=(*result.notes, note))
+        return replace(result, text=kept, notes=(*result.notes, note))
     return _shortened(result, result.structured, limit) or error_result(
         "too_large",
         f"The answer has about {size:,} tokens, more than the {limit:,} allowed here. Ask for "
@@ -47,21 +46,39 @@ def capped(result: ToolResult, limit: int) -> ToolResult:
     )
 
 
-def _shortened_content(result: ToolResult, limit: int) -> tuple[Mapping[str, Any], ...]:
-    """Return the blocks of *result* with their texts cut; what is no text costs no tokens here."""
+def _capped_content(result: ToolResult, limit: int) -> ToolResult:
+    """Return *result* with its texts cut, in place; images and the like cost no tokens here.
+
+    A structure that is too long is shortened, and then stands for the blocks.
+    """
+    if result.structured and tokens(_text(result.structured)) > limit:
+        plain = replace(result, text=_text(result.structured), content=())
+        return capped(plain, limit)
+    size = tokens("\n".join(map(_text_of, result.content)))
+    if size <= limit:
+        return result
     room = limit * BYTES_PER_TOKEN
-
-    def cut(block: Mapping[str, Any]) -> Mapping[str, Any]:
-        nonlocal room
-        if isinstance(inner := block.get("resource"), Mapping):
-            return {**block, "resource": cut(cast("Mapping[str, Any]", inner))}
-        if not isinstance(text := block.get("text"), str):
-            return block
-        kept = text.encode()[:room]
+    blocks: list[Mapping[str, Any]] = []
+    for block in result.content:
+        kept = _text_of(block).encode()[:room]
         room -= len(kept)
-        return {**block, "text": kept.decode(errors="ignore")}
+        blocks.append(_with_text(block, kept.decode(errors="ignore")))
+    note = f"Cut to about {limit:,} of {size:,} tokens. Ask for less."
+    return replace(result, content=tuple(blocks), notes=(*result.notes, note))
 
-    return tuple(map(cut, result.content))
+
+def _text_of(block: Mapping[str, Any]) -> str:
+    """Return the text of a content block; a resource has it in an object of its own."""
+    inner = block.get("resource")
+    holder = cast("Mapping[str, Any]", inner) if isinstance(inner, Mapping) else block
+    text = holder.get("text")
+    return text if isinstance(text, str) else ""
+
+
+def _with_text(block: Mapping[str, Any], text: str) -> Mapping[str, Any]:
+    if "resource" in block and _text_of(block):
+        return {**block, "resource": {**block["resource"], "text": text}}
+    return {**block, "text": text} if "text" in block else block
 
 
 def _shortened(result: ToolResult, structured: dict[str, Any], limit: int) -> ToolResult | None:
@@ -85,8 +102,7 @@ def _shortened(result: ToolResult, structured: dict[str, Any], limit: int) -> To
         f"{limit:,} tokens. Ask for less to see them all."
     )
     shorter = {**structured, key: items[:count]}
-    notes = (*result.notes, note)
-    return replace(result, text=_text(shorter), structured=shorter, notes=notes, content=())
+    return replace(result, text=_text(shorter), structured=shorter, notes=(*result.notes, note))
 
 
 def _text(data: Any) -> str:

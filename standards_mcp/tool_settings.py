@@ -1,4 +1,7 @@
-"""``[tools]`` and ``[profiles.*]``: which tools are served, as what, and within which limits."""
+"""``[tools]``, ``[prompts]``, ``[resources]`` and ``[profiles.*]``.
+
+Which of what plugins contribute is served, as what, and within which limits.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,31 @@ RateLimit = Annotated[str, Field(pattern=r"^[1-9][0-9]*/(second|minute|hour|day)
 """So many calls in a span of time, for example ``60/minute``."""
 
 
-class Selection(Table):
+class Choice(Table):
+    """Rules that a prompt or a resource passes to be served. A match in ``disable`` always wins.
+
+    Attributes:
+        enable: Globs over declared and published names.
+        disable: Globs over declared and published names.
+    """
+
+    enable: tuple[str, ...] = ("*",)
+    disable: tuple[str, ...] = ()
+
+    def refusal(self, names: Collection[str], table: str) -> str:
+        """Return why what has these names is not served, or an empty string.
+
+        Args:
+            table: What to call these rules in the reason.
+        """
+        if pattern := first_match(names, self.disable):
+            return f"[{table}] disable has {pattern!r}"
+        if not first_match(names, self.enable):
+            return f"[{table}] enable has no pattern for it"
+        return ""
+
+
+class Selection(Choice):
     """Rules that a tool passes to be served. A match in ``disable`` always wins.
 
     Attributes:
@@ -26,23 +53,44 @@ class Selection(Table):
         read_only: Serve only tools that change nothing.
     """
 
-    enable: tuple[str, ...] = ("*",)
-    disable: tuple[str, ...] = ()
     read_only: bool = False
 
-    def refusal(self, names: Collection[str], *, read_only: bool, table: str = "tools") -> str:
+    def refusal(
+        self, names: Collection[str], table: str = "tools", *, read_only: bool = True
+    ) -> str:
         """Return why a tool with these names is not served, or an empty string.
 
         Args:
             table: What to call these rules in the reason.
+            read_only: Whether the tool changes nothing.
         """
         if self.read_only and not read_only:
             return f"it is not read-only, and [{table}] read_only = true"
-        if pattern := first_match(names, self.disable):
-            return f"[{table}] disable has {pattern!r}"
-        if not first_match(names, self.enable):
-            return f"[{table}] enable has no pattern for it"
-        return ""
+        return super().refusal(names, table)
+
+
+class Override(Table):
+    """What an admin changes of one prompt or resource.
+
+    Attributes:
+        name: The name that clients see.
+        title: In place of the author's.
+        description: In place of the author's.
+    """
+
+    name: ToolName | None = None
+    title: str | None = None
+    description: Annotated[str, Field(min_length=1)] | None = None
+
+
+class ContributionSettings(Choice):
+    """``[prompts]`` or ``[resources]``.
+
+    Attributes:
+        overrides: By a declared or published name.
+    """
+
+    overrides: dict[str, Override] = Field(default_factory=dict[str, Override])
 
 
 class ArgumentOverride(Table):
@@ -59,8 +107,8 @@ class ArgumentOverride(Table):
     fixed: Any = None
 
 
-class ToolOverride(Table):
-    """``[tools.overrides."<tool>"]``: what an admin changes of one tool.
+class ToolOverride(Override):
+    """``[tools.overrides."<name>"]``: what an admin changes of one tool.
 
     Attributes:
         name: The name that clients see; the tool still answers to its declared one.
@@ -74,9 +122,6 @@ class ToolOverride(Table):
         max_output_tokens: About how long an answer may be; more is cut, and a note says so.
     """
 
-    name: ToolName | None = None
-    title: str | None = None
-    description: Annotated[str, Field(min_length=1)] | None = None
     arguments: dict[str, ArgumentOverride] = Field(default_factory=dict[str, ArgumentOverride])
     timeout: Seconds | None = None
     rate_limit: RateLimit | None = None
@@ -124,10 +169,14 @@ class Profile(Selection):
     """``[profiles.<name>]``: rules that apply beside ``[tools]``, and so can only narrow it.
 
     Attributes:
-        plugins: Globs over the names of plugins; the tools of the others are not served.
+        plugins: Globs over the names of plugins; nothing of the others is served.
+        prompts: Rules for prompts, beside ``[prompts]``.
+        resources: Rules for resources, beside ``[resources]``.
     """
 
     plugins: tuple[str, ...] = ("*",)
+    prompts: Choice = Choice()
+    resources: Choice = Choice()
 
 
 def first_match(names: Collection[str], patterns: Iterable[str]) -> str:

@@ -187,7 +187,7 @@ def test_every_key_of_a_new_file_can_be_uncommented(acme: None):
     ]
     values = tomllib.loads("\n".join(statements))
     assert values["tools"]["timeout"] == 30
-    assert values["tools"]["overrides"]["tool"]["arguments"]["argument"] == dict.fromkeys(
+    assert values["tools"]["overrides"]["name"]["arguments"]["argument"] == dict.fromkeys(
         ["description", "default", "fixed"], "x"
     )
     assert values["plugins"]["acme"]["weights"] == {"a b": 0.5}
@@ -206,7 +206,7 @@ def test_each_key_of_the_hosts_own_tables_works_where_it_stands():
 
 def test_every_key_is_explained():
     keys = list(config_keys({}))
-    assert {key.table for key in keys} >= {"", "catalog.pinecone", 'tools.overrides."<tool>"'}
+    assert {key.table for key in keys} >= {"", "catalog.pinecone", 'tools.overrides."<name>"'}
     assert [(key.table, key.name) for key in keys if not key.description] == []
     for plugin in ("search", "lookup"):
         shown = json.loads(done("plugins", "info", plugin, "--json"))["keys"]

@@ -64,7 +64,7 @@ def test_every_hook_has_a_heading_with_its_signature():
 def test_the_plugin_of_the_tutorial_works(
     install: Callable[..., Path], capfd: pytest.CaptureFixture[str]
 ):
-    (source,) = blocks("docs/plugins.md", "python")
+    source, *_ = blocks("docs/plugins.md", "python")
     project = tomllib.loads(blocks("docs/plugins.md", "toml")[0])["project"]
     install("rubrics", source, requires=project["dependencies"])
     arguments = ["--set", "plugins.rubrics.levels=3", "call", "draft_rubric", "--args"]

@@ -603,7 +603,7 @@ def _makes_tree() -> _Tree:
         ({"name": "1a"}, "'1a' is not a valid tool name"),
         ({"name": "a/b"}, "'a/b' is not a valid tool name"),
         ({"name": "a" * 65}, "is not a valid tool name; use letters, digits"),
-        ({"name": 5}, "TypeError"),
+        ({"name": 5}, "5 is not a valid tool name"),
         ({"function": _no_docstring}, "tool 'bad' has no description"),
         ({"function": _no_docstring, "description": " \n"}, "tool 'bad' has no description"),
         ({"description": 5}, "tool 'bad': its title and its description must be text"),
@@ -617,7 +617,7 @@ def _makes_tree() -> _Tree:
         ({"timeout": "5"}, "tool 'bad': its timeout must be a positive number of seconds"),
         ({"meta": {"a": object()}}, "tool 'bad': its meta is not a JSON object"),
         ({"meta": None}, "tool 'bad': its meta is not a JSON object"),
-        ({"function": 5, "description": "x"}, "tool 'bad': its signature cannot be read"),
+        ({"function": 5, "description": "x"}, "tool 'bad': its function is not a function"),
         ({"function": _untyped}, "tool 'bad': its argument 'a' has no annotation"),
         ({"function": _any_number}, "tool 'bad': its argument 'args' cannot be given by name"),
         ({"function": _tree}, "tool 'bad': its schema refers to itself"),
@@ -629,7 +629,7 @@ def _makes_tree() -> _Tree:
             {"input_schema": {"type": "object", "properties": {"a": {"type": "array"}}}},
             "tool 'bad': its input schema has an array without 'items' at a",
         ),
-        ({"accepts_filters": True}, "tool 'bad': it accepts filters, but its function has no"),
+        ({"accepts_filters": True}, "tool 'bad': its function has no argument 'filter'"),
     ],
 )
 def test_a_wrong_tool_fails_the_whole_plugin_with_the_reason(

@@ -14,7 +14,7 @@ from pydantic import Field
 from standards_mcp import InvalidInputError, Plugin, Tool, hookimpl
 from standards_mcp.declarations import RegisteredTool, read_tool
 from standards_mcp.host import Host, UnknownToolError
-from standards_mcp.offering import Offering, offer
+from standards_mcp.offering import Offering, Registered, offer
 from standards_mcp.settings import Settings
 
 pytestmark = pytest.mark.anyio
@@ -39,7 +39,9 @@ def registered(plugin: str, name: str, **fields: Any) -> RegisteredTool:
 
 
 def offered(*items: RegisteredTool, **settings: Any) -> Offering:
-    return offer(items or [registered("acme", "acme.find")], Settings(**settings))
+    return offer(
+        Registered(tuple(items or [registered("acme", "acme.find")])), Settings(**settings)
+    )
 
 
 def overridden(**override: Any) -> Offering:

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -68,11 +68,11 @@ def test_selection_and_overrides_are_taken_over(host: Host):
     done = reload(
         host, loaded(host, '[tools]\ndisable = ["web.*"]\n[tools.overrides.work]\nname = "do"')
     )
-    assert done == Reload(tools_changed=True, needs_restart=())
+    assert done == Reload(changed=("tools",), needs_restart=())
     assert served(host) == ["do"]
-    assert reload(host, loaded(host, "")).tools_changed
+    assert reload(host, loaded(host, "")).changed
     assert served(host) == ["work", "web_get"]
-    assert not reload(host, loaded(host, "[tools]\ntimeout = 3")).tools_changed
+    assert not reload(host, loaded(host, "[tools]\ntimeout = 3")).changed
     assert host.offering.tools[0].limits.timeout == 3
 
 
@@ -178,12 +178,12 @@ async def test_clients_of_both_generations_are_told(host: Host, generation: str)
         assert capabilities.tools.list_changed is True
         if generation == "legacy":
             await client.list_tools()
-            await server.tell_tools_changed()
+            await server.tell_changed(["tools"])
             with anyio.fail_after(WAIT):
                 await told.wait()
             return
         async with client.listen(tools_list_changed=True) as changes:
-            await server.tell_tools_changed()
+            await server.tell_changed(["tools"])
             with anyio.fail_after(WAIT):
                 async for change in changes:
                     assert "ToolsListChanged" in type(change).__name__
@@ -196,7 +196,8 @@ async def test_a_changed_file_is_noticed_and_a_bad_one_refused(
     caplog.set_level(logging.INFO, "standards_mcp")
     told: asyncio.Queue[list[str]] = asyncio.Queue()
 
-    async def tell() -> None:
+    async def tell(kinds: Collection[str]) -> None:
+        assert tuple(kinds) == ("tools",)
         await told.put(served(host))
 
     file = Path(FILE_NAME)

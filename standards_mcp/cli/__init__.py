@@ -28,6 +28,8 @@ _COMMANDS: Final = {
     "doctor": "doctor:doctor",
     "install": "clients:install",
     "plugins": "plugins:plugins",
+    "prompts": "contributions:prompts",
+    "resources": "contributions:resources",
     "serve": "serve:serve",
     "tools": "tools:tools",
     "uninstall": "clients:uninstall",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, cast
+from collections.abc import Iterable
+from typing import Any, Final, cast
 
 import anyio
 import click
@@ -11,6 +12,7 @@ import click
 from standards_mcp._stdout import divert_stdout
 from standards_mcp.config_file import with_plugin
 from standards_mcp.config_schema import config_keys
+from standards_mcp.contributions import Contribution
 from standards_mcp.discovery import PluginRecord, Status
 from standards_mcp.errors import did_you_mean
 from standards_mcp.health import check_health
@@ -21,6 +23,11 @@ from .completion import installed_plugins, offer
 from .config_edits import dry_run_option, edit_config
 from .invocation import Invocation
 from .output import examples, print_json, print_table
+
+_ABOUT: Final = (
+    *("name", "version", "distribution", "status", "reason"),
+    *("tools", "prompts", "resources", "filters"),
+)
 
 
 @click.group()
@@ -86,18 +93,19 @@ def info(invocation: Invocation, /, name: str, *, as_json: bool) -> None:
     record = _record(host, name)
     own = {name: record.plugin.settings_type} if record.plugin and not record.is_server else {}
     keys = [key for key in config_keys(own) if key.table == f"plugins.{name}"]
-    tools = [item for item in host.offering.tools if item.plugin == name]
+    offering = host.offering
     data = _as_data(record) | {
         "requires": list(record.requires),
-        "tools": [item.published for item in tools],
+        "tools": _names(offering.tools, name),
+        "prompts": _names(offering.prompts, name),
+        "resources": _names(offering.resources, name),
         "filters": [item.name for item in record.filters],
         "keys": [dataclasses.asdict(key) for key in keys],
     }
     if as_json:
         print_json(data)
         return
-    about = ("name", "version", "distribution", "status", "reason", "tools", "filters")
-    print_table((key, _text(data[key])) for key in about if data[key])
+    print_table((key, _text(data[key])) for key in _ABOUT if data[key])
     if keys:
         click.echo(f"\n[plugins.{name}]")
     print_table((f"{key.name} = {key.default or '...'}", key.description) for key in keys)
@@ -136,6 +144,10 @@ def _record(host: Host, name: str) -> PluginRecord:
         hint = did_you_mean(name, records) or f"; installed: {', '.join(records) or 'none'}"
         raise click.UsageError(f"no plugin {name!r} is installed{hint}")
     return records[name]
+
+
+def _names(items: Iterable[Contribution], plugin: str) -> list[str]:
+    return [item.published for item in items if item.plugin == plugin]
 
 
 def _text(value: object) -> str:

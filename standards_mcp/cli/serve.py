@@ -60,7 +60,7 @@ def serve(ctx: click.Context, *, watch: bool) -> None:
 
     async def reloads(server: HostServer) -> None:
         watched = host.loaded.file if watch else None
-        await reload_when_told(host, invocation.load_settings, watched, server.tell_tools_changed)
+        await reload_when_told(host, invocation.load_settings, watched, server.tell_changed)
 
     server = build_server(host, version, announce, reloads)
     gc.freeze()

@@ -82,7 +82,7 @@ def _tell_of_no_match(invocation: Invocation, pattern: str) -> None:
 
 
 def _tell_of_refusals(invocation: Invocation, pattern: str) -> None:
-    registered = invocation.loaded_host.manager.tools()
+    registered = invocation.loaded_host.registered()
     for item in offer_tools(registered, invocation.load_settings().settings).tools:
         if item.refusal and first_match(item.names, (pattern,)):
             click.echo(f"{item.published} is still not served: {item.refusal}", err=True)

@@ -1,0 +1,227 @@
+"""What the server answers to each request: the host's contributions as MCP spells them."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
+
+import mcp_types as types
+from mcp.server import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from pydantic import TypeAdapter
+
+from .declarations import RegisteredTool
+from .errors import InvalidInputError, NotFoundError, ToolError
+from .host import Host, NotServedError, UnknownToolError
+from .offering import served
+from .plugin import Message, ToolResult
+from .prompts import RegisteredPrompt
+from .resources import Contents, RegisteredResource
+
+PAGE_SIZE: Final = 250
+"""How many items a page of a list has; the protocol leaves it to the server."""
+_MOST_COMPLETIONS: Final = 100
+_BLOCKS: Final = TypeAdapter(list[types.ContentBlock])
+
+Context = ServerRequestContext[None, Any]
+_T = TypeVar("_T")
+
+
+def handlers(host: Host) -> dict[str, Callable[..., Awaitable[Any]]]:
+    """Return the handlers of *host* by the names that the SDK's low-level server has for them."""
+    answers = _Answers(host)
+    return {
+        "on_list_tools": answers.list_tools,
+        "on_call_tool": answers.call_tool,
+        "on_list_prompts": answers.list_prompts,
+        "on_get_prompt": answers.get_prompt,
+        "on_list_resources": answers.list_resources,
+        "on_list_resource_templates": answers.list_templates,
+        "on_read_resource": answers.read_resource,
+        "on_completion": answers.complete,
+    }
+
+
+class _Answers:
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    async def list_tools(
+        self, _: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        await self._host.manager.ready()
+        items, cursor = _page(self._host.offering.served, params)
+        return types.ListToolsResult(tools=[_wire_tool(item) for item in items], next_cursor=cursor)
+
+    async def call_tool(
+        self, _: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        try:
+            result = await self._host.call_tool(params.name, params.arguments or {})
+        except UnknownToolError as exc:
+            raise MCPError(types.INVALID_PARAMS, str(exc)) from None
+        return types.CallToolResult(
+            content=_wire_content(result),
+            structured_content=result.structured,
+            is_error=result.is_error,
+            _meta=dict(result.meta) or None,
+        )
+
+    async def list_prompts(
+        self, _: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListPromptsResult:
+        items, cursor = _page(served(self._host.offering.prompts), params)
+        prompts = [_wire_prompt(item) for item in items]
+        return types.ListPromptsResult(prompts=prompts, next_cursor=cursor)
+
+    async def get_prompt(
+        self, _: Context, params: types.GetPromptRequestParams
+    ) -> types.GetPromptResult:
+        with _as_protocol_errors():
+            messages = await self._host.get_prompt(params.name, params.arguments or {})
+        return types.GetPromptResult(messages=[_wire_message(item) for item in messages])
+
+    async def list_resources(
+        self, _: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        plain = [item for item in served(self._host.offering.resources) if item.template is None]
+        items, cursor = _page(plain, params)
+        resources = [types.Resource(uri=item.resource.uri, **_resource(item)) for item in items]
+        return types.ListResourcesResult(resources=resources, next_cursor=cursor)
+
+    async def list_templates(
+        self, _: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        templates = [item for item in served(self._host.offering.resources) if item.template]
+        items, cursor = _page(templates, params)
+        return types.ListResourceTemplatesResult(
+            resource_templates=[
+                types.ResourceTemplate(uri_template=item.resource.uri, **_resource(item))
+                for item in items
+            ],
+            next_cursor=cursor,
+        )
+
+    async def read_resource(
+        self, _: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        with _as_protocol_errors({"uri": params.uri}):
+            contents = await self._host.read_resource(params.uri)
+        return types.ReadResourceResult(contents=[_wire_contents(params.uri, contents)])
+
+    async def complete(
+        self, _: Context, params: types.CompleteRequestParams
+    ) -> types.CompleteResult:
+        ref, argument = params.ref, params.argument
+        others = (params.context.arguments if params.context else None) or {}
+        if isinstance(ref, types.PromptReference):
+            values = await self._host.complete_prompt(
+                ref.name, argument.name, argument.value, others
+            )
+        else:
+            values = await self._host.complete_resource(
+                ref.uri, argument.name, argument.value, others
+            )
+        shown = values[:_MOST_COMPLETIONS]
+        return types.CompleteResult(
+            completion=types.Completion(
+                values=shown, total=len(values), has_more=len(values) > len(shown)
+            )
+        )
+
+
+@contextmanager
+def _as_protocol_errors(data: Mapping[str, str] | None = None) -> Generator[None]:
+    """Answer a refusal or a failure as the protocol does where there is no tool error."""
+    try:
+        yield
+    except (NotServedError, InvalidInputError, NotFoundError) as exc:
+        raise MCPError(types.INVALID_PARAMS, str(exc), data) from None
+    except ToolError as exc:
+        raise MCPError(types.INTERNAL_ERROR, str(exc), data) from None
+
+
+def _page(
+    items: Sequence[_T], params: types.PaginatedRequestParams | None
+) -> tuple[Sequence[_T], str | None]:
+    """Return the items of the page that was asked for, and the cursor of the next one."""
+    cursor = (params.cursor if params else None) or "0"
+    if not cursor.isascii() or not cursor.isdigit():
+        message = f"cursor {cursor!r} is none of this server's; leave it out for the first page"
+        raise MCPError(types.INVALID_PARAMS, message)
+    start = int(cursor)
+    end = start + PAGE_SIZE
+    return items[start:end], str(end) if end < len(items) else None
+
+
+def _wire_tool(item: RegisteredTool) -> types.Tool:
+    tool = item.tool
+    return types.Tool(
+        name=item.published,
+        title=item.title,
+        description=item.description,
+        input_schema=item.arguments.schema,
+        output_schema=item.result.schema,
+        annotations=types.ToolAnnotations(
+            title=item.title,
+            read_only_hint=tool.read_only,
+            destructive_hint=tool.destructive and not tool.read_only,
+            idempotent_hint=tool.idempotent,
+            open_world_hint=tool.open_world,
+        ),
+        _meta={"standards-mcp/plugin": item.plugin, **tool.meta},
+    )
+
+
+def _wire_content(result: ToolResult) -> list[types.ContentBlock]:
+    notes = [_text(note) for note in result.notes]
+    if result.content:
+        return [*_BLOCKS.validate_python(result.content), *notes]
+    return [_text(result.text), *notes]
+
+
+def _text(text: str) -> types.TextContent:
+    return types.TextContent(type="text", text=text)
+
+
+def _wire_prompt(item: RegisteredPrompt) -> types.Prompt:
+    schema = item.arguments.schema
+    required = schema.get("required", ())
+    return types.Prompt(
+        name=item.published,
+        title=item.title,
+        description=item.description,
+        arguments=[
+            types.PromptArgument(
+                name=name, description=argument.get("description"), required=name in required
+            )
+            for name, argument in schema["properties"].items()
+        ],
+        _meta={"standards-mcp/plugin": item.plugin},
+    )
+
+
+def _wire_message(message: Message) -> types.PromptMessage:
+    return types.PromptMessage(role=message.role, content=_text(message.text))
+
+
+def _resource(item: RegisteredResource) -> dict[str, Any]:
+    return {
+        "name": item.published,
+        "title": item.title,
+        "description": item.description,
+        "mime_type": item.resource.mime_type,
+        "_meta": {"standards-mcp/plugin": item.plugin},
+    }
+
+
+def _wire_contents(
+    uri: str, contents: Contents
+) -> types.TextResourceContents | types.BlobResourceContents:
+    data, mime_type = contents.data, contents.mime_type
+    if isinstance(data, str):
+        return types.TextResourceContents(uri=uri, text=data, mime_type=mime_type)
+    blob = base64.b64encode(data).decode()
+    return types.BlobResourceContents(uri=uri, blob=blob, mime_type=mime_type)

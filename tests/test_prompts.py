@@ -1,0 +1,260 @@
+"""Prompts of plugins, through the SDK's own client, in both protocol generations."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Annotated, Any, Literal
+
+import pytest
+from mcp import Client, MCPError
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, PromptReference
+from pydantic import Field
+
+from standards_mcp import Message, Plugin, Prompt, Tool, hookimpl
+from standards_mcp.host import Host
+from standards_mcp.server import build_server
+
+pytestmark = pytest.mark.anyio
+MakeHost = Callable[..., Host]
+Connect = Callable[[Host], AbstractAsyncContextManager[Client]]
+
+TOPICS = ["fractions", "fraction bars", "clocks"]
+
+
+def align(
+    lesson: Annotated[str, Field(description="What students do.")],
+    grade: Literal["3", "4"] = "3",
+    *,
+    tools: Mapping[str, str],
+) -> str:
+    """Align a lesson."""
+    return f"{lesson} in grade {grade}: call {tools['find']}, {sorted(tools)}"
+
+
+async def debate(topic: str) -> list[str | Message]:
+    return [f"Let us talk about {topic}.", Message("Gladly.", role="assistant")]
+
+
+def wrong(kind: str) -> Any:
+    if kind == "crash":
+        raise RuntimeError("a secret")
+    return {"number": 5, "bytes": b"x", "message": [Message(5)], "half": "\ud800"}[kind]
+
+
+def topics(typed: str, others: Mapping[str, str]) -> list[str]:
+    if typed == "crash":
+        raise RuntimeError
+    return [topic for topic in TOPICS if topic.startswith(typed) and topic != others.get("not")]
+
+
+class TalkPlugin(Plugin):
+    @hookimpl
+    def register_tools(self):
+        return [
+            Tool(name=name, description="Find.", function=lambda: "found")
+            for name in ("find", "look.up")
+        ]
+
+    @hookimpl
+    def register_prompts(self):
+        return [
+            Prompt(name="align", function=align, needs=("find",), uses=("look.up", "absent")),
+            Prompt(
+                name="talk.debate",
+                title="Debate",
+                description="Debate a topic.",
+                function=debate,
+                complete={"topic": topics},
+            ),
+            Prompt(name="wrong", description="Wrong.", function=wrong),
+        ]
+
+
+@pytest.fixture(params=["legacy", "auto"])
+def connect(request: pytest.FixtureRequest) -> Connect:
+    @asynccontextmanager
+    async def open_client(host: Host) -> AsyncGenerator[Client]:
+        async with Client(build_server(host, "1.2.3"), mode=request.param) as client:
+            yield client
+
+    return open_client
+
+
+def names(host: Host) -> list[str]:
+    return [item.published for item in host.offering.prompts if not item.refusal]
+
+
+async def said(client: Client, name: str, **arguments: str) -> list[tuple[str, str]]:
+    result = await client.get_prompt(name, arguments)
+    return [(message.role, message.content.text) for message in result.messages]
+
+
+async def test_prompts_are_listed_with_their_arguments(connect: Connect, make_host: MakeHost):
+    async with connect(make_host({"talk": TalkPlugin})) as client:
+        first, second, _ = (await client.list_prompts()).prompts
+    assert (first.name, first.description) == ("align", "Align a lesson.")
+    assert [(each.name, each.description, each.required) for each in first.arguments] == [
+        ("lesson", "What students do.", True),
+        ("grade", None, False),
+    ]
+    assert (second.name, second.title) == ("talk_debate", "Debate")
+    assert second.meta == {"standards-mcp/plugin": "talk"}
+
+
+async def test_a_prompt_names_the_tools_that_are_served_as_clients_see_them(
+    connect: Connect, make_host: MakeHost
+):
+    tools = {"overrides": {"find": {"name": "search"}}}
+    async with connect(make_host({"talk": TalkPlugin}, tools=tools)) as client:
+        found = await said(client, "align", lesson="Bars", grade="4")
+    assert found == [("user", "Bars in grade 4: call search, ['find', 'look.up']")]
+
+
+async def test_a_prompt_may_say_several_things_in_turn(connect: Connect, make_host: MakeHost):
+    async with connect(make_host({"talk": TalkPlugin})) as client:
+        for name in ("talk.debate", "talk_debate"):
+            assert await said(client, name, topic="clocks") == [
+                ("user", "Let us talk about clocks."),
+                ("assistant", "Gladly."),
+            ]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "code", "message"),
+    [
+        ("debate", {}, INVALID_PARAMS, "Unknown prompt: debate; did you mean 'talk_debate'?"),
+        ("talk.debate", {}, INVALID_PARAMS, "topic: this argument is required"),
+        ("talk.debate", {"topik": "x"}, INVALID_PARAMS, "did you mean 'topic'?"),
+        ("align", {"lesson": "x", "grade": "9"}, INVALID_PARAMS, "grade: should be '3' or '4'"),
+        ("wrong", {"kind": "crash"}, INTERNAL_ERROR, "failed with an internal error (id "),
+        ("wrong", {"kind": "number"}, INTERNAL_ERROR, "failed with an internal error (id "),
+        ("wrong", {"kind": "bytes"}, INTERNAL_ERROR, "failed with an internal error (id "),
+        ("wrong", {"kind": "message"}, INTERNAL_ERROR, "failed with an internal error (id "),
+        ("wrong", {"kind": "half"}, INTERNAL_ERROR, "failed with an internal error (id "),
+    ],
+)
+async def test_what_goes_wrong_is_a_protocol_error_that_says_what_to_do(
+    connect: Connect,
+    make_host: MakeHost,
+    name: str,
+    arguments: dict[str, str],
+    code: int,
+    message: str,
+):
+    async with connect(make_host({"talk": TalkPlugin})) as client:
+        with pytest.raises(MCPError) as caught:
+            await client.get_prompt(name, arguments)
+        assert caught.value.error.code == code
+        assert message in caught.value.error.message
+        assert "secret" not in caught.value.error.message
+        assert await said(client, "talk_debate", topic="x")  # the connection lives
+
+
+async def test_arguments_are_completed_by_the_plugin(connect: Connect, make_host: MakeHost):
+    async with connect(make_host({"talk": TalkPlugin})) as client:
+
+        async def completed(typed: str, prompt: str = "talk_debate", **others: str) -> list[str]:
+            ref = PromptReference(type="ref/prompt", name=prompt)
+            result = await client.complete(ref, {"name": "topic", "value": typed}, others)
+            return result.completion.values
+
+        assert await completed("fra") == ["fractions", "fraction bars"]
+        assert await completed("fra", **{"not": "fractions"}) == ["fraction bars"]
+        assert await completed("fra", prompt="talk.debate") == ["fractions", "fraction bars"]
+        assert await completed("crash") == []
+        assert await completed("x", prompt="nobody") == []
+
+
+def test_a_prompt_is_served_only_while_the_tools_that_it_needs_are(make_host: MakeHost):
+    host = make_host({"talk": TalkPlugin}, tools={"disable": ["find"]})
+    assert host.offering.prompts[0].refusal == "it needs the tool 'find', which is not served"
+    assert names(host) == ["talk_debate", "wrong"]
+    assert names(make_host({"talk": TalkPlugin}, tools={"disable": ["look*"]}))[0] == "align"
+
+
+@pytest.mark.parametrize(
+    ("settings", "served"),
+    [
+        ({}, ["align", "talk_debate", "wrong"]),
+        ({"prompts": {"disable": ["talk.*"]}}, ["align", "wrong"]),
+        ({"prompts": {"enable": ["talk_*"]}}, ["talk_debate"]),
+        (
+            {"prompts": {"overrides": {"align": {"name": "match"}}}},
+            ["match", "talk_debate", "wrong"],
+        ),
+        ({"prompts": {"overrides": {"align": {"name": "wrong"}}}}, ["talk_debate", "wrong"]),
+        (
+            {"profile": "x", "profiles": {"x": {"prompts": {"disable": ["w*"]}}}},
+            ["align", "talk_debate"],
+        ),
+        ({"profile": "x", "profiles": {"x": {"plugins": ["other"]}}}, []),
+        ({"tool_names": "declared"}, ["align", "talk.debate", "wrong"]),
+    ],
+)
+def test_the_admin_chooses_and_renames_prompts_as_tools(
+    make_host: MakeHost, settings: dict[str, Any], served: list[str]
+):
+    assert names(make_host({"talk": TalkPlugin}, **settings)) == served
+
+
+async def test_a_prompt_that_is_not_served_says_so(connect: Connect, make_host: MakeHost):
+    host = make_host({"talk": TalkPlugin}, prompts={"disable": ["wrong"]})
+    async with connect(host) as client:
+        with pytest.raises(MCPError, match=r"not served here \(\[prompts\] disable has 'wrong'\)"):
+            await client.get_prompt("wrong", {"kind": "x"})
+
+
+def test_a_pattern_that_matches_no_prompt_is_told_of(make_host: MakeHost):
+    host = make_host({"talk": TalkPlugin}, prompts={"disable": ["aling"]})
+    assert host.warnings() == [
+        "[prompts] disable: 'aling' matches no prompt; did you mean 'align'?"
+    ]
+
+
+def _untyped(a):
+    """Untyped."""
+    return a
+
+
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [
+        (5, "register_prompts returned a int"),
+        (Prompt(name="a b", description="x", function=align), "'a b' is not a valid prompt name"),
+        (Prompt(name="a", function=debate), "prompt 'a' has no description"),
+        (Prompt(name="a", function=_untyped), "prompt 'a': its argument 'a' has no annotation"),
+        (
+            Prompt(name="a", description="x", function=debate, needs=("find",)),
+            "prompt 'a': its function has no argument 'tools', which the host gives it",
+        ),
+        (
+            Prompt(name="a", description="x", function=debate, complete={"topik": topics}),
+            "prompt 'a': it completes 'topik', which it has not; did you mean 'topic'?",
+        ),
+    ],
+)
+def test_a_wrong_prompt_fails_the_whole_plugin_with_the_reason(
+    make_host: MakeHost, prompt: object, expected: str
+):
+    class BadPlugin(TalkPlugin):
+        @hookimpl
+        def register_prompts(self):
+            return [prompt]
+
+    host = make_host({"bad": BadPlugin, "talk": TalkPlugin})
+    assert expected in host.manager.records["bad"].reason
+    assert names(host) == ["align", "talk_debate", "wrong"]
+    assert not host.manager.records["bad"].tools
+
+
+def test_a_name_that_another_plugin_has_fails_the_later_plugin(make_host: MakeHost):
+    class TwinPlugin(Plugin):
+        @hookimpl
+        def register_prompts(self):
+            return [Prompt(name="talk_debate", description="x", function=debate)]
+
+    host = make_host({"talk": TalkPlugin, "twin": TwinPlugin})
+    assert host.manager.records["twin"].reason == (
+        "prompt 'talk_debate' already belongs to plugin 'talk'"
+    )
