@@ -12,7 +12,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, TypeAlias, cast
+from typing import Any, Final, Protocol, cast
 
 import anyio
 import httpx2
@@ -20,12 +20,11 @@ import mcp_types as types
 from mcp import ClientSession, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost, listen
-from mcp.shared.dispatcher import CallOptions
-from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp_types import CONNECTION_CLOSED
 from pydantic import TypeAdapter, ValidationError
 
 from .errors import ApiError, describe_exception
+from .sessions import Live, RawTool, negotiate, open_session
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +38,6 @@ _STREAM_SECONDS: Final = 300.0
 _SESSION_LOST: Final = "Session terminated"  # how the SDK says that an HTTP server forgot us
 _END_SECONDS: Final = 10.0
 
-RawTool: TypeAlias = dict[str, Any]
 _OBJECT: Final[Any] = TypeAdapter(dict[str, Any])  # a result as it came, unlike the SDK's models
 
 
@@ -54,12 +52,6 @@ class Target(Protocol):
     def open(self) -> AbstractAsyncContextManager[Any]:
         """Return the streams of a new connection."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class _Live:
-    session: ClientSession
-    dispatcher: _Dispatcher
 
 
 class Connection:
@@ -83,13 +75,13 @@ class Connection:
         self._start_timeout = start_timeout
         self._on_tools = on_tools
         self._task: asyncio.Task[None] | None = None
-        self._opened: asyncio.Future[_Live] | None = None
+        self._opened: asyncio.Future[Live] | None = None
         self._changed = anyio.Event()
         self._failures = 0
         self._retry_at = 0.0
         self.problem = ""
 
-    async def open(self) -> _Live:
+    async def open(self) -> Live:
         """Return the connection, connecting where there is none.
 
         Raises:
@@ -148,7 +140,7 @@ class Connection:
                 f"called in {max(1, round(seconds))} s or later; what it wrote is in the log."
             )
 
-    async def _broken(self, live: _Live, cause: MCPError) -> ApiError:
+    async def _broken(self, live: Live, cause: MCPError) -> ApiError:
         live.dispatcher.give_up(cause.message)
         if self._task:
             await asyncio.wait({self._task}, timeout=_END_SECONDS)
@@ -157,7 +149,7 @@ class Connection:
             "an effect is not known; what it wrote is in the log. It is started again when called."
         )
 
-    async def _run(self, opened: asyncio.Future[_Live]) -> None:
+    async def _run(self, opened: asyncio.Future[Live]) -> None:
         """Hold one connection from its start to its end."""
         began = time.monotonic()
         target = self._connect()
@@ -179,17 +171,12 @@ class Connection:
             opened.exception()  # perhaps nobody waits for it any more
 
     @asynccontextmanager
-    async def _session(self, target: Target) -> AsyncGenerator[_Live]:
-        async with target.open() as (reader, writer):
-            dispatcher = _Dispatcher(reader, writer)
-            async with ClientSession(
-                dispatcher=dispatcher, message_handler=self._hear, client_info=_client_info()
-            ) as session:
-                live = _Live(session, dispatcher)
-                with anyio.fail_after(self._start_timeout):
-                    await _negotiate(session)
-                    await self._list(live)
-                yield live
+    async def _session(self, target: Target) -> AsyncGenerator[Live]:
+        async with target.open() as streams, open_session(streams, self._hear) as live:
+            with anyio.fail_after(self._start_timeout):
+                await negotiate(live.session)
+                await self._list(live)
+            yield live
 
     def _reason(self, exc: BaseException, target: Target) -> str:
         if isinstance(exc, TimeoutError):
@@ -205,7 +192,7 @@ class Connection:
         self._retry_at = time.monotonic() + wait
         log.warning("server ended", extra={"plugin": self._name, "reason": reason, "wait": wait})
 
-    async def _follow(self, live: _Live) -> None:
+    async def _follow(self, live: Live) -> None:
         """List the tools again whenever they change, until the connection ends."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._listen, live.session)
@@ -226,7 +213,7 @@ class Connection:
         if isinstance(message, types.ToolListChangedNotification):
             self._changed.set()
 
-    async def _list_changes(self, live: _Live) -> None:
+    async def _list_changes(self, live: Live) -> None:
         while True:
             await self._changed.wait()
             self._changed = anyio.Event()
@@ -237,7 +224,7 @@ class Connection:
                 log.warning("changed tools cannot be listed", extra=fields)
             await anyio.sleep(_SETTLE_SECONDS)
 
-    async def _list(self, live: _Live) -> None:
+    async def _list(self, live: Live) -> None:
         tools: list[RawTool] = []
         cursor: str | None = None
         for _ in range(_MAX_PAGES):
@@ -274,75 +261,6 @@ class Address:
             streamable_http_client(self.url, http_client=client) as streams,
         ):
             yield streams
-
-
-class _Dispatcher(JSONRPCDispatcher[Any]):
-    """Tells of the end of its connection, and keeps listed tools from being held to one standard.
-
-    The SDK refuses a list for one malformed tool in it, and with it all tools of the server.
-    """
-
-    def __init__(self, reader: Any, writer: Any) -> None:
-        super().__init__(reader, writer)
-        self.ended = anyio.Event()
-        self.failure = ""
-        self.listed: list[RawTool] = []
-
-    def give_up(self, failure: str) -> None:
-        """Let the connection be ended, over which nothing comes any more."""
-        self.failure = failure
-        self.ended.set()
-
-    async def run(self, *args: Any, **kwargs: Any) -> None:
-        """Run until the connection ends, and tell."""
-        try:
-            await super().run(*args, **kwargs)
-        finally:
-            self.ended.set()
-
-    async def send_raw_request(
-        self,
-        method: str,
-        params: Mapping[str, Any] | None,
-        opts: CallOptions | None = None,
-        **kwargs: Any,
-    ) -> dict[str, Any]:
-        """Send a request; of a list of tools, all are kept aside and the well-formed returned."""
-        result = await super().send_raw_request(method, params, opts, **kwargs)
-        if method != "tools/list" or not isinstance(result.get("tools"), list):
-            return result
-        found = cast("list[object]", result["tools"])
-        self.listed = [cast("RawTool", tool) for tool in found if isinstance(tool, dict)]
-        return {**result, "tools": [tool for tool in self.listed if _is_well_formed(tool)]}
-
-
-async def _negotiate(session: ClientSession) -> None:
-    """Agree on a generation of the protocol, the newest first."""
-    try:
-        await session.discover()
-    except (MCPError, ValidationError, RuntimeError) as exc:
-        if isinstance(exc, MCPError) and exc.code == CONNECTION_CLOSED:
-            raise
-        await session.initialize()
-
-
-def _is_well_formed(tool: RawTool) -> bool:
-    try:
-        parsed = types.Tool.model_validate(tool, by_name=False)
-    except ValidationError:
-        return False
-    output = parsed.output_schema
-    return parsed.input_schema.get("type") == "object" and (
-        output is None or output.get("type") == "object"
-    )
-
-
-def _client_info() -> types.Implementation:
-    import importlib_metadata  # noqa: PLC0415  - only where a server is connected to
-
-    return types.Implementation(
-        name="standards-mcp", version=importlib_metadata.version("standards-mcp")
-    )
 
 
 def _leaf(exc: BaseException) -> BaseException:

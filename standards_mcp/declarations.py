@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
@@ -72,30 +72,6 @@ class RegisteredTool(Contribution):
         }
 
 
-class ToolSource:
-    """A plugin whose tools may change while it runs; one that cannot be served is withheld alone.
-
-    Attributes:
-        tools: Those that it has now.
-        on_change: Called when they are others, or the problem is.
-        problem: Why they are not known, or an empty string.
-        secrets: Those that only it knows.
-    """
-
-    tools: tuple[RegisteredTool, ...] = ()
-    on_change: Callable[[], None] = staticmethod(lambda: None)
-    problem: str = ""
-    secrets: frozenset[str] = frozenset()
-
-    @property
-    def is_known(self) -> bool:
-        """Whether its tools are known without waiting."""
-        return True
-
-    async def ready(self) -> None:
-        """Wait until its tools are known, for as long as that may take."""
-
-
 def read_tool(plugin: str, tool: object) -> RegisteredTool:
     """Return a tool that a plugin declared with all that the host needs of it.
 
@@ -124,15 +100,6 @@ def read_tool(plugin: str, tool: object) -> RegisteredTool:
         arguments=arguments,
         result=result,
     )
-
-
-def with_clash(item: RegisteredTool, owner: str) -> RegisteredTool:
-    """Return a tool whose name belongs to *owner*, under one by which it can be renamed."""
-    name = item.declared
-    qualified = name if name.startswith(f"{item.plugin}.") else f"{item.plugin}.{name}"
-    rename = f'set name in [tools.overrides."{qualified}"]'
-    clash = f"its name {item.published!r} already belongs to plugin {owner!r}; {rename}"
-    return replace(item, declared=qualified, clash=clash)
 
 
 def read_commands(plugin: str, found: Sequence[object]) -> dict[str, click.Command]:

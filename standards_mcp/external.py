@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import anyio
 from pydantic import TypeAdapter
 
-from .declarations import RegisteredTool, ToolSource
+from .declarations import RegisteredTool
 from .discovery import PluginRecord
 from .errors import ApiError, PluginError
 from .files import keep_text
@@ -26,6 +26,7 @@ from .masking import mask
 from .plugin import Health, Plugin, PluginContext
 from .remote_tools import read_remote_tool
 from .server_settings import Expansion, ServerSection, ServerSettings, VariableError
+from .tool_sources import ToolSource
 
 if TYPE_CHECKING:
     from .connections import Connection, Target

@@ -27,12 +27,10 @@ from .catalog import Catalog
 from .contributions import Contribution, conflict
 from .declarations import (
     RegisteredTool,
-    ToolSource,
     filter_fault,
     own_filter,
     read_commands,
     read_tool,
-    with_clash,
 )
 from .discovery import (
     PluginRecord,
@@ -56,6 +54,7 @@ from .resources import RegisteredResource, read_resource
 from .schemas import SchemaError
 from .settings import LoadedSettings, PluginSection, describe_errors
 from .signatures import read_arguments
+from .tool_sources import ToolSource, source_of, take_tools
 from .wrapping import Layer
 
 log = logging.getLogger(__name__)
@@ -104,6 +103,7 @@ class PluginManager:
             self._attempt(record, Status.DISCOVERED, self._register)
         for record in self.records.values():
             self._attempt(record, Status.REGISTERED, self._validate)
+        take_tools(self.records.values())
         for record in self.records.values():
             self._attempt(record, Status.REGISTERED, self._add_filters)
         self._extend_tools()
@@ -130,7 +130,7 @@ class PluginManager:
 
     def sources(self) -> list[ToolSource]:
         """Return the plugins whose tools come from elsewhere."""
-        return [source for record in self.records.values() if (source := _source(record))]
+        return [source for record in self.records.values() if (source := source_of(record))]
 
     def wrap(self, handler: ToolHandler) -> ToolHandler:
         """Return *handler* within what plugins put around every tool call, the first outermost."""
@@ -322,10 +322,8 @@ class PluginManager:
             )
 
     def _validate(self, record: PluginRecord) -> None:
-        if source := _source(record):
-            record.reason = source.problem
-            self._take_tools(record, source)
-            return
+        if source_of(record):
+            return  # what cannot be served of it is kept back by itself
         tools = self._read(record, "register_tools", read_tool, self.tools())
         prompts = self._read(record, "register_prompts", read_prompt, self.prompts())
         resources = self._read(record, "register_resources", read_resource, self.resources())
@@ -357,26 +355,8 @@ class PluginManager:
         return tuple(found)
 
     def _take_changes(self) -> None:
-        """Take over the tools that all sources have now, in order, which decides on names."""
-        loaded = [each for each in self.records.values() if each.status is not Status.FAILED]
-        sources = [(record, source) for record in loaded if (source := _source(record))]
-        for record, source in sources:
-            record.tools, record.reason = (), source.problem
-        for record, source in sources:
-            self._take_tools(record, source)
+        take_tools(self.records.values())
         self.on_tools_changed()
-
-    def _take_tools(self, record: PluginRecord, source: ToolSource) -> None:
-        """Take over the tools of a source; a name that is taken keeps one tool back."""
-        owners = {
-            name: each.plugin for each in self.tools() if not each.clash for name in each.names
-        }
-        taken: list[RegisteredTool] = []
-        for item in source.tools:
-            owner = next((owners[name] for name in item.names if name in owners), None)
-            taken.append(with_clash(item, owner) if owner else item)
-            owners |= {name: record.name for name in item.names if not owner}
-        record.tools = tuple(taken)
 
     def _wrap(self, layer: Layer, record: PluginRecord) -> None:
         for handler in self.call(record, "wrap_tool_call", call_next=layer.beyond):
@@ -385,11 +365,6 @@ class PluginManager:
 
 def _is_plugin_type(value: object) -> TypeGuard[type[Plugin[Any]]]:
     return isinstance(value, type) and issubclass(value, Plugin)
-
-
-def _source(record: PluginRecord) -> ToolSource | None:
-    plugin: object = record.plugin
-    return plugin if isinstance(plugin, ToolSource) else None
 
 
 def _is_enabled(section: PluginSection, *, autoload: bool) -> bool:

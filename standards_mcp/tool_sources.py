@@ -1,0 +1,70 @@
+"""Plugins whose tools come from elsewhere, and may change while they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from .declarations import RegisteredTool
+from .discovery import PluginRecord, Status
+
+
+class ToolSource:
+    """A plugin whose tools may change while it runs; one that cannot be served is withheld alone.
+
+    Attributes:
+        tools: Those that it has now.
+        on_change: Called when they are others, or the problem is.
+        problem: Why they are not known, or an empty string.
+        secrets: Those that only it knows.
+    """
+
+    tools: tuple[RegisteredTool, ...] = ()
+    on_change: Callable[[], None] = staticmethod(lambda: None)
+    problem: str = ""
+    secrets: frozenset[str] = frozenset()
+
+    @property
+    def is_known(self) -> bool:
+        """Whether its tools are known without waiting."""
+        return True
+
+    async def ready(self) -> None:
+        """Wait until its tools are known, for as long as that may take."""
+
+
+def source_of(record: PluginRecord) -> ToolSource | None:
+    """Return the plugin of a record if its tools come from elsewhere."""
+    plugin: object = record.plugin
+    return plugin if isinstance(plugin, ToolSource) else None
+
+
+def take_tools(records: Iterable[PluginRecord]) -> None:
+    """Give every source's record the tools that it has now.
+
+    Names belong to plugins first, then to the sources in order; one that is taken keeps back the
+    tool that bears it.
+    """
+    loaded = [record for record in records if record.status is not Status.FAILED]
+    sources = [(record, source) for record in loaded if (source := source_of(record))]
+    for record, source in sources:
+        record.tools, record.reason = (), source.problem
+    owners = {
+        name: item.plugin for record in loaded for item in record.tools for name in item.names
+    }
+    for record, source in sources:
+        taken: list[RegisteredTool] = []
+        for item in source.tools:
+            owner = next((owners[name] for name in item.names if name in owners), None)
+            taken.append(_with_clash(item, owner) if owner else item)
+            owners |= {name: record.name for name in item.names if not owner}
+        record.tools = tuple(taken)
+
+
+def _with_clash(item: RegisteredTool, owner: str) -> RegisteredTool:
+    """Return a tool whose name belongs to *owner*, under one by which it can be renamed."""
+    name = item.declared
+    qualified = name if name.startswith(f"{item.plugin}.") else f"{item.plugin}.{name}"
+    rename = f'set name in [tools.overrides."{qualified}"]'
+    clash = f"its name {item.published!r} already belongs to plugin {owner!r}; {rename}"
+    return replace(item, declared=qualified, clash=clash)
