@@ -14,8 +14,9 @@ import pytest
 
 from standards_mcp.discovery import PluginRecord
 from standards_mcp.host import Host
+from standards_mcp.loaded_settings import LoadedSettings
 from standards_mcp.plugin import Plugin
-from standards_mcp.settings import LoadedSettings, Settings
+from standards_mcp.settings import Settings
 
 MakeHost = Callable[..., Host]
 Install = Callable[..., Path]

@@ -99,7 +99,7 @@ async def in_process(config: Path, rounds: int, calls: int) -> None:
     from benchmark_add import add
 
     from standards_mcp.host import Host
-    from standards_mcp.settings import load_settings
+    from standards_mcp.loaded_settings import load_settings
 
     host = Host(load_settings(config))
     host.load()

@@ -13,7 +13,8 @@ from standards_mcp import Catalog, Plugin, StandardRecord, ToolResult
 from standards_mcp.catalog.local import LocalCatalog
 from standards_mcp.discovery import PluginRecord
 from standards_mcp.host import Host
-from standards_mcp.settings import LoadedSettings, Settings
+from standards_mcp.loaded_settings import LoadedSettings
+from standards_mcp.settings import Settings
 
 Ask = Callable[..., ToolResult]
 

@@ -3,9 +3,12 @@
 import sys
 from typing import NoReturn
 
+from ._hangup import disregard_hangup
+
 
 def main() -> NoReturn:
     """Run the command line and end the process; Ctrl-C is quiet from the first import on."""
+    disregard_hangup()
     try:
         from .cli import main as run  # noqa: PLC0415  - see above
 

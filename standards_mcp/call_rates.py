@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_MOST_CALLERS: Final = 10_000  # of all tools together
 _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 
 
@@ -47,13 +48,20 @@ class CallRates:
         """Do the same here: the storage that `limits` has for this costs a third of a call."""
         count, _, span = limit.partition("/")
         now, seconds = time.monotonic(), _SECONDS[span]
-        calls = self._own.setdefault((limit, tool, caller), deque())
+        calls = self._calls((limit, tool, caller))
         while calls and calls[0] <= now - seconds:
             calls.popleft()
         if len(calls) >= int(count):
             return max(1, math.ceil(calls[0] + seconds - now))
         calls.append(now)
         return 0
+
+    def _calls(self, key: tuple[str, str, str]) -> deque[float]:
+        """Return the calls that count; who has been silent for longest is forgotten, if need be."""
+        calls = self._own[key] = self._own.pop(key, deque())
+        if len(self._own) > _MOST_CALLERS:
+            del self._own[next(iter(self._own))]
+        return calls
 
 
 def _limiter(pool: Any) -> MovingWindowRateLimiter:

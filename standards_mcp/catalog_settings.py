@@ -18,7 +18,7 @@ from pydantic import (
 from .catalog import CatalogError, PineconeAccess
 from .catalog.addresses import is_unencrypted
 from .catalog.models import KEY_IN_THE_OPEN, check_model, is_address
-from .tables import Seconds, Table
+from .tables import Like, Seconds, Table, mistake_in
 
 EMBEDDING_KEY_VARIABLE: Final = "STANDARDS_MCP_EMBEDDING_API_KEY"
 VARIABLES: Final[Mapping[tuple[str, ...], str]] = MappingProxyType(
@@ -70,8 +70,13 @@ class LocalCatalogSettings(Table):
     @model_validator(mode="after")
     def _keep_the_key_secret(self) -> Self:
         if self.api_key and is_address(self.model) and is_unencrypted(self.model):
-            raise ValueError(f"{self.model!r}: {KEY_IN_THE_OPEN}")
+            raise mistake_in("model", f"{self.model!r}: {KEY_IN_THE_OPEN}")
         return self
+
+
+IndexName = Annotated[
+    str, Like("[a-z0-9-]{1,45}", "up to 45 small letters, digits and '-', as Pinecone has it")
+]
 
 
 class PineconeCatalogSettings(Table):
@@ -91,7 +96,7 @@ class PineconeCatalogSettings(Table):
     """
 
     api_key: SecretStr | None = None
-    index_name: Annotated[str, Field(pattern="^[a-z0-9-]{1,45}$")] = "common-core-standards"
+    index_name: IndexName = "common-core-standards"
     namespace: Annotated[str, Field(min_length=1)] = "standards"
     host: str | None = None
     deadline: Seconds = 20.0
@@ -147,9 +152,10 @@ class CatalogSettings(Table):
     @model_validator(mode="after")
     def _needs_a_key(self) -> Self:
         if self.backend == "pinecone" and self.pinecone.api_key is None:
-            raise ValueError(
-                'backend = "pinecone" needs a key; set PINECONE_API_KEY in the environment or in '
-                '.env, or set backend = "local"'
+            raise mistake_in(
+                "backend",
+                '"pinecone" needs a key; set PINECONE_API_KEY in the environment or in .env, or '
+                'set backend = "local"',
             )
         return self
 

@@ -1,6 +1,6 @@
 """Adds servers to clients' configuration files and takes them out again, leaving all else alone.
 
-Every function maps text to text; the caller reads and writes.
+The caller reads and writes; all but `own_servers` map text to text.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import Any, Final, cast
 from . import jsonc
 from .clients import Client, Entry, Launch
 from .errors import StandardsMcpError
+from .files import read_text
+from .masking import MASK, secret_paths
 
 _RUNNERS: Final = frozenset({"pipx", "uv", "uvx"})
 _PACKAGE: Final = re.compile(r"standards-mcp($|[@=\[])")
@@ -34,13 +36,27 @@ class _Format:
     remove: Callable[[str, Sequence[str]], str]
 
 
-def servers(client: Client, file: Path, text: str | None) -> dict[str, Entry]:
+def own_servers(client: Client, file: Path) -> dict[str, Entry]:
+    """Return the entries of a client's file that start this server, by name.
+
+    Raises:
+        ClientFileError: The file cannot be read, or is malformed.
+    """
+    try:
+        text = read_text(file) or ""
+    except (OSError, UnicodeDecodeError) as exc:
+        raise ClientFileError(f"{file} cannot be read: {exc}; correct it") from None
+    entries = servers(client, file, text).items()
+    return {name: entry for name, entry in entries if is_ours(client, entry)}
+
+
+def servers(client: Client, file: Path, text: str) -> dict[str, Entry]:
     """Return the entries of a client's file, by name.
 
     Raises:
         ClientFileError: The file is malformed.
     """
-    found = _using(file, lambda form: form.read(text or ""))
+    found = _using(file, lambda form: form.read(text))
     for key in client.table:
         found = cast("Mapping[str, Any]", found).get(key) if isinstance(found, Mapping) else None
     if found is None:
@@ -61,7 +77,7 @@ def is_ours(client: Client, entry: Mapping[str, Any]) -> bool:
     return program in _RUNNERS and any(_PACKAGE.match(arg) for arg in args)
 
 
-def with_server(client: Client, file: Path, text: str | None, name: str, launch: Launch) -> str:
+def with_server(client: Client, file: Path, text: str, name: str, launch: Launch) -> str:
     """Return the text of a client's file with this server under *name*.
 
     What an entry of that name says beside the command stays, its environment variables too.
@@ -80,7 +96,7 @@ def with_server(client: Client, file: Path, text: str | None, name: str, launch:
     if variables := _variables(client, old) | _variables(client, new):
         entry[client.environment] = variables
     path = (*client.table, name)
-    return cast("str", _using(file, lambda form: form.write(text or "", path, entry)))
+    return cast("str", _using(file, lambda form: form.write(text, path, entry)))
 
 
 def without_server(client: Client, file: Path, text: str, name: str) -> str:
@@ -90,10 +106,34 @@ def without_server(client: Client, file: Path, text: str, name: str) -> str:
         ClientFileError: The file is malformed, or the entry is another server's.
     """
     entry = servers(client, file, text).get(name)
-    if entry is not None and not is_ours(client, entry):
+    if entry is None:
+        return text
+    if not is_ours(client, entry):
         raise ClientFileError(f"{file}: {name!r} does not start standards-mcp; left as it is")
     path = (*client.table, name)
     return cast("str", _using(file, lambda form: form.remove(text, path)))
+
+
+def without_secrets(client: Client, file: Path, text: str) -> str:
+    """Return the text of a client's file for showing, since a file of one line is shown whole.
+
+    Masked are other servers, and all values under keys that look like secrets.
+
+    Raises:
+        ClientFileError: The file is malformed.
+    """
+    entries = servers(client, file, text).items()
+    others = [(*client.table, name) for name, entry in entries if not is_ours(client, entry)]
+
+    def masked(form: _Format) -> str:
+        shown = text
+        for path in others:
+            shown = form.write(shown, path, MASK)
+        for path in secret_paths(form.read(shown)):
+            shown = form.write(shown, path, MASK)
+        return shown
+
+    return cast("str", _using(file, masked))
 
 
 def snippet(client: Client, file: Path, name: str, launch: Launch) -> str:

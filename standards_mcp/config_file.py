@@ -5,11 +5,14 @@ Every function maps text to text; the caller reads and writes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any, Final, cast
 
 import tomlkit
 from tomlkit.items import InlineTable
+
+from .masking import MASK, secret_paths
 
 _BOM: Final = "\ufeff"  # what some editors on Windows begin a file with
 
@@ -50,6 +53,36 @@ def with_tool_disabled(text: str, pattern: str) -> str:
             cast("list[str]", disable).append(pattern)
 
     return _changed(text, change)
+
+
+def without_secrets(text: str) -> str:
+    """Return *text* for showing, since a table of one line is shown whole.
+
+    Masked are all values under keys that look like secrets, and plugins' own values: which of them
+    are secret, only the plugin knows, which is not imported for an edit.
+    """
+
+    def change(document: _Document) -> None:
+        values = tomllib.loads(text.removeprefix(_BOM))
+        plugins = values.pop("plugins", {})
+        for path in [*secret_paths(values), *_own_values(plugins)]:
+            *tables, key = path
+            table = document
+            for name in tables:
+                table = table[name]
+            table[key] = MASK
+
+    return _changed(text, change)
+
+
+def _own_values(plugins: object) -> Iterator[tuple[str, ...]]:
+    if not isinstance(plugins, Mapping):
+        return
+    for name, section in cast("Mapping[str, object]", plugins).items():
+        if isinstance(section, Mapping):
+            for key, value in cast("Mapping[str, object]", section).items():
+                if not isinstance(value, bool):
+                    yield "plugins", name, key
 
 
 def _changed(text: str, change: Callable[[_Document], None]) -> str:

@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 
 from .declarations import RegisteredTool
 from .errors import describe_exception
-from .plugin import Filter, Plugin
+from .plugin import Filter, Plugin, PluginSettings
 from .prompts import RegisteredPrompt
 from .resources import RegisteredResource
 from .tool_settings import first_match
@@ -46,6 +46,7 @@ class PluginRecord:
         requires: The distribution's requirements, as its metadata spells them.
         reason: Why the status is what it is, where that needs saying.
         secrets: Those of its settings.
+        settings: Its settings, where the host validates them without importing it.
         is_server: It is another MCP server, which the configuration names.
     """
 
@@ -62,6 +63,7 @@ class PluginRecord:
     tools: tuple[RegisteredTool, ...] = ()
     prompts: tuple[RegisteredPrompt, ...] = ()
     resources: tuple[RegisteredResource, ...] = ()
+    settings: PluginSettings | None = field(default=None, repr=False)
     is_server: bool = False
 
     def fail(self, reason: str) -> None:

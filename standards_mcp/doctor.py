@@ -15,11 +15,10 @@ from typing import Any, Final, Literal
 import importlib_metadata
 
 from .catalog import CatalogError
-from .client_files import ClientFileError, is_ours, servers
+from .client_files import ClientFileError, own_servers
 from .clients import CLIENTS, System
 from .discovery import Status
 from .errors import StandardsMcpError
-from .files import read_text
 from .health import check_health
 from .host import Host
 from .plugin import Health
@@ -88,7 +87,7 @@ def _configuration(host: Host) -> Iterator[Finding]:
         "configuration", "ok", str(file) if file else "no file; all keys at their defaults"
     )
     for warning in host.warnings():
-        yield Finding("configuration", "warning", warning, "Correct the pattern or remove it.")
+        yield Finding("configuration", "warning", warning, "Correct it or remove it.")
 
 
 async def _catalog(host: Host) -> AsyncGenerator[Finding]:
@@ -141,13 +140,12 @@ def _clients(system: System) -> Iterator[Finding]:
     for client in CLIENTS:
         file = client.file(system)
         try:
-            entries = servers(client, file, read_text(file))
-        except (ClientFileError, OSError, UnicodeDecodeError) as exc:
-            yield Finding(client.title, "warning", str(exc), "Correct the file.")
+            entries = own_servers(client, file)
+        except ClientFileError as exc:
+            yield Finding(client.title, "error", str(exc), "Correct the file.")
             continue
         for name, entry in entries.items():
-            if is_ours(client, entry):
-                yield _client_entry(client.title, name, client.command_line(entry)[0], client.key)
+            yield _client_entry(client.title, name, client.command_line(entry)[0], client.key)
 
 
 def _client_entry(title: str, name: str, command: str, key: str) -> Finding:

@@ -20,15 +20,17 @@ from .declarations import Limits
 from .discovery import PluginRecord
 from .errors import ConfigError, StandardsMcpError, ToolError, did_you_mean
 from .lifecycle import running
+from .loaded_settings import LoadedSettings
 from .manager import PluginManager
 from .masking import mask, masked_data, secrets_of
+from .mismatches import Names, mismatches
 from .offering import Offering, Registered, named, offer, served
 from .outcomes import Step, recall, remember
 from .plugin import Completer, Message, ToolResult
 from .policy import Policy
 from .prompts import TOOLS_ARGUMENT, messages_of
 from .resources import Contents, contents_of, find_resource
-from .settings import LoadedSettings, Settings
+from .settings import Settings
 from .signatures import error_result
 from .threads import UnjoinedExecutor
 
@@ -86,11 +88,11 @@ class Host:
         finally:
             self._remember("load")
         self._policy.wrap(self.manager.wrap)
-        self._tell(self.warnings())
+        self._tell(self._warnings(self.loaded, self.offering))
 
     def warnings(self) -> list[str]:
-        """Return what in the configuration names no tool: a misspelt ``disable`` has no effect."""
-        return _warnings(self.loaded, self.offering)
+        """Return what in the configuration matches nothing or cannot be applied, in any profile."""
+        return self._warnings(self.loaded, self.offering, self.settings.profiles)
 
     def take_over(self, loaded: LoadedSettings, in_force: Settings) -> None:
         """Offer the tools of the loaded plugins as other settings make them.
@@ -106,7 +108,7 @@ class Host:
         self.manager.check_sections(loaded)
         registered = self.registered()
         offering = offer(registered, in_force)
-        self._tell(_warnings(loaded, offering))
+        self._tell(self._warnings(loaded, offering))
         self.loaded, self.settings = loaded, in_force
         self._secrets |= secrets_of(loaded.settings)
         self._offered = registered, offering
@@ -269,6 +271,21 @@ class Host:
                 await self._policy.aclose()
                 await self.catalog.aclose()
 
+    def _warnings(
+        self, loaded: LoadedSettings, offering: Offering, profiles: Iterable[str] | None = None
+    ) -> list[str]:
+        """Return what is without effect, in the rules in force or in all of these profiles."""
+        settings, records = loaded.settings, self.manager.records
+        names = Names(
+            contributions=offering.names,
+            plugins=records.keys(),
+            distributions={record.distribution for record in records.values()},
+        )
+        if profiles is None:
+            profiles = settings.profiles_in_force
+        found = (*mismatches(settings, names, profiles), *offering.faults)
+        return [f"{loaded.layers.where(each.path)}: {each.message}" for each in found]
+
     def _tell(self, warnings: list[str]) -> None:
         if warnings and self.settings.strict:
             raise ConfigError("\n".join(warnings))
@@ -295,10 +312,6 @@ def _without_secrets(result: ToolResult, secrets: frozenset[str]) -> ToolResult:
     structured = result.structured and masked_data(result.structured, secrets)
     content = tuple(masked_data(block, secrets) for block in result.content)
     return replace(result, text=mask(result.text, secrets), structured=structured, content=content)
-
-
-def _warnings(loaded: LoadedSettings, offering: Offering) -> list[str]:
-    return [f"{loaded.where(each.path)}: {each.message}" for each in offering.mismatches]
 
 
 def _configured_catalog(table: CatalogSettings) -> Catalog:

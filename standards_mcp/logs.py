@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from .errors import describe_exception
 from .masking import mask, masked_data
+from .printable import printable
 
 Secrets: TypeAlias = Callable[[], Iterable[str]]
 """Returns the secrets as far as they are known by now."""
@@ -70,7 +71,7 @@ class PlainFormatter(logging.Formatter):
         if listed:
             event = f"{event} ({', '.join(listed)})"
         line = " ".join(f"{record.levelname.lower()}: {event}".split())
-        return mask("\n".join([line, *below]), self._secrets())
+        return printable(mask("\n".join([line, *below]), self._secrets()))
 
 
 def configure_logging(

@@ -47,12 +47,14 @@ from .errors import (
     did_you_mean,
 )
 from .external import server_records
+from .loaded_settings import LoadedSettings
 from .masking import declared_secrets, mask, secrets_of
 from .plugin import Filter, Plugin, PluginContext, PluginSettings, ToolHandler
 from .prompts import RegisteredPrompt, read_prompt
 from .resources import RegisteredResource, read_resource
 from .schemas import SchemaError
-from .settings import LoadedSettings, PluginSection, describe_errors
+from .setting_errors import describe_errors
+from .settings import PluginSection
 from .signatures import read_arguments
 from .tool_sources import ToolSource, source_of, take_tools
 from .wrapping import Layer
@@ -163,10 +165,10 @@ class PluginManager:
         """
         for name in loaded.settings.plugins:
             if name in loaded.settings.servers:
-                where = loaded.where(("plugins", name))
+                where = loaded.layers.where(("plugins", name))
                 raise ConfigError(f"{where}: it is a server; write its keys in [servers.{name}]")
             if name not in self.records:
-                where = loaded.origin(("plugins", name)) or "settings"
+                where = loaded.layers.origin(("plugins", name)) or "settings"
                 known = ", ".join(self.records) or "none"
                 hint = did_you_mean(name, self.records) or f"; installed: {known}"
                 raise ConfigError(f"{where}: [plugins.{name}]: no such plugin is installed{hint}")
@@ -265,8 +267,8 @@ class PluginManager:
 
     def _settings(self, record: PluginRecord, model: type[PluginSettings]) -> PluginSettings:
         """Return the settings of a plugin, validated."""
-        if server := self.settings.servers.get(record.name):
-            return model(**server.options)
+        if record.settings is not None:
+            return record.settings
         options = self.settings.section(record.name).options
         # Before validation, so that what a validator raises can quote them.
         record.secrets = declared_secrets(model, options)
@@ -276,7 +278,7 @@ class PluginManager:
             return model.model_validate(options)
         except ValidationError as exc:
             prefix = ("plugins", record.name)
-            lines = describe_errors(exc, model, self._loaded, prefix)
+            lines = describe_errors(exc, model, self._loaded.layers, prefix)
             # Without the cause: it holds the values, and the secrets among them.
             raise PluginError(record.name, "; ".join(lines)) from None
 

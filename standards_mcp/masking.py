@@ -13,6 +13,12 @@ from pydantic import AliasChoices, AliasPath, BaseModel, Secret, SecretBytes, Se
 from typing_extensions import is_typeddict
 
 MASK: Final = "***"
+# The tables too in which clients keep what they hand to servers.
+_SECRET_KEY: Final = re.compile(
+    r"(token|secret|password|passwd|passphrase|credentials?|authorization"
+    r"|(api|access|private|secret|signing)[_-]?key)$|^(envs?|headers)$",
+    re.IGNORECASE,
+)
 _USER_INFO: Final = re.compile(r"://[^\s/?#@'\"]+@")
 
 
@@ -39,6 +45,20 @@ def masked_data(value: object, secrets: Iterable[str]) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         return [masked_data(item, secrets) for item in cast("Iterable[object]", value)]
     return mask(str(value), secrets)
+
+
+def looks_secret(key: str) -> bool:
+    """Tell whether what stands under *key* should not be shown, going by nothing but its name."""
+    return bool(_SECRET_KEY.search(key))
+
+
+def secret_paths(value: object, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the keys that lead to each plain value or list under a key that looks like a secret."""
+    if isinstance(value, Mapping):
+        for key, item in cast("Mapping[str, object]", value).items():
+            yield from secret_paths(item, (*path, key))
+    elif any(looks_secret(str(key)) for key in path):
+        yield path
 
 
 def secrets_of(value: object) -> frozenset[str]:

@@ -7,41 +7,30 @@ must not be without effect.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from .contributions import Contribution
 from .declarations import Limits, RegisteredTool
 from .errors import did_you_mean
+from .mismatches import Mismatch
 from .prompts import RegisteredPrompt
 from .resources import RegisteredResource
 from .schemas import Schema
+from .setting_layers import key_name
 from .settings import Settings
 from .signatures import Arguments, refuse_unknown
 from .tool_settings import (
     ArgumentOverride,
-    Choice,
+    Kind,
     Override,
     Selection,
     ToolOverride,
     first_match,
 )
 
-Kind: TypeAlias = Literal["tools", "prompts", "resources"]
 _C = TypeVar("_C", bound=Contribution)
-
-
-@dataclass(frozen=True, slots=True)
-class Mismatch:
-    """A key of the configuration that names no tool that there is.
-
-    Attributes:
-        path: The keys that lead to it.
-    """
-
-    path: tuple[str, ...]
-    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +55,16 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class Offering:
-    """What plugins contribute, as the configuration makes it, served or not."""
+    """What plugins contribute, as the configuration makes it, served or not.
+
+    Attributes:
+        faults: The overrides that cannot be applied.
+    """
 
     tools: tuple[RegisteredTool, ...]
     prompts: tuple[RegisteredPrompt, ...]
     resources: tuple[RegisteredResource, ...]
-    mismatches: tuple[Mismatch, ...]
+    faults: tuple[Mismatch, ...]
 
     @property
     def served(self) -> list[RegisteredTool]:
@@ -85,6 +78,15 @@ class Offering:
             "tools": [item.definition for item in served(self.tools)],
             "prompts": [item.definition for item in served(self.prompts)],
             "resources": [item.definition for item in served(self.resources)],
+        }
+
+    @property
+    def names(self) -> dict[Kind, set[str]]:
+        """All names of each kind of thing, served or not."""
+        return {
+            "tools": _all_names(self.tools),
+            "prompts": _all_names(self.prompts),
+            "resources": _all_names(self.resources),
         }
 
     def find(self, name: str) -> RegisteredTool | None:
@@ -107,19 +109,23 @@ def named(items: Iterable[_C], name: str) -> _C | None:
     return min(found, key=_clashes, default=None)
 
 
+def _all_names(items: Iterable[Contribution]) -> set[str]:
+    return {name for item in items for name in item.names}
+
+
 def offer(registered: Registered, settings: Settings) -> Offering:
     """Return what clients are offered of what is registered."""
-    mismatches: list[Mismatch] = []
-    chosen = _each(registered.tools, "tools", settings, mismatches)
+    faults: list[Mismatch] = []
+    chosen = _each(registered.tools, "tools", settings, faults)
     tools = [_as_tool(item, settings) for item in chosen]
-    prompts = _each(registered.prompts, "prompts", settings, mismatches)
-    resources = _each(registered.resources, "resources", settings, mismatches)
+    prompts = _each(registered.prompts, "prompts", settings, faults)
+    resources = _each(registered.resources, "resources", settings, faults)
     names = {item.declared for item in served(tools)}
     return Offering(
         tuple(tools),
         tuple(_with_its_tools(item, names) for item in prompts),
         tuple(resources),
-        tuple(mismatches),
+        tuple(faults),
     )
 
 
@@ -144,9 +150,9 @@ class OverriddenArguments:
 
 
 def _each(
-    registered: Iterable[_C], kind: Kind, settings: Settings, mismatches: list[Mismatch]
+    registered: Iterable[_C], kind: Kind, settings: Settings, faults: list[Mismatch]
 ) -> list[_C]:
-    """Return every item as the configuration makes it, and add what in it is without effect."""
+    """Return every item as the configuration makes it; add the overrides that do not fit."""
     declared = tuple(registered)
     overrides: Mapping[str, Override] = getattr(settings, kind).overrides
     owners: dict[str, Contribution] = {}
@@ -157,15 +163,16 @@ def _each(
     for item in declared:
         keys = [name for name in item.names if name in overrides]
         override = overrides[keys[0]] if keys else Override()
-        if fault := _override_fault(item, keys, override, owners):
-            mismatches.append(Mismatch((kind, "overrides", keys[0]), f"{fault}; it is not served"))
+        fault = _override_fault(item, (kind, "overrides", *keys), override, owners)
+        if fault:
+            message = f"{fault.message}; the {item.kind} is not served"
+            faults.append(Mismatch(fault.path, message))
         changed = _overridden(item, override, settings)
         refusal = _fault(item, override) or _refusal(changed, kind, settings)
         if fault and not refusal:
-            refusal = f'[{kind}.overrides."{keys[0]}"] {fault}'
+            refusal = f"{key_name(fault.path)}: {fault.message}"
         offered.append(replace(changed, refusal=refusal))
         owners.setdefault(changed.published, item)
-    mismatches += _mismatches(offered, kind, settings)
     return offered
 
 
@@ -230,7 +237,8 @@ def _refusal(item: Contribution, kind: Kind, settings: Settings) -> str:
         patterns = settings.profiles[settings.profile].plugins
         if not first_match((item.plugin,), patterns):
             return f"[profiles.{settings.profile}] plugins has no pattern for {item.plugin!r}"
-    for table, rules in _rules(kind, settings):
+    for path, rules in settings.rules(kind, settings.profiles_in_force):
+        table = ".".join(path)
         # Under all of its names: a new one must not lead past a rule for an old one.
         if isinstance(rules, Selection) and isinstance(item, RegisteredTool):
             reason = rules.refusal(item.names, table, read_only=item.tool.read_only)
@@ -243,37 +251,41 @@ def _refusal(item: Contribution, kind: Kind, settings: Settings) -> str:
 
 def _override_fault(
     item: Contribution,
-    keys: Sequence[str],
+    path: tuple[str, ...],
     override: Override,
     owners: Mapping[str, Contribution],
-) -> str:
-    """Return why an override cannot be applied, or an empty string.
+) -> Mismatch | None:
+    """Return why an override cannot be applied, with the key that is to blame.
 
     Args:
-        keys: The names under which the configuration overrides the item.
+        path: The keys of the table of overrides, then the names under which it has the item.
         owners: Whose each name is.
     """
-    if len(keys) > 1:
-        return f"{keys[1]!r} overrides the same {item.kind}; keep one of the two"
+    path, others = path[:3], path[3:]
+    if others:
+        return Mismatch(path, f"{others[0]!r} overrides the same {item.kind}; keep one of the two")
     if override.name and owners.get(override.name, item) is not item:
-        return f"name = {override.name!r} belongs to another {item.kind}"
+        return Mismatch((*path, "name"), f"{override.name!r} belongs to another {item.kind}")
     if isinstance(item, RegisteredTool) and isinstance(override, ToolOverride):
-        return _tool_fault(item, override)
-    return ""
+        return _tool_fault(item, override, path)
+    return None
 
 
-def _tool_fault(item: RegisteredTool, override: ToolOverride) -> str:
+def _tool_fault(
+    item: RegisteredTool, override: ToolOverride, table: tuple[str, ...]
+) -> Mismatch | None:
     if override.cache_ttl and not item.tool.read_only:
-        return "cache_ttl needs a read-only tool"
+        return Mismatch((*table, "cache_ttl"), "it needs a read-only tool")
     properties: Schema = item.arguments.schema.get("properties", {})
     for name, argument in override.arguments.items():
+        path = (*table, "arguments", name)
         if name not in properties:
             hint = did_you_mean(name, properties) or f"; it has {', '.join(properties) or 'none'}"
-            return f"arguments: it has no argument {name!r}{hint}"
-        for value in (argument.default, argument.fixed):
+            return Mismatch(path, f"the tool has no such argument{hint}")
+        for key, value in (("default", argument.default), ("fixed", argument.fixed)):
             if value is not None and (why := _misfit(value, properties[name])):
-                return f"arguments.{name}: {why}"
-    return ""
+                return Mismatch((*path, key), why)
+    return None
 
 
 def _misfit(value: Any, schema: Schema) -> str:
@@ -304,34 +316,3 @@ def _overridden_arguments(
 def _overridden_property(schema: Schema, override: ArgumentOverride) -> Schema:
     changes = {"description": override.description, "default": override.default}
     return schema | {name: value for name, value in changes.items() if value is not None}
-
-
-def _mismatches(
-    offered: Iterable[Contribution], kind: Kind, settings: Settings
-) -> Iterator[Mismatch]:
-    names = {name for item in offered for name in item.names}
-    for table, rules in _rules(kind, settings):
-        for key, patterns in (("enable", rules.enable), ("disable", rules.disable)):
-            for pattern in patterns:
-                if pattern != "*" and not first_match(names, (pattern,)):
-                    yield Mismatch((*table.split("."), key), _no_match(pattern, kind, names))
-    for name in getattr(settings, kind).overrides:
-        if name not in names:
-            yield Mismatch((kind, "overrides", name), _no_match(name, kind, names))
-
-
-def _no_match(pattern: str, kind: Kind, names: Iterable[str]) -> str:
-    hint = did_you_mean(pattern.strip("*?"), names)
-    return f"{pattern!r} matches no {kind[:-1]}{hint or f'; see `standards-mcp {kind}`'}"
-
-
-def _rules(kind: Kind, settings: Settings) -> list[tuple[str, Choice]]:
-    """Return the rules in force for things of one kind, each with the name of its table."""
-    rules: list[tuple[str, Choice]] = [(kind, getattr(settings, kind))]
-    if settings.profile:
-        table, profile = f"profiles.{settings.profile}", settings.profiles[settings.profile]
-        if kind == "tools":
-            rules.append((table, profile))
-        else:
-            rules.append((f"{table}.{kind}", getattr(profile, kind)))
-    return rules

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +15,9 @@ from anyio import to_thread
 
 from .errors import StandardsMcpError, describe_exception
 from .host import Host
-from .offering import Kind
-from .settings import LoadedSettings, Settings
+from .loaded_settings import LoadedSettings
+from .settings import Settings
+from .tool_settings import Kind
 
 log = logging.getLogger(__name__)
 
@@ -54,17 +55,24 @@ def reload(host: Host, loaded: LoadedSettings) -> Reload:
 async def reload_when_told(
     host: Host,
     load: Callable[[], LoadedSettings],
-    watched: Path | None,
+    places: Sequence[Path],
     on_changed: Callable[[Collection[Kind]], Awaitable[None]],
+    *,
+    watch: bool,
 ) -> None:
-    """Reload whenever SIGHUP comes or the file *watched* changes, until cancelled."""
+    """Reload whenever SIGHUP comes or the configuration file changes, until cancelled.
+
+    Args:
+        places: Where the file may be, the first that there is.
+        watch: Look out for changes, and for a file where there was none.
+    """
     told = asyncio.Event()
-    if watched and not host.loaded.is_current():
-        told.set()  # it was changed while the plugins started
+    if not _is_current(host.loaded, places):
+        told.set()  # it was changed while the plugins started; a SIGHUP then had no effect
     # Windows has no SIGHUP, and no signal handlers on its event loop.
     with suppress(NotImplementedError, AttributeError):
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, told.set)
-    watching = asyncio.ensure_future(_watch(watched, told)) if watched else None
+    watching = asyncio.ensure_future(_watch(places, told)) if watch else None
     try:
         while True:
             await told.wait()
@@ -94,11 +102,16 @@ async def _try_to_reload(
         await on_changed(done.changed)
 
 
-async def _watch(file: Path, told: asyncio.Event) -> None:
-    seen = _stamp(file)
+def _is_current(loaded: LoadedSettings, places: Sequence[Path]) -> bool:
+    found = next((path for path in places if path.is_file()), None)
+    return found == loaded.file and loaded.is_current()
+
+
+async def _watch(places: Sequence[Path], told: asyncio.Event) -> None:
+    seen = [_stamp(path) for path in places]
     while True:
         await asyncio.sleep(POLL_SECONDS)
-        if (now := _stamp(file)) != seen:
+        if (now := [_stamp(path) for path in places]) != seen:
             seen = now
             told.set()
 

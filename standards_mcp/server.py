@@ -33,7 +33,7 @@ from ._stdio import LineReader, LineWriter
 from .errors import StandardsMcpError
 from .handlers import Context, handlers
 from .host import Host
-from .offering import Kind
+from .tool_settings import Kind
 from .transport import connected
 
 log = logging.getLogger(__name__)

@@ -5,10 +5,19 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Annotated, Any, Final, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler
-from pydantic_core import CoreSchema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    ValidationError,
+)
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 _ATTRIBUTE: Final = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
@@ -45,6 +54,41 @@ class Table(Documented):
     """A table of the host's own, whose keys are all known."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """Says of text what it looks like, to people in words and to editors as a pattern.
+
+    Attributes:
+        words: What stands behind "input should be" in an error.
+    """
+
+    pattern: str
+    words: str
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler, /
+    ) -> CoreSchema:
+        """Return the schema of the text with the check behind it."""
+        return core_schema.no_info_after_validator_function(self._check, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler, /
+    ) -> dict[str, Any]:
+        """Return the schema for editors."""
+        return {**handler(schema), "pattern": f"^({self.pattern})$"}
+
+    def _check(self, text: str) -> str:
+        if not re.fullmatch(self.pattern, text):
+            raise ValueError(f"input should be {self.words}")
+        return text
+
+
+def mistake_in(key: str, message: str) -> ValidationError:
+    """Return what a validator of a table raises for one of its keys, so that this key is named."""
+    error = PydanticCustomError("value_error", "{message}", {"message": message})
+    return ValidationError.from_exception_data("", [{"type": error, "loc": (key,), "input": None}])
 
 
 def _attributes(model: type[BaseModel]) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
-import tomlkit
+from .printable import printable
 
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -27,6 +27,8 @@ def toml_value(value: object) -> str:
         elements = cast("Sequence[object]", value)
         return f"[{', '.join(toml_value(each) for each in elements if each is not None)}]"
     if isinstance(value, str):
-        # JSON escapes what TOML does, but for one character.
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        # JSON escapes what TOML does, but for a few characters.
+        return printable(json.dumps(value, ensure_ascii=False))
+    import tomlkit  # noqa: PLC0415  - keys alone are written at every start
+
     return str(cast("Any", tomlkit).item(value).as_string())

@@ -7,17 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, Self, TypeAlias
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 
-from .tables import Seconds, Table
+from .tables import Like, Seconds, Table, mistake_in
 
-ToolName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,63}$")]
+Kind: TypeAlias = Literal["tools", "prompts", "resources"]
+"""What plugins contribute, as its table is called."""
+ToolName = Annotated[
+    str,
+    Like(
+        r"[A-Za-z][A-Za-z0-9_.-]{0,63}",
+        "a letter and up to 63 letters, digits, '_', '-' and '.', for example 'search_docs'",
+    ),
+]
 Count = Annotated[int, Field(gt=0)]
-RateLimit = Annotated[str, Field(pattern=r"^[1-9][0-9]*/(second|minute|hour|day)$")]
-"""So many calls in a span of time, for example ``60/minute``."""
+RateLimit = Annotated[
+    str,
+    Like(
+        r"[1-9][0-9]*/(second|minute|hour|day)",
+        "a number of calls for each second, minute, hour or day, for example '60/minute'",
+    ),
+]
 
 
 class Choice(Table):
@@ -105,6 +118,12 @@ class ArgumentOverride(Table):
     description: str | None = None
     default: Any = None
     fixed: Any = None
+
+    @model_validator(mode="after")
+    def _check_one_value(self) -> Self:
+        if self.default is not None and self.fixed is not None:
+            raise mistake_in("default", "it is fixed to a value; remove fixed or default")
+        return self
 
 
 class ToolOverride(Override):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +19,12 @@ from jsonschema import Draft202012Validator
 
 from standards_mcp.catalog_settings import CatalogSettings
 from standards_mcp.cli import cli
-from standards_mcp.config_file import with_plugin, with_tool_disabled, with_tool_enabled
+from standards_mcp.config_file import (
+    with_plugin,
+    with_tool_disabled,
+    with_tool_enabled,
+    without_secrets,
+)
 from standards_mcp.config_schema import config_keys
 from standards_mcp.settings import Settings
 from standards_mcp.tables import Table
@@ -310,6 +317,56 @@ def test_a_check_names_every_mistake(install: Install):
     )
 
 
+@pytest.mark.usefixtures("acme")
+def test_an_override_that_cannot_be_applied_is_told_with_the_line_of_its_key(monkeypatch: Any):
+    monkeypatch.setenv("STANDARDS_MCP_TOOLS__OVERRIDES__ACME.WRITE__TIMEOUT", "3")
+    FILE.write_text(
+        WITH_TOKEN
+        + '[tools.overrides."acme.write"]\ntitle = "Write"\ncache_ttl = 5\n'
+        + '[tools.overrides."acme.find".arguments]\ntext.description = "T"\ntext.fixed = 1\n'
+    )
+    result = run("config", "check")
+    assert result.exit_code == 1
+    assert result.stdout.splitlines() == [
+        (
+            'standards-mcp.toml:8: [tools.overrides."acme.find".arguments.text] fixed: 1 is not of '
+            "type 'string'; the tool is not served"
+        ),
+        (
+            'standards-mcp.toml:5: [tools.overrides."acme.write"] cache_ttl: it needs a read-only '
+            "tool; the tool is not served"
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments"),
+    [
+        ('"\\u001b[31mred" = 1', ["config", "check"]),
+        ('[plugins."\\u001b[31mred"]', ["config", "check"]),
+        ('[tools]\ndisable = ["\\u001b[31m\\u009b31m"]', ["config", "check"]),
+        ('[tools]\ndisable = ["\\u001b[31m\\u009b31m"]', ["config", "show", "--origin"]),
+        ('[tools]\ndisable = ["\\u001b[31m\\u009b31m"]', ["config", "show", "--json"]),
+        ('[tools.overrides."\\u001b[31mred"]\ntitle = "x"', ["config", "show"]),
+        ('[tools.overrides.get_standard_details]\ntitle = "\\u001b[31m"', ["tools", "--json"]),
+    ],
+)
+def test_what_a_file_says_never_steers_the_terminal(text: str, arguments: list[str]):
+    FILE.write_text(text)
+    shown = CliRunner().invoke(cli, arguments, color=True)
+    assert "\x1b" not in shown.output
+    assert "\x9b" not in shown.output
+    assert "1b[31m" in shown.output
+
+
+def test_what_metadata_say_never_steers_the_terminal(install: Install):
+    install("acme", "", version="1\x1b[31m")
+    for arguments in (["plugins", "list"], ["plugins", "info", "acme"], ["tools"]):
+        shown = CliRunner().invoke(cli, arguments, color=True)
+        assert "acme" in shown.output
+        assert "\x1b" not in shown.output
+
+
 # plugins and tools enable|disable
 
 
@@ -328,6 +385,42 @@ def test_switching_a_plugin_keeps_the_rest_of_the_file():
     assert "[plugins.acme] enabled = false" in done("plugins", "list")
     done("plugins", "enable", "acme")
     assert "acme_find" in done("tools")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'plugins = {acme = {token = "opensesame", weights = {x = 7171.0}}} # mine\n',
+        '[plugins]\nacme = {token = "opensesame", profile = {depth = 7171}}\n',
+        'plugins.acme = {token = "opensesame"}\n[tools]\nstorage = "redis://:opensesame@h/0"\n',
+    ],
+)
+@pytest.mark.usefixtures("acme")
+def test_a_preview_of_a_table_on_one_line_shows_no_value_of_a_plugin(text: str):
+    FILE.write_text(text)
+    preview = done("plugins", "disable", "acme", "--dry-run")
+    assert "enabled = false" in preview
+    assert "opensesame" not in preview
+    assert "7171" not in preview
+    assert FILE.read_text() == text
+
+
+def test_a_preview_shows_no_value_under_a_name_of_secrets():
+    text = 'tools = {overrides = {x = {arguments = {api_key = {fixed = "hushhush"}}}}}\n'
+    FILE.write_text(text)
+    preview = done("tools", "disable", "y", "--dry-run")
+    assert 'fixed = "***"' in preview
+    assert "hushhush" not in preview
+    assert "hushhush" not in done("config", "show")
+
+
+def test_edits_at_one_time_are_all_kept():
+    FILE.write_text("# mine\n")
+    names = [f"tool_{number}" for number in range(6)]
+    edit = [sys.executable, "-m", "standards_mcp", "tools", "disable"]
+    edits = [subprocess.Popen([*edit, name], stdout=subprocess.DEVNULL) for name in names]
+    assert [each.wait(60) for each in edits] == [0] * len(edits)
+    assert sorted(tomllib.loads(FILE.read_text())["tools"]["disable"]) == names
 
 
 def test_without_a_file_the_users_own_is_made():
@@ -368,10 +461,7 @@ def test_tools_are_switched_by_their_names_and_by_globs():
     done("tools", "enable", "get_*")
     assert tomllib.loads(FILE.read_text())["tools"]["disable"] == ["acme.find"]
     result = run("tools", "disable", "acme.fnd")
-    assert (
-        "'acme.fnd' matches no tool of the loaded plugins; did you mean 'acme.find'?"
-        in result.stderr
-    )
+    assert "'acme.fnd' matches no tool; did you mean 'acme.find'?" in result.stderr
 
 
 def test_a_tool_is_switched_also_where_a_required_plugin_fails(install: Install):
@@ -471,7 +561,12 @@ def test_an_edit_changes_one_key_and_keeps_comments_and_line_ends(text: str, nam
     if "enable" in tools and pattern not in tools["enable"] and "*" not in tools["enable"]:
         tools["enable"].append(pattern)
     assert read(back) == expected
-    for after in (edited, off, back):
+    shown = without_secrets(text)
+    expected = read(text)
+    for section in expected.get("plugins", {}).values():
+        section |= {key: "***" for key in section if key != "enabled"}
+    assert read(shown) == expected
+    for after in (edited, off, back, shown):
         assert comments(after) == comments(text)
         assert after.startswith("\ufeff") == text.startswith("\ufeff")
         assert ("\r" in after) == ("\r" in text)
@@ -479,18 +574,26 @@ def test_an_edit_changes_one_key_and_keeps_comments_and_line_ends(text: str, nam
         assert after.count("\r") in (0, after.count("\n"))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "plugins = {}\n",
-        "plugins = {search = {n = 1}}\n",
-        "plugins.search.n = 1\n",
-        "[plugins]\nsearch = {n = 1}\n",
-        "[plugins.search.inner]\nx = 1\n",
-        "a = 1",
-        "",
-    ],
-)
+PLUGIN_TABLES = [
+    "plugins = {}\n",
+    "plugins = {search = {n = 1}}\n",
+    "plugins.search.n = 1\n",
+    "[plugins]\nsearch = {n = 1}\n",
+    "[plugins.search.inner]\nx = 1\n",
+    "a = 1",
+    "",
+]
+
+
+@pytest.mark.parametrize("text", PLUGIN_TABLES)
+def test_a_text_for_showing_is_masked_however_its_tables_are_written(text: str):
+    values = read(text)
+    shown = read(without_secrets(text))
+    assert shown.keys() == values.keys()
+    assert "1" not in without_secrets(text).replace("a = 1", "")
+
+
+@pytest.mark.parametrize("text", PLUGIN_TABLES)
 def test_a_plugin_is_switched_however_its_table_is_written(text: str):
     expected = read(text)
     expected.setdefault("plugins", {}).setdefault("search", {})["enabled"] = False
@@ -553,3 +656,42 @@ def test_a_plugin_is_imported_if_its_distribution_is_trusted(install: Install, p
         "search": "registered",
     }
     assert not Path("imported").exists()
+
+
+def test_what_keeps_an_enabled_plugin_from_loading_is_told(install: Install):
+    install("acme", ACME)
+    FILE.write_text('trusted = ["standards-mcp"]\n')
+    assert run("plugins", "enable", "acme", "--dry-run").stderr == ""
+    told = run("plugins", "enable", "acme")
+    assert told.exit_code == 0
+    assert told.stderr == (
+        "acme is still not loaded: trusted has no pattern for 'standards-mcp-acme'\n"
+    )
+    FILE.write_text("")
+    assert run("plugins", "enable", "acme").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            'trusted = ["standards_mcp", "standards-mcp-acm"]',
+            (
+                "1: trusted: 'standards-mcp-acm' matches no distribution; did you mean "
+                "'standards-mcp'?"
+            ),
+        ),
+        (
+            '[profiles.teacher]\nplugins = ["serach"]',
+            "2: [profiles.teacher] plugins: 'serach' matches no plugin; did you mean 'search'?",
+        ),
+        (
+            '[profiles.teacher]\ndisable = ["zzz.*"]',
+            "2: [profiles.teacher] disable: 'zzz.*' matches no tool; see `standards-mcp tools`",
+        ),
+    ],
+)
+def test_a_check_tells_of_patterns_that_match_nothing_in_force_or_not(text: str, told: str):
+    FILE.write_text(text)
+    result = run("config", "check")
+    assert (result.exit_code, result.stdout) == (1, f"standards-mcp.toml:{told}\n")

@@ -12,8 +12,8 @@ from standards_mcp.catalog.fallback import FallbackCatalog
 from standards_mcp.catalog.pinecone import PineconeClient
 from standards_mcp.errors import ConfigError
 from standards_mcp.host import Host
+from standards_mcp.loaded_settings import LoadedSettings, load_settings
 from standards_mcp.masking import secrets_of
-from standards_mcp.settings import LoadedSettings, load_settings
 
 
 @pytest.fixture
@@ -215,7 +215,7 @@ def test_the_sdk_is_not_imported_to_configure_pinecone(monkeypatch: pytest.Monke
     monkeypatch.setenv("PINECONE_HOST", "http://127.0.0.1:9")
     program = (
         "import sys; from standards_mcp.host import Host; "
-        "from standards_mcp.settings import load_settings; "
+        "from standards_mcp.loaded_settings import load_settings; "
         "Host(load_settings(), installed=()); print('pinecone' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)

@@ -6,6 +6,7 @@ import json
 import stat
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ from standards_mcp import jsonc
 from standards_mcp.cli import cli
 from standards_mcp.client_files import ClientFileError, is_ours, with_server, without_server
 from standards_mcp.clients import CLIENTS, Client, Launch, System, own_command
+from standards_mcp.toml_values import toml_value
 
+Install = Callable[..., Path]
 LAUNCH = Launch("/opt/bin/standards-mcp", ("--config", "/etc/s.toml"), {"KEY": "value"})
 by_key = {client.key: client for client in CLIENTS}
 each_client = pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.key)
@@ -234,6 +237,29 @@ def test_a_dry_run_shows_the_change_without_the_values_and_writes_nothing():
     assert entry(by_key["vscode"], file)
 
 
+@pytest.mark.parametrize("key", ["cursor", "codex", "goose"])
+def test_a_preview_shows_no_secret_of_anybody(key: str):
+    client = by_key[key]
+    file = client.file(System.current())
+    file.parent.mkdir(parents=True)
+    env = client.environment
+    other = {client.command: "npx", "args": ["--token", "hush1"], env: {"A": "hush2"}}
+    ours = {client.command: "/old/standards-mcp", env: {"KEY": "hush3", "N": 1}}
+    login = {"accessToken": "hush4"}
+    values = {client.table[0]: {"other": other, "standards": ours}, "login": login}
+    if key == "codex":
+        file.write_text(f"mcp_servers = {toml_value(values['mcp_servers'])}")
+    else:
+        file.write_text(json.dumps(values))  # one line, for YAML too
+    before = file.read_text()
+    for command in ("install", "uninstall"):
+        shown = run(command, key, "--dry-run")
+        assert shown.exit_code == 0, shown.output
+        assert "standards" in shown.output
+        assert "hush" not in shown.output
+    assert file.read_text() == before
+
+
 def test_the_entry_can_be_printed_for_pasting():
     printed = run("install", "zed", "--print", "--name", "mine")
     assert json.loads(printed.output)["context_servers"]["mine"]["command"]
@@ -286,11 +312,41 @@ def test_a_mistake_on_the_command_line_is_named(arguments: list[str], message: s
     assert message in refused.output
 
 
+@pytest.mark.parametrize(
+    ("pair", "variable"),
+    [
+        ("plugins.acme.token=opensesame", "STANDARDS_MCP_PLUGINS__ACME__TOKEN"),
+        ("plugins.acme.door=opensesame", "STANDARDS_MCP_PLUGINS__ACME__DOOR"),
+        ("tools.storage=redis://:opensesame@h/0", "STANDARDS_MCP_TOOLS__STORAGE"),
+    ],
+)
+def test_a_secret_does_not_get_into_the_command_line(install: Install, pair: str, variable: str):
+    source = """
+        from pydantic import SecretStr
+        from standards_mcp import Plugin, PluginSettings
+
+        class AcmeSettings(PluginSettings):
+            token: str = ""
+            door: SecretStr | None = None
+
+        class AcmePlugin(Plugin):
+            settings_type = AcmeSettings
+    """
+    install("acme", source)
+    for option in ("--print", "--dry-run"):
+        refused = run("--set", pair, "install", "cursor", option)
+        assert refused.exit_code == 2
+        assert f"use --env {variable}=..." in refused.output
+        assert "opensesame" not in refused.output
+    allowed = run("--set", "tools.timeout=5", "install", "cursor", "--print")
+    assert json.loads(allowed.output)["mcpServers"]["standards"]["args"][-1] == "tools.timeout=5"
+
+
 def test_a_folder_that_cannot_be_written_is_named():
     by_key["cursor"].file(System.current()).parent.write_text("not a folder")
     refused = run("install", "cursor")
     assert refused.exit_code == 1
-    assert "cannot be read" in refused.stderr
+    assert "cannot be changed" in refused.stderr
 
 
 def test_an_installation_in_a_cache_is_not_written_into_a_file(monkeypatch: pytest.MonkeyPatch):

@@ -120,6 +120,7 @@ def test_a_client_that_starts_what_is_gone_is_an_error():
     assert loose["level"] == "warning"
     assert loose["message"] == "'loose' starts 'uvx', which the client may not find"
     assert "cannot be edited as JSON" in found["Windsurf"][0]["message"]
+    assert found["Windsurf"][0]["level"] == "error"
 
 
 def test_nothing_served_is_an_error_and_a_pattern_without_effect_a_warning():

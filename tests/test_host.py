@@ -9,7 +9,8 @@ import pytest
 from standards_mcp import ConfigError, Filter, Plugin, PluginError, Tool, hookimpl
 from standards_mcp.discovery import PluginRecord, Status
 from standards_mcp.host import Host, UnknownToolError
-from standards_mcp.settings import LoadedSettings, Settings
+from standards_mcp.loaded_settings import LoadedSettings
+from standards_mcp.settings import Settings
 
 pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]

@@ -16,7 +16,8 @@ import pytest
 from standards_mcp import Plugin, PluginError, Tool, hookimpl, lifecycle
 from standards_mcp.discovery import PluginRecord, Status
 from standards_mcp.host import Host
-from standards_mcp.settings import LoadedSettings, Settings
+from standards_mcp.loaded_settings import LoadedSettings
+from standards_mcp.settings import Settings
 
 pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from typing_extensions import TypedDict
 
 from standards_mcp import Plugin, Tool, ToolError, ToolResult, hookimpl
+from standards_mcp.call_rates import CallRates
 from standards_mcp.host import Host
 from standards_mcp.token_counts import BYTES_PER_TOKEN, capped, tokens
 
@@ -251,3 +252,14 @@ async def test_an_answer_of_the_host_is_cut(make_host: MakeHost):
     assert 0 < len(result.structured["results"]) < 1000
     assert tokens(result.text) <= 500 + BYTES_PER_TOKEN
     assert "Ask for less" in result.notes[0]
+
+
+async def test_callers_are_forgotten_before_they_fill_the_memory():
+    rates = CallRates()
+    assert await rates.wait("1/day", "count", "first") == 0
+    for number in range(9_999):
+        await rates.wait("1/day", "count", str(number))
+    assert await rates.wait("1/day", "count", "first") > 0, "who still calls is not forgotten"
+    for number in range(20_000):
+        await rates.wait("1/day", "count", f"more {number}")
+    assert len(rates._own) == 10_000

@@ -153,6 +153,11 @@ def test_people_get_the_last_line_of_an_exception_or_all_of_it():
     assert (lines[0], lines[-1]) == ("error: crashed", "ValueError: no ***")
 
 
+def test_people_get_nothing_that_steers_their_terminal():
+    record = logging.makeLogRecord({"msg": "a\x1b[2Jb\r\x9b1m", "text": "c\nd\u202e"})
+    assert PlainFormatter().format(record).endswith("a\\u001b[2Jb \\u009b1m\nc\nd\\u202e")
+
+
 def test_people_get_plain_lines(capsys: Capture):
     configure_logging(logging.WARNING, plain=True)
     logging.getLogger("standards_mcp").warning("mind this")

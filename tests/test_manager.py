@@ -28,7 +28,8 @@ from standards_mcp import (
 from standards_mcp.discovery import PluginRecord, Status, incompatibility, installed_plugins
 from standards_mcp.errors import describe_exception
 from standards_mcp.host import Host
-from standards_mcp.settings import LoadedSettings, Settings, load_settings
+from standards_mcp.loaded_settings import LoadedSettings, load_settings
+from standards_mcp.settings import Settings
 
 MakeHost = Callable[..., Host]
 Install = Callable[..., Path]

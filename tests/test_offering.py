@@ -38,6 +38,12 @@ def registered(plugin: str, name: str, **fields: Any) -> RegisteredTool:
     return read_tool(plugin, Tool(name=name, function=find, description="Find it.", **fields))
 
 
+class AcmePlugin(Plugin):
+    @hookimpl
+    def register_tools(self):
+        return [Tool(name="acme.find", function=find, description="Find it.")]
+
+
 def offered(*items: RegisteredTool, **settings: Any) -> Offering:
     return offer(
         Registered(tuple(items or [registered("acme", "acme.find")])), Settings(**settings)
@@ -135,25 +141,30 @@ def test_a_refusal_names_the_key_to_blame(settings: dict[str, Any], reason: str)
     [
         (
             {"tools": {"disable": ["acme.fnd"]}},
-            "tools.disable: 'acme.fnd' matches no tool; did you mean 'acme.find'?",
+            "[tools] disable: 'acme.fnd' matches no tool; did you mean 'acme.find'?",
         ),
         (
             {"profile": "p", "profiles": {"p": {"enable": ["acme_find", "zzz"]}}},
-            "profiles.p.enable: 'zzz' matches no tool; see `standards-mcp tools`",
+            "[profiles.p] enable: 'zzz' matches no tool; see `standards-mcp tools`",
         ),
         (
             {"tools": {"overrides": {"acme.fin": {"title": "x"}}}},
-            "tools.overrides.acme.fin: 'acme.fin' matches no tool; did you mean 'acme.find'?",
+            "[tools.overrides] acme.fin: 'acme.fin' matches no tool; did you mean 'acme.find'?",
         ),
     ],
 )
-def test_what_names_no_tool_is_told(settings: dict[str, Any], warning: str):
-    (found,) = offered(**settings).mismatches
-    assert f"{'.'.join(found.path)}: {found.message}" == warning
+def test_what_names_no_tool_is_told(make_host: MakeHost, settings: dict[str, Any], warning: str):
+    assert make_host({"acme": AcmePlugin}, **settings).warnings() == [warning]
 
 
-def test_rules_that_are_not_in_force_are_not_held_against_anybody():
-    assert offered(profiles={"p": {"disable": ["zzz"]}}).mismatches == ()
+def test_a_profile_that_is_not_in_force_is_held_against_nobody_but_told_who_asks(
+    make_host: MakeHost, caplog: pytest.LogCaptureFixture
+):
+    host = make_host({"acme": AcmePlugin}, strict=True, profiles={"p": {"disable": ["zzz"]}})
+    assert caplog.messages == []
+    assert host.warnings() == [
+        "[profiles.p] disable: 'zzz' matches no tool; see `standards-mcp tools`"
+    ]
 
 
 # Overrides
@@ -186,7 +197,7 @@ def test_a_tool_that_is_overridden_under_two_names_is_not_served():
     overrides = {"acme.find": {"name": "x"}, "acme_find": {"arguments": {"top": {"fixed": 1}}}}
     offering = offered(tools={"overrides": overrides})
     assert refusal(offering) == (
-        "[tools.overrides.\"acme.find\"] 'acme_find' overrides the same tool; keep one of the two"
+        "[tools.overrides] acme.find: 'acme_find' overrides the same tool; keep one of the two"
     )
 
 
@@ -229,24 +240,30 @@ def test_wrong_values_are_still_refused_by_name():
     [
         (
             {"arguments": {"plaec": {"fixed": "x"}}},
-            "arguments: it has no argument 'plaec'; did you mean 'place'?",
+            ".arguments] plaec: the tool has no such argument; did you mean 'place'?",
         ),
-        ({"arguments": {"top": {"fixed": "x"}}}, "arguments.top: 'x' is not of type 'integer'"),
-        ({"arguments": {"top": {"default": "x"}}}, "arguments.top: 'x' is not of type 'integer'"),
-        ({"cache_ttl": 60}, "cache_ttl needs a read-only tool"),
+        (
+            {"arguments": {"top": {"fixed": "x"}}},
+            ".arguments.top] fixed: 'x' is not of type 'integer'",
+        ),
+        (
+            {"arguments": {"top": {"default": "x"}}},
+            ".arguments.top] default: 'x' is not of type 'integer'",
+        ),
+        ({"cache_ttl": 60}, "] cache_ttl: it needs a read-only tool"),
     ],
 )
 def test_a_tool_whose_override_cannot_be_applied_is_not_served(
     override: dict[str, Any], reason: str
 ):
-    assert refusal(overridden(**override)) == f'[tools.overrides."acme.find"] {reason}'
+    assert refusal(overridden(**override)) == f'[tools.overrides."acme.find"{reason}'
 
 
 def test_a_new_name_that_another_tool_has_is_refused():
     items = registered("acme", "acme.find"), registered("b", "b.find")
     offering = offered(*items, tools={"overrides": {"acme.find": {"name": "b_find"}}})
     assert [item.refusal for item in offering.tools] == [
-        "[tools.overrides.\"acme.find\"] name = 'b_find' belongs to another tool",
+        "[tools.overrides.\"acme.find\"] name: 'b_find' belongs to another tool",
         "",
     ]
     same = {"acme.find": {"name": "x"}, "b.find": {"name": "x"}}

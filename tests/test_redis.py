@@ -17,7 +17,7 @@ from redis.exceptions import ConnectionError as NotConnected
 
 from standards_mcp import ConfigError, Plugin, Tool, ToolResult, hookimpl
 from standards_mcp.host import Host
-from standards_mcp.settings import load_settings
+from standards_mcp.loaded_settings import load_settings
 
 pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]

@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -24,10 +25,10 @@ from mcp_types import ToolListChangedNotification
 from standards_mcp import Plugin, Tool, hookimpl
 from standards_mcp.errors import ConfigError
 from standards_mcp.host import Host
+from standards_mcp.loaded_settings import FILE_NAME, LoadedSettings, load_settings
 from standards_mcp.offering import Offering
 from standards_mcp.reloading import POLL_SECONDS, Reload, reload, reload_when_told
 from standards_mcp.server import build_server
-from standards_mcp.settings import FILE_NAME, LoadedSettings, load_settings
 
 pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]
@@ -202,7 +203,7 @@ async def test_a_changed_file_is_noticed_and_a_bad_one_refused(
 
     file = Path(FILE_NAME)
     file.write_text("")
-    watch = asyncio.ensure_future(reload_when_told(host, load_settings, file, tell))
+    watch = asyncio.ensure_future(reload_when_told(host, load_settings, [file], tell, watch=True))
     await anyio.sleep(0.05)
     file.write_text('[tools]\ndisable = ["web.*"]\n')
     with anyio.fail_after(WAIT):
@@ -217,6 +218,80 @@ async def test_a_changed_file_is_noticed_and_a_bad_one_refused(
     with anyio.fail_after(WAIT):
         assert await told.get() == ["work", "web_get"]
     watch.cancel()
+
+
+async def test_a_file_that_is_made_later_is_noticed(host: Host):
+    told: asyncio.Queue[list[str]] = asyncio.Queue()
+
+    async def tell(kinds: object) -> None:
+        del kinds
+        await told.put(served(host))
+
+    places = [Path("near.toml"), Path("far.toml")]
+
+    def load() -> LoadedSettings:
+        return load_settings(next(path for path in places if path.is_file()))
+
+    watching = asyncio.ensure_future(reload_when_told(host, load, places, tell, watch=True))
+    await anyio.sleep(0.05)
+    with anyio.fail_after(WAIT):
+        places[1].write_text('[tools]\ndisable = ["web.*"]\n')
+        assert await told.get() == ["work"]
+        places[0].write_text('[tools]\ndisable = ["work"]\n')
+        assert await told.get() == ["web_get"]
+    watching.cancel()
+
+
+@pytest.mark.parametrize("watch", [False, True])
+async def test_a_file_that_changed_during_the_start_is_taken_over(host: Host, *, watch: bool):
+    told = asyncio.Event()
+
+    async def tell(kinds: object) -> None:
+        del kinds
+        told.set()
+
+    host.loaded = loaded(host, "")
+    loaded(host, '[tools]\ndisable = ["web.*"]')
+    waiting = asyncio.ensure_future(
+        reload_when_told(host, load_settings, [Path(FILE_NAME)], tell, watch=watch)
+    )
+    with anyio.fail_after(WAIT):
+        await told.wait()
+    assert served(host) == ["work"]
+    waiting.cancel()
+
+
+HANG_UP = """
+    import os, signal, sys
+
+    class AtImport:
+        def find_spec(self, name, *rest):
+            if name == MODULE:
+                os.kill(os.getpid(), signal.SIGHUP)
+
+    sys.meta_path.insert(0, AtImport())
+    sys.argv[0] = "standards-mcp"
+    from standards_mcp.__main__ import main
+    main()
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no SIGHUP")
+@pytest.mark.parametrize(
+    ("command", "module", "code"),
+    [
+        ("serve", "click", 0),  # among the first imports
+        ("serve", "standards_mcp.server", 0),  # among the last
+        ("tools", "standards_mcp.cli.completion", 0),  # looked up, not begun
+        ("tools", "standards_mcp_search", -1),
+    ],
+)
+def test_a_hangup_during_the_start_ends_no_server(command: str, module: str, code: int):
+    source = f"MODULE = {module!r}\n{textwrap.dedent(HANG_UP)}"
+    done = subprocess.run(
+        [sys.executable, "-c", source, command], stdin=subprocess.DEVNULL, check=False, timeout=WAIT
+    )
+    assert done.returncode == code
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no SIGHUP")

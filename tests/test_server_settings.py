@@ -10,10 +10,10 @@ from pydantic import SecretStr
 
 from standards_mcp.config_file import with_plugin
 from standards_mcp.errors import ConfigError
+from standards_mcp.loaded_settings import FILE_NAME, load_settings
 from standards_mcp.masking import secrets_of
 from standards_mcp.reloading import reload
 from standards_mcp.server_settings import Expansion, ServerSection, VariableError
-from standards_mcp.settings import FILE_NAME, load_settings
 
 
 def loaded(text: str):

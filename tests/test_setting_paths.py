@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from standards_mcp import ConfigError
-from standards_mcp.settings import FILE_NAME, load_settings
+from standards_mcp.loaded_settings import FILE_NAME, load_settings
 
 
 @pytest.fixture

@@ -11,14 +11,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from standards_mcp import ConfigError
-from standards_mcp.settings import (
-    FILE_NAME,
-    LoadedSettings,
-    PluginSection,
-    Settings,
-    find_config,
-    load_settings,
-)
+from standards_mcp.loaded_settings import FILE_NAME, LoadedSettings, find_config, load_settings
+from standards_mcp.settings import PluginSection, Settings
 from standards_mcp.tool_settings import ToolSettings
 
 Write = Callable[..., Path]
@@ -226,6 +220,7 @@ def test_a_byte_order_mark_is_no_mistake(write: Write):
         ("tool_names = 'dots'", ["tool_names: input should be 'portable' or 'declared'"]),
         ("tools = 5", ["tools: input should be a table"]),
         ("[[tools]]", ["tools: input should be a table"]),
+        ("[[catalog]]", ["catalog: input should be a table"]),
         (
             "[tools]\nread_onyl = true",
             ["[tools] read_onyl: unknown key; did you mean 'read_only'?"],
@@ -264,6 +259,36 @@ def test_a_byte_order_mark_is_no_mistake(write: Write):
         (
             "[tools.overrides.x.arguments.a]\nfixd = 1",
             ["[tools.overrides.x.arguments.a] fixd: unknown key; did you mean 'fixed'?"],
+        ),
+        (
+            "[catalog]\nbackend = 'pincone'",
+            [
+                (
+                    "[catalog] backend: input should be 'auto', 'local' or 'pinecone'; did you "
+                    "mean 'pinecone'?"
+                )
+            ],
+        ),
+        (
+            "[tools.overrides.'web.get']\nrate_limit = 'often'",
+            [
+                (
+                    '[tools.overrides."web.get"] rate_limit: input should be a number of calls for '
+                    "each second, minute, hour or day, for example '60/minute'"
+                )
+            ],
+        ),
+        (
+            "[tools.overrides.x]\nname = 'a b'",
+            ["[tools.overrides.x] name: input should be a letter and up to 63 letters, digits, "],
+        ),
+        (
+            "[catalog.pinecone]\nindex_name = 'A'",
+            ["[catalog.pinecone] index_name: input should be up to 45 small letters, digits and"],
+        ),
+        (
+            "[tools.overrides.x.arguments.a]\nfixed = 1\ndefault = 2",
+            ["[tools.overrides.x.arguments.a] default: it is fixed to a value; remove fixed or"],
         ),
         ("a = " + "[" * 5000, ["not valid TOML: "]),
         ("[tools]\ntimeout = " + "9" * 5000, ["not valid TOML: "]),
@@ -359,6 +384,39 @@ def test_the_source_with_the_say_is_blamed(write: Write, monkeypatch: MonkeyPatc
     write("[tools]\ntimeout = 5\nenable = 5")
     _set(monkeypatch, TOOLS__TIMEOUT="x")
     assert [line.split(": ")[0] for line in _mistakes()] == [f"{FILE_NAME}:3", "environment"]
+
+
+def test_the_key_of_the_file_is_blamed_although_a_variable_sets_another_of_its_table(
+    write: Write, monkeypatch: MonkeyPatch
+):
+    _set(monkeypatch, CATALOG__PATH="x", TOOLS__OVERRIDES__WORK__ARGUMENTS__A__DESCRIPTION="A")
+    write("[catalog]\nbackend = 'pinecone'")
+    (line,) = _mistakes()
+    assert line.startswith(f'{FILE_NAME}:2: [catalog] backend: "pinecone" needs a key; set PINEC')
+    write("[tools.overrides.work.arguments.a]\nfixed = 1\ndefault = 2")
+    (line,) = _mistakes()
+    assert line.startswith(f"{FILE_NAME}:3: [tools.overrides.work.arguments.a] default: it is")
+
+
+def test_of_a_table_that_is_put_together_every_source_is_named(
+    write: Write, monkeypatch: MonkeyPatch
+):
+    write("[plugins.acme]\nlow = 1")
+    _set(monkeypatch, PLUGINS__ACME__HIGH="0")
+    where = load_settings().layers.where
+    assert where(("plugins", "acme")) == (
+        f"{FILE_NAME}:1: [plugins] acme and environment: STANDARDS_MCP_PLUGINS__ACME"
+    )
+    assert where(("plugins", "acme", "low")) == f"{FILE_NAME}:2: [plugins.acme] low"
+    assert where(("plugins", "acme", "missing")) == f"{FILE_NAME}:1: [plugins.acme] missing"
+    assert where(("plugins", "beta", "missing")) == "[plugins.beta] missing"
+
+
+def test_a_secret_in_the_file_is_refused_with_its_line(write: Write):
+    write("[catalog.pinecone]\nnamespace = 'x'\napi_key = 'hushhush'")
+    (line,) = _mistakes()
+    assert line.startswith(f"{FILE_NAME}:3: [catalog.pinecone] api_key: a secret does not belong")
+    assert "hushhush" not in line
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -462,8 +520,8 @@ def test_the_origin_of_a_value_is_the_highest_source_that_sets_it(
 ):
     write("[tools]\ntimeout = 5\ndisable = ['a']")
     _set(monkeypatch, TOOLS__TIMEOUT="6")
-    assert load_settings().origin(path) == origin
+    assert load_settings().layers.origin(path) == origin
 
 
 def test_settings_made_by_hand_have_no_origin():
-    assert LoadedSettings(Settings(), None).origin(("strict",)) == ""
+    assert LoadedSettings(Settings(), None).layers.origin(("strict",)) == ""

@@ -10,7 +10,8 @@ import pytest
 
 from standards_mcp.catalog import open_local
 from standards_mcp.host import Host
-from standards_mcp.settings import LoadedSettings, Settings
+from standards_mcp.loaded_settings import LoadedSettings
+from standards_mcp.settings import Settings
 
 pytestmark = [
     pytest.mark.anyio,

@@ -15,8 +15,10 @@ from typing import IO, Any, Final, NoReturn, cast
 
 import click
 
+from standards_mcp._hangup import regard_hangup
 from standards_mcp._stdout import fill_closed_streams, flush_or_drop
 from standards_mcp.errors import ConfigError, StandardsMcpError, describe_exception
+from standards_mcp.printable import printable
 
 BEGAN: Final = time.perf_counter()
 INTERRUPTED: Final = 130
@@ -102,7 +104,7 @@ class _Failure(click.ClickException):
     """What a command raised, ready to be shown."""
 
     def show(self, file: IO[Any] | None = None) -> None:
-        click.echo(self.message, file=file, err=True)
+        click.echo(printable(self.message), file=file, err=True)
 
 
 class _ConfigFailure(_Failure):
@@ -172,6 +174,8 @@ def cli(ctx: click.Context, /, **options: Any) -> None:
     Without a command it serves MCP over stdio, as `serve` does.
     """
     del options  # `_Commands` has read them: commands are looked up before this runs
+    if ctx.invoked_subcommand not in (None, "serve"):
+        regard_hangup()
     if ctx.invoked_subcommand is None:
         from .serve import serve
 

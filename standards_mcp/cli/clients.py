@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -13,21 +14,21 @@ from click.shell_completion import CompletionItem
 
 from standards_mcp.client_files import (
     ClientFileError,
-    is_ours,
-    servers,
+    own_servers,
     snippet,
     with_server,
+    without_secrets,
     without_server,
 )
 from standards_mcp.clients import CLIENTS, Client, Launch, System, own_command
-from standards_mcp.errors import did_you_mean
-from standards_mcp.files import diff, read_text, replace_text
-from standards_mcp.masking import mask
+from standards_mcp.errors import StandardsMcpError, did_you_mean
+from standards_mcp.files import Edit, diff, edit_text
+from standards_mcp.masking import looks_secret, mask
+from standards_mcp.setting_layers import variable_name
 
 from .invocation import Invocation
-from .output import examples, print_json, print_table
+from .output import examples, print_json, print_table, say
 
-_SHORTEST_SECRET: Final = 8
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,30}")
 
 
@@ -100,20 +101,21 @@ def install(invocation: Invocation, /, client: Client, name: str, **options: Any
     if options["profile"]:
         invocation = replace(invocation, profile=options["profile"])
     invocation.load_settings()
+    _refuse_secrets(invocation)
     launch = _launch(invocation, options["pairs"])
     file = _file(client, project=options["project"])
     if options["only_print"]:
         click.echo(snippet(client, file, name, launch), nl=False)
         return
-    before = _read(file)
-    after = with_server(client, file, before, name, launch)
-    if options["dry_run"]:
-        change = diff(file, before or "", after)
-        click.echo(mask(change, _long(launch.env.values())) or "No change.")
-    elif before == after:
+    done = _edit(
+        file, lambda text: with_server(client, file, text, name, launch), dry_run=options["dry_run"]
+    )
+    if not done.changes:
         click.echo(f"{client.title} has it already: {name!r} in {file}")
+    elif options["dry_run"]:
+        _show(client, file, done)
     else:
-        _write(file, after)
+        _tell(file, done)
         click.echo(f"Added {name!r} to {client.title}. {client.after}")
 
 
@@ -131,15 +133,14 @@ def uninstall(
     Exit code 1 when it is not there.
     """
     file = _file(client, project=project)
-    before = _read(file) or ""
-    if name not in servers(client, file, before):
+    done = _edit(file, lambda text: without_server(client, file, text, name), dry_run=dry_run)
+    if not done.changes:
         click.echo(f"{client.title} has no server {name!r} in {file}", err=True)
         ctx.exit(1)
-    after = without_server(client, file, before, name)
     if dry_run:
-        click.echo(diff(file, before, after))
+        _show(client, file, done)
         return
-    _write(file, after)
+    _tell(file, done)
     click.echo(f"Removed {name!r} from {client.title}. {client.after}")
 
 
@@ -166,8 +167,7 @@ def _as_data(client: Client, system: System) -> dict[str, Any]:
     file = client.file(system)
     data: dict[str, Any] = {"client": client.key, "title": client.title, "file": str(file)}
     try:
-        entries = servers(client, file, _read(file)).items()
-        names = [name for name, entry in entries if is_ours(client, entry)]
+        names = list(own_servers(client, file))
         return data | {"present": file.parent.is_dir(), "names": names, "error": ""}
     except ClientFileError as exc:
         return data | {"present": True, "names": [], "error": str(exc)}
@@ -195,16 +195,26 @@ def _launch(invocation: Invocation, pairs: Iterable[str]) -> Launch:
     return Launch(command, (*args, *invocation.options), variables)
 
 
+def _refuse_secrets(invocation: Invocation) -> None:
+    """See that no secret goes into the command line of the server, which every process can read."""
+    if any(pair.lstrip().startswith("plugins.") for pair in invocation.pairs):
+        with suppress(StandardsMcpError):  # of a plugin that fails, the names of keys must do
+            _ = invocation.loaded_host
+    secrets = invocation.secrets()
+    for key, _, text in (pair.partition("=") for pair in invocation.pairs):
+        path = key.strip().split(".")
+        if any(map(looks_secret, path)) or mask(text, secrets) != text:
+            raise click.UsageError(
+                f"--set {key}: a secret does not belong on the command line of the server, where "
+                f"others can read it; use --env {variable_name(path)}=..."
+            )
+
+
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
         raise click.UsageError(
             f"--name {name!r}: use letters, digits, '-' and '_', at most 30 of them"
         )
-
-
-def _long(values: Iterable[str]) -> Iterable[str]:
-    """Leave out what cannot be a secret, and would be masked all over the text."""
-    return (value for value in values if len(value) >= _SHORTEST_SECRET)
 
 
 def _file(client: Client, *, project: bool) -> Path:
@@ -214,16 +224,17 @@ def _file(client: Client, *, project: bool) -> Path:
         raise click.UsageError(str(exc)) from None
 
 
-def _read(file: Path) -> str | None:
+def _edit(file: Path, change: Callable[[str], str], *, dry_run: bool) -> Edit:
     try:
-        return read_text(file)
+        return edit_text(file, change, dry_run=dry_run)
     except (OSError, UnicodeDecodeError) as exc:
-        raise ClientFileError(f"{file} cannot be read: {exc}; left as it is") from None
+        raise ClientFileError(f"{file} cannot be changed: {exc}; left as it is") from None
 
 
-def _write(file: Path, text: str) -> None:
-    try:
-        backup = replace_text(file, text)
-    except OSError as exc:
-        raise ClientFileError(f"{file} cannot be written: {exc.strerror}; check it") from None
-    click.echo(f"{file}" + (f" (the old file is {backup.name})" if backup else " (new)"))
+def _show(client: Client, file: Path, done: Edit) -> None:
+    before, after = (without_secrets(client, file, text) for text in (done.before, done.after))
+    say(diff(file, before, after) or "No change but of secrets.")
+
+
+def _tell(file: Path, done: Edit) -> None:
+    click.echo(f"{file}" + (f" (the old file is {done.backup.name})" if done.backup else " (new)"))

@@ -14,14 +14,13 @@ from standards_mcp.discovery import Status
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.files import replace_text
 from standards_mcp.host import Host
-from standards_mcp.masking import masked_data
-from standards_mcp.settings import FILE_NAME, PluginSection
+from standards_mcp.loaded_settings import FILE_NAME
+from standards_mcp.masking import MASK, looks_secret, masked_data
+from standards_mcp.settings import PluginSection
 from standards_mcp.toml_values import toml_key, toml_value
 
 from .invocation import Invocation
-from .output import examples, print_json
-
-_MASK = "***"
+from .output import examples, print_json, say
 
 
 @click.group()
@@ -63,7 +62,7 @@ def show(invocation: Invocation, *, origin: bool, as_json: bool) -> None:
                 {
                     "key": ".".join(map(toml_key, path)),
                     "value": value,
-                    "origin": host.loaded.origin(path) or "default",
+                    "origin": host.loaded.layers.origin(path) or "default",
                 }
                 for path, value in _leaves(values, ())
             ]
@@ -73,10 +72,10 @@ def show(invocation: Invocation, *, origin: bool, as_json: bool) -> None:
     for path, value in sorted(_leaves(values, ()), key=lambda leaf: len(leaf[0]) > 1):
         if path[:-1] != table:
             table = path[:-1]
-            click.echo(f"\n[{'.'.join(map(toml_key, table))}]")
+            say(f"\n[{'.'.join(map(toml_key, table))}]")
         line = f"{toml_key(path[-1])} = {toml_value(value)}"
-        where = host.loaded.origin(path) or "default"
-        click.echo(f"{line:<44}  # {where}" if origin else line)
+        where = host.loaded.layers.origin(path) or "default"
+        say(f"{line:<44}  # {where}" if origin else line)
 
 
 @config.command(epilog=examples("config check"))
@@ -95,7 +94,7 @@ def check(ctx: click.Context) -> None:
     ]
     problems = [*failed, *host.warnings()]
     for problem in problems:
-        click.echo(problem)
+        say(problem)
     if problems:
         ctx.exit(1)
     click.echo(f"ok: {host.loaded.file or 'no file; every key has its default'}")
@@ -131,16 +130,19 @@ def _values(host: Host) -> dict[str, Any]:
         if record.plugin is not None:
             own = record.plugin.settings.model_dump(mode="json", fallback=str)
         else:  # which of its keys are secret, only the plugin knows
-            own = dict.fromkeys(section.options, _MASK)
+            own = dict.fromkeys(section.options, MASK)
         plugins[record.name] = keys | own
     return cast("dict[str, Any]", masked_data(values | {"plugins": plugins}, host.secrets()))
 
 
 def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield every value that is set, with its keys; those of a table before its inner tables."""
+    """Yield every value that is set, with its keys; those of a table before its inner tables.
+
+    What the model declares secret is masked already; here goes what is secret by its name.
+    """
     if not isinstance(value, Mapping):
         if value is not None:
-            yield path, value
+            yield path, MASK if value and any(map(looks_secret, path)) else value
         return
     items = cast("Mapping[str, Any]", value).items()
     for key, inner in sorted(items, key=lambda item: isinstance(item[1], Mapping)):

@@ -6,11 +6,13 @@ from collections.abc import Callable
 
 import click
 
-from standards_mcp.files import diff, read_text, replace_text
+from standards_mcp.config_file import without_secrets
+from standards_mcp.files import diff, edit_text
+from standards_mcp.loaded_settings import user_config_file
 from standards_mcp.masking import mask
-from standards_mcp.settings import user_config_file
 
 from .invocation import Invocation
+from .output import say
 
 dry_run_option = click.option(
     "--dry-run", is_flag=True, help="Show the change as a diff and write nothing."
@@ -26,19 +28,14 @@ def edit_config(invocation: Invocation, edit: Callable[[str], str], *, dry_run: 
     """
     file = invocation.load_settings().file or user_config_file()
     try:
-        before = read_text(file) or ""
-        after = edit(before)
-        if before == after:
-            click.echo(f"{file} says so already.")
-        elif dry_run:
-            click.echo(_change(invocation, diff(file, before, after)))
-        else:
-            backup = replace_text(file, after)
-            click.echo(f"Changed {file}" + (f"; the old file is {backup.name}" if backup else ""))
+        done = edit_text(file, edit, dry_run=dry_run)
     except (OSError, UnicodeDecodeError) as exc:
         raise click.ClickException(f"{file} cannot be changed: {exc}") from None
-
-
-def _change(invocation: Invocation, text: str) -> str:
-    """Return a diff without the secrets that are known while no plugin is imported."""
-    return mask(text, invocation.host.secrets())
+    if not done.changes:
+        click.echo(f"{file} says so already.")
+    elif dry_run:
+        change = diff(file, without_secrets(done.before), without_secrets(done.after))
+        say(mask(change, invocation.host.secrets()))
+    else:
+        kept = f"; the old file is {done.backup.name}" if done.backup else ""
+        click.echo(f"Changed {file}{kept}")

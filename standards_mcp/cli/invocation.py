@@ -17,9 +17,14 @@ from standards_mcp._stdout import divert_stdout
 from standards_mcp.catalog import open_local
 from standards_mcp.catalog.local import LocalCatalog
 from standards_mcp.host import Host, UnknownToolError
+from standards_mcp.loaded_settings import (
+    LoadedSettings,
+    find_config,
+    load_settings,
+    user_config_file,
+)
 from standards_mcp.logs import configure_logging
 from standards_mcp.plugin import ToolResult
-from standards_mcp.settings import LoadedSettings, find_config, load_settings, user_config_file
 
 _SILENT: Final = logging.CRITICAL + 1
 

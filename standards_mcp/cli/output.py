@@ -10,13 +10,20 @@ from typing import Any, Final
 
 import click
 
+from standards_mcp.printable import printable
+
 WIDTH: Final = 80
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print a line that may hold text of others, such as a key or what a plugin says of itself."""
+    click.echo(printable(text), err=err)
 
 
 def print_json(data: Any) -> None:
     """Print one JSON document, in ASCII where the terminal knows no more."""
     unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    click.echo(json.dumps(data, ensure_ascii=not unicode, indent=2))
+    say(json.dumps(data, ensure_ascii=not unicode, indent=2))
 
 
 def print_table(rows: Iterable[Sequence[str]]) -> None:
@@ -29,9 +36,9 @@ def print_table(rows: Iterable[Sequence[str]]) -> None:
     for row in lines:
         head = "".join(f"{cell:<{width}}  " for cell, width in zip(row, widths, strict=False))
         wrapped = textwrap.wrap(row[-1], max(WIDTH - left, 24)) or [""]
-        click.echo((head + wrapped[0]).rstrip())
+        say((head + wrapped[0]).rstrip())
         for line in wrapped[1:]:
-            click.echo(" " * left + line)
+            say(" " * left + line)
 
 
 def examples(*lines: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, Final, cast
 
 import anyio
@@ -14,7 +15,7 @@ from standards_mcp.config_file import with_plugin
 from standards_mcp.config_schema import config_keys
 from standards_mcp.contributions import Contribution
 from standards_mcp.discovery import PluginRecord, Status
-from standards_mcp.errors import did_you_mean
+from standards_mcp.errors import StandardsMcpError, did_you_mean
 from standards_mcp.health import check_health
 from standards_mcp.host import Host
 from standards_mcp.plugin import Health
@@ -22,7 +23,7 @@ from standards_mcp.plugin import Health
 from .completion import installed_plugins, offer
 from .config_edits import dry_run_option, edit_config
 from .invocation import Invocation
-from .output import examples, print_json, print_table
+from .output import examples, print_json, print_table, say
 
 _ABOUT: Final = (
     *("name", "version", "distribution", "status", "reason"),
@@ -118,6 +119,8 @@ def info(invocation: Invocation, /, name: str, *, as_json: bool) -> None:
 def enable(invocation: Invocation, /, name: str, *, dry_run: bool) -> None:
     """Let the configuration file enable the plugin NAME."""
     _switch(invocation, name, enabled=True, dry_run=dry_run)
+    if not dry_run:
+        _tell_of_refusal(invocation, name)
 
 
 @plugins.command(epilog=examples("plugins disable acme", "plugins disable acme --dry-run"))
@@ -136,6 +139,13 @@ def _switch(invocation: Invocation, name: str, *, enabled: bool, dry_run: bool) 
         return with_plugin(text, name, enabled=enabled, table=table)
 
     edit_config(invocation, edit, dry_run=dry_run)
+
+
+def _tell_of_refusal(invocation: Invocation, name: str) -> None:
+    with suppress(StandardsMcpError):  # the edit is made; other commands tell of this
+        record = _record(Host(invocation.load_settings()), name)
+        if record.reason:
+            say(f"{name} is still not loaded: {record.reason}", err=True)
 
 
 def _record(host: Host, name: str) -> PluginRecord:

@@ -16,6 +16,7 @@ import importlib_metadata
 from standards_mcp._stdout import claim_standard_streams
 from standards_mcp.catalog import CatalogError
 from standards_mcp.host import Host
+from standards_mcp.loaded_settings import config_places
 
 from . import BEGAN
 from .invocation import Invocation
@@ -40,8 +41,6 @@ def serve(ctx: click.Context, *, watch: bool) -> None:
     # Until the event loop handles it, Ctrl-C just ends the process: raised in the midst of an
     # import, it can come out as any other exception.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    if hasattr(signal, "SIGHUP"):
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a reload has nothing to do before the start
     invocation = ctx.ensure_object(Invocation)
     invocation.configure_logging(serving=True)
     reader, writer = claim_standard_streams()
@@ -59,8 +58,13 @@ def serve(ctx: click.Context, *, watch: bool) -> None:
         log.info("started", extra=await _summary(host, version) | {"milliseconds": milliseconds})
 
     async def reloads(server: HostServer) -> None:
-        watched = host.loaded.file if watch else None
-        await reload_when_told(host, invocation.load_settings, watched, server.tell_changed)
+        await reload_when_told(
+            host,
+            invocation.load_settings,
+            config_places(invocation.config),
+            server.tell_changed,
+            watch=watch,
+        )
 
     server = build_server(host, version, announce, reloads)
     gc.freeze()

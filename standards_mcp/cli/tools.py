@@ -11,7 +11,8 @@ import click
 from standards_mcp.config_file import with_tool_disabled, with_tool_enabled
 from standards_mcp.declarations import RegisteredTool
 from standards_mcp.discovery import PluginRecord, Status
-from standards_mcp.errors import StandardsMcpError, did_you_mean
+from standards_mcp.errors import StandardsMcpError
+from standards_mcp.mismatches import no_match
 from standards_mcp.offering import offer as offer_tools
 from standards_mcp.token_counts import definition_tokens
 from standards_mcp.tool_settings import first_match
@@ -19,7 +20,7 @@ from standards_mcp.tool_settings import first_match
 from .completion import all_tools, offer, served_tools
 from .config_edits import dry_run_option, edit_config
 from .invocation import Invocation
-from .output import examples, print_json, print_table
+from .output import examples, print_json, print_table, say
 
 
 @click.group(
@@ -75,17 +76,16 @@ def disable(invocation: Invocation, /, pattern: str, *, dry_run: bool) -> None:
 
 
 def _tell_of_no_match(invocation: Invocation, pattern: str) -> None:
-    names = {name for item in invocation.loaded_host.offering.tools for name in item.names}
+    names = invocation.loaded_host.offering.names["tools"]
     if not first_match(names, (pattern,)):
-        hint = did_you_mean(pattern.strip("*?"), names)
-        click.echo(f"{pattern!r} matches no tool of the loaded plugins{hint}", err=True)
+        say(no_match(pattern, "tools", names), err=True)
 
 
 def _tell_of_refusals(invocation: Invocation, pattern: str) -> None:
     registered = invocation.loaded_host.registered()
     for item in offer_tools(registered, invocation.load_settings().settings).tools:
         if item.refusal and first_match(item.names, (pattern,)):
-            click.echo(f"{item.published} is still not served: {item.refusal}", err=True)
+            say(f"{item.published} is still not served: {item.refusal}", err=True)
 
 
 @click.command(
@@ -110,7 +110,7 @@ def call(ctx: click.Context, tool: str, arguments: str) -> None:
     """
     result = ctx.ensure_object(Invocation)(tool, _parse_arguments(arguments))
     if result.structured is None:
-        click.echo(result.text)
+        say(result.text)
     else:
         print_json(result.structured)
     structured = result.structured or {}

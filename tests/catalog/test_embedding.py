@@ -24,7 +24,7 @@ from standards_mcp.catalog.local import Seed
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.texts import ancestors_text, comparable, passages, text_hash
 from standards_mcp.host import Host
-from standards_mcp.settings import load_settings
+from standards_mcp.loaded_settings import load_settings
 
 
 @pytest.fixture(scope="module")

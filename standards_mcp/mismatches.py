@@ -1,0 +1,75 @@
+"""Patterns and names in the configuration that match nothing: a misspelt rule has no effect."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from .discovery import is_trusted
+from .errors import did_you_mean
+from .settings import Settings
+from .tool_settings import Kind, first_match
+
+_LISTED_BY: Final = {"distributions": "plugins list --json", "plugins": "plugins list"}
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """A key of the configuration that has not the effect that it is there for.
+
+    Attributes:
+        path: The keys that lead to it.
+    """
+
+    path: tuple[str, ...]
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What patterns can match: all names of contributions, plugins and their distributions."""
+
+    contributions: Mapping[Kind, Collection[str]]
+    plugins: Collection[str]
+    distributions: Collection[str]
+
+
+def no_match(
+    pattern: str, kind: Kind | Literal["distributions", "plugins"], names: Iterable[str]
+) -> str:
+    """Return the sentence that a glob matches none of these names, with the nearest of them."""
+    hint = did_you_mean(pattern.strip("*?"), names)
+    listed = f"; see `standards-mcp {_LISTED_BY.get(kind, kind)}`"
+    return f"{pattern!r} matches no {kind[:-1]}{hint or listed}"
+
+
+def mismatches(settings: Settings, names: Names, profiles: Iterable[str]) -> Iterator[Mismatch]:
+    """Yield what matches nothing in the rules for all and in these profiles."""
+    chosen = tuple(profiles)
+    for pattern in settings.trusted:
+        if pattern != "*" and not any(is_trusted(each, (pattern,)) for each in names.distributions):
+            message = no_match(pattern, "distributions", names.distributions)
+            yield Mismatch(("trusted",), message)
+    for kind, known in names.contributions.items():
+        yield from _of_kind(settings, kind, known, chosen)
+    for profile in chosen:
+        for pattern in _unmatched(settings.profiles[profile].plugins, names.plugins):
+            message = no_match(pattern, "plugins", names.plugins)
+            yield Mismatch(("profiles", profile, "plugins"), message)
+
+
+def _of_kind(
+    settings: Settings, kind: Kind, names: Collection[str], profiles: Iterable[str]
+) -> Iterator[Mismatch]:
+    for table, rules in settings.rules(kind, profiles):
+        for key, patterns in (("enable", rules.enable), ("disable", rules.disable)):
+            for pattern in _unmatched(patterns, names):
+                yield Mismatch((*table, key), no_match(pattern, kind, names))
+    for name in getattr(settings, kind).overrides:
+        if name not in names:
+            yield Mismatch((kind, "overrides", name), no_match(name, kind, names))
+
+
+def _unmatched(patterns: Iterable[str], names: Collection[str]) -> list[str]:
+    return [each for each in patterns if each != "*" and not first_match(names, (each,))]

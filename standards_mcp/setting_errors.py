@@ -1,0 +1,70 @@
+"""Mistakes in settings, each in one line: where, which key, what is wrong, what may be meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from .errors import did_you_mean
+from .setting_layers import Layers
+from .settings import PluginSection
+
+_MESSAGES: Final = {
+    "dict_type": "input should be a table",
+    "model_type": "input should be a table",
+    "tuple_type": """input should be a list, for example '["a", "b"]'""",
+    "list_type": """input should be a list, for example '["a", "b"]'""",
+}
+
+
+def describe_errors(
+    error: ValidationError,
+    model: type[BaseModel],
+    layers: Layers,
+    prefix: tuple[str, ...] = (),
+) -> list[str]:
+    """Return one line for each mistake in *error*: origin, key, what is wrong, nearest key."""
+    lines: list[str] = []
+    for item in error.errors(include_url=False):
+        path = (*prefix, *item["loc"])
+        if item["type"] == "extra_forbidden":
+            lines.append(f"{layers.where(path)}: unknown key{_nearest_key(model, item, prefix)}")
+        else:
+            message = _MESSAGES.get(item["type"]) or item["msg"].removeprefix("Value error, ")
+            message = f"{message[:1].lower()}{message[1:]}{_nearest_choice(item)}"
+            lines.append(" ".join(f"{layers.where(path)}: {message}".split()))
+    return lines
+
+
+def _nearest_key(model: type[BaseModel], item: ErrorDetails, prefix: tuple[str, ...]) -> str:
+    *table, key = item["loc"]
+    known = _keys_at(model, table)
+    if prefix and not table:
+        known |= PluginSection.model_fields.keys()
+    known_list = ", ".join(sorted(known)) or "none"
+    return did_you_mean(str(key), known) or f"; known keys: {known_list}"
+
+
+def _nearest_choice(item: ErrorDetails) -> str:
+    if item["type"] not in ("literal_error", "enum"):
+        return ""
+    choices = re.findall(r"'([^']+)'", str(item.get("ctx", {}).get("expected", "")))
+    return did_you_mean(str(item["input"]), choices)
+
+
+def _keys_at(model: type[BaseModel], path: Iterable[str | int]) -> set[str]:
+    parts = iter(path)
+    for part in parts:
+        field = model.model_fields.get(str(part))
+        annotation: Any = field.annotation if field else None
+        if get_origin(annotation) is dict:  # tables by name: the next part is one
+            annotation = get_args(annotation)[1]
+            next(parts, None)
+        if not isinstance(annotation, type) or not issubclass(annotation, BaseModel):
+            return set()
+        model = annotation
+    return set(model.model_fields)

@@ -1,0 +1,122 @@
+"""The sources of settings, one over the other, and which of them sets a key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from .catalog_settings import VARIABLES
+from .settings import ENV_PREFIX
+from .toml_lines import line_of
+from .toml_values import toml_key
+
+ENVIRONMENT: Final = "environment"
+DOT_ENV: Final = ".env"
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One source of values and what to call it in an error; of a file, its text too."""
+
+    name: str
+    values: dict[str, Any]
+    text: str = ""
+
+    def value(self, path: Iterable[str | int]) -> Any:
+        """Return what stands at *path*, for an element of a list the list.
+
+        Raises:
+            KeyError: Nothing does.
+        """
+        found: Any = self.values
+        for key in map(str, path):
+            if isinstance(found, list) and key.isdigit():
+                break
+            if not isinstance(found, Mapping):
+                raise KeyError(key)
+            found = cast("Mapping[str, Any]", found)[key]
+        return cast("Any", found)
+
+    def sets(self, path: Iterable[str | int]) -> bool:
+        """Tell whether the key at *path* is set here."""
+        with suppress(KeyError):
+            self.value(path)
+            return True
+        return False
+
+    def place(self, path: Iterable[str | int]) -> str:
+        """Return the name, for a file with the line of the key at *path*."""
+        line = line_of(self.text, tuple(map(str, path))) if self.text else None
+        return self.name if line is None else f"{self.name}:{line}"
+
+    def where(self, path: Iterable[str | int]) -> str:
+        """Return where the key at *path* stands and what it is called there."""
+        keys = tuple(path)
+        name = variable_name(keys) if self.name in (ENVIRONMENT, DOT_ENV) else key_name(keys)
+        return f"{self.place(keys)}: {name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """All sources, the highest first."""
+
+    ordered: tuple[Layer, ...] = ()
+
+    def merged(self) -> dict[str, Any]:
+        """Return the values in force, table by table."""
+        values: dict[str, Any] = {}
+        for layer in reversed(self.ordered):
+            values = merged(values, layer.values)
+        return values
+
+    def origin(self, path: Iterable[str | int]) -> str:
+        """Return the highest layer that sets the key at *path*, a file with the line."""
+        keys = tuple(path)
+        return next((layer.place(keys) for layer in self.ordered if layer.sets(keys)), "")
+
+    def where(self, path: Iterable[str | int]) -> str:
+        """Return where to mend the key at *path*, and what the key is called there.
+
+        That is the highest layer that sets it; of a table, which is put together, all that do; of a
+        key that is missing, the lowest that has the table around it.
+        """
+        keys = tuple(path)
+        found = [layer for layer in self.ordered if layer.sets(keys)]
+        if not found:
+            found = self._around(keys)[-1:]
+        elif not all(isinstance(layer.value(keys), Mapping) for layer in found):
+            found = found[:1]
+        return " and ".join(layer.where(keys) for layer in reversed(found)) or key_name(keys)
+
+    def _around(self, keys: tuple[str | int, ...]) -> list[Layer]:
+        """Return the layers of the nearest table around a key, those at the top left out."""
+        for depth in range(len(keys) - 1, 1, -1):
+            if found := [layer for layer in self.ordered if layer.sets(keys[:depth])]:
+                return found
+        return []
+
+
+def merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Return *base* with the values of *over*, table by table."""
+    result = dict(base)
+    for key, value in over.items():
+        below = result.get(key)
+        if isinstance(below, dict) and isinstance(value, Mapping):
+            value = merged(cast("dict[str, Any]", below), cast("Mapping[str, Any]", value))  # noqa: PLW2901
+        result[key] = value
+    return result
+
+
+def variable_name(path: Sequence[str | int]) -> str:
+    """Return the environment variable that sets the key at *path*."""
+    keys = tuple(map(str, path))
+    return VARIABLES.get(keys) or ENV_PREFIX + "__".join(keys).upper()
+
+
+def key_name(path: Sequence[str | int]) -> str:
+    """Return the key at *path* as a file has it: its table, then its name."""
+    *tables, key = path
+    table = ".".join(toml_key(str(part)) for part in tables)
+    return f"[{table}] {key}" if table else str(key)

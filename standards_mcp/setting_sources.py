@@ -1,0 +1,160 @@
+"""Reads settings from the environment, from ``.env`` and from a TOML file, one layer each."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic.fields import FieldInfo
+from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource
+
+from .catalog_settings import EMBEDDING_KEY_VARIABLE, named_values
+from .errors import ConfigError, did_you_mean
+from .server_settings import read_servers_file, shared_servers
+from .setting_layers import DOT_ENV, ENVIRONMENT, Layer, merged
+from .setting_paths import with_whole_paths
+from .settings import ENV_PREFIX, Settings
+
+CONFIG_VARIABLE: Final = "STANDARDS_MCP_CONFIG"
+_OTHER_VARIABLES: Final = frozenset({CONFIG_VARIABLE, EMBEDDING_KEY_VARIABLE})
+# What clients put where their user left an optional field of a bundle empty.
+_PLACEHOLDER: Final = "${user_config."
+
+
+def layer_of(name: str, values: Mapping[str, Any]) -> Layer:
+    """Return a layer of values whose relative paths start in the working directory.
+
+    Raises:
+        ConfigError: A path in them is none.
+    """
+    return Layer(name, with_whole_paths(values, Path(), name))
+
+
+def environment_layer() -> Layer:
+    """Read the environment.
+
+    Raises:
+        ConfigError: A variable bears our prefix and sets nothing that there is.
+    """
+    return layer_of(ENVIRONMENT, _environment())
+
+
+def dot_env_layer() -> Layer:
+    """Read ``.env`` of the working directory, if it is there.
+
+    Raises:
+        ConfigError: It cannot be read, or sets what only the environment can.
+    """
+    return layer_of(DOT_ENV, _dot_env())
+
+
+def file_layer(file: Path) -> Layer:
+    """Read a TOML file.
+
+    Raises:
+        ConfigError: It cannot be read, or is not TOML.
+    """
+    try:
+        text = file_text(file)
+        values = tomllib.loads(text)
+        if "mcpServers" in values:  # pasted as other clients spell it
+            values = merged({"servers": shared_servers(values.pop("mcpServers"))}, values)
+        return Layer(str(file), with_whole_paths(values, file.parent, str(file)), text)
+    except (ValueError, RecursionError) as exc:  # also of a number or a nesting without end
+        raise ConfigError(f"{file}: not valid TOML: {exc}") from None
+    except OSError as exc:
+        raise ConfigError(f"{file}: cannot be read: {exc.strerror}") from None
+
+
+def servers_layer(file: str) -> Layer:
+    """Read a JSON file of servers.
+
+    Raises:
+        ConfigError: It cannot be read, or holds none.
+    """
+    return Layer(file, {"servers": read_servers_file(Path(file))})
+
+
+def file_text(file: Path) -> str:
+    """Return the text of a TOML file, without the mark that some editors begin it with.
+
+    Raises:
+        OSError: It cannot be read.
+        UnicodeDecodeError: It is not UTF-8.
+    """
+    return file.read_text(encoding="utf-8-sig")
+
+
+def is_given(name: str, value: str | None) -> bool:
+    """Tell whether a variable says anything; only a plugin may have a use for an empty one."""
+    value = value or ""
+    if not value.strip():
+        return name.upper().startswith(f"{ENV_PREFIX}PLUGINS__")
+    return not value.startswith(_PLACEHOLDER)
+
+
+class _AsText:
+    """Reads lists and tables in variables as JSON and leaves all else to validation, as text.
+
+    So a plugin gets ``123`` as text where it asks for text, and a mistake is reported with its key.
+    """
+
+    def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:
+        del field_name, field
+        if isinstance(value, str) and value.lstrip().startswith(("[", "{")):
+            with suppress(ValueError, RecursionError):
+                return json.loads(value)
+        return value
+
+
+class _Environment(_AsText, EnvSettingsSource):
+    pass
+
+
+class _DotEnv(_AsText, DotEnvSettingsSource):
+    pass
+
+
+def _environment() -> dict[str, Any]:
+    source = _Environment(Settings)
+    source.env_vars = _given(source.env_vars)
+    values = source()
+    known = {ENV_PREFIX + str(name).upper() for name in Settings.model_fields}
+    for name, value in os.environ.items():
+        upper = name.upper()
+        if not upper.startswith(ENV_PREFIX) or upper in _OTHER_VARIABLES:
+            continue
+        base = upper.split("__", 1)[0]
+        is_read = base.removeprefix(ENV_PREFIX).lower() in values or not is_given(name, value)
+        if base not in known or not is_read:
+            hint = did_you_mean(upper, known | _OTHER_VARIABLES)
+            raise ConfigError(f"environment: {name}: unknown setting{hint}")
+    return merged(values, named_values(source.env_vars))
+
+
+def _dot_env() -> dict[str, Any]:
+    try:
+        source = _DotEnv(Settings, ".env", dotenv_filtering="match_prefix")
+        source.env_vars = _given(source.env_vars)
+        values = source()
+    except UnicodeDecodeError as exc:
+        raise ConfigError(f".env: is not UTF-8 text: {exc}") from None
+    except OSError as exc:
+        raise ConfigError(f".env: cannot be read: {exc.strerror}") from None
+    if CONFIG_VARIABLE.lower() in source.env_vars:
+        raise ConfigError(
+            f".env: {CONFIG_VARIABLE}: it is read from the environment only; set it there, or "
+            "use --config"
+        )
+    values.pop(EMBEDDING_KEY_VARIABLE.removeprefix(ENV_PREFIX).lower(), None)
+    return merged(values, named_values(source.env_vars))
+
+
+def _given(variables: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Leave out the variables that say nothing."""
+    return {name: value for name, value in variables.items() if is_given(name, value)}
