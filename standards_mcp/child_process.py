@@ -32,6 +32,7 @@ MAX_LINE: Final = 32 << 20
 GRACE_SECONDS: Final = 2.0
 """How long a process may take to end once its stdin is closed, and again once it is asked to."""
 _POLL_SECONDS: Final = 0.02
+_WATCH_SECONDS: Final = 0.2
 
 Streams: TypeAlias = tuple[
     MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]
@@ -45,6 +46,7 @@ class Command:
     Attributes:
         env: Its whole environment.
         first_line: Written to its stdin before any message; it never stands in a list of processes.
+        most_processes: How many it may have at a time, itself included; 0: any number.
     """
 
     program: str
@@ -52,6 +54,7 @@ class Command:
     env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     cwd: Path | None = None
     first_line: bytes = field(default=b"", repr=False)
+    most_processes: int = 0
 
 
 class ChildProcess:
@@ -65,17 +68,13 @@ class ChildProcess:
         self._command = command
         self._output = OutputLog(name)
         self._process: asyncio.subprocess.Process | None = None
+        self._reason = ""
         self.ending = ""
 
-    @property
-    def pid(self) -> int:
-        """The number of the running process and of its group; 0 when there is none."""
-        process = self._process
-        return process.pid if process and process.returncode is None else 0
-
-    def kill(self) -> None:
-        """End the process and all that it started, at once."""
-        if self._process:
+    def kill(self, reason: str) -> None:
+        """End the process and all that it started, at once; `ending` gives the *reason*."""
+        if self._process and self._process.returncode is None:
+            self._reason = reason
             _kill_tree(self._process)
 
     @asynccontextmanager
@@ -93,6 +92,8 @@ class ChildProcess:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._receive, process, to_us)
                 group.start_soon(_send, process, to_child, to_us)
+                if self._command.most_processes:
+                    group.start_soon(self._watch, process, self._command.most_processes)
                 try:
                     yield received, sent
                 finally:
@@ -157,10 +158,17 @@ class ChildProcess:
         else:
             await to_us.send(SessionMessage(message))
 
+    async def _watch(self, process: asyncio.subprocess.Process, most: int) -> None:
+        """End a process that multiplies."""
+        while True:
+            await anyio.sleep(_WATCH_SECONDS)
+            if count_processes(process.pid) > most:
+                self.kill(f"it was ended: it had more than {most} processes")
+
     def _ending(self, process: asyncio.subprocess.Process) -> str:
         """Return how the process ended, with the last that it wrote to stderr."""
         words = f"; its last words: {self._output.last_words}" if self._output.last_words else ""
-        return f"{_exit(process.returncode)}{words}"
+        return f"{self._reason or _exit(process.returncode)}{words}"
 
 
 async def _send(
@@ -210,6 +218,17 @@ def _signal_tree(process: asyncio.subprocess.Process, number: int) -> None:
     elif process.returncode is None:
         tree = ["taskkill", "/F", "/T", "/PID", str(process.pid)]
         subprocess.run(tree, capture_output=True, check=False)  # noqa: S603
+
+
+def count_processes(session: int) -> int:
+    """Return how many processes a session has; 0 where the system does not tell."""
+    count = 0
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            # The name of a program, which stands in brackets, may hold anything.
+            fields = file.read_bytes().rpartition(b")")[2].split()
+            count += int(fields[3]) == session and fields[0] != b"Z"
+    return count
 
 
 def _exit(code: int | None) -> str:

@@ -58,7 +58,8 @@ class Connection:
     """One MCP server, connected to while calls need it.
 
     Args:
-        name: What the log and errors call it.
+        name: What the log calls it.
+        title: What errors call it.
         start_timeout: Seconds that it may take to start and to list its tools.
         on_tools: Told the tools whenever they were listed: all that it has, as it spells them.
     """
@@ -66,11 +67,13 @@ class Connection:
     def __init__(
         self,
         name: str,
+        title: str,
         connect: Callable[[], Target],
         start_timeout: float,
         on_tools: Callable[[list[RawTool]], None],
     ) -> None:
         self._name = name
+        self._title = title
         self._connect = connect
         self._start_timeout = start_timeout
         self._on_tools = on_tools
@@ -90,7 +93,7 @@ class Connection:
         if self._task is None or self._task.done():
             self._check_patience()
             self._opened = asyncio.get_running_loop().create_future()
-            self._task = asyncio.create_task(self._run(self._opened), name=f"server {self._name}")
+            self._task = asyncio.create_task(self._run(self._opened), name=self._title)
         assert self._opened  # noqa: S101  - set with the task
         # Who waits may give up; the server starts on for those that come later.
         return await asyncio.shield(self._opened)
@@ -116,12 +119,12 @@ class Connection:
         except MCPError as exc:
             if exc.code == CONNECTION_CLOSED or exc.message == _SESSION_LOST:
                 raise await self._broken(live, exc) from None
-            raise ApiError(f"server {self._name!r} refused it: {exc.message}") from None
+            raise ApiError(f"{self._title} refused it: {exc.message}") from None
         except ValidationError as exc:
             first = exc.errors(include_url=False, include_input=False)[0]
             where = ".".join(map(str, first["loc"]))
             raise ApiError(
-                f"the answer of server {self._name!r} is not of the protocol ({where}: "
+                f"the answer of {self._title} is not of the protocol ({where}: "
                 f"{first['msg']}). Tell whoever maintains it."
             ) from None
         return result
@@ -136,7 +139,7 @@ class Connection:
         seconds = self._retry_at - time.monotonic()
         if seconds > 0:
             raise ApiError(
-                f"server {self._name!r} is not running: {self.problem}. It is started again when "
+                f"{self._title} is not running: {self.problem}. It is started again when "
                 f"called in {max(1, round(seconds))} s or later; what it wrote is in the log."
             )
 
@@ -145,7 +148,7 @@ class Connection:
         if self._task:
             await asyncio.wait({self._task}, timeout=_END_SECONDS)
         return ApiError(
-            f"server {self._name!r} failed during the call: {self.problem}. Whether the call had "
+            f"{self._title} failed during the call: {self.problem}. Whether the call had "
             "an effect is not known; what it wrote is in the log. It is started again when called."
         )
 
@@ -157,7 +160,7 @@ class Connection:
             async with self._session(target) as live:
                 opened.set_result(live)
                 self.problem = ""
-                log.info("server started", extra={"plugin": self._name})
+                log.info("started", extra={"plugin": self._name})
                 await self._follow(live)
             reason = target.ending or live.dispatcher.failure or "the connection was closed"
         except Exception as exc:  # noqa: BLE001  - whatever the transport or the server raises
@@ -167,7 +170,7 @@ class Connection:
             raise
         self._note_end(reason, time.monotonic() - began)
         if not opened.done():
-            opened.set_exception(ApiError(f"server {self._name!r} did not start: {reason}"))
+            opened.set_exception(ApiError(f"{self._title} did not start: {reason}"))
             opened.exception()  # perhaps nobody waits for it any more
 
     @asynccontextmanager
@@ -190,7 +193,10 @@ class Connection:
         self._failures = 1 if seconds > LONGEST_WAIT else self._failures + 1
         wait = min(LONGEST_WAIT, 2.0 ** (self._failures - 1))
         self._retry_at = time.monotonic() + wait
-        log.warning("server ended", extra={"plugin": self._name, "reason": reason, "wait": wait})
+        log.warning(
+            "ended",
+            extra={"plugin": self._name, "reason": reason, "wait": wait},
+        )
 
     async def _follow(self, live: Live) -> None:
         """List the tools again whenever they change, until the connection ends."""

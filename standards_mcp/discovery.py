@@ -48,6 +48,8 @@ class PluginRecord:
         secrets: Those of its settings.
         settings: Its settings, where the host validates them without importing it.
         is_server: It is another MCP server, which the configuration names.
+        is_isolated: It runs in a process of its own, and is not imported.
+        from_table: It is there because the configuration says so, not because it is installed.
     """
 
     name: str
@@ -65,6 +67,8 @@ class PluginRecord:
     resources: tuple[RegisteredResource, ...] = ()
     settings: PluginSettings | None = field(default=None, repr=False)
     is_server: bool = False
+    is_isolated: bool = False
+    from_table: bool = False
 
     def fail(self, reason: str) -> None:
         """Mark the plugin as failed and withdraw what it contributed."""

@@ -28,6 +28,7 @@ def server_records(servers: Mapping[str, ServerSection]) -> list[PluginRecord]:
             distribution=f"[servers.{name}]",
             settings=ServerSettings(**section.options),
             is_server=True,
+            from_table=True,
         )
         for name, section in servers.items()
     ]
@@ -45,6 +46,7 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
     """
 
     settings_type = ServerSettings
+    kind = "server"
 
     def __init__(self, settings: ServerSettings, context: PluginContext) -> None:
         expansion = Expansion()

@@ -54,6 +54,7 @@ class Host:
     Args:
         installed: The plugins to choose from; by default those of this environment.
         catalog: The catalog to use in place of the configured one.
+        remembers: Whether to write down how its plugins fared.
 
     Raises:
         ConfigError: A table names a plugin that is not installed, or ``storage`` cannot be used.
@@ -66,6 +67,7 @@ class Host:
         *,
         installed: Iterable[PluginRecord] | None = None,
         catalog: Catalog | None = None,
+        remembers: bool = True,
     ) -> None:
         self.loaded = loaded
         self.settings = loaded.settings
@@ -75,6 +77,7 @@ class Host:
         self.manager = PluginManager(loaded, self.catalog, self.state_dir, installed)
         storage = self.settings.tools.storage
         self._policy = Policy(storage.get_secret_value() if storage else None)
+        self._remembers = remembers
         self._offered: tuple[Registered, Offering] | None = None
 
     def load(self) -> None:
@@ -293,6 +296,8 @@ class Host:
             log.warning(warning)
 
     def _remember(self, step: Step) -> None:
+        if not self._remembers:
+            return
         remember(self.manager.records.values(), self.state_dir, step)
 
 

@@ -12,7 +12,7 @@ import logging
 import re
 import traceback
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeGuard, TypeVar
@@ -47,6 +47,7 @@ from .errors import (
     did_you_mean,
 )
 from .external import server_records
+from .isolation import isolate
 from .loaded_settings import LoadedSettings
 from .masking import declared_secrets, mask, secrets_of
 from .plugin import Filter, Plugin, PluginContext, PluginSettings, ToolHandler
@@ -55,14 +56,13 @@ from .resources import RegisteredResource, read_resource
 from .schemas import SchemaError
 from .setting_errors import describe_errors
 from .settings import PluginSection
-from .signatures import read_arguments
 from .tool_sources import ToolSource, source_of, take_tools
 from .wrapping import Layer
 
 log = logging.getLogger(__name__)
 
 _C = TypeVar("_C", bound=Contribution)
-_HOST_KEYS: Final = frozenset({"enabled", "required"})
+_HOST_KEYS: Final = frozenset(PluginSection.model_fields)
 
 
 class PluginManager:
@@ -93,6 +93,7 @@ class PluginManager:
         self._pm.add_hookspecs(hookspecs)
         self.on_tools_changed: Callable[[], None] = lambda: None
         plugins = installed_plugins() if installed is None else installed
+        plugins = isolate(plugins, self.settings, state_dir)
         self._discover([*plugins, *server_records(self.settings.servers)])
 
     def load(self) -> None:
@@ -206,7 +207,7 @@ class PluginManager:
             if not _is_enabled(section, autoload=self.settings.autoload):
                 record.status = Status.DISABLED
                 record.reason = _disabled_reason(self.settings.table(record.name), section)
-            elif not record.is_server and not is_trusted(
+            elif not record.from_table and not is_trusted(
                 record.distribution, self.settings.trusted
             ):
                 record.status = Status.DISABLED
@@ -287,6 +288,8 @@ class PluginManager:
         return read_commands(record.name, found)
 
     def _add_filters(self, record: PluginRecord) -> None:
+        if source_of(record):
+            return
         filters: list[Filter] = []
         owners = {
             item.name: other.name for other in self.records.values() for item in other.filters
@@ -307,7 +310,7 @@ class PluginManager:
         for item in self.tools():
             if item.tool.accepts_filters:
                 try:
-                    read_arguments(item.tool, filters)
+                    item.with_filters(filters)
                 except SchemaError as exc:
                     what = f"its filters do not fit tool {item.tool.name!r} of {item.plugin!r}"
                     raise PluginError(record.name, f"{what}: {exc}") from exc
@@ -316,12 +319,7 @@ class PluginManager:
         """Give every tool that accepts filters those of the plugins that have not failed."""
         filters = self.filters()
         for record in self.records.values():
-            record.tools = tuple(
-                replace(item, arguments=read_arguments(item.tool, filters))
-                if item.tool.accepts_filters
-                else item
-                for item in record.tools
-            )
+            record.tools = tuple(item.with_filters_or_fault(filters) for item in record.tools)
 
     def _validate(self, record: PluginRecord) -> None:
         if source_of(record):
@@ -357,7 +355,13 @@ class PluginManager:
         return tuple(found)
 
     def _take_changes(self) -> None:
+        for record in self.records.values():
+            source = source_of(record)
+            if source and source.failure and record.status is not Status.FAILED:
+                with suppress(PluginError):  # its lifespan raises it, where it matters
+                    self.fail(record, source.failure)
         take_tools(self.records.values())
+        self._extend_tools()
         self.on_tools_changed()
 
     def _wrap(self, layer: Layer, record: PluginRecord) -> None:

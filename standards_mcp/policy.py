@@ -29,7 +29,7 @@ from .declarations import Limits, RegisteredTool
 from .errors import FilterFailedError, ToolError
 from .plugin import ToolCall, ToolHandler, ToolResult
 from .redis_connections import redis_connections
-from .signatures import error_result
+from .signatures import error_result, settled
 from .threads import PluginThreads
 from .token_counts import capped
 from .wrapping import HostCall, call_within, of_host
@@ -163,7 +163,8 @@ class Policy:
         self, item: RegisteredTool, arguments: Mapping[str, Any], caller: str
     ) -> ToolResult:
         async def work() -> ToolResult:
-            return await self._answer(item, item.arguments.validate(arguments), caller)
+            keywords = await settled(item.arguments.validate(arguments))
+            return await self._answer(item, keywords, caller)
 
         try:
             return await _contained(item, item.limits.timeout, work)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import anyio
 from pydantic import TypeAdapter
 
-from .errors import ApiError
+from .errors import ApiError, PluginError
 from .files import keep_text
 from .hookspecs import hookimpl
 from .masking import mask
@@ -41,6 +41,7 @@ class RemotePlugin(Plugin[SettingsT], ToolSource):
         start_timeout: Seconds that it may take to start and to list its tools.
     """
 
+    kind: ClassVar[str] = "plugin"
     required: ClassVar[bool] = False
     is_eager: ClassVar[bool] = False
 
@@ -73,13 +74,16 @@ class RemotePlugin(Plugin[SettingsT], ToolSource):
         """Keep it running from when it is needed on."""
         from .connections import Connection  # noqa: PLC0415  - imports the SDK's client
 
+        name = self.context.name
         self._connection = Connection(
-            self.context.name, self._connect, self._start_timeout, self._take
+            name, f"{self.kind} {name!r}", self._connect, self._start_timeout, self._take
         )
         learning = None
         try:
             if self.required:
                 await self._connection.open()
+                if self.failure:
+                    raise PluginError(self.context.name, self.failure)
             elif self.is_eager or self._raw is None:
                 learning = asyncio.create_task(self._learn(self._connection))
             yield
@@ -140,14 +144,19 @@ class RemotePlugin(Plugin[SettingsT], ToolSource):
                 self.on_change()
                 await anyio.sleep(_RETRY_SECONDS)
             else:
+                if self.failure:  # it is withdrawn, and nothing is asked of it any more
+                    await connection.aclose()
                 return
 
     def _take(self, raw: list[dict[str, Any]]) -> None:
         changed = raw != self._raw
         if changed:
             self._raw, self.problem = raw, ""
-            self._snapshot.keep(raw)
             self.read(raw)
+            if self.failure:
+                self._snapshot.note_failure()
+            else:
+                self._snapshot.keep(raw)
         self._answered.set()
         if changed:
             self.on_change()

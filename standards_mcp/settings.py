@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
@@ -16,6 +16,8 @@ from .server_settings import ServerSection
 from .tables import Documented
 from .tool_settings import Choice, ContributionSettings, Kind, Profile, ToolSettings
 
+_SIZE: Final = re.compile(r"^([1-9][0-9]*) ?([KMGkmg])[Bb]$")
+_UNITS: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SERVER_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 ENV_PREFIX: Final = "STANDARDS_MCP_"
 
@@ -26,12 +28,33 @@ class PluginSection(Documented):
     Attributes:
         enabled: Whether to import it; without this key, as ``autoload`` says.
         required: Whether the host refuses to start without it.
+        isolate: Whether it runs in a process of its own, so that whatever it does costs only its
+            own calls.
+        python: The interpreter that runs it, such as that of another environment; implies
+            ``isolate``.
+        memory: How much address space an isolated plugin may have, such as ``512MB``. Linux only.
+        processes: How many processes an isolated plugin may have at a time. Linux only.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
     enabled: bool | None = None
     required: bool = False
+    isolate: bool = False
+    python: str | None = None
+    memory: Annotated[str, Field(pattern=_SIZE.pattern)] | None = None
+    processes: Annotated[int, Field(gt=0)] = 32
+
+    @property
+    def is_isolated(self) -> bool:
+        """Whether the plugin runs in a process of its own."""
+        return self.isolate or self.python is not None
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """The limit of memory in bytes."""
+        match = _SIZE.fullmatch(self.memory or "")
+        return int(match[1]) * _UNITS[match[2].upper()] if match else None
 
     @property
     def options(self) -> dict[str, Any]:

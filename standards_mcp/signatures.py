@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final, Protocol, cast, get_origin
 
@@ -135,6 +135,41 @@ def read_arguments(tool: Tool, filters: Iterable[Filter] = ()) -> Arguments:
             _read_signature(tool.function, _FILTER_ARGUMENT, tuple(filters)), filters=tuple(filters)
         )
     return _read_signature(tool.function)
+
+
+def filter_arguments(filters: tuple[Filter, ...]) -> Arguments:
+    """Return filters as the arguments of a tool that has no others.
+
+    Raises:
+        SchemaError: They cannot be described to every client.
+    """
+
+    def only(filter: FilterExpression | None) -> None:  # noqa: A002
+        del filter
+
+    return read_arguments(Tool(name="filters", function=only, accepts_filters=True), filters)
+
+
+@dataclass(frozen=True, slots=True)
+class PendingFilter:
+    """The expressions of filters, some of which another process still has to make."""
+
+    found: tuple[FilterExpression | Awaitable[FilterExpression | None] | None, ...]
+
+    async def expression(self) -> FilterExpression | None:
+        """Return the one expression that they are.
+
+        Raises:
+            InvalidInputError: A filter does not take its value.
+        """
+        return _combined([await item if inspect.isawaitable(item) else item for item in self.found])
+
+
+async def settled(keywords: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a tool with no filter pending. See `PendingFilter`."""
+    pending = {name: each for name, each in keywords.items() if isinstance(each, PendingFilter)}
+    made = {name: await each.expression() for name, each in pending.items()}
+    return {**keywords, **made} if made else keywords
 
 
 def read_function(function: Callable[..., Any], given: str = "") -> Arguments:
@@ -278,9 +313,17 @@ def _filter_field(item: Filter) -> tuple[Any, Any]:
     return item.annotation | None, Field(None, alias=item.name, description=item.description)
 
 
-def _expression(filters: Iterable[Filter], values: Iterable[Any]) -> FilterExpression | None:
+def _expression(
+    filters: Iterable[Filter], values: Iterable[Any]
+) -> FilterExpression | PendingFilter | None:
     pairs = zip(filters, values, strict=True)
     found = [item.to_expression(value) for item, value in pairs if value is not None]
+    if any(inspect.isawaitable(each) for each in found):
+        return PendingFilter(tuple(found))
+    return _combined(found)
+
+
+def _combined(found: Iterable[FilterExpression | None]) -> FilterExpression | None:
     expressions = [expression for expression in found if expression]
     if len(expressions) > 1:
         return {"$and": expressions}

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from .declarations import RegisteredTool
 from .discovery import PluginRecord, Status
+from .plugin import Filter
 
 
 class ToolSource:
@@ -17,9 +18,13 @@ class ToolSource:
         on_change: Called when they are others, or the problem is.
         problem: Why they are not known, or an empty string.
         secrets: Those that only it knows.
+        filters: Those that it has now.
+        failure: Why it is of no use at all, or an empty string.
     """
 
     tools: tuple[RegisteredTool, ...] = ()
+    filters: tuple[Filter, ...] = ()
+    failure: str = ""
     on_change: Callable[[], None] = staticmethod(lambda: None)
     problem: str = ""
     secrets: frozenset[str] = frozenset()
@@ -48,7 +53,8 @@ def take_tools(records: Iterable[PluginRecord]) -> None:
     loaded = [record for record in records if record.status is not Status.FAILED]
     sources = [(record, source) for record in loaded if (source := source_of(record))]
     for record, source in sources:
-        record.tools, record.reason = (), source.problem
+        record.tools, record.filters, record.reason = (), (), source.problem
+    _take_filters(loaded, sources)
     owners = {
         name: item.plugin for record in loaded for item in record.tools for name in item.names
     }
@@ -59,6 +65,17 @@ def take_tools(records: Iterable[PluginRecord]) -> None:
             taken.append(_with_clash(item, owner) if owner else item)
             owners |= {name: record.name for name in item.names if not owner}
         record.tools = tuple(taken)
+
+
+def _take_filters(
+    loaded: Iterable[PluginRecord], sources: Iterable[tuple[PluginRecord, ToolSource]]
+) -> None:
+    taken = {item.name for record in loaded for item in record.filters}
+    for record, source in sources:
+        record.filters = tuple(item for item in source.filters if item.name not in taken)
+        if twice := {item.name for item in source.filters} & taken:
+            record.reason = f"its filter {min(twice)!r} belongs to another plugin already"
+        taken |= {item.name for item in record.filters}
 
 
 def _with_clash(item: RegisteredTool, owner: str) -> RegisteredTool:

@@ -92,7 +92,7 @@ def info(invocation: Invocation, /, name: str, *, as_json: bool) -> None:
     """Show what the plugin NAME is, what it adds, and which keys its table takes."""
     host = invocation.listed_host
     record = _record(host, name)
-    own = {name: record.plugin.settings_type} if record.plugin and not record.is_server else {}
+    own = {name: record.plugin.settings_type} if record.plugin and record.settings is None else {}
     keys = [key for key in config_keys(own) if key.table == f"plugins.{name}"]
     offering = host.offering
     data = _as_data(record) | {
