@@ -29,7 +29,7 @@ from .outcomes import Step, recall, remember
 from .plugin import Completer, Message, ToolResult
 from .policy import Policy
 from .prompts import TOOLS_ARGUMENT, messages_of
-from .resources import Contents, contents_of, find_resource
+from .resources import Contents, RegisteredResource, contents_of, find_resource
 from .settings import Settings
 from .signatures import error_result
 from .threads import UnjoinedExecutor
@@ -171,18 +171,26 @@ class Host:
         result = await self._policy.call(item, arguments)
         return _without_secrets(result, self.secrets()) if result.is_error else result
 
-    async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> list[Message]:
+    async def get_prompt(
+        self, name: str, arguments: Mapping[str, str], tools: Mapping[str, str] | None = None
+    ) -> list[Message]:
         """Return what a prompt says, by its published or its declared name.
+
+        Args:
+            tools: What the tools that it names are called, where they are those of another host.
 
         Raises:
             NotServedError: No such prompt is served.
             ToolError: It refused the arguments, failed or did not answer in time.
         """
-        item = _served_one("prompt", name, named(self.offering.prompts, name), self._prompt_names())
+        item = named(self.offering.prompts, name)
+        if item is None or tools is None:
+            item = _served_one("prompt", name, item, self._prompt_names())
         with self._masked():
             keywords = item.arguments.validate(arguments)
-            if tools := (*item.prompt.needs, *item.prompt.uses):
-                keywords[TOOLS_ARGUMENT] = self.offering.tool_names(tools)
+            if declared := (*item.prompt.needs, *item.prompt.uses):
+                own = self.offering.tool_names(declared)
+                keywords[TOOLS_ARGUMENT] = own if tools is None else dict(tools)
             return await self._provide(item, item.prompt.function, keywords, messages_of)
 
     async def read_resource(self, uri: str) -> Contents:
@@ -195,7 +203,10 @@ class Host:
         found = find_resource(served(self.offering.resources), uri)
         item, variables = found or find_resource(self.offering.resources, uri) or (None, {})
         known = (each.resource.uri for each in served(self.offering.resources))
-        item = _served_one("resource", uri, item, known)
+        return await self.read(_served_one("resource", uri, item, known), variables)
+
+    async def read(self, item: RegisteredResource, variables: Mapping[str, Any]) -> Contents:
+        """Return what a resource holds for these values of its variables. See `read_resource`."""
         render = partial(contents_of, mime_type=item.resource.mime_type)
         with self._masked():
             keywords = item.arguments.validate(variables)

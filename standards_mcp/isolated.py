@@ -9,6 +9,7 @@ MCP server.
 
 from __future__ import annotations
 
+import base64
 import gc
 import json
 import logging
@@ -17,22 +18,27 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import Any, Final
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar, Final
 
 import anyio
 import importlib_metadata
 
 from ._stdout import claim_standard_streams, fill_closed_streams
 from .catalog import FilterExpression
+from .contributions import Contribution
 from .declarations import RegisteredTool
 from .discovery import PluginRecord, Status, installed_plugins
 from .health import check_health
 from .hookspecs import hookimpl
 from .host import Host
+from .isolated_contributions import COMPLETE, PROMPT, READ
 from .isolation import CONVERT, DESCRIBE, DESCRIPTION, FILTER, HEALTH
 from .loaded_settings import LoadedSettings
 from .logs import configure_logging
-from .plugin import Filter, Plugin, PluginContext, PluginSettings, Tool, ToolResult
+from .plugin import Filter, Health, Plugin, PluginSettings, Tool
+from .prompts import RegisteredPrompt
+from .resources import RegisteredResource
 from .settings import Settings
 from .signatures import read_arguments
 
@@ -81,78 +87,107 @@ def _host(handover: Mapping[str, Any]) -> Host:
     if not records:
         missing = f"it is not installed in {sys.prefix}"
         records = [PluginRecord(name=name, load=_none, reason=missing)]
-    helper = PluginRecord(name=_HELPER, load=lambda: _helper(lambda: host, name))
-    host = Host(LoadedSettings(settings, None), installed=[*records, helper], remembers=False)
-    host.load()
-    return host
+    place = _Place(name)
+    helper = PluginRecord(name=_HELPER, load=lambda: type("Helper", (_Helper,), {"place": place}))
+    place.host = Host(LoadedSettings(settings, None), installed=[*records, helper], remembers=False)
+    place.host.load()
+    return place.host
 
 
 def _none() -> object:
     return None
 
 
-def _helper(host_of: Any, name: str) -> type[Plugin[Any]]:
-    """Return a plugin with the tools that only the host outside calls."""
+@dataclass
+class _Place:
+    """Where the helper is: the host is set once there is one.
 
-    class Helper(Plugin[PluginSettings]):
-        def __init__(self, settings: PluginSettings, context: PluginContext) -> None:
-            super().__init__(settings, context)
+    Attributes:
+        plugin: The name of the plugin that is isolated.
+    """
 
-        @hookimpl
-        def register_tools(self) -> list[Tool]:
-            def describe() -> None:
-                """Describe the plugin."""
-
-            def convert(filter: FilterExpression | None) -> dict[str, Any]:  # noqa: A002
-                """Turn the values of filters into one expression."""
-                return {"expression": filter}
-
-            async def health(ping: bool = False) -> ToolResult:  # noqa: FBT001, FBT002
-                """Say how the plugin is."""
-                return await _health(host_of(), name, ping=ping)
-
-            meta = _Description(host_of, name)
-            return [
-                Tool(name=DESCRIBE, function=describe, meta=meta),
-                Tool(name=CONVERT, function=convert, accepts_filters=True),
-                Tool(name=HEALTH, function=health),
-            ]
-
-        @hookimpl
-        def register_filters(self) -> list[Filter]:
-            return [
-                Filter(
-                    name=FILTER,
-                    annotation=dict[str, Any],
-                    description="An expression that is ready.",
-                    to_expression=lambda value: value,
-                )
-            ]
-
-    return Helper
+    plugin: str
+    host: Host = field(init=False)
 
 
-async def _health(host: Host, name: str, *, ping: bool) -> ToolResult:
-    told = None if ping else (await check_health(host.manager)).get(name)
-    health = {"status": told.status, "message": told.message} if told else {"status": "ok"}
-    return ToolResult(text=json.dumps(health), structured={"message": "", **health})
+class _Helper(Plugin[PluginSettings]):
+    """The tools that only the host outside calls."""
+
+    place: ClassVar[_Place]
+
+    @hookimpl
+    def register_tools(self) -> list[Tool]:
+        meta = _Description(self.place)
+        return [
+            Tool(name=DESCRIBE, function=self.describe, meta=meta),
+            Tool(name=CONVERT, function=self.convert, accepts_filters=True),
+            Tool(name=PROMPT, function=self.prompt),
+            Tool(name=READ, function=self.read),
+            Tool(name=COMPLETE, function=self.complete),
+            Tool(name=HEALTH, function=self.health),
+        ]
+
+    @hookimpl
+    def register_filters(self) -> list[Filter]:
+        description = "An expression that the host outside made of the values of its own filters."
+        return [
+            Filter(
+                name=FILTER, annotation=dict[str, Any], description=description, to_expression=_same
+            )
+        ]
+
+    def describe(self) -> None:
+        """Describe the plugin."""
+
+    def convert(self, filter: FilterExpression | None) -> dict[str, Any]:  # noqa: A002
+        """Turn the values of filters into one expression."""
+        return {"expression": filter}
+
+    async def prompt(
+        self, name: str, arguments: dict[str, Any], tools: dict[str, str] | None = None
+    ) -> dict[str, Any]:
+        """Return what a prompt says."""
+        messages = await self.place.host.get_prompt(name, arguments, tools or {})
+        return {"messages": [asdict(each) for each in messages]}
+
+    async def read(self, name: str, variables: dict[str, Any]) -> dict[str, Any]:
+        """Return what a resource holds."""
+        host = self.place.host
+        item = next(each for each in host.offering.resources if each.declared == name)
+        contents = await host.read(item, variables)
+        data, is_text = contents.data, isinstance(contents.data, str)
+        text = base64.b64encode(data).decode() if isinstance(data, bytes) else data
+        return {"data": text, "is_text": is_text, "mime_type": contents.mime_type}
+
+    async def complete(
+        self, kind: str, name: str, argument: str, typed: str, others: dict[str, str]
+    ) -> dict[str, Any]:
+        """Return values for an argument of a prompt or a resource."""
+        host = self.place.host
+        ask = host.complete_prompt if kind == "prompt" else host.complete_resource
+        return {"values": await ask(name, argument, typed, others)}
+
+    async def health(self, ping: bool = False) -> dict[str, Any]:  # noqa: FBT001, FBT002
+        """Say how the plugin is; a *ping* asks only whether anything answers."""
+        found = {} if ping else await check_health(self.place.host.manager)
+        told = found.get(self.place.plugin) or Health(status="ok")
+        return {"status": told.status, "message": told.message}
+
+
+def _same(value: FilterExpression) -> FilterExpression:
+    return value
 
 
 class _Description(Mapping[str, Any]):
     """What the plugin contributes, made anew whenever the tools are listed."""
 
-    def __init__(self, host_of: Any, name: str) -> None:
-        self._host_of = host_of
-        self._name = name
+    def __init__(self, place: _Place) -> None:
+        self._place = place
 
     def __getitem__(self, key: str) -> Any:
         if key != DESCRIPTION:
             raise KeyError(key)
-        try:
-            host: Host = self._host_of()
-        except NameError:  # the host is being made
-            return {}
-        return _description(host, self._name)
+        return _description(self._place.host, self._place.plugin)
 
     def __iter__(self) -> Iterator[str]:
         yield DESCRIPTION
@@ -176,6 +211,8 @@ def _description(host: Host, name: str) -> dict[str, Any]:
             {"name": item.name, "description": item.description, "schema": values[item.name]}
             for item in record.filters
         ],
+        "prompts": [_prompt(item) for item in record.prompts],
+        "resources": [_resource(item) for item in record.resources],
     }
 
 
@@ -187,6 +224,28 @@ def _tool(item: RegisteredTool) -> dict[str, Any]:
         "input_schema": read_arguments(item.tool).schema,
         "output_schema": item.result.schema,
     }
+
+
+def _prompt(item: RegisteredPrompt) -> dict[str, Any]:
+    return _common(item) | {
+        "name": item.declared,
+        "needs": item.prompt.needs,
+        "uses": item.prompt.uses,
+        "complete": list(item.prompt.complete),
+    }
+
+
+def _resource(item: RegisteredResource) -> dict[str, Any]:
+    return _common(item) | {
+        "name": item.declared,
+        "uri": item.resource.uri,
+        "mime_type": item.resource.mime_type,
+        "complete": list(item.resource.complete),
+    }
+
+
+def _common(item: Contribution) -> dict[str, Any]:
+    return {"title": item.title, "description": item.description, "schema": item.arguments.schema}
 
 
 def _first_line(descriptor: int) -> bytes:

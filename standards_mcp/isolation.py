@@ -23,6 +23,7 @@ from .contributions import portable_name
 from .declarations import RegisteredTool
 from .discovery import PluginRecord
 from .errors import ApiError, InvalidInputError
+from .isolated_contributions import isolated_prompt, isolated_resource
 from .masking import revealed
 from .plugin import Filter, Health, Plugin, PluginContext, PluginSettings, Tool, ToolResult
 from .remote_plugins import RemotePlugin
@@ -133,6 +134,13 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         self.notice = str(description.get("notice", ""))
         self.tools = tuple(map(self._tool, description.get("tools", ())))
         self.filters = tuple(map(self._filter, description.get("filters", ())))
+        name = self.context.name
+        self.prompts = tuple(
+            isolated_prompt(name, each, self._ask) for each in description.get("prompts", ())
+        )
+        self.resources = tuple(
+            isolated_resource(name, each, self._ask) for each in description.get("resources", ())
+        )
 
     async def health(self) -> Health:
         """Return how the plugin says that it is."""

@@ -83,14 +83,14 @@ class HostServer(Server[None]):
             promised, experimental_capabilities, extensions
         )
 
-    def announce_tools(self) -> None:
+    def announce_changes(self) -> None:
         """Let clients be told soon; what changes meanwhile is told with it."""
         if self._announcement is None or self._announcement.done():
             self._announcement = asyncio.ensure_future(self._announce())
 
     async def _announce(self) -> None:
         await asyncio.sleep(_GATHER_SECONDS)
-        kinds: tuple[Kind, ...] = ("tools",)
+        kinds: tuple[Kind, ...] = ("tools", "prompts", "resources")
         await self.tell_changed(kinds)
 
     async def tell_changed(self, kinds: Collection[Kind]) -> None:
@@ -137,7 +137,7 @@ def build_server(
     @asynccontextmanager
     async def lifespan(server: Server[None]) -> AsyncGenerator[None]:
         made = cast("HostServer", server)
-        host.manager.on_tools_changed = made.announce_tools
+        host.manager.on_tools_changed = made.announce_changes
         async with host.running():
             beside = [asyncio.ensure_future(on_started())] if on_started else []
             lasting = [asyncio.ensure_future(while_serving(made))] if while_serving else []

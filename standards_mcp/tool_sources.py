@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from .declarations import RegisteredTool
 from .discovery import PluginRecord, Status
 from .plugin import Filter
+from .prompts import RegisteredPrompt
+from .resources import RegisteredResource
 
 
 class ToolSource:
@@ -18,12 +20,14 @@ class ToolSource:
         on_change: Called when they are others, or the problem is.
         problem: Why they are not known, or an empty string.
         secrets: Those that only it knows.
-        filters: Those that it has now.
+        filters: Those that it has now; the same holds of prompts and resources.
         failure: Why it is of no use at all, or an empty string.
     """
 
     tools: tuple[RegisteredTool, ...] = ()
     filters: tuple[Filter, ...] = ()
+    prompts: tuple[RegisteredPrompt, ...] = ()
+    resources: tuple[RegisteredResource, ...] = ()
     failure: str = ""
     on_change: Callable[[], None] = staticmethod(lambda: None)
     problem: str = ""
@@ -53,8 +57,9 @@ def take_tools(records: Iterable[PluginRecord]) -> None:
     loaded = [record for record in records if record.status is not Status.FAILED]
     sources = [(record, source) for record in loaded if (source := source_of(record))]
     for record, source in sources:
-        record.tools, record.filters, record.reason = (), (), source.problem
-    _take_filters(loaded, sources)
+        record.tools, record.filters, record.prompts, record.resources = (), (), (), ()
+        record.reason = source.problem
+    _take_others(loaded, sources)
     owners = {
         name: item.plugin for record in loaded for item in record.tools for name in item.names
     }
@@ -67,15 +72,31 @@ def take_tools(records: Iterable[PluginRecord]) -> None:
         record.tools = tuple(taken)
 
 
-def _take_filters(
-    loaded: Iterable[PluginRecord], sources: Iterable[tuple[PluginRecord, ToolSource]]
+def _take_others(
+    loaded: Sequence[PluginRecord], sources: Iterable[tuple[PluginRecord, ToolSource]]
 ) -> None:
-    taken = {item.name for record in loaded for item in record.filters}
+    """Take over what is no tool; what bears a name that is taken is left out, and told."""
+    filters = {item.name for record in loaded for item in record.filters}
+    prompts = {name for record in loaded for item in record.prompts for name in item.names}
+    resources = {name for record in loaded for item in record.resources for name in _names(item)}
     for record, source in sources:
-        record.filters = tuple(item for item in source.filters if item.name not in taken)
-        if twice := {item.name for item in source.filters} & taken:
-            record.reason = f"its filter {min(twice)!r} belongs to another plugin already"
-        taken |= {item.name for item in record.filters}
+        record.filters = tuple(item for item in source.filters if item.name not in filters)
+        record.prompts = tuple(each for each in source.prompts if not prompts & {*each.names})
+        record.resources = tuple(each for each in source.resources if not resources & _names(each))
+        filters |= {item.name for item in record.filters}
+        prompts |= {name for item in record.prompts for name in item.names}
+        resources |= {name for item in record.resources for name in _names(item)}
+        lost = (
+            (len(source.filters) - len(record.filters))
+            + (len(source.prompts) - len(record.prompts))
+            + (len(source.resources) - len(record.resources))
+        )
+        if lost:
+            record.reason = f"{lost} of its filters, prompts and resources bear names of others"
+
+
+def _names(item: RegisteredResource) -> set[str]:
+    return {*item.names, item.resource.uri}
 
 
 def _with_clash(item: RegisteredTool, owner: str) -> RegisteredTool:

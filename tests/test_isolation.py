@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +16,8 @@ from typing import Any
 
 import anyio
 import pytest
+from mcp import Client, MCPError
+from mcp_types import PromptReference, ResourceTemplateReference
 
 from standards_mcp import ToolResult
 from standards_mcp.child_process import count_processes
@@ -24,6 +26,7 @@ from standards_mcp.errors import ConfigError, PluginError
 from standards_mcp.health import check_health
 from standards_mcp.host import Host
 from standards_mcp.loaded_settings import LoadedSettings
+from standards_mcp.server import build_server
 from standards_mcp.settings import Settings
 
 pytestmark = pytest.mark.anyio
@@ -37,7 +40,8 @@ PLUGIN = '''
     from typing import Annotated
     from pydantic import BaseModel, Field, SecretStr
     from standards_mcp import (
-        Filter, Health, InvalidInputError, Plugin, PluginSettings, Tool, ToolResult, hookimpl
+        Filter, Health, InvalidInputError, Message, NotFoundError, Plugin, PluginSettings, Prompt,
+        Resource, Tool, ToolResult, hookimpl
     )
 
     print("at import")
@@ -137,6 +141,36 @@ PLUGIN = '''
             ]
 
         @hookimpl
+        def register_prompts(self):
+            def align(lesson: str, grade: str = "3", *, tools: dict) -> list:
+                if lesson == "none":
+                    raise InvalidInputError("no lesson")
+                return [Message(f"{lesson} {grade} {tools}"), Message("ok", role="assistant")]
+
+            def grades(typed, others):
+                return [value for value in ("3", "31") if value.startswith(typed)]
+
+            return [
+                Prompt(name="align", description="Align.", function=align, needs=("acme.add",),
+                       uses=("gone",), complete={"grade": grades}),
+                Prompt(name="lost", description="Lost.", function=align, needs=("gone",)),
+            ]
+
+        @hookimpl
+        def register_resources(self):
+            def one(id: str, page: int = 1):
+                if id == "none":
+                    raise NotFoundError("no such thing")
+                return {"id": id, "page": page} if id != "bytes" else b"\\x00\\xff"
+
+            return [
+                Resource(uri="acme://things/{id}{?page}", name="thing", description="A thing.",
+                         function=one, complete={"id": lambda typed, others: [typed + "1"]}),
+                Resource(uri="acme://about", name="about", description="About.",
+                         function=lambda: "this"),
+            ]
+
+        @hookimpl
         def register_filters(self):
             def even(value):
                 if value % 2:
@@ -227,6 +261,42 @@ async def test_an_isolated_plugin_looks_as_if_it_were_local(
         healths = [(await check_health(each.manager))["acme"] for each in (host, local)]
         assert healths[0] == healths[1]
         assert host.manager.records["acme"].plugin is not None
+
+
+async def seen(host: Host) -> list[object]:
+    """Return what a client sees of the prompts and resources of a host."""
+    async with Client(build_server(host, "1"), cache=None) as client:
+        lists = (client.list_prompts, client.list_resources, client.list_resource_templates)
+        found: list[object] = [await listed() for listed in lists]
+        given = ({"lesson": "clocks", "grade": "4"}, {"lesson": "none"}, {})
+        found += [await outcome(client.get_prompt("align", each)) for each in given]
+        uris = ("about", "things/a?page=2", "things/bytes", "things/none", "things/a?page=x")
+        found += [await outcome(client.read_resource(f"acme://{uri}")) for uri in uris]
+        prompt = PromptReference(type="ref/prompt", name="align")
+        template = "acme://things/{id}{?page}"
+        thing = ResourceTemplateReference(type="ref/resource", uri=template)
+        found.append(await client.complete(prompt, {"name": "grade", "value": "3"}))
+        found.append(await client.complete(thing, {"name": "id", "value": "a"}))
+        return found
+
+
+async def outcome(request: Awaitable[object]) -> object:
+    try:
+        return await request
+    except MCPError as exc:
+        return exc.error
+
+
+async def test_its_prompts_and_resources_are_those_of_a_local_plugin(
+    isolated: Callable[..., Host], tmp_path: Path
+):
+    local, host = load(tmp_path / "local"), isolated()
+    ours, theirs = await seen(host), await seen(local)
+    assert ours == theirs
+    assert [item.refusal for item in host.offering.prompts] == [
+        "",
+        "it needs the tool 'gone', which is not served",
+    ]
 
 
 async def test_filters_of_other_plugins_reach_an_isolated_tool_and_its_own_reach_theirs(
