@@ -12,7 +12,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from standards_mcp.discovery import PluginRecord
+from standards_mcp.discovery import DISTRIBUTION, PluginRecord, installed_plugins
 from standards_mcp.host import Host
 from standards_mcp.loaded_settings import LoadedSettings
 from standards_mcp.plugin import Plugin
@@ -29,6 +29,32 @@ hypothesis.settings.load_profile("standards-mcp")
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _hidden_plugins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Hide the plugins that are installed beside the host: no test may depend on them.
+
+    Of two distributions with one name the first on the path counts, so one without plugins hides
+    the other, also in the processes that tests start.
+    """
+    folder = tmp_path_factory.mktemp("hidden")
+    for name in {each.distribution for each in installed_plugins()} - {DISTRIBUTION}:
+        info = folder / f"{name.replace('-', '_')}-0.dist-info"
+        info.mkdir()
+        metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: 0\n"
+        (info / "METADATA").write_text(metadata, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        _prepend(monkeypatch, folder)
+        yield
+
+
+def _prepend(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Put a folder on the path of this process and, through PYTHONPATH, of those that it starts."""
+    monkeypatch.syspath_prepend(str(folder))
+    inherited = os.environ.get("PYTHONPATH")
+    paths = [str(folder), *([inherited] if inherited else [])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
 
 
 @pytest.fixture(autouse=True)
@@ -78,16 +104,10 @@ def make_host(tmp_path: Path) -> MakeHost:
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
-    """Return a function that installs a distribution with one plugin, as an installer would.
-
-    It is on the path of this process and, through PYTHONPATH, of those that the test starts.
-    """
+    """Return a function that installs a distribution with one plugin, as an installer would."""
     site = tmp_path / "site"
     site.mkdir()
-    monkeypatch.syspath_prepend(str(site))
-    inherited = os.environ.get("PYTHONPATH")
-    paths = [str(site), *([inherited] if inherited else [])]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    _prepend(monkeypatch, site)
     modules: list[str] = []
 
     def write(

@@ -18,6 +18,8 @@ ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = ROOT / ".venv-dev"
 PROGRAMS = ENVIRONMENT / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = str(PROGRAMS / "python")
+# Those of plugins that are distributions of their own.
+PLUGINS = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
 CODE = ("benchmarks", "packaging", "plugins", "scripts", "standards_mcp", "tests")
 
 CHECKS: dict[str, list[list[str]]] = {
@@ -50,7 +52,8 @@ def install() -> None:
         venv.create(ENVIRONMENT, with_pip=True)
     # Dependency groups need pip 25.1 or later.
     pip = [PYTHON, "-m", "pip", "install", "--quiet"]
-    if run([*pip, "--upgrade", "pip>=25.1"]) or run([*pip, "-e", ".", "--group", "dev"]):
+    editable = [part for path in (ROOT, *PLUGINS) for part in ("-e", str(path))]
+    if run([*pip, "--upgrade", "pip>=25.1"]) or run([*pip, *editable, "--group", "dev"]):
         raise SystemExit("installing failed; see the messages above")
 
 

@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
 SHIPPED = {"standards_mcp", "standards_mcp_lookup", "standards_mcp_search"}
 TOOLS = ["find_relevant_standards", "get_standard_details"]
+PLUGINS = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
 PROGRAMS = "Scripts" if os.name == "nt" else "bin"
 QUERY = "Students fold paper strips into equal parts and compare the fractions"
 
@@ -38,6 +40,7 @@ def main() -> int:
         scratch = Path(folder)
         wheel = check_distributions(scratch)
         check_installed(wheel, scratch)
+        check_plugins(scratch)
         check_bundle(scratch)
         check_image(wheel, scratch)
     print("everything that is published works:", *sorted(path.name for path in DIST.iterdir()))
@@ -65,27 +68,78 @@ def builds(wheel: Path, source: Path, scratch: Path) -> bool:
 
 def check_installed(wheel: Path, scratch: Path) -> None:
     """Install the wheel into an empty environment and use it there."""
-    environment = scratch / "environment"
-    python = environment / PROGRAMS / "python"
+    environment = environment_of(scratch)
     uv("venv", "--python", sys.executable, environment)
-    uv("pip", "install", "--python", python, wheel)
-    program = environment / PROGRAMS / "standards-mcp"
-    variables = clean_variables(scratch)
-
-    def run(*arguments: str) -> str:
-        command = [str(program), *arguments]
-        print("+", *command, flush=True)
-        return subprocess.run(
-            command, cwd=scratch, env=variables, check=True, capture_output=True, text=True
-        ).stdout
-
+    uv("pip", "install", "--python", environment / PROGRAMS / "python", wheel)
     version = wheel.name.split("-")[1]
-    expect(version in run("--version"), "--version does not give the version of the wheel")
-    plugins = {plugin["name"] for plugin in json.loads(run("plugins", "list", "--json"))}
+    shown = run(scratch, "--version")
+    expect(version in shown, "--version does not give the version of the wheel")
+    plugins = plugins_of(scratch)
     expect(plugins == {"lookup", "search"}, f"the installed plugins are {sorted(plugins)}")
-    found = json.loads(run("search", QUERY, "--grade", "3", "--json"))["results"]
+    found = json.loads(run(scratch, "search", QUERY, "--grade", "3", "--json"))["results"]
     expect("3.NF" in found[0]["statement_notation"], "search does not find fractions in grade 3")
-    check_tools(StdioServerParameters(command=str(program), env=variables, cwd=scratch))
+    program = str(environment / PROGRAMS / "standards-mcp")
+    check_tools(StdioServerParameters(command=program, env=clean_variables(scratch), cwd=scratch))
+
+
+def check_plugins(scratch: Path) -> None:
+    """Build the plugins that are distributions of their own, and use them beside the host."""
+    wheels = [build_plugin(folder, scratch) for folder in PLUGINS]
+    python = environment_of(scratch) / PROGRAMS / "python"
+    uv("pip", "install", "--python", python, *wheels)
+    known = {"lookup", "search", *(name for folder in PLUGINS for name in plugin_names(folder))}
+    plugins = plugins_of(scratch)
+    expect(plugins == known, f"beside the host the installed plugins are {sorted(plugins)}")
+    run(scratch, "--set", "strict=true", "plugins", "check")
+    arguments = {"activity": QUERY, "notation_prefix": "4.nf", "is_leaf": True}
+    answer = run(scratch, "call", "find_relevant_standards", "--args", json.dumps(arguments))
+    codes = [found["statement_notation"] for found in json.loads(answer)["results"]]
+    expect(bool(codes) and all("4.NF" in code for code in codes), f"filters let through {codes}")
+
+
+def build_plugin(folder: Path, scratch: Path) -> Path:
+    """Build a plugin's wheel and source distribution; each holds what the other does."""
+    name = project_of(folder)["name"].replace("-", "_")
+    uv("build", "--wheel", "--sdist", "--no-create-gitignore", "--out-dir", DIST, folder)
+    (wheel,) = DIST.glob(f"{name}-*.whl")
+    (sdist,) = DIST.glob(f"{name}-*.tar.gz")
+    with zipfile.ZipFile(wheel) as archive:
+        found = {entry.split("/")[0] for entry in archive.namelist()}
+        typed = f"{name}/py.typed" in archive.namelist()
+    expect(typed and len(found) == len((name, "dist-info")), f"{wheel.name} holds {sorted(found)}")
+    expect(builds(wheel, sdist, scratch), f"{sdist.name} builds another wheel")
+    return wheel
+
+
+def plugin_names(folder: Path) -> list[str]:
+    return list(project_of(folder)["entry-points"]["standards_mcp.plugins"])
+
+
+def project_of(folder: Path) -> dict[str, Any]:
+    return tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def plugins_of(scratch: Path) -> set[str]:
+    """Return the names of the plugins in the environment."""
+    return {plugin["name"] for plugin in json.loads(run(scratch, "plugins", "list", "--json"))}
+
+
+def environment_of(scratch: Path) -> Path:
+    return scratch / "environment"
+
+
+def run(scratch: Path, *arguments: str) -> str:
+    """Run the installed program and return what it prints."""
+    command = [str(environment_of(scratch) / PROGRAMS / "standards-mcp"), *arguments]
+    print("+", *command, flush=True)
+    return subprocess.run(
+        command,
+        cwd=scratch,
+        env=clean_variables(scratch),
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
 
 
 def check_bundle(scratch: Path) -> None:

@@ -12,14 +12,17 @@ if TYPE_CHECKING:
         Catalog,
         CatalogError,
         Facets,
+        FieldValues,
         FilterError,
         FilterExpression,
         SearchHit,
         SearchResult,
         StandardRecord,
     )
+    from .deprecations import PluginDeprecationWarning
     from .errors import (
         ApiError,
+        CannotAskError,
         ConfigError,
         InvalidInputError,
         NotFoundError,
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     )
     from .hookspecs import hookimpl
     from .plugin import (
+        CallContext,
         Completer,
         Filter,
         Health,
@@ -48,11 +52,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ApiError",
+    "CallContext",
+    "CannotAskError",
     "Catalog",
     "CatalogError",
     "Completer",
     "ConfigError",
     "Facets",
+    "FieldValues",
     "Filter",
     "FilterError",
     "FilterExpression",
@@ -63,6 +70,7 @@ __all__ = [
     "Plugin",
     "PluginConflictError",
     "PluginContext",
+    "PluginDeprecationWarning",
     "PluginError",
     "PluginSettings",
     "Prompt",
@@ -80,7 +88,7 @@ __all__ = [
     "hookimpl",
 ]
 
-_MODULES: Final = ("errors", "hookspecs", "plugin", "catalog")
+_MODULES: Final = ("errors", "deprecations", "hookspecs", "plugin", "catalog")
 
 
 def __getattr__(name: str) -> object:

@@ -16,10 +16,17 @@ from pydantic import ValidationError, ValidatorFunctionWrapHandler, WrapValidato
 from .catalog import FilterExpression
 from .catalog.filters import parse_search_filter
 from .contributions import Contribution, check_texts, conflict, describe, portable_name
-from .errors import FilterFailedError, InvalidInputError, PluginError, describe_exception
+from .errors import FilterFailedError, InvalidInputError, PluginError, ToolError, describe_exception
 from .plugin import Filter, Tool
 from .schemas import ARGUMENT_NAME, SchemaError
-from .signatures import Arguments, Result, read_arguments, read_result
+from .signatures import (
+    Arguments,
+    Result,
+    context_argument,
+    filter_expression,
+    read_arguments,
+    read_result,
+)
 
 _FILTER_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 _TOOL_FLAGS: Final = ("read_only", "destructive", "idempotent", "open_world", "accepts_filters")
@@ -54,11 +61,13 @@ class RegisteredTool(Contribution):
         fault: Why it can be served to nobody, or an empty string.
         clash: Whose name it bears, which another name in its override mends; or an empty string.
         extend: Returns its arguments with filters, where they are not those of its function.
+        context: The name of the argument that takes the `CallContext`, or an empty string.
     """
 
     kind = "tool"
     tool: Tool
     result: Result
+    context: str = ""
     limits: Limits = Limits()
     fault: str = ""
     clash: str = ""
@@ -109,6 +118,7 @@ def read_tool(plugin: str, tool: object) -> RegisteredTool:
     description = check_texts(plugin, what, tool)
     try:
         arguments, result = read_arguments(tool), read_result(tool.function)
+        context = context_argument(tool.function)
     except SchemaError as exc:
         raise PluginError(plugin, f"{what}: {exc}") from exc
     return RegisteredTool(
@@ -120,6 +130,7 @@ def read_tool(plugin: str, tool: object) -> RegisteredTool:
         description=description,
         arguments=arguments,
         result=result,
+        context=context,
     )
 
 
@@ -163,7 +174,8 @@ def filter_fault(item: object) -> str:
 def own_filter(plugin: str, item: Filter) -> Filter:
     """Return a filter of which whatever goes wrong in it counts as its plugin's fault.
 
-    A value that it does not take is `InvalidInputError`, anything else `FilterFailedError`.
+    A value that it does not take is `InvalidInputError`; any error but a `ToolError` becomes
+    `FilterFailedError`.
     """
 
     def parse(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
@@ -174,12 +186,14 @@ def own_filter(plugin: str, item: Filter) -> Filter:
         except Exception as exc:
             raise _filter_failure(plugin, item, exc) from exc
 
-    def to_expression(value: Any) -> FilterExpression | None:
+    async def to_expression(value: Any) -> FilterExpression | None:
         try:
-            expression = item.to_expression(value)
+            expression = await filter_expression(item, value)
             parse_search_filter(expression)
         except InvalidInputError as exc:
             raise InvalidInputError(f"{item.name}: {exc} (plugin {plugin!r})") from exc
+        except ToolError:
+            raise
         except Exception as exc:
             raise _filter_failure(plugin, item, exc) from exc
         return expression

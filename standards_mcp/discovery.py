@@ -50,6 +50,7 @@ class PluginRecord:
         is_server: It is another MCP server, which the configuration names.
         is_isolated: It runs in a process of its own, and is not imported.
         from_table: It is there because the configuration says so, not because it is installed.
+        deprecated: What it uses of the plugin API that goes away, and what to use instead.
     """
 
     name: str
@@ -61,6 +62,7 @@ class PluginRecord:
     reason: str = ""
     plugin: Plugin[Any] | None = field(default=None, repr=False)
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    deprecated: list[str] = field(default_factory=list[str])
     filters: tuple[Filter, ...] = ()
     tools: tuple[RegisteredTool, ...] = ()
     prompts: tuple[RegisteredPrompt, ...] = ()

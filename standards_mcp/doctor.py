@@ -115,6 +115,8 @@ async def _plugins(host: Host) -> AsyncGenerator[Finding]:
         else:
             level: Level = "error" if health.status == "failed" else "warning"
             yield Finding(subject, level, health.message, "What it says, or disable it.")
+        for use in record.deprecated:
+            yield Finding(subject, "warning", use, "Update it, or ask its author to.")
 
 
 def _tools(host: Host) -> Iterator[Finding]:

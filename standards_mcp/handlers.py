@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import mcp_types as types
-from mcp.server import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter
 
+from .call_context import InputRequiredError
+from .client_context import ClientContext, Context
 from .declarations import RegisteredTool
 from .errors import InvalidInputError, NotFoundError, ToolError
 from .host import Host, NotServedError, UnknownToolError
@@ -25,7 +26,6 @@ PAGE_SIZE: Final = 250
 _MOST_COMPLETIONS: Final = 100
 _BLOCKS: Final = TypeAdapter(list[types.ContentBlock])
 
-Context = ServerRequestContext[None, Any]
 _T = TypeVar("_T")
 
 
@@ -56,12 +56,15 @@ class _Answers:
         return types.ListToolsResult(tools=[_wire_tool(item) for item in items], next_cursor=cursor)
 
     async def call_tool(
-        self, _: Context, params: types.CallToolRequestParams
-    ) -> types.CallToolResult:
+        self, ctx: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        context = ClientContext(ctx, params)
         try:
-            result = await self._host.call_tool(params.name, params.arguments or {})
+            result = await self._host.call_tool(params.name, params.arguments or {}, context)
         except UnknownToolError as exc:
             raise MCPError(types.INVALID_PARAMS, str(exc)) from None
+        except InputRequiredError as exc:
+            return cast("types.InputRequiredResult", exc.request)
         return types.CallToolResult(
             content=_wire_content(result),
             structured_content=result.structured,

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import anyio
 
+from .call_context import HostContext
 from .catalog import Catalog, CatalogStats, open_catalog
 from .catalog_settings import CatalogSettings
 from .contributions import Contribution
@@ -150,10 +151,16 @@ class Host:
             self._offered = registered, offer(registered, self.settings)
         return self._offered[1]
 
-    async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
+    async def call_tool(
+        self, name: str, arguments: Mapping[str, Any], context: HostContext | None = None
+    ) -> ToolResult:
         """Call a tool by its published or its declared name.
 
+        Args:
+            context: Who calls, and how to ask them; by default nobody who can be asked.
+
         Raises:
+            InputRequiredError: The client must ask its user, and call again.
             UnknownToolError: No plugin declares it.
         """
         item = self.offering.find(name)
@@ -168,7 +175,7 @@ class Host:
                 f"{item.published} is not served here ({item.refusal}). Ask the administrator."
             )
             return error_result("disabled", message)
-        result = await self._policy.call(item, arguments)
+        result = await self._policy.call(item, arguments, context)
         return _without_secrets(result, self.secrets()) if result.is_error else result
 
     async def get_prompt(
@@ -187,7 +194,7 @@ class Host:
         if item is None or tools is None:
             item = _served_one("prompt", name, item, self._prompt_names())
         with self._masked():
-            keywords = item.arguments.validate(arguments)
+            keywords = await item.arguments.validate(arguments)
             if declared := (*item.prompt.needs, *item.prompt.uses):
                 own = self.offering.tool_names(declared)
                 keywords[TOOLS_ARGUMENT] = own if tools is None else dict(tools)
@@ -209,7 +216,7 @@ class Host:
         """Return what a resource holds for these values of its variables. See `read_resource`."""
         render = partial(contents_of, mime_type=item.resource.mime_type)
         with self._masked():
-            keywords = item.arguments.validate(variables)
+            keywords = await item.arguments.validate(variables)
             return await self._provide(item, item.resource.function, keywords, render)
 
     async def complete_prompt(

@@ -30,7 +30,7 @@ class PassedArguments:
 
     schema: Schema
 
-    def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments as they are. See `Arguments.validate`."""
         return dict(arguments)
 

@@ -240,7 +240,7 @@ class IsolatedArguments:
     schema: Schema
     filters: Arguments | None = None
 
-    def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments, with the filters combined. See `Arguments.validate`."""
         refuse_unknown(arguments, self.schema["properties"])
         if self.filters is None:
@@ -248,7 +248,7 @@ class IsolatedArguments:
         names = self.filters.schema["properties"]
         given = {name: value for name, value in arguments.items() if name in names}
         rest = {name: value for name, value in arguments.items() if name not in names}
-        expression = self.filters.validate(given)["filter"]
+        expression = (await self.filters.validate(given))["filter"]
         return rest if expression is None else {**rest, FILTER: expression}
 
 

@@ -32,6 +32,7 @@ from .declarations import (
     read_commands,
     read_tool,
 )
+from .deprecations import noted
 from .discovery import (
     PluginRecord,
     Status,
@@ -110,6 +111,9 @@ class PluginManager:
         for record in self.records.values():
             self._attempt(record, Status.REGISTERED, self._add_filters)
         self._extend_tools()
+        for record in self.records.values():
+            for use in record.deprecated:
+                log.warning("plugin %r is out of date: %s", record.name, use)
 
     def filters(self) -> tuple[Filter, ...]:
         """Return the filters of all plugins, in the order of their plugins' names."""
@@ -222,7 +226,7 @@ class PluginManager:
         if record.status is not status:
             return
         try:
-            with divert_stdout():
+            with divert_stdout(), noted(record.deprecated):
                 step(record)
         except KeyboardInterrupt:
             raise

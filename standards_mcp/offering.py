@@ -142,11 +142,11 @@ class OverriddenArguments:
     defaults: Mapping[str, Any]
     fixed: Mapping[str, Any]
 
-    def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return keyword arguments for the function. See `Arguments.validate`."""
         refuse_unknown(arguments, self.schema["properties"])
         given = {name: value for name, value in arguments.items() if value is not None}
-        return self.inner.validate({**self.defaults, **given, **self.fixed})
+        return await self.inner.validate({**self.defaults, **given, **self.fixed})
 
 
 def _each(

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
 
-from pydantic import ConfigDict
+from pydantic import BaseModel, ConfigDict
 
 from .catalog import Catalog, FilterExpression
 from .tables import Documented
@@ -28,6 +28,7 @@ class PluginSettings(Documented):
 
 
 SettingsT = TypeVar("SettingsT", bound=PluginSettings)
+AnswerT = TypeVar("AnswerT", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +58,42 @@ class Plugin(Generic[SettingsT]):
     def __init__(self, settings: SettingsT, context: PluginContext) -> None:
         self.settings = settings
         self.context = context
+
+
+class CallContext(Protocol):
+    """The call that a tool's function answers; a parameter with this annotation receives it."""
+
+    @property
+    def caller(self) -> str:
+        """Who calls."""
+        ...
+
+    async def report_progress(
+        self, done: float, total: float | None = None, message: str | None = None
+    ) -> None:
+        """Tell the client how far the call is, if it wants to know.
+
+        Args:
+            done: In any unit; it grows from report to report.
+            total: In the same unit, if it is known.
+        """
+        ...
+
+    async def ask(self, question: str, answer: type[AnswerT]) -> AnswerT | None:
+        """Return what the user answers to a question, or None when they decline.
+
+        With clients of the newest protocol the function runs once more from its beginning for each
+        answer, so ask before you change anything, and ask the same questions in the same order.
+        The deadline of the call does not run meanwhile.
+
+        Args:
+            answer: A model with fields of text, numbers, booleans and choices.
+
+        Raises:
+            CannotAskError: The client cannot ask; left alone, it tells the model what to do.
+            InvalidInputError: The answer does not fit *answer*.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,13 +144,16 @@ class Filter:
         name: The argument's name; lower_snake_case.
         annotation: The type of its value, for example ``bool`` or ``list[str]``.
         description: What the model reads to use it well.
-        to_expression: Turns a value into a filter expression. It may raise `InvalidInputError`.
+        to_expression: Turns a value into a filter expression; sync, without I/O, or async. It may
+            raise `InvalidInputError`, or another `ToolError`.
     """
 
     name: str
     annotation: Any
     description: str
-    to_expression: Callable[[Any], FilterExpression | None] = field(repr=False)
+    to_expression: Callable[[Any], FilterExpression | Awaitable[FilterExpression | None] | None] = (
+        field(repr=False)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ class GivenArguments:
 
     schema: Schema
 
-    def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments, once they fit. See `Arguments.validate`."""
         if mistakes := schema_mistakes(self._validator, dict(arguments)):
             raise InvalidInputError(mistakes)

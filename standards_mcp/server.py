@@ -19,6 +19,7 @@ from typing import Any, Final, cast
 import anyio
 from mcp.server import InitializationOptions, NotificationOptions, Server
 from mcp.server.context import CallNext, HandlerResult
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import (
     InMemorySubscriptionBus,
@@ -30,8 +31,9 @@ from mcp.server.subscriptions import (
 )
 
 from ._stdio import LineReader, LineWriter
+from .client_context import Context
 from .errors import StandardsMcpError
-from .handlers import Context, handlers
+from .handlers import handlers
 from .host import Host
 from .tool_settings import Kind
 from .transport import connected
@@ -68,6 +70,9 @@ class HostServer(Server[None]):
         self._announcement: asyncio.Future[None] | None = None
         super().__init__(*args, on_subscriptions_listen=ListenHandler(self._bus), **kwargs)
         self.middleware.append(self._remember_session)
+        # What a client carries between the rounds of a question is not to be trusted unsealed.
+        security = RequestStateSecurity.ephemeral()
+        self.middleware.append(RequestStateBoundary(security, default_audience=self.name))
 
     def create_initialization_options(
         self,

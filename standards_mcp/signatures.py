@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final, Protocol, cast, get_origin
 
@@ -13,8 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 from pydantic.fields import FieldInfo
 
 from .catalog import FilterExpression
+from .catalog.filters import combine
 from .errors import InvalidInputError, did_you_mean
-from .plugin import Filter, Tool, ToolResult
+from .plugin import CallContext, Filter, Tool, ToolResult
 from .schemas import Schema, SchemaError, portable_input_schema, portable_output_schema
 
 _NAMED_KINDS = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -32,11 +33,12 @@ class Arguments(Protocol):
         """The portable input schema."""
         ...
 
-    def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return keyword arguments for the function.
 
         Raises:
             InvalidInputError: In one short sentence for each argument that is wrong.
+            ToolError: A filter cannot be put together.
         """
         ...
 
@@ -54,7 +56,7 @@ class ModelArguments:
     filters: tuple[Filter, ...] | None
     schema: Schema
 
-    def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return keyword arguments, with the filters combined. See `Arguments.validate`."""
         try:
             model = self.model.model_validate(_given(arguments, self.schema))
@@ -66,7 +68,7 @@ class ModelArguments:
         values = [getattr(model, _field_name(index)) for index in range(count)]
         keywords = dict(zip(self.names, values, strict=False))
         if self.filters is not None:
-            keywords[_FILTER_ARGUMENT] = _expression(self.filters, values[len(self.names) :])
+            keywords[_FILTER_ARGUMENT] = await _expression(self.filters, values[len(self.names) :])
         return keywords
 
 
@@ -76,7 +78,7 @@ class SchemaArguments:
 
     schema: Schema
 
-    def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments as they are, once they fit. See `Arguments.validate`."""
         import jsonschema  # noqa: PLC0415  - costs start-up time, and most tools have signatures
 
@@ -130,11 +132,12 @@ def read_arguments(tool: Tool, filters: Iterable[Filter] = ()) -> Arguments:
             raise SchemaError("a tool with a hand-written input schema cannot accept filters")
         check_json_schema(tool.input_schema)
         return SchemaArguments(portable_input_schema(tool.input_schema))
-    if tool.accepts_filters:
-        return replace(
-            _read_signature(tool.function, _FILTER_ARGUMENT, tuple(filters)), filters=tuple(filters)
-        )
-    return _read_signature(tool.function)
+    context = (name,) if (name := context_argument(tool.function)) else ()
+    if not tool.accepts_filters:
+        return _read_signature(tool.function, context)
+    extra = tuple(filters)
+    own = _read_signature(tool.function, (_FILTER_ARGUMENT, *context), extra)
+    return replace(own, filters=extra)
 
 
 def filter_arguments(filters: tuple[Filter, ...]) -> Arguments:
@@ -150,33 +153,11 @@ def filter_arguments(filters: tuple[Filter, ...]) -> Arguments:
     return read_arguments(Tool(name="filters", function=only, accepts_filters=True), filters)
 
 
-@dataclass(frozen=True, slots=True)
-class PendingFilter:
-    """The expressions of filters, some of which another process still has to make."""
-
-    found: tuple[FilterExpression | Awaitable[FilterExpression | None] | None, ...]
-
-    async def expression(self) -> FilterExpression | None:
-        """Return the one expression that they are.
-
-        Raises:
-            InvalidInputError: A filter does not take its value.
-        """
-        return _combined([await item if inspect.isawaitable(item) else item for item in self.found])
-
-
-async def settled(keywords: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a tool with no filter pending. See `PendingFilter`."""
-    pending = {name: each for name, each in keywords.items() if isinstance(each, PendingFilter)}
-    made = {name: await each.expression() for name, each in pending.items()}
-    return {**keywords, **made} if made else keywords
-
-
-def read_function(function: Callable[..., Any], given: str = "") -> Arguments:
+def read_function(function: Callable[..., Any], given: Sequence[str] = ()) -> Arguments:
     """Return the arguments of a function that clients call with named values.
 
     Args:
-        given: The name of an argument that the host gives.
+        given: The names of arguments that the host gives.
 
     Raises:
         SchemaError: They cannot be described to every client.
@@ -184,8 +165,23 @@ def read_function(function: Callable[..., Any], given: str = "") -> Arguments:
     return _read_signature(function, given)
 
 
+def context_argument(function: Callable[..., Any]) -> str:
+    """Return the name of the argument that takes the `CallContext`, or an empty string.
+
+    Raises:
+        SchemaError: The function is not async, and so cannot use it.
+    """
+    parameters = _signature(function).parameters.values()
+    name = next((each.name for each in parameters if each.annotation is CallContext), "")
+    if name and not inspect.iscoroutinefunction(function):
+        raise SchemaError(
+            f"its argument {name!r} is a CallContext, so it must be an async function"
+        )
+    return name
+
+
 def _read_signature(
-    function: Callable[..., Any], given: str = "", extra: tuple[Filter, ...] = ()
+    function: Callable[..., Any], given: Sequence[str] = (), extra: tuple[Filter, ...] = ()
 ) -> ModelArguments:
     parameters = _parameters(function, given)
     if clash := {item.name for item in extra} & parameters.keys():
@@ -273,10 +269,11 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
         raise SchemaError(f"its signature cannot be read: {exc}") from exc
 
 
-def _parameters(function: Callable[..., Any], given: str) -> dict[str, inspect.Parameter]:
+def _parameters(function: Callable[..., Any], given: Sequence[str]) -> dict[str, inspect.Parameter]:
     parameters = dict(_signature(function).parameters)
-    if given and parameters.pop(given, None) is None:
-        raise SchemaError(f"its function has no argument {given!r}, which the host gives it")
+    for name in given:
+        if parameters.pop(name, None) is None:
+            raise SchemaError(f"its function has no argument {name!r}, which the host gives it")
     for parameter in parameters.values():
         if parameter.kind not in _NAMED_KINDS:
             raise SchemaError(f"its argument {parameter.name!r} cannot be given by name")
@@ -313,21 +310,17 @@ def _filter_field(item: Filter) -> tuple[Any, Any]:
     return item.annotation | None, Field(None, alias=item.name, description=item.description)
 
 
-def _expression(
-    filters: Iterable[Filter], values: Iterable[Any]
-) -> FilterExpression | PendingFilter | None:
+async def _expression(filters: Iterable[Filter], values: Iterable[Any]) -> FilterExpression | None:
     pairs = zip(filters, values, strict=True)
-    found = [item.to_expression(value) for item, value in pairs if value is not None]
-    if any(inspect.isawaitable(each) for each in found):
-        return PendingFilter(tuple(found))
-    return _combined(found)
+    return combine(
+        *[await filter_expression(item, value) for item, value in pairs if value is not None]
+    )
 
 
-def _combined(found: Iterable[FilterExpression | None]) -> FilterExpression | None:
-    expressions = [expression for expression in found if expression]
-    if len(expressions) > 1:
-        return {"$and": expressions}
-    return expressions[0] if expressions else None
+async def filter_expression(item: Filter, value: Any) -> FilterExpression | None:
+    """Return the expression of a filter for a value."""
+    found = item.to_expression(value)
+    return await found if inspect.isawaitable(found) else found
 
 
 def _field_name(index: int) -> str:

@@ -10,11 +10,14 @@ from standards_mcp.errors import did_you_mean
 
 EXPORTED = [
     "ApiError",
+    "CallContext",
+    "CannotAskError",
     "Catalog",
     "CatalogError",
     "Completer",
     "ConfigError",
     "Facets",
+    "FieldValues",
     "Filter",
     "FilterError",
     "FilterExpression",
@@ -25,6 +28,7 @@ EXPORTED = [
     "Plugin",
     "PluginConflictError",
     "PluginContext",
+    "PluginDeprecationWarning",
     "PluginError",
     "PluginSettings",
     "Prompt",

@@ -18,7 +18,11 @@ from standards_mcp import cli, hookspecs
 from standards_mcp.loaded_settings import load_settings
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "plugins").glob("*/README.md")),
+]
 
 TEAM_PLUGIN = """
 from standards_mcp import Plugin, Tool, hookimpl

@@ -10,11 +10,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
+import anyio
+import anyio.lowlevel
 import click
 import pytest
 from pydantic import AfterValidator, Field, SecretStr, field_validator
 
 from standards_mcp import (
+    ApiError,
     ConfigError,
     Filter,
     InvalidInputError,
@@ -808,6 +811,38 @@ async def test_a_value_that_a_filter_refuses_is_invalid_input_and_names_the_plug
     result = await called_with_region(make_host, to_expression=_refuse)
     assert result.structured["error_type"] == "invalid_input"
     assert result.structured["message"] == "region: no such region; use south (plugin 'acme')"
+
+
+async def _look_up(value: str) -> Any:
+    await anyio.lowlevel.checkpoint()
+    if value == "north":
+        return {"state": "N2"}
+    raise ApiError("the table of regions is gone")
+
+
+@pytest.mark.anyio
+async def test_a_filter_may_look_up_what_its_value_means(make_host: MakeHost):
+    result = await called_with_region(make_host, to_expression=_look_up)
+    assert result.text == "x  {'state': 'N2'}"
+
+
+@pytest.mark.anyio
+async def test_a_filter_that_cannot_look_up_says_so_itself(make_host: MakeHost):
+    async def fail(_: object) -> None:
+        await _look_up("elsewhere")
+
+    result = await called_with_region(make_host, to_expression=fail)
+    assert result.structured["error_type"] == "api_error"
+    assert result.structured["message"] == "the table of regions is gone"
+
+
+@pytest.mark.anyio
+async def test_a_filter_that_never_ends_costs_the_call_its_deadline(make_host: MakeHost):
+    slow = a_filter(to_expression=lambda _: anyio.sleep(60))
+    plugins = {"acme": with_filters(slow), "main": with_tools(SEARCH)}
+    host = make_host(plugins, tools={"timeout": 0.05})
+    result = await host.call_tool("search", {"text": "x", "region": "north"})
+    assert result.structured["error_type"] == "timeout"
 
 
 @pytest.mark.anyio

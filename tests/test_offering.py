@@ -6,6 +6,7 @@ from collections.abc import Callable
 from fnmatch import fnmatchcase
 from typing import Annotated, Any
 
+import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -213,8 +214,8 @@ def test_a_default_is_taken_where_the_client_leaves_an_argument_out():
     (item,) = overridden(arguments={"text": {"default": "cats"}, "top": {"default": 3}}).served
     assert "text" not in item.arguments.schema["required"]
     assert item.arguments.schema["properties"]["top"]["default"] == 3
-    assert item.arguments.validate({}) == {"text": "cats", "top": 3, "place": "here"}
-    assert item.arguments.validate({"text": "dogs", "top": None}) == {
+    assert anyio.run(item.arguments.validate, {}) == {"text": "cats", "top": 3, "place": "here"}
+    assert anyio.run(item.arguments.validate, {"text": "dogs", "top": None}) == {
         "text": "dogs",
         "top": 3,
         "place": "here",
@@ -224,15 +225,15 @@ def test_a_default_is_taken_where_the_client_leaves_an_argument_out():
 def test_a_fixed_argument_is_hidden_and_cannot_be_given():
     (item,) = overridden(arguments={"place": {"fixed": "there"}}).served
     assert "place" not in item.arguments.schema["properties"]
-    assert item.arguments.validate({"text": "x"})["place"] == "there"
+    assert anyio.run(item.arguments.validate, {"text": "x"})["place"] == "there"
     with pytest.raises(InvalidInputError, match="place: unknown argument"):
-        item.arguments.validate({"text": "x", "place": "elsewhere"})
+        anyio.run(item.arguments.validate, {"text": "x", "place": "elsewhere"})
 
 
 def test_wrong_values_are_still_refused_by_name():
     (item,) = overridden(arguments={"place": {"fixed": "there"}}).served
     with pytest.raises(InvalidInputError, match="top: "):
-        item.arguments.validate({"text": "x", "top": "many"})
+        anyio.run(item.arguments.validate, {"text": "x", "top": "many"})
 
 
 @pytest.mark.parametrize(

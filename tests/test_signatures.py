@@ -10,6 +10,7 @@ from datetime import date
 from enum import Enum
 from typing import Annotated, Any, Literal, NamedTuple
 
+import anyio
 import jsonschema
 import pytest
 from hypothesis import given
@@ -38,9 +39,13 @@ def _read(function: Callable[..., Any], *filters: Filter, **fields: Any) -> Argu
     return read_arguments(Tool(name="t", function=function, **fields), filters)
 
 
+def _validated(arguments: Arguments, given_arguments: Json) -> Json:
+    return anyio.run(arguments.validate, given_arguments)
+
+
 def _refusal(arguments: Arguments, given_arguments: Json) -> str:
     with pytest.raises(InvalidInputError) as caught:
-        arguments.validate(given_arguments)
+        _validated(arguments, given_arguments)
     return str(caught.value)
 
 
@@ -112,7 +117,7 @@ DEFAULTS: Json = {
     ],
 )
 def test_arguments_arrive_as_the_function_wants_them(arguments: Json, changed: Json):
-    assert _read(of_all_kinds).validate({"text": "x"} | arguments) == DEFAULTS | changed
+    assert _validated(_read(of_all_kinds), {"text": "x"} | arguments) == DEFAULTS | changed
 
 
 @pytest.mark.parametrize(
@@ -155,7 +160,7 @@ def test_a_tool_without_arguments_takes_none():
     def function() -> str: ...
 
     arguments = _read(function)
-    assert arguments.validate({}) == {}
+    assert _validated(arguments, {}) == {}
     assert _refusal(arguments, {"x": 1}) == "x: unknown argument; known: none"
 
 
@@ -168,7 +173,7 @@ def test_an_argument_may_have_any_name_that_python_allows(name: str):
     exec(f"def function({name}: int, other: str = 'x') -> str: ...", scope)  # noqa: S102
     arguments = _read(scope["function"])
     assert list(arguments.schema["properties"]) == [name, "other"]
-    assert arguments.validate({name: "3"}) == {name: 3, "other": "x"}
+    assert _validated(arguments, {name: "3"}) == {name: 3, "other": "x"}
 
 
 def test_field_as_a_default_is_understood():
@@ -186,7 +191,7 @@ def test_field_as_a_default_is_understood():
         "minimum": 1,
         "description": "How many",
     }
-    assert arguments.validate({"text": "x"}) == {"count": 5, "text": "x", "names": []}
+    assert _validated(arguments, {"text": "x"}) == {"count": 5, "text": "x", "names": []}
 
 
 def test_a_required_argument_may_be_null_when_its_type_says_so():
@@ -194,7 +199,7 @@ def test_a_required_argument_may_be_null_when_its_type_says_so():
 
     arguments = _read(function)
     assert arguments.schema["required"] == ["text"]
-    assert arguments.validate({"text": None}) == {"text": None}
+    assert _validated(arguments, {"text": None}) == {"text": None}
 
 
 def test_bound_methods_partials_callables_and_wrapped_functions_are_read():
@@ -209,7 +214,7 @@ def test_bound_methods_partials_callables_and_wrapped_functions_are_read():
     def wrapped(*args: Any, **kwargs: Any) -> None: ...
 
     for function in (Host().method, Host(), functools.partial(plain, "b"), wrapped):
-        assert _read(function).validate({"a": "1"}) == {"a": 1}
+        assert _validated(_read(function), {"a": "1"}) == {"a": 1}
 
 
 def _positional(a: int, /) -> str: ...
@@ -311,7 +316,7 @@ def _anything(**arguments: Any) -> Any:
     ],
 )
 def test_a_hand_written_schema_passes_arguments_as_they_are(given_arguments: Json, received: Json):
-    assert _read(_anything, input_schema=HAND_WRITTEN).validate(given_arguments) == received
+    assert _validated(_read(_anything, input_schema=HAND_WRITTEN), given_arguments) == received
 
 
 @pytest.mark.parametrize(
@@ -403,14 +408,14 @@ def test_filters_become_optional_arguments():
 )
 def test_the_function_gets_one_combined_expression(arguments: Json, expression: Any):
     read = _read(filtered, STATE, LEAF, accepts_filters=True)
-    assert read.validate({"text": "x"} | arguments) == {"text": "x", "filter": expression}
+    assert _validated(read, {"text": "x"} | arguments) == {"text": "x", "filter": expression}
 
 
 def test_a_filter_may_have_nothing_to_say():
     silent = _filter("silent", bool, lambda _: None)
     read = _read(filtered, silent, STATE, accepts_filters=True)
-    assert read.validate({"text": "x", "silent": True})["filter"] is None
-    both = read.validate({"text": "x", "silent": True, "state": "TX"})
+    assert _validated(read, {"text": "x", "silent": True})["filter"] is None
+    both = _validated(read, {"text": "x", "silent": True, "state": "TX"})
     assert both["filter"] == {"state": {"$eq": "TX"}}
 
 
@@ -425,11 +430,11 @@ def test_a_filter_may_refuse_its_value():
 def test_a_tool_that_does_not_accept_filters_gets_none():
     read = _read(of_all_kinds, STATE)
     assert "state" not in read.schema["properties"]
-    assert "filter" not in read.validate({"text": "x"})
+    assert "filter" not in _validated(read, {"text": "x"})
 
 
 def test_without_any_filter_the_function_gets_none():
-    assert _read(filtered, accepts_filters=True).validate({"text": "x"})["filter"] is None
+    assert _validated(_read(filtered, accepts_filters=True), {"text": "x"})["filter"] is None
 
 
 @pytest.mark.parametrize(
@@ -476,7 +481,7 @@ def test_no_arguments_do_worse_than_being_refused(read: Arguments, arguments: Js
     for candidate in (arguments, {"text": "x", "code": "x"} | arguments):
         message = "accepted"
         try:
-            read.validate(candidate)
+            _validated(read, candidate)
         except InvalidInputError as exc:
             message = str(exc)
         assert message
@@ -487,7 +492,7 @@ def test_what_the_published_schema_allows_is_accepted(arguments: Json):
     read = _read(of_all_kinds)
     arguments = {"text": "x"} | arguments
     if jsonschema.Draft202012Validator(read.schema).is_valid(arguments):
-        read.validate(arguments)
+        _validated(read, arguments)
 
 
 # Results

@@ -63,6 +63,19 @@ class Facets:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FieldValues:
+    """The distinct texts that a field has, each with a number of records.
+
+    Attributes:
+        complete: Whether these are all. A store that cannot list them gives what it has come
+            across, and the numbers are those of a sample.
+    """
+
+    counts: Mapping[str, int]
+    complete: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogStats:
     """What a catalog holds and where.
 
@@ -111,6 +124,10 @@ class Catalog(Protocol):
 
     async def facets(self) -> Facets:
         """Return the values that the catalog really holds."""
+        ...
+
+    async def values(self, name: str) -> FieldValues:
+        """Return the texts that a field has, which a filter may ask for."""
         ...
 
     async def stats(self) -> CatalogStats:
@@ -247,6 +264,7 @@ __all__ = [
     "CatalogStats",
     "CatalogUnavailableError",
     "Facets",
+    "FieldValues",
     "FilterError",
     "FilterExpression",
     "PineconeAccess",

@@ -1,20 +1,21 @@
 """Which subjects, levels and places a Pinecone index holds; the service has no call for that.
 
 A sample of the records shows what is common. The subjects, which decide what a search is
-restricted to, are then completed: a fetch of records whose subject is none of those known brings
-a new one, until there is none.
+restricted to, and the values of any field that is asked for are then completed: a fetch of records
+whose value is none of those known brings a new one, until there is none.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from . import Facets
+from . import Facets, FieldValues
 from ._pinecone_connection import Connections
 
 if TYPE_CHECKING:
@@ -25,68 +26,94 @@ log = logging.getLogger(__name__)
 SAMPLE: Final = 100
 """Records of the sample. Their ids are the first in order, which for GUIDs is any order."""
 MOST_ROUNDS: Final = 20
+_MOST_DISTINCT: Final = 2 / 3  # of the sample: beyond it nearly every record has its own value
 _PER_ROUND: Final = 20
 
 
 class Surveyor:
-    """Takes the sample once in a while, and remembers what it showed."""
+    """Takes the sample once in a while, and remembers what it and the search for more showed."""
 
     def __init__(self, connections: Connections, namespace: str) -> None:
         self._connections = connections
         self._namespace = namespace
-        self._known: tuple[float, Facets] | None = None
+        self._sample: Sequence[Mapping[str, Any]] = ()
+        self._is_whole = False
+        self._sampled_at = -math.inf
+        self._known: dict[str, FieldValues] = {}
 
     async def facets(self) -> Facets:
         """Return the facets, at most as old as the tuning says."""
-        async with self._connections.session.facets:
-            now, lifetime = time.monotonic(), self._connections.tuning.facets_lifetime
-            if self._known is None or now - self._known[0] > lifetime:
-                self._known = now, await self._survey()
-            return self._known[1]
-
-    async def _survey(self) -> Facets:
-        async with self._connections.index() as index:
-            found = await self._sample(index)
-            subjects = _counts(found, "subject")
-            if subjects:
-                await self._complete(index, subjects)
+        subjects = await self.values("subject")
         return Facets(
-            subjects=subjects,
-            education_levels=_counts(found, "education_levels"),
-            jurisdictions=_counts(found, "jurisdiction_title"),
-            standard_sets=_counts(found, "standard_set_title"),
+            subjects=subjects.counts,
+            education_levels=_counts(self._sample, "education_levels"),
+            jurisdictions=_counts(self._sample, "jurisdiction_title"),
+            standard_sets=_counts(self._sample, "standard_set_title"),
         )
 
-    async def _sample(self, index: AsyncIndex) -> list[Mapping[str, Any]]:
-        page = await index.list_paginated(limit=SAMPLE, namespace=self._namespace)
-        ids = [item.id for item in page.vectors if item.id]
-        if not ids:
-            return []
-        answer = await index.fetch(ids=ids, namespace=self._namespace)
-        return [vector.metadata or {} for vector in answer.vectors.values()]
+    async def values(self, name: str) -> FieldValues:
+        """Return the values of a field, at most as old as the tuning says."""
+        async with self._connections.session.facets:
+            age = time.monotonic() - self._sampled_at
+            is_old = age > self._connections.tuning.facets_lifetime
+            known = None if is_old else self._known.get(name)
+            if known is None:
+                async with self._connections.index() as index:
+                    if is_old:
+                        await self._take_sample(index)
+                    known = self._known[name] = await self._values(index, name)
+            return known
 
-    async def _complete(self, index: AsyncIndex, subjects: Counter[str]) -> None:
-        """Add the subjects that the sample did not show, as far as time allows."""
+    async def _take_sample(self, index: AsyncIndex) -> None:
+        started = time.monotonic()
+        page = await index.list_paginated(limit=SAMPLE, namespace=self._namespace)
+        found: list[Mapping[str, Any]] = []
+        if ids := [item.id for item in page.vectors if item.id]:
+            answer = await index.fetch(ids=ids, namespace=self._namespace)
+            found = [vector.metadata or {} for vector in answer.vectors.values()]
+        self._sample, self._sampled_at, self._known = found, started, {}
+        self._is_whole = page.pagination is None or not page.pagination.next
+
+    async def _values(self, index: AsyncIndex, name: str) -> FieldValues:
+        """Return the values in the sample, and those that it did not show as far as time allows."""
         from pinecone import PineconeError  # noqa: PLC0415  loaded with the connection
 
-        try:
-            async with asyncio.timeout(self._connections.deadline / 2):
-                for _ in range(MOST_ROUNDS):
-                    found = await self._others(index, subjects)
-                    if not found.keys() - subjects.keys():
-                        return
-                    subjects.update(found)
-        except (PineconeError, TimeoutError) as error:
-            log.warning("the subjects of the index are incomplete: %s", type(error).__name__)
+        counts = _counts(self._sample, name)
+        complete = self._is_whole
+        if not complete and len(counts) <= _MOST_DISTINCT * SAMPLE:
+            try:
+                async with asyncio.timeout(self._connections.deadline / 2):
+                    complete = await self._complete(index, name, counts)
+            except (PineconeError, TimeoutError) as error:
+                log.warning("the values of %s are incomplete: %s", name, type(error).__name__)
+        return FieldValues(counts=counts, complete=complete)
 
-    async def _others(self, index: AsyncIndex, known: Iterable[str]) -> Counter[str]:
+    async def _complete(self, index: AsyncIndex, name: str, counts: Counter[str]) -> bool:
+        """Add further values to *counts*, and return whether there are no others for certain.
+
+        A list with a known value is not among the others, whatever else it holds.
+        """
+        seen = list(self._sample)
+        for _ in range(MOST_ROUNDS):
+            records = await self._others(index, name, counts)
+            found = _counts(records, name)
+            if not found.keys() - counts.keys():
+                return not any(isinstance(each.get(name), list) for each in seen)
+            seen += records
+            counts.update(found)
+        return False
+
+    async def _others(
+        self, index: AsyncIndex, name: str, known: Iterable[str]
+    ) -> Sequence[Mapping[str, Any]]:
         await self._connections.session.metadata_calls.wait()
+        listed = sorted(known)
         answer = await index.fetch_by_metadata(
-            filter={"subject": {"$nin": sorted(known)}},
+            filter={name: {"$nin": listed} if listed else {"$exists": True}},
             namespace=self._namespace,
             limit=_PER_ROUND,
         )
-        return _counts((each.metadata or {} for each in answer.vectors.values()), "subject")
+        return [each.metadata or {} for each in answer.vectors.values()]
 
 
 def _counts(found: Iterable[Mapping[str, Any]], name: str) -> Counter[str]:

@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, cast
 
-from .notation import record_keys
+from .notation import PREFIXES_FIELD, record_keys, with_prefixes
 from .records import StandardRecord
 
 KEYS_FIELD: Final = "notation_keys"
@@ -22,6 +22,9 @@ HASH_FIELD: Final = "content_hash"
 """What `content_hash` returned when the record was written."""
 OTHER_FIELD: Final = "other_fields"
 """The fields that Pinecone cannot hold, as one JSON object."""
+
+_OURS: Final = frozenset({KEYS_FIELD, PREFIXES_FIELD, HASH_FIELD, OTHER_FIELD, "id"})
+"""What a record's own fields of these names are kept apart from."""
 
 MAX_BATCH_RECORDS: Final = 96
 MAX_BATCH_BYTES: Final = 1_900_000
@@ -38,6 +41,8 @@ def to_pinecone(record: StandardRecord) -> dict[str, Any]:
     if others:
         fits[OTHER_FIELD] = _json(others)
     fits[KEYS_FIELD] = sorted(record_keys(record))
+    if prefixes := _prefixes(record):
+        fits[PREFIXES_FIELD] = prefixes
     fits[HASH_FIELD] = content_hash(record)
     return fits
 
@@ -50,7 +55,7 @@ def from_pinecone(id_: str, fields: Mapping[str, Any]) -> StandardRecord:
     """
     data = {name: _number(value) for name, value in fields.items() if value is not None}
     others = data.pop(OTHER_FIELD, None)
-    for name in (KEYS_FIELD, HASH_FIELD, "id"):
+    for name in (KEYS_FIELD, PREFIXES_FIELD, HASH_FIELD, "id"):
         data.pop(name, None)
     if isinstance(others, str):
         decoded = json.loads(others)
@@ -71,8 +76,12 @@ def readable(found: Iterable[tuple[str, Mapping[str, Any]]]) -> tuple[list[Stand
 
 
 def content_hash(record: StandardRecord) -> str:
-    """Return 32 hexadecimal digits that change when any field of *record* does."""
-    return hashlib.sha256(_encoded(record.to_dict())).hexdigest()[:32]
+    """Return 32 hexadecimal digits that change when any field of *record* does.
+
+    They also change with what is made of its codes, which an earlier version may not have written.
+    """
+    data = _encoded([record.to_dict(), _prefixes(record)])
+    return hashlib.sha256(data).hexdigest()[:32]
 
 
 def refusal(record: StandardRecord) -> str:
@@ -103,12 +112,17 @@ def batches(
         yield batch
 
 
+def _prefixes(record: StandardRecord) -> list[str]:
+    prefixes: list[str] = with_prefixes(record.to_dict())[PREFIXES_FIELD]
+    return prefixes
+
+
 def _implied(name: str, value: object) -> bool:
     return value == [] and name in StandardRecord.model_fields
 
 
 def _fits(name: str, value: object) -> bool:
-    if name.startswith("$") or name in (KEYS_FIELD, HASH_FIELD, OTHER_FIELD, "id"):
+    if name.startswith("$") or name in _OURS:
         return False
     if isinstance(value, list):
         elements = cast("list[object]", value)

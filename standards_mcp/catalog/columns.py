@@ -44,6 +44,11 @@ class Column(NamedTuple):
         """The filter token of the rows that have the field."""
         return _token(self.number, "*")
 
+    def counts(self) -> dict[str, int]:
+        """Return the values that are texts, each with its number of rows."""
+        pairs = zip(self.values, np.diff(self.starts).tolist(), strict=True)
+        return {value: rows for value, rows in pairs if isinstance(value, str)}
+
     def mark(self, mask: Mask, wanted: Mask) -> None:
         """Set those rows of *mask* that have one of the codes that *wanted* is true for."""
         edges = np.flatnonzero(np.diff(wanted, prepend=False, append=False))

@@ -71,6 +71,15 @@ class Engine:
         hits = tuple(hits_of(truth, served, matches))
         return SearchResult(hits=hits, notes=(*notes, *_outdated(served, truth)))
 
+    def values(self, name: str) -> dict[str, int]:
+        """Return the texts that a field has, each with its number of records.
+
+        Raises:
+            CatalogError: The index cannot be read.
+        """
+        column = self._open_index().columns.get(name)
+        return {} if column is None else column.counts()
+
     def bring_up_to_date(self, truth: Truth, progress: Progress | None) -> None:
         """Build the index unless it agrees with *truth* and the model."""
         try:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final, TypeVar
 
-from . import Catalog, CatalogStats, Facets, FilterExpression, SearchResult
+from . import Catalog, CatalogStats, Facets, FieldValues, FilterExpression, SearchResult
 from ._pinecone_errors import PineconeUnavailableError
 from .pinecone import PineconeClient
 from .records import StandardRecord
@@ -76,6 +76,12 @@ class FallbackCatalog:
     async def facets(self) -> Facets:
         """Return the values that the catalog really holds."""
         return await self._ask(self.primary.facets, self.secondary.facets)
+
+    async def values(self, name: str) -> FieldValues:
+        """Return the texts that a field has, which a filter may ask for."""
+        return await self._ask(
+            lambda: self.primary.values(name), lambda: self.secondary.values(name)
+        )
 
     async def stats(self) -> CatalogStats:
         """Return what Pinecone holds, or the secondary and why it answers."""

@@ -39,6 +39,7 @@ from .manifest import (
     patiently,
     read_manifest,
 )
+from .notation import with_prefixes
 from .texts import ancestors_text, comparable
 from .truth import Row, Truth
 
@@ -110,7 +111,7 @@ def _write_rows(truth: Truth, folder: Path, model: str | None, dimensions: int) 
         for number, row in enumerate(truth.rows(model)):
             data = json.loads(row.body)
             text = f"{ancestors_text(data)}\n{row.description}"
-            lexical.add(number, text, columns.add(number, data))
+            lexical.add(number, text, columns.add(number, with_prefixes(data)))
             groups.append(numbers.setdefault(_text_key(row), len(numbers)))
             parents[row.id] = row.parent_id
             if vectors is not None:

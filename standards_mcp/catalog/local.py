@@ -16,7 +16,7 @@ from anyio import CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
 from pydantic import SecretStr
 
-from . import CatalogStats, Facets, FilterExpression, SearchResult
+from . import CatalogStats, Facets, FieldValues, FilterExpression, SearchResult
 from .records import StandardRecord
 
 if TYPE_CHECKING:
@@ -109,6 +109,10 @@ class LocalCatalog:
     async def facets(self) -> Facets:
         """Return the values that the catalog really holds."""
         return await _in_thread(lambda: self.store.facets())  # noqa: PLW0108  the thread opens the store
+
+    async def values(self, name: str) -> FieldValues:
+        """Return the texts that a field has, which a filter may ask for."""
+        return await _in_thread(lambda: self.store.values(name))
 
     async def stats(self) -> CatalogStats:
         """Return what the catalog holds and where."""

@@ -18,7 +18,7 @@ from typing import TypeVar
 from .errors import CatalogUnavailableError
 
 FORMAT = "standards-mcp-index"
-VERSION = 2
+VERSION = 3
 REBUILD = "run `standards-mcp data build`"
 POINTER = "current"
 _PAUSES = (0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.3)

@@ -10,10 +10,15 @@ from __future__ import annotations
 import bisect
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from types import MappingProxyType
+from typing import Any, Final
 
 from .records import StandardRecord
+
+PREFIXES_FIELD: Final = "notation_prefixes"
+"""The field, made by every store, that holds a record's `prefix_keys` to filter by."""
 
 _UNUSUAL_DASHES = re.compile(r"[\u2010-\u2015\u2212]")
 _SEPARATORS = re.compile(r"[\W_]+")
@@ -49,8 +54,10 @@ _CLUSTER_ENDS: Mapping[str, Mapping[str, tuple[int, ...]]] = MappingProxyType(
 # Common Core codes, once every separator is a single "." or "-". Only a whole match counts, so
 # the codes of others keep all their letters.
 _PREFIX = r"(?:(?:CCSS(?:[.-]?M)?|COMMON[.-]CORE|CC)[.-])?"
-_MATH_PREFIX = rf"{_PREFIX}(?:MATH(?:EMATIC(?:S|AL))?[.-](?:CONTENT[.-]|PRACTICES?[.-])?)?"
-_ELA_PREFIX = rf"{_PREFIX}(?:ELA[.-](?:LITERACY[.-])?)?"
+_IN_MATH = r"MATH(?:EMATIC(?:S|AL))?[.-](?:CONTENT[.-]|PRACTICES?[.-])?"
+_IN_ELA = r"ELA[.-](?:LITERACY[.-])?"
+_MATH_PREFIX = rf"{_PREFIX}(?:{_IN_MATH})?"
+_ELA_PREFIX = rf"{_PREFIX}(?:{_IN_ELA})?"
 _NUMBER = r"0*(?P<number>[1-9]\d?)(?:[.-]?(?P<part>[A-Z]))?"
 _MATH = re.compile(
     rf"{_MATH_PREFIX}(?:HS[.-]?(?=[NAFGS]))?0?(?P<first>[1-8]|[KNAFGS](?=[.-]))"
@@ -67,6 +74,9 @@ _BAND = r"(?P<second>0?9[.-]10|11[.-]12|(?<=[HT][.-])0?6[.-]0?8)(?:(?<=-..)|(?<=
 _ELA = re.compile(rf"{_ELA_PREFIX}{_STRAND}[.-]?{_GRADE}(?:[.-]{_NUMBER})?")
 _ELA_BAND = re.compile(rf"{_ELA_PREFIX}{_STRAND}[.-]?{_BAND}(?:[.-]{_NUMBER})?")
 _GRADE_FIRST = re.compile(rf"CCSS[.-](?:ELA[.-])?{_GRADE}[.-]{_STRAND}[.-]{_NUMBER}")
+
+_ANY_PREFIX = re.compile(rf"^{_PREFIX}(?:{_IN_MATH}|{_IN_ELA})?")
+_CUT = re.compile(r"[.-]")
 
 _GUID = re.compile(
     r"(?:urn:(?:uuid|guid):)?\{?"
@@ -102,9 +112,32 @@ def canonical_key(notation: str) -> str:
     ``CCSS.Math.Content.3.NF.A.1`` and ``3.nf.1`` are both ``3.NF.1``. Bands keep their dash:
     ``RST.9-10.1``. A text without a letter or digit has the key "".
     """
-    text = plain_text(notation).casefold().upper()
-    code = _SEPARATORS.sub(_one_separator, text).strip(".-")
-    return _common_core_key(code) or _segmented(code)
+    return _key_of(_plain_code(notation))
+
+
+def prefix_keys(codes: Iterable[str]) -> frozenset[str]:
+    """Return the `canonical_key` of everything that some of *codes* begins with, in any spelling.
+
+    Each code is cut where it is written with a separator, with the prefix of the Common Core and
+    without it. ``CCSS.Math.Content.3.NF.A.1`` begins with ``CCSS``, ``CCSS.MATH``, ``3``, ``3.NF``,
+    ``3.NF.A`` and ``3.NF.1``, which is also itself; so does ``3.NF.1``, but for the first two.
+    """
+    found: set[str] = set()
+    for code in filter(None, map(_plain_code, codes)):
+        common = _common_core_key(code)
+        key = common or _segmented(code)
+        found |= {key, *_beginnings(key)}
+        found.update(map(_key_of_beginning, _beginnings(code)))
+        if common:
+            found.update(map(_key_of_beginning, _beginnings(_ANY_PREFIX.sub("", code))))
+            found.update(_cluster_keys(key))
+    return frozenset(found)
+
+
+def with_prefixes(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a record together with `PREFIXES_FIELD`, as stores filter by them."""
+    codes = (data.get("statement_notation") or "", *data.get("alt_statement_notations", ()))
+    return {**data, PREFIXES_FIELD: sorted(prefix_keys(codes))}
 
 
 def guid_of(text: str) -> str | None:
@@ -154,6 +187,35 @@ def record_keys(record: StandardRecord) -> frozenset[str]:
     codes = (record.statement_notation, *record.alt_statement_notations)
     exact = (_exact_key(text) for text in identifiers if isinstance(text, str))
     return frozenset(key for key in (*exact, *(_code_key(code or "") for code in codes)) if key)
+
+
+def _plain_code(notation: str) -> str:
+    """Return a code in upper case, with "." or "-" as its only separators."""
+    text = plain_text(notation).casefold().upper()
+    return _SEPARATORS.sub(_one_separator, text).strip(".-")
+
+
+def _key_of(code: str) -> str:
+    return _common_core_key(code) or _segmented(code)
+
+
+@lru_cache(maxsize=4096)
+def _key_of_beginning(beginning: str) -> str:
+    return _key_of(beginning)  # thousands of records begin alike
+
+
+def _beginnings(code: str) -> Iterable[str]:
+    return [code[: match.start()] for match in _CUT.finditer(code)]
+
+
+def _cluster_keys(key: str) -> Iterable[str]:
+    """Return the key of the cluster that a Common Core code belongs to, though it leaves it out."""
+    first, _, rest = key.partition(".")
+    second, _, rest = rest.partition(".")
+    number = rest.partition(".")[0]
+    ends = _CLUSTER_ENDS.get(first, {}).get(second)
+    cluster = _cluster_of(int(number), ends) if ends and number.isdecimal() else None
+    return [f"{first}.{second}.{cluster}"] if cluster else []
 
 
 def _one_separator(run: re.Match[str]) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import SecretStr
 
-from . import CatalogStats, Facets, FilterExpression, SearchHit, SearchResult
+from . import CatalogStats, Facets, FieldValues, FilterExpression, SearchHit, SearchResult
 from ._pinecone_connection import Connections, Tuning
 from ._pinecone_errors import PineconeUnavailableError
 from ._pinecone_facets import Surveyor
@@ -160,6 +160,10 @@ class PineconeClient:
         The numbers are those of the sample.
         """
         return await self._surveyor.facets()
+
+    async def values(self, name: str) -> FieldValues:
+        """Return the texts that a field has; not all of them where there are very many."""
+        return await self._surveyor.values(name)
 
     async def stats(self) -> CatalogStats:
         """Return how many records the namespace holds."""

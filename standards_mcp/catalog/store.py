@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
-from . import CatalogStats, Facets, FilterExpression, SearchResult
+from . import CatalogStats, Facets, FieldValues, FilterExpression, SearchResult
 from .errors import CatalogUnavailableError
 from .folder import CatalogFolder
 from .local import SeedSource
@@ -128,6 +128,11 @@ class LocalStore:
         if self._facets is None or self._facets[0] != revision:
             self._facets = revision, facets_of(truth)
         return self._facets[1]
+
+    def values(self, name: str) -> FieldValues:
+        """Return the texts that a field has in the index."""
+        truth = self._open_truth()
+        return FieldValues(counts={} if truth is None else self._engine.values(name))
 
     def stats(self) -> CatalogStats:
         """Return what the catalog holds; an index that cannot be read is told in the details.

@@ -26,7 +26,7 @@ from .invocation import Invocation
 from .output import examples, print_json, print_table, say
 
 _ABOUT: Final = (
-    *("name", "version", "distribution", "status", "reason"),
+    *("name", "version", "distribution", "status", "reason", "deprecated"),
     *("tools", "prompts", "resources", "filters"),
 )
 
@@ -171,6 +171,7 @@ def _as_data(record: PluginRecord) -> dict[str, Any]:
         "distribution": record.distribution,
         "status": record.status,
         "reason": record.reason,
+        "deprecated": record.deprecated,
     }
 
 

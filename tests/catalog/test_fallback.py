@@ -72,12 +72,13 @@ async def test_every_way_of_reading_falls_back(
     async def gone(*_: Any) -> Any:
         raise PineconeUnavailableError("unreachable", "Pinecone is gone.")
 
-    for name in ("search", "fetch", "find", "suggest", "facets", "stats"):
+    for name in ("search", "fetch", "find", "suggest", "facets", "values", "stats"):
         monkeypatch.setattr(both.primary, name, gone)
     assert [each.id for each in await both.fetch(["R001", "R002"])] == ["R002"]
     assert [each.id for each in await both.find("XQ.1")] == ["R002"]
     assert [each.id for each in await both.suggest("XQ.2")] == ["R002"]
     assert (await both.facets()).subjects == {"Mathematics": 1}
+    assert (await both.values("subject")).counts == {"Mathematics": 1}
     assert "Pinecone is gone" in (await both.stats()).details["fallback"]
     assert "Pinecone is gone" in both.notes()[0]
     monkeypatch.undo()

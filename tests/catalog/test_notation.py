@@ -13,8 +13,10 @@ from standards_mcp.catalog.notation import (
     codes_in,
     guid_of,
     lookup_keys,
+    prefix_keys,
     record_keys,
 )
+from standards_mcp.catalog.starter import starter_seed
 
 steady = settings(derandomize=True, deadline=None)
 
@@ -293,6 +295,45 @@ def test_whatever_identifies_a_record_finds_it(own, asn, case):
 def test_whatever_code_a_record_has_finds_it(code):
     assume(canonical_key(code))
     assert record_keys(record(statement_notation=code)).intersection(lookup_keys(code))
+
+
+@pytest.mark.parametrize(
+    ("code", "beginnings"),
+    [
+        ("3.NF.1", ["3", "3.NF", "3.NF.A", "3.NF.1"]),
+        ("3NF1", ["3", "3.NF", "3.NF.A", "3.NF.1"]),
+        ("HSF-LE.A.1a", ["HSF", "F", "F.LE", "F.LE.A", "F.LE.1", "F.LE.1.A"]),
+        ("RST.9-10.1", ["RST", "RST.9", "RST.9-10", "RST.9-10.1"]),
+        ("CCSS.ELA-Literacy.CCRA.R.1", ["CCSS.ELA", "CCRA", "CCR", "CCR.R", "CCR.R.1"]),
+        ("CCSS.Math.Practice.MP1", ["CCSS", "CCSS.MATH", "CCSS.MATH.PRACTICE", "MP", "MP.1"]),
+        ("5-PS1-1", ["5", "5.PS1", "5.PS1.1"]),
+        ("2A.3(B)", ["2A", "2A.3", "2A.3.B"]),
+    ],
+)
+def test_a_code_begins_with_all_that_people_cut_it_to(code, beginnings):
+    assert prefix_keys([code]) >= set(beginnings)
+
+
+def test_a_number_is_not_the_beginning_of_a_longer_one():
+    assert "3.NF.1" not in prefix_keys(["3.NF.10", "3.NF.12"])
+
+
+def test_what_is_no_code_begins_with_nothing():
+    assert prefix_keys(["", " ", "..."]) == frozenset()
+
+
+@steady
+@given(CODE_LIKE)
+def test_every_code_begins_with_itself(code):
+    assume(canonical_key(code))
+    assert canonical_key(code) in prefix_keys([code])
+
+
+def test_in_the_starter_set_what_stands_below_a_code_begins_with_it():
+    records = {record.id: record for record in starter_seed().records}
+    for record in records.values():
+        above = [records[id_].statement_notation or "" for id_ in record.ancestor_ids]
+        assert {canonical_key(code) for code in above} <= prefix_keys([record.statement_notation])
 
 
 @pytest.mark.parametrize(

@@ -370,6 +370,24 @@ class TestFacets:
         assert facets.jurisdictions == {"Somewhere": 100}
         assert facets.education_levels == {"03": 100}
 
+    async def test_the_values_of_any_field_are_known_beyond_the_sample(
+        self, client: PineconeClient, record: MakeRecord
+    ) -> None:
+        common = [record(number, "Text", _id=f"A{number:03}") for number in range(110)]
+        await client.upsert([*common, record(1, "Text", _id="Z", publication_status="Draft")])
+        assert (await client.values("publication_status")).counts == {"Draft": 1}
+        assert (await client.values("publication_status")).complete
+
+    async def test_values_that_nearly_every_record_has_of_its_own_are_not_all_asked_for(
+        self, client: PineconeClient, server: PineconeServer, record: MakeRecord
+    ) -> None:
+        await client.upsert(record(number, "Text") for number in range(110))
+        asked = len(server.sent("fetch_by_metadata"))
+        values = await client.values("statement_notation")
+        assert not values.complete
+        assert len(values.counts) == 100
+        assert len(server.sent("fetch_by_metadata")) == asked
+
     async def test_they_are_remembered_and_asked_for_once(
         self, filled: PineconeClient, server: PineconeServer
     ) -> None:
@@ -377,11 +395,34 @@ class TestFacets:
         assert len(server.sent("/vectors/list")) == 1
 
     async def test_a_sample_alone_serves_when_the_rest_cannot_be_asked_for(
-        self, filled: PineconeClient, server: PineconeServer, caplog: pytest.LogCaptureFixture
+        self,
+        client: PineconeClient,
+        server: PineconeServer,
+        record: MakeRecord,
+        caplog: pytest.LogCaptureFixture,
     ) -> None:
+        await client.upsert(record(number, "Text") for number in range(101))
         server.fail("fetch_by_metadata", status=400)
-        assert set((await filled.facets()).subjects) == {"Mathematics", "Language Arts", "Science"}
+        assert (await client.facets()).subjects == {"Mathematics": 100}
         assert "incomplete" in caplog.text
+        assert not (await client.values("subject")).complete
+
+    async def test_of_lists_it_is_not_certain_that_all_values_are_known(
+        self, client: PineconeClient, record: MakeRecord
+    ) -> None:
+        common = [record(number, "Text", _id=f"A{number:03}") for number in range(110)]
+        both = [record(each, "Text", _id=f"Z{each}", also_in_set_ids=["x", each]) for each in "yz"]
+        await client.upsert([*common, *both])
+        values = await client.values("also_in_set_ids")
+        assert "x" in values.counts
+        assert not values.complete
+
+    async def test_a_small_index_is_known_from_the_sample(
+        self, filled: PineconeClient, server: PineconeServer
+    ) -> None:
+        assert (await filled.values("education_levels")).complete
+        assert set((await filled.facets()).subjects) == {"Mathematics", "Language Arts", "Science"}
+        assert not server.sent("fetch_by_metadata")
 
 
 class TestWriting:
@@ -391,7 +432,7 @@ class TestWriting:
         odd = record(
             1, "Größe ≥ 3 — naïve", depth=2, parent_id=None, child_ids=[], ancestor_ids=["A", "B"],
             crosswalk={"to": [1, {"a": None}]}, scores=[1, 2], empty=[], big=2**60, share=0.25,
-            id="own", notation_keys="own", **{"$odd": 1},
+            id="own", notation_keys="own", notation_prefixes=["own"], **{"$odd": 1},
         )  # fmt: skip
         assert await client.upsert([odd]) == 1
         assert (await client.fetch(["R001"])) == [odd]

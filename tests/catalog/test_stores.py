@@ -16,6 +16,7 @@ from standards_mcp.catalog import Catalog, CatalogError, FilterError, SearchResu
 from standards_mcp.catalog.encoders import open_encoder
 from standards_mcp.catalog.filters import matches, parse_filter
 from standards_mcp.catalog.local import LocalCatalog
+from standards_mcp.catalog.notation import PREFIXES_FIELD, canonical_key
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.store import LocalStore
 
@@ -272,6 +273,24 @@ FILTERS: list[tuple[Any, str]] = [
 ]
 
 
+BEGINNINGS = {
+    "3.nf": "ac",
+    "3.NF.A": "ac",
+    "3NF1": "a",
+    "3": "acm",
+    "CCSS.Math": "ac",
+    "ccss.ela-literacy.rl": "e",
+    "RL.3": "e",
+    "R.3": "e",
+    "rst.9-10": "f",
+    "CCSS": "acef",
+    "5-PS1": "g",
+    "2a.3(b)": "j",
+    "3.N": "",
+    "3.NF.2.A": "",
+}
+
+
 class TestAFilter:
     async def test_lets_the_same_records_through(self, filled: Catalog) -> None:
         answers = [
@@ -327,6 +346,14 @@ class TestAFilter:
     async def test_by_a_text_that_is_searched_is_refused(self, filled: Catalog, name: str) -> None:
         with pytest.raises(FilterError, match="is searched and cannot be filtered"):
             await filled.search(EVERYTHING, 5, {"$or": [{"depth": 1}, {name: SAME_TEXT}]})
+
+    async def test_finds_codes_by_what_they_begin_with(self, filled: Catalog) -> None:
+        known = (await filled.values(PREFIXES_FIELD)).counts
+        for beginning, expected in BEGINNINGS.items():
+            key = canonical_key(beginning)
+            result = await filled.search(EVERYTHING, 50, {PREFIXES_FIELD: key})
+            assert (beginning, found(result)) == (beginning, expected)
+            assert (key in known) == bool(expected)
 
 
 class TestASearch:
@@ -574,6 +601,28 @@ class TestTheOverview:
         assert facets.standard_sets == Counter(record.standard_set_title for record in records)
         levels = Counter(level for record in records for level in record.education_levels)
         assert facets.education_levels == levels
+
+    @pytest.mark.parametrize(
+        ("name", "counts"),
+        [
+            ("jurisdiction_id", {"north": 7, "south": 7}),
+            ("publication_status", {"Draft": 1}),
+            ("skills", {"reading": 2, "citing": 2, "observing": 1}),
+            ("depth", {}),
+            ("_unheard_of", {}),
+        ],
+    )
+    async def test_lists_the_texts_of_any_field(
+        self, filled: Catalog, name: str, counts: dict[str, int]
+    ) -> None:
+        values = await filled.values(name)
+        assert values.counts.keys() == counts.keys()
+        assert values.complete
+        assert (await filled.values(name)) == values
+
+    async def test_lists_nothing_of_an_empty_store(self, store: Catalog) -> None:
+        values = await store.values("subject")
+        assert (values.counts, values.complete) == ({}, True)
 
     async def test_counts_the_records(self, filled: Catalog) -> None:
         stats = await filled.stats()

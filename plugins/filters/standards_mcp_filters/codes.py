@@ -1,0 +1,34 @@
+"""From the beginning of a code, in any spelling, to a filter."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from standards_mcp import Catalog, FilterExpression, InvalidInputError
+from standards_mcp.catalog.notation import PREFIXES_FIELD, canonical_key
+from standards_mcp.catalog.suggestions import nearest
+
+from .values import quoted
+
+_SUGGESTED: Final = 3
+
+
+async def prefix_filter(catalog: Catalog, text: str) -> FilterExpression:
+    """Return the filter for the codes that begin with *text*, and for that code itself.
+
+    Raises:
+        InvalidInputError: No code begins so; the message names the nearest beginnings.
+        CatalogError: The catalog cannot be read.
+    """
+    key = canonical_key(text)
+    values = await catalog.values(PREFIXES_FIELD)
+    if key and (key in values.counts or not values.complete):
+        return {PREFIXES_FIELD: key}
+    if not values.counts:
+        raise InvalidInputError(
+            "The standards here cannot be filtered by code. Leave it out; an index in Pinecone "
+            "learns it from `standards-mcp data upload`."
+        )
+    close = nearest(key, values.counts, _SUGGESTED) if key else []
+    hint = f"The nearest are {', '.join(close)}." if close else "Give '3.NF' or 'RL.3', say."
+    raise InvalidInputError(f"No code here begins with {quoted(text)}. {hint}")

@@ -1,0 +1,124 @@
+"""The plugin: what each filter is called, what a model reads of it, and what it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
+from functools import partial
+from typing import Annotated, Any, Final
+
+from pydantic import BeforeValidator, Field
+
+from standards_mcp import (
+    ApiError,
+    Catalog,
+    CatalogError,
+    Filter,
+    FilterExpression,
+    Plugin,
+    PluginSettings,
+    ToolCall,
+    ToolHandler,
+    ToolResult,
+    hookimpl,
+)
+
+from .advice import advice_on
+from .codes import prefix_filter
+from .grades import grade_filter
+from .values import jurisdiction_filter, named_value_filter, set_filter
+
+SEARCH: Final = "find_relevant_standards"
+LookUp = Callable[[Catalog, str], Awaitable[FilterExpression]]
+
+IS_LEAF: Final = (
+    "true: only standards that are not divided further, the smallest to teach and assess. false: "
+    "only headings and standards with parts."
+)
+DEPTH: Final = (
+    "How many headings stand above, 0 for the top of a framework. What a level is differs from "
+    "framework to framework."
+)
+GRADE_RANGE: Final = (
+    "Grades from one to another: '3-5', 'K-2', '9-12'. With 'within' also so many grades below and "
+    "above: '4 within 1' is 3 to 5."
+)
+STANDARD_SET_ID: Final = (
+    "One set of standards, by the standard_set_id of get_standard_details or the "
+    "standard_set_title of a result."
+)
+JURISDICTION: Final = "Whose standards, by name or id: a state such as 'Texas', or 'Common Core'."
+STATEMENT_LABEL: Final = "What kind of statement, such as 'Standard', 'Cluster' or 'Domain'."
+PUBLICATION_STATUS: Final = "State of the document, such as 'Published', 'Draft' or 'Deprecated'."
+NOTATION_PREFIX: Final = (
+    "What the code begins with, in any spelling: '3.NF', '3.NF.A', 'RL.3', 'HSF-LE', '5-PS1'. A "
+    "whole code selects that standard and its parts."
+)
+
+
+def _as_text(value: object) -> object:
+    """Return 4 as "4": models give a single grade as a number."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+Grades = Annotated[str, BeforeValidator(_as_text)]
+Depth = Annotated[int, Field(ge=0)]
+
+
+class FiltersPlugin(Plugin[PluginSettings]):
+    """Contributes eight filters to every tool that accepts filters, and says when they hinder."""
+
+    @hookimpl
+    def register_filters(self) -> Iterable[Filter]:
+        """Return the filters."""
+        return self._filters()
+
+    @hookimpl
+    def wrap_tool_call(self, call_next: ToolHandler) -> ToolHandler:
+        """Return a handler that adds a note on the filters to a search that found nothing."""
+        filters = self._filters()
+
+        async def answer(call: ToolCall) -> ToolResult:
+            result = await call_next(call)
+            if call.tool != SEARCH or (result.structured or {}).get("error_type") != "no_results":
+                return result
+            advice = await advice_on(self.context.catalog, filters, call.arguments)
+            return replace(result, notes=(*result.notes, advice)) if advice else result
+
+        return answer
+
+    def _filters(self) -> list[Filter]:
+        return [
+            _filter("is_leaf", bool, IS_LEAF, lambda value: {"is_leaf": value}),
+            _filter("depth", Depth, DEPTH, lambda value: {"depth": value}),
+            _filter("grade_range", Grades, GRADE_RANGE, grade_filter),
+            self._looking_up("standard_set_id", STANDARD_SET_ID, set_filter),
+            self._looking_up("jurisdiction", JURISDICTION, jurisdiction_filter),
+            self._named("statement_label", STATEMENT_LABEL),
+            self._named("publication_status", PUBLICATION_STATUS),
+            self._looking_up("notation_prefix", NOTATION_PREFIX, prefix_filter),
+        ]
+
+    def _named(self, name: str, description: str) -> Filter:
+        return self._looking_up(name, description, partial(named_value_filter, name))
+
+    def _looking_up(self, name: str, description: str, look_up: LookUp) -> Filter:
+        """Return a filter by a text whose meaning depends on what the catalog holds."""
+
+        async def to_expression(text: str) -> FilterExpression | None:
+            if not text.strip():
+                return None
+            try:
+                return await look_up(self.context.catalog, text)
+            except CatalogError as exc:
+                raise ApiError(str(exc)) from exc
+
+        return _filter(name, str, description, to_expression)
+
+
+def _filter(
+    name: str, annotation: Any, description: str, to_expression: Callable[[Any], Any]
+) -> Filter:
+    return Filter(
+        name=name, annotation=annotation, description=description, to_expression=to_expression
+    )

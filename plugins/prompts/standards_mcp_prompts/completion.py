@@ -1,0 +1,42 @@
+"""Values for the arguments of prompts while they are typed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from standards_mcp import Catalog
+
+_GRADES: Final = ("K", *map(str, range(1, 13)))
+
+
+class Completion:
+    """Completes arguments from what the catalog holds."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    def grades(self, typed: str, others: Mapping[str, str]) -> list[str]:
+        """Return the grades that begin as *typed*, in a prompt's range those after its first."""
+        first = others.get("first_grade", "").strip().upper()
+        later = _GRADES[_GRADES.index(first) :] if first in _GRADES else _GRADES
+        return [grade for grade in later if grade.startswith(typed.strip().upper())]
+
+    async def subjects(self, typed: str, others: Mapping[str, str]) -> list[str]:
+        """Return the subjects of the catalog with *typed* in them, the largest first."""
+        del others
+        counts = (await self._catalog.facets()).subjects
+        found = [name for name in counts if typed.strip().casefold() in name.casefold()]
+        return sorted(found, key=lambda name: (-counts[name], name))
+
+    async def codes(self, typed: str, others: Mapping[str, str]) -> list[str]:
+        """Return the codes of the catalog with *typed* in them, those that begin so first."""
+        del others
+        text = typed.strip().casefold()
+        if not text:
+            return []
+        codes = (await self._catalog.values("statement_notation")).counts
+        found = [code for code in codes if text in code.casefold()]
+        return sorted(
+            found, key=lambda code: (not code.casefold().startswith(text), len(code), code)
+        )

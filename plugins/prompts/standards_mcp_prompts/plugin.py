@@ -1,0 +1,87 @@
+"""The plugin: its prompts, and what completes their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from standards_mcp import Completer, Plugin, PluginSettings, Prompt, hookimpl
+
+from . import texts
+from .completion import Completion
+from .texts import BROWSE, DETAILS, RELATED, SEARCH
+
+
+class PromptsPlugin(Plugin[PluginSettings]):
+    """Contributes five prompts for planning lessons and units."""
+
+    @hookimpl
+    def register_prompts(self) -> Iterable[Prompt]:
+        """Return the prompts."""
+        completion = Completion(self.context.catalog)
+        scope: Mapping[str, Completer] = {
+            "grade": completion.grades,
+            "subject": completion.subjects,
+        }
+        return [
+            Prompt(
+                name="align_lesson",
+                title="Align a lesson with standards",
+                description=f"Find the standards that a lesson really meets. Needs {SEARCH}.",
+                function=texts.align_lesson,
+                needs=(SEARCH,),
+                uses=(DETAILS,),
+                complete=scope,
+            ),
+            Prompt(
+                name="unpack_standard",
+                title="Unpack a standard in plain words",
+                description=(
+                    "Say what a standard asks of students, in words for them, for families and for "
+                    f"planning. Needs {DETAILS}."
+                ),
+                function=texts.unpack_standard,
+                needs=(DETAILS,),
+                uses=(RELATED,),
+                complete={"standard": completion.codes},
+            ),
+            Prompt(
+                name="build_progression",
+                title="Build a progression across grades",
+                description=(
+                    "Lay out how one idea grows from grade to grade, standard by standard. Needs "
+                    f"{SEARCH} and {DETAILS}."
+                ),
+                function=texts.build_progression,
+                needs=(SEARCH, DETAILS),
+                uses=(RELATED,),
+                complete={
+                    "first_grade": completion.grades,
+                    "last_grade": completion.grades,
+                    "subject": completion.subjects,
+                },
+            ),
+            Prompt(
+                name="check_coverage",
+                title="Check what a unit covers",
+                description=(
+                    "Compare a unit plan with the standards of its grade: met, touched, missing. "
+                    f"Needs {SEARCH} and {DETAILS}."
+                ),
+                function=texts.check_coverage,
+                needs=(SEARCH, DETAILS),
+                uses=(BROWSE,),
+                complete=scope,
+            ),
+            Prompt(
+                name="differentiate_activity",
+                title="Differentiate an activity",
+                description=(
+                    "Vary an activity for students below, at and beyond the grade, without losing "
+                    f"its standard. Needs {SEARCH}."
+                ),
+                function=texts.differentiate_activity,
+                needs=(SEARCH,),
+                uses=(RELATED,),
+                complete=scope,
+            ),
+        ]
