@@ -298,7 +298,7 @@ class Host:
         """Return what is without effect, in the rules in force or in all of these profiles."""
         settings, records = loaded.settings, self.manager.records
         names = Names(
-            contributions=offering.names,
+            contributions=offering.names if self._knows_all else {},
             plugins=records.keys(),
             distributions={record.distribution for record in records.values()},
         )
@@ -306,6 +306,11 @@ class Host:
             profiles = settings.profiles_in_force
         found = (*mismatches(settings, names, profiles), *offering.faults)
         return [f"{loaded.layers.where(each.path)}: {each.message}" for each in found]
+
+    @property
+    def _knows_all(self) -> bool:
+        """Whether a pattern that matches nothing is a mistake: no server has unknown tools."""
+        return all(source.is_known and not source.problem for source in self.manager.sources())
 
     def _tell(self, warnings: list[str]) -> None:
         if warnings and self.settings.strict:

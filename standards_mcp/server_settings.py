@@ -45,7 +45,7 @@ class ServerSettings(PluginSettings):
         command: The program to start; it speaks MCP over stdin and stdout.
         args: Its arguments.
         env: Variables that it gets beside PATH, HOME and the like.
-        cwd: The folder that it runs in; this server's by default.
+        cwd: The folder that it runs in; the host's own by default.
         url: The address of a server that is reached by streamable HTTP, in place of a command.
         headers: Sent with every request to it.
         prefix: What its tools' names begin with; the server's name and a dot by default.

@@ -77,7 +77,8 @@ def servers_layer(file: str) -> Layer:
     Raises:
         ConfigError: It cannot be read, or holds none.
     """
-    return Layer(file, {"servers": read_servers_file(Path(file))})
+    path = Path(file)
+    return Layer(file, with_whole_paths({"servers": read_servers_file(path)}, path.parent, file))
 
 
 def file_text(file: Path) -> str:

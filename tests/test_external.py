@@ -314,6 +314,7 @@ async def test_what_a_server_writes_goes_to_the_log_line_by_line_and_not_without
     assert any("dropped" in record.getMessage() for record in caplog.records)
 
 
+@posix
 async def test_one_server_that_hangs_and_one_that_dies_delay_no_other(
     make_host: MakeHost, tmp_path: Path
 ):

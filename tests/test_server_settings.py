@@ -79,6 +79,21 @@ def test_a_mistake_in_them_is_named_with_its_place(text: str, mistake: str):
     assert mistake in str(caught.value)
 
 
+def test_folders_of_servers_start_where_the_file_is():
+    Path("below").mkdir()
+    Path("below/clients.json").write_text('{"mcpServers": {"b": {"command": "x", "cwd": "two"}}}')
+    text = "servers_file = 'below/clients.json'\n[servers.a]\ncommand = 'x'\ncwd = 'one'"
+    servers = loaded(text).settings.servers
+    assert servers["a"].cwd == Path.cwd() / "one"
+    assert servers["b"].cwd == Path.cwd() / "below" / "two"
+
+
+def test_rules_for_tools_of_a_server_that_is_not_known_yet_are_no_mistake(make_host):
+    host = make_host(servers={"x": {"command": "x"}}, tools={"disable": ["x.*"]}, strict=True)
+    assert host.warnings() == []
+    assert make_host(tools={"disable": ["x.*"]}).warnings()
+
+
 def test_values_that_may_be_secret_are_hidden_and_plain_ones_are_not():
     env = {"KEY": "abcdef", "LEVEL": "debug", "HOME": "/home/x", "TOKEN": "${TOKEN}"}
     section = ServerSection(command="x", env=env, headers={"Authorization": "Bearer abc"})
