@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, cast
 
 import anyio
-from pydantic import WithJsonSchema
+from pydantic import Field, WithJsonSchema
 
 from .contributions import portable_name
 from .declarations import RegisteredTool
@@ -50,15 +50,13 @@ class IsolationSettings(PluginSettings):
 
     Attributes:
         python: The interpreter that runs it.
-        memory: Bytes of address space that it may have.
         processes: How many processes it may have at a time.
         handover: What the child process must know, as JSON; it holds secrets.
     """
 
     python: str = sys.executable
-    memory: int | None = None
     processes: int
-    handover: dict[str, Any]
+    handover: dict[str, Any] = Field(repr=False)
 
 
 def isolate(
@@ -106,7 +104,6 @@ def _isolation(
     }
     return IsolationSettings(
         python=section.python or sys.executable,
-        memory=section.memory_bytes,
         processes=section.processes,
         handover=handover,
     )

@@ -31,7 +31,7 @@ def _with_whole_path(table: Any, path: tuple[str, ...], folder: Path, where: str
     """Return a table with the path at these keys absolute; a blank one is left out."""
     key, *inner = path
     if not isinstance(table, dict) or key not in table:
-        return table
+        return cast("Any", table)
     result = dict(cast("dict[str, Any]", table))
     if inner:
         return result | {key: _with_whole_path(result[key], tuple(inner), folder, where)}
