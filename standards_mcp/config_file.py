@@ -18,11 +18,11 @@ from .text_style import BYTE_ORDER_MARK, keeping_style
 _Document = MutableMapping[str, Any]
 
 
-def with_plugin(text: str, name: str, *, enabled: bool) -> str:
-    """Return *text* with ``[plugins.<name>] enabled`` set."""
+def with_plugin(text: str, name: str, *, enabled: bool, table: str = "plugins") -> str:
+    """Return *text* with ``[plugins.<name>] enabled`` set, or that of another *table*."""
 
     def change(document: _Document) -> None:
-        _table(_table(document, "plugins", is_super=True), name)["enabled"] = enabled
+        _table(_table(document, table, is_super=True), name)["enabled"] = enabled
 
     return _changed(text, change)
 

@@ -24,6 +24,7 @@ from .setting_sources import (
     file_text,
     is_given,
     layer_of,
+    servers_layer,
 )
 from .settings import Settings
 
@@ -41,8 +42,9 @@ class LoadedSettings:
     def is_current(self) -> bool:
         """Tell whether the file still says what was read from it."""
         if self.file and self.layers.ordered:
+            read = (layer.text for layer in self.layers.ordered if layer.name == str(self.file))
             with suppress(OSError, UnicodeDecodeError):
-                return file_text(self.file) == self.layers.ordered[-1].text
+                return file_text(self.file) in read
         return True
 
 
@@ -76,6 +78,9 @@ def load_settings(
             raise ConfigError(f"{layer.where((key,))}: unknown key")
     if lines := describe_hidden(layers):
         raise ConfigError("\n".join(lines))
+    shared = layers.merged().get("servers_file")
+    if isinstance(shared, str):
+        layers = Layers((*layers.ordered, servers_layer(shared)))
     try:
         return LoadedSettings(Settings(**layers.merged()), file, layers)
     except ValidationError as exc:

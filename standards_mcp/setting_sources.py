@@ -17,6 +17,7 @@ from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource
 
 from .catalog_settings import EMBEDDING_KEY_VARIABLE, named_values
 from .errors import ConfigError, did_you_mean
+from .server_settings import read_servers_file, shared_servers
 from .setting_layers import DOT_ENV, ENVIRONMENT, Layer, merged
 from .setting_paths import with_whole_paths
 from .settings import ENV_PREFIX, Settings
@@ -62,13 +63,26 @@ def file_layer(file: Path) -> Layer:
     """
     try:
         text = file_text(file)
-        return _with_whole_paths(Layer(str(file), tomllib.loads(text), text), file.parent)
+        values = tomllib.loads(text)
+        if "mcpServers" in values:  # pasted as other clients spell it
+            values = merged({"servers": shared_servers(values.pop("mcpServers"))}, values)
+        return _with_whole_paths(Layer(str(file), values, text), file.parent)
     except (ValueError, RecursionError) as exc:  # also of a number or a nesting without end
         line = re.search(r"\(at line (\d+),", str(exc))
         place = f"{file}:{line[1]}" if line else str(file)
         raise ConfigError(f"{place}: not valid TOML: {exc}") from None
     except OSError as exc:
         raise ConfigError(f"{file}: cannot be read: {exc.strerror}") from None
+
+
+def servers_layer(file: str) -> Layer:
+    """Read a JSON file of servers.
+
+    Raises:
+        ConfigError: It cannot be read, or holds none.
+    """
+    path = Path(file)
+    return _with_whole_paths(Layer(file, {"servers": read_servers_file(path)}), path.parent)
 
 
 def file_text(file: Path) -> str:
