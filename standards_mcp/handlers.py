@@ -51,6 +51,7 @@ class _Answers:
     async def list_tools(
         self, _: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
+        await self._host.manager.ready()
         items, cursor = _page(self._host.offering.served, params)
         return types.ListToolsResult(tools=[_wire_tool(item) for item in items], next_cursor=cursor)
 
@@ -74,6 +75,7 @@ class _Answers:
     async def list_prompts(
         self, _: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListPromptsResult:
+        await self._host.manager.ready()
         items, cursor = _page(served(self._host.offering.prompts), params)
         prompts = [_wire_prompt(item) for item in items]
         return types.ListPromptsResult(prompts=prompts, next_cursor=cursor)
@@ -81,6 +83,7 @@ class _Answers:
     async def get_prompt(
         self, _: Context, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
+        await self._host.manager.ready()
         with _as_protocol_errors():
             messages = await self._host.get_prompt(params.name, params.arguments or {})
         return types.GetPromptResult(messages=[_wire_message(item) for item in messages])
@@ -88,6 +91,7 @@ class _Answers:
     async def list_resources(
         self, _: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
+        await self._host.manager.ready()
         plain = [item for item in served(self._host.offering.resources) if item.template is None]
         items, cursor = _page(plain, params)
         resources = [types.Resource(uri=item.resource.uri, **_resource(item)) for item in items]
@@ -96,6 +100,7 @@ class _Answers:
     async def list_templates(
         self, _: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
+        await self._host.manager.ready()
         templates = [item for item in served(self._host.offering.resources) if item.template]
         items, cursor = _page(templates, params)
         return types.ListResourceTemplatesResult(
@@ -109,6 +114,7 @@ class _Answers:
     async def read_resource(
         self, _: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
+        await self._host.manager.ready()
         with _as_protocol_errors({"uri": params.uri}):
             contents = await self._host.read_resource(params.uri)
         return types.ReadResourceResult(contents=[_wire_contents(params.uri, contents)])

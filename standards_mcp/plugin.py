@@ -21,7 +21,8 @@ from .tables import Documented
 class PluginSettings(Documented):
     """Base class of a plugin's own keys in its table ``[plugins.<name>]``.
 
-    The keys ``enabled`` and ``required`` are the host's.
+    The keys ``enabled``, ``required``, ``isolate``, ``python``, ``memory`` and ``processes`` are
+    the host's.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

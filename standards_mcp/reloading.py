@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from anyio import to_thread
 
-from .errors import StandardsMcpError, describe_exception
+from .errors import ConfigError, StandardsMcpError, describe_exception
 from .host import Host
 from .loaded_settings import LoadedSettings
 from .settings import Settings
@@ -22,6 +22,7 @@ from .tool_settings import Kind
 log = logging.getLogger(__name__)
 
 POLL_SECONDS: Final = 1.0
+_SETTLED_SECONDS: Final = 0.25
 _AT_START: Final = ("autoload", "catalog", "state_dir", "strict", "trusted")
 _Stamp: TypeAlias = tuple[int, int, int] | None
 
@@ -45,6 +46,8 @@ def reload(host: Host, loaded: LoadedSettings) -> Reload:
     Raises:
         ConfigError: It is refused, and nothing has changed.
     """
+    if (gone := host.loaded.file) and not loaded.file:
+        raise ConfigError(f"{gone}: is gone; to go without a file, restart the server")
     before, old = host.offering, host.settings
     host.take_over(loaded, _in_force(old, loaded.settings))
     restart = [*_changed(old, loaded.settings), *_unloaded(host)]
@@ -108,12 +111,25 @@ def _is_current(loaded: LoadedSettings, places: Sequence[Path]) -> bool:
 
 
 async def _watch(places: Sequence[Path], told: asyncio.Event) -> None:
-    seen = [_stamp(path) for path in places]
+    seen = _stamps(places)
     while True:
         await asyncio.sleep(POLL_SECONDS)
-        if (now := [_stamp(path) for path in places]) != seen:
-            seen = now
+        if _stamps(places) != seen:
+            seen = await _settled(places)
             told.set()
+
+
+async def _settled(places: Sequence[Path]) -> list[_Stamp]:
+    """Wait until nobody writes: a file that is still empty is valid, and denies nothing."""
+    before, now = None, _stamps(places)
+    while before != now:
+        await asyncio.sleep(_SETTLED_SECONDS)
+        before, now = now, _stamps(places)
+    return now
+
+
+def _stamps(places: Sequence[Path]) -> list[_Stamp]:
+    return [_stamp(path) for path in places]
 
 
 def _stamp(file: Path) -> _Stamp:
@@ -131,8 +147,15 @@ def _in_force(old: Settings, new: Settings) -> Settings:
         name: old.section(name).model_copy(update={"enabled": new.section(name).enabled})
         for name in {*old.plugins, *new.plugins}
     }
+    servers = {
+        name: server.model_copy(
+            update={"enabled": name in new.servers and new.servers[name].enabled}
+        )
+        for name, server in old.servers.items()
+    }
     kept = {name: getattr(old, name) for name in _AT_START}
-    return new.model_copy(update=kept | {"tools": tools, "plugins": plugins})
+    changed = {"tools": tools, "plugins": plugins, "servers": servers}
+    return new.model_copy(update=kept | changed)
 
 
 def _changed(old: Settings, new: Settings) -> list[str]:
@@ -143,13 +166,17 @@ def _changed(old: Settings, new: Settings) -> list[str]:
         before, after = old.section(name), new.section(name)
         if (before.options, before.required) != (after.options, after.required):
             keys.append(f"plugins.{name}")
+    for name, server in new.servers.items():
+        known = old.servers.get(name)
+        if known is None or server.model_copy(update={"enabled": known.enabled}) != known:
+            keys.append(f"servers.{name}")
     return keys
 
 
 def _unloaded(host: Host) -> list[str]:
     """Return the plugins that are enabled now and were not when the server started."""
     return [
-        f"plugins.{record.name}.enabled"
+        f"{host.settings.table(record.name)}.enabled"
         for record in host.manager.records.values()
         if record.plugin is None and host.settings.section(record.name).enabled
     ]

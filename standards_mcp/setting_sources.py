@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +17,7 @@ from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource
 
 from .catalog_settings import EMBEDDING_KEY_VARIABLE, named_values
 from .errors import ConfigError, did_you_mean
+from .server_settings import read_servers_file, shared_servers
 from .setting_layers import DOT_ENV, ENVIRONMENT, Layer, merged
 from .setting_paths import with_whole_paths
 from .settings import ENV_PREFIX, Settings
@@ -31,7 +34,7 @@ def layer_of(name: str, values: Mapping[str, Any]) -> Layer:
     Raises:
         ConfigError: A path in them is none.
     """
-    return Layer(name, with_whole_paths(values, Path(), name))
+    return _with_whole_paths(Layer(name, dict(values)), Path())
 
 
 def environment_layer() -> Layer:
@@ -60,11 +63,26 @@ def file_layer(file: Path) -> Layer:
     """
     try:
         text = file_text(file)
-        return Layer(str(file), with_whole_paths(tomllib.loads(text), file.parent, str(file)), text)
+        values = tomllib.loads(text)
+        if "mcpServers" in values:  # pasted as other clients spell it
+            values = merged({"servers": shared_servers(values.pop("mcpServers"))}, values)
+        return _with_whole_paths(Layer(str(file), values, text), file.parent)
     except (ValueError, RecursionError) as exc:  # also of a number or a nesting without end
-        raise ConfigError(f"{file}: not valid TOML: {exc}") from None
+        line = re.search(r"\(at line (\d+),", str(exc))
+        place = f"{file}:{line[1]}" if line else str(file)
+        raise ConfigError(f"{place}: not valid TOML: {exc}") from None
     except OSError as exc:
         raise ConfigError(f"{file}: cannot be read: {exc.strerror}") from None
+
+
+def servers_layer(file: str) -> Layer:
+    """Read a JSON file of servers.
+
+    Raises:
+        ConfigError: It cannot be read, or holds none.
+    """
+    path = Path(file)
+    return _with_whole_paths(Layer(file, {"servers": read_servers_file(path)}), path.parent)
 
 
 def file_text(file: Path) -> str:
@@ -83,6 +101,10 @@ def is_given(name: str, value: str | None) -> bool:
     if not value.strip():
         return name.upper().startswith(f"{ENV_PREFIX}PLUGINS__")
     return not value.startswith(_PLACEHOLDER)
+
+
+def _with_whole_paths(layer: Layer, folder: Path) -> Layer:
+    return replace(layer, values=with_whole_paths(layer.values, folder, layer.where))
 
 
 class _AsText:

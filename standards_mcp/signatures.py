@@ -83,13 +83,8 @@ class SchemaArguments:
         import jsonschema  # noqa: PLC0415  - costs start-up time, and most tools have signatures
 
         given = _given(arguments, self.schema)
-        validator: Any = jsonschema.Draft202012Validator(self.schema)
-        mistakes = [
-            (error.path or ("arguments",), error.message.replace(repr(error.instance), "the value"))
-            for error in validator.iter_errors(given)
-        ]
-        if mistakes:
-            raise InvalidInputError(_sentences(mistakes))
+        if mistakes := schema_mistakes(jsonschema.Draft202012Validator(self.schema), given):
+            raise InvalidInputError(mistakes)
         return given
 
 
@@ -135,7 +130,7 @@ def read_arguments(tool: Tool, filters: Iterable[Filter] = ()) -> Arguments:
     if tool.input_schema is not None:
         if tool.accepts_filters:
             raise SchemaError("a tool with a hand-written input schema cannot accept filters")
-        _check_json_schema(tool.input_schema)
+        check_json_schema(tool.input_schema)
         return SchemaArguments(portable_input_schema(tool.input_schema))
     context = (name,) if (name := context_argument(tool.function)) else ()
     if not tool.accepts_filters:
@@ -143,6 +138,19 @@ def read_arguments(tool: Tool, filters: Iterable[Filter] = ()) -> Arguments:
     extra = tuple(filters)
     own = _read_signature(tool.function, (_FILTER_ARGUMENT, *context), extra)
     return replace(own, filters=extra)
+
+
+def filter_arguments(filters: tuple[Filter, ...]) -> Arguments:
+    """Return filters as the arguments of a tool that has no others.
+
+    Raises:
+        SchemaError: They cannot be described to every client.
+    """
+
+    def only(filter: FilterExpression | None) -> None:  # noqa: A002
+        del filter
+
+    return read_arguments(Tool(name="filters", function=only, accepts_filters=True), filters)
 
 
 def read_function(function: Callable[..., Any], given: Sequence[str] = ()) -> Arguments:
@@ -231,6 +239,15 @@ def sendable(result: object) -> ToolResult:
     return result
 
 
+def schema_mistakes(validator: Any, arguments: Mapping[str, Any]) -> str:
+    """Return what a JSON Schema validator finds wrong with *arguments*, or an empty string."""
+    mistakes = [
+        (error.path or ("arguments",), error.message.replace(repr(error.instance), "the value"))
+        for error in validator.iter_errors(arguments)
+    ]
+    return _sentences(mistakes)
+
+
 def error_result(error_type: str, message: str) -> ToolResult:
     """Return the envelope of a failed call."""
     message = message.encode(errors="replace").decode()
@@ -265,7 +282,12 @@ def _parameters(function: Callable[..., Any], given: Sequence[str]) -> dict[str,
     return parameters
 
 
-def _check_json_schema(schema: Mapping[str, Any]) -> None:
+def check_json_schema(schema: Mapping[str, Any]) -> None:
+    """See that *schema* is a JSON Schema.
+
+    Raises:
+        SchemaError: It is none.
+    """
     import jsonschema  # noqa: PLC0415  - see `SchemaArguments.validate`
 
     validator: Any = jsonschema.Draft202012Validator

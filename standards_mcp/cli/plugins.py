@@ -24,6 +24,7 @@ from .completion import installed_plugins, offer
 from .config_edits import dry_run_option, edit_config
 from .invocation import Invocation
 from .output import examples, print_json, print_table, say
+from .plugins_new import new
 
 _ABOUT: Final = (
     *("name", "version", "distribution", "status", "reason", "deprecated"),
@@ -33,7 +34,10 @@ _ABOUT: Final = (
 
 @click.group()
 def plugins() -> None:
-    """List the installed plugins and check that they work."""
+    """List the installed plugins, check that they work, and begin new ones."""
+
+
+plugins.add_command(new)
 
 
 @plugins.command("list", epilog=examples("plugins list", "plugins list --json"))
@@ -90,10 +94,11 @@ async def _healths(host: Host) -> dict[str, Health]:
 @click.pass_obj
 def info(invocation: Invocation, /, name: str, *, as_json: bool) -> None:
     """Show what the plugin NAME is, what it adds, and which keys its table takes."""
-    record = _record(invocation.loaded_host, name)
-    own = {name: record.plugin.settings_type} if record.plugin else {}
+    host = invocation.listed_host
+    record = _record(host, name)
+    own = {name: record.plugin.settings_type} if record.plugin and record.settings is None else {}
     keys = [key for key in config_keys(own) if key.table == f"plugins.{name}"]
-    offering = invocation.loaded_host.offering
+    offering = host.offering
     data = _as_data(record) | {
         "requires": list(record.requires),
         "tools": _names(offering.tools, name),
@@ -132,8 +137,12 @@ def disable(invocation: Invocation, /, name: str, *, dry_run: bool) -> None:
 
 
 def _switch(invocation: Invocation, name: str, *, enabled: bool, dry_run: bool) -> None:
-    _record(invocation.host, name)
-    edit_config(invocation, lambda text: with_plugin(text, name, enabled=enabled), dry_run=dry_run)
+    table = "servers" if _record(invocation.host, name).is_server else "plugins"
+
+    def edit(text: str) -> str:
+        return with_plugin(text, name, enabled=enabled, table=table)
+
+    edit_config(invocation, edit, dry_run=dry_run)
 
 
 def _tell_of_refusal(invocation: Invocation, name: str) -> None:
