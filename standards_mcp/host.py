@@ -77,17 +77,18 @@ class Host:
         self._policy = Policy(storage.get_secret_value() if storage else None)
         self._offered: tuple[Registered, Offering] | None = None
 
-    def load(self) -> None:
+    def load(self, *, again: bool = False) -> None:
         """Import and register the enabled plugins. See `PluginManager.load`.
 
         Raises:
             ConfigError: Under ``strict``, a pattern or an override names no tool.
         """
-        try:
-            self.manager.load()
-        finally:
-            self._remember("load")
-        self._policy.wrap(self.manager.wrap)
+        with self.manager.casualties.watch():
+            try:
+                self.manager.load(again=again)
+            finally:
+                self._remember("load")
+            self._policy.wrap(self.manager.wrap)
         self._tell(self._warnings(self.loaded, self.offering))
 
     def warnings(self) -> list[str]:
@@ -115,6 +116,8 @@ class Host:
 
     def recall(self) -> None:
         """Give plugins that are not loaded the status of their last start."""
+        self.manager.casualties.learn()
+        self.manager.leave_out_casualties()
         recall(self.manager.records.values(), self.state_dir)
 
     async def catalog_stats(self) -> CatalogStats:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import logging
 import re
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,7 +22,9 @@ import pluggy
 from pydantic import ValidationError
 
 from . import hookspecs
+from ._builtins import ChangedBuiltinsError, KeptBuiltins
 from ._stdout import divert_stdout
+from .casualties import Casualties
 from .catalog import Catalog
 from .contributions import Contribution, conflict
 from .declarations import (
@@ -60,6 +63,8 @@ from .wrapping import Layer
 log = logging.getLogger(__name__)
 
 _C = TypeVar("_C", bound=Contribution)
+MOST_CONTRIBUTIONS: Final = 1000
+"""Tools, prompts or resources of one plugin; each takes about a millisecond of every start."""
 _HOST_KEYS: Final = frozenset({"enabled", "required"})
 
 
@@ -87,16 +92,22 @@ class PluginManager:
         self._loaded = loaded
         self._catalog = catalog
         self._state_dir = state_dir
+        self.casualties = Casualties(state_dir)
         self._pm = pluggy.PluginManager(hookspecs.PROJECT)
         self._pm.add_hookspecs(hookspecs)
         self._discover(installed_plugins() if installed is None else installed)
 
-    def load(self) -> None:
+    def load(self, *, again: bool = False) -> None:
         """Import, configure and register the enabled plugins, then validate their tools.
+
+        Args:
+            again: Try those too that an earlier start did not survive.
 
         Raises:
             PluginError: A plugin failed that is required, or any under ``strict``.
         """
+        if not again:
+            self.leave_out_casualties()
         for record in self.records.values():
             self._attempt(record, Status.DISCOVERED, self._register)
         for record in self.records.values():
@@ -107,6 +118,13 @@ class PluginManager:
         for record in self.records.values():
             for use in record.deprecated:
                 log.warning("plugin %r is out of date: %s", record.name, use)
+
+    def leave_out_casualties(self) -> None:
+        """Fail the plugins that an earlier start did not survive, unless nothing works without."""
+        for record in self.records.values():
+            why = self.casualties.reason(record)
+            if why and record.status is Status.DISCOVERED and not self._is_required(record):
+                self.fail(record, why)
 
     def filters(self) -> tuple[Filter, ...]:
         """Return the filters of all plugins, in the order of their plugins' names."""
@@ -206,16 +224,22 @@ class PluginManager:
         if record.status is not status:
             return
         try:
-            with divert_stdout(), noted(record.deprecated):
+            with self._attended(record), KeptBuiltins():
                 step(record)
         except KeyboardInterrupt:
             raise
-        except PluginError as exc:
+        except (PluginError, ChangedBuiltinsError) as exc:
             self._withdraw(record, str(getattr(exc, "reason", exc)), exc)
         except SystemExit as exc:
             self._withdraw(record, f"it called sys.exit({exc.code!r})", exc)
         except BaseException as exc:  # noqa: BLE001  - its failure, also a panic in native code
             self._withdraw(record, describe_exception(exc), exc)
+
+    @contextmanager
+    def _attended(self, record: PluginRecord) -> Generator[None]:
+        """Note that a plugin's code runs, what it prints and what it is warned of."""
+        with self.casualties.trying(record), divert_stdout(), noted(record.deprecated):
+            yield
 
     def _withdraw(self, record: PluginRecord, reason: str, cause: BaseException) -> None:
         if record.plugin is not None and self._pm.is_registered(record.plugin):
@@ -328,6 +352,9 @@ class PluginManager:
                         raise conflict(record.name, owner, f"{item.kind} {item.declared!r}")
                 owners |= dict.fromkeys(item.names, record.name)
                 found.append(item)
+                if len(found) > MOST_CONTRIBUTIONS:
+                    what = f"it declares more than {MOST_CONTRIBUTIONS} {item.kind}s"
+                    raise PluginError(record.name, what)
         return tuple(found)
 
     def _wrap(self, layer: Layer, record: PluginRecord) -> None:

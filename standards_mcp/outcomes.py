@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -15,6 +13,7 @@ from typing import Literal, TypeAlias
 from pydantic import TypeAdapter
 
 from .discovery import PluginRecord, Status
+from .files import of_environment
 
 Step: TypeAlias = Literal["load", "start"]
 Outcome: TypeAlias = dict[str, str]
@@ -96,6 +95,4 @@ def _identity(record: PluginRecord) -> dict[str, str]:
 
 
 def _file(folder: Path) -> Path:
-    """Return the file for this Python environment; several may share one state folder."""
-    environment = hashlib.sha256(sys.prefix.encode()).hexdigest()[:12]
-    return folder / f"last-start-{environment}.json"
+    return of_environment(folder, "last-start", ".json")

@@ -135,8 +135,9 @@ def read_arguments(tool: Tool, filters: Iterable[Filter] = ()) -> Arguments:
     if tool.input_schema is not None:
         if tool.accepts_filters:
             raise SchemaError("a tool with a hand-written input schema cannot accept filters")
+        schema = portable_input_schema(tool.input_schema)  # which bounds what is checked next
         _check_json_schema(tool.input_schema)
-        return SchemaArguments(portable_input_schema(tool.input_schema))
+        return SchemaArguments(schema)
     if tool.accepts_filters:
         return replace(
             _read_signature(tool.function, _FILTER_ARGUMENT, tuple(filters)), filters=tuple(filters)

@@ -628,7 +628,7 @@ def _makes_tree() -> _Tree:
         ({"function": _makes_tree}, "tool 'bad': its schema refers to itself"),
         ({"input_schema": {"type": "string"}}, "tool 'bad': its schema is not a plain object"),
         ({"input_schema": []}, "tool 'bad': its schema is not a JSON object"),
-        ({"input_schema": {"type": "x"}}, "tool 'bad': its input schema is not a JSON Schema"),
+        ({"input_schema": {"type": "x"}}, "tool 'bad': its schema is not a plain object"),
         (
             {"input_schema": {"type": "object", "properties": {"a": {"type": "array"}}}},
             "tool 'bad': its input schema has an array without 'items' at a",

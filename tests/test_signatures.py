@@ -343,14 +343,15 @@ def _loop() -> Json:
 @pytest.mark.parametrize(
     ("schema", "reason"),
     [
-        ({"type": "strin"}, "is not a JSON Schema"),
+        ({"type": "strin"}, "is not a plain object"),
         ({"type": "object", "properties": []}, "is not a JSON Schema"),
+        ({"type": "object", "properties": {"a": {"type": "strin"}}}, "is not a JSON Schema"),
         ({"type": "object", "properties": {"a": {"pattern": "["}}}, "is not a JSON Schema"),
         ({"type": "object", "properties": {"a": {"minimum": "x"}}}, "is not a JSON Schema"),
         ({"type": "object", "properties": {"a": 5}}, "is not a JSON Schema"),
         ({"type": "object", "required": "a"}, "is not a JSON Schema"),
         ({"type": "object", "$defs": []}, "is not a JSON Schema"),
-        (_loop(), "is not a JSON Schema"),
+        (_loop(), "is nested too deeply"),
         ([], "is not a JSON"),
         (5, "is not a JSON"),
         ({"type": "array"}, "is not a plain object"),
