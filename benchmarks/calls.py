@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from start import INITIALIZE
 
@@ -69,11 +70,16 @@ class Client:
         messages = (call(tool, number) for number in range(10, calls + 10))
         self.send(*(next(messages) for _ in range(in_flight)))
         for _ in range(calls):
-            answer = json.loads(self.process.stdout.readline())
+            answer = self.answer()
             assert answer["result"]["structuredContent"]["sum"] == answer["id"] + 1, answer
             if message := next(messages, None):
                 self.send(message)
         return calls / (time.perf_counter() - began)
+
+    def answer(self) -> dict[str, Any]:
+        while "id" not in (message := json.loads(self.process.stdout.readline())):
+            pass  # a notification
+        return message
 
     def close(self) -> None:
         self.process.stdin.close()

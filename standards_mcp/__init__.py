@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .deprecations import PluginDeprecationWarning
     from .errors import (
         ApiError,
+        CannotAskError,
         ConfigError,
         InvalidInputError,
         NotFoundError,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     )
     from .hookspecs import hookimpl
     from .plugin import (
+        CallContext,
         Completer,
         Filter,
         Health,
@@ -50,6 +52,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ApiError",
+    "CallContext",
+    "CannotAskError",
     "Catalog",
     "CatalogError",
     "Completer",

@@ -19,11 +19,11 @@ _BOM: Final = "\ufeff"  # what some editors on Windows begin a file with
 _Document = MutableMapping[str, Any]
 
 
-def with_plugin(text: str, name: str, *, enabled: bool) -> str:
-    """Return *text* with ``[plugins.<name>] enabled`` set."""
+def with_plugin(text: str, name: str, *, enabled: bool, table: str = "plugins") -> str:
+    """Return *text* with ``[plugins.<name>] enabled`` set, or that of another *table*."""
 
     def change(document: _Document) -> None:
-        _table(_table(document, "plugins", is_super=True), name)["enabled"] = enabled
+        _table(_table(document, table, is_super=True), name)["enabled"] = enabled
 
     return _changed(text, change)
 

@@ -28,6 +28,7 @@ _PLACEHOLDERS: Final = {
     "overrides": '"<name>"',
     "plugins": "<plugin>",
     "profiles": "<profile>",
+    "servers": "<server>",
 }
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Annotated, Any, Final
 
 import click
@@ -18,7 +19,14 @@ from .contributions import Contribution, check_texts, conflict, describe, portab
 from .errors import FilterFailedError, InvalidInputError, PluginError, ToolError, describe_exception
 from .plugin import Filter, Tool
 from .schemas import ARGUMENT_NAME, SchemaError
-from .signatures import Result, filter_expression, read_arguments, read_result
+from .signatures import (
+    Arguments,
+    Result,
+    context_argument,
+    filter_expression,
+    read_arguments,
+    read_result,
+)
 
 _FILTER_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 _TOOL_FLAGS: Final = ("read_only", "destructive", "idempotent", "open_world", "accepts_filters")
@@ -47,12 +55,41 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredTool(Contribution):
-    """A tool with what the host read from its function."""
+    """A tool with what the host read from its function.
+
+    Attributes:
+        fault: Why it can be served to nobody, or an empty string.
+        clash: Whose name it bears, which another name in its override mends; or an empty string.
+        extend: Returns its arguments with filters, where they are not those of its function.
+        context: The name of the argument that takes the `CallContext`, or an empty string.
+    """
 
     kind = "tool"
     tool: Tool
     result: Result
+    context: str = ""
     limits: Limits = Limits()
+    fault: str = ""
+    clash: str = ""
+    extend: Callable[[tuple[Filter, ...]], Arguments] | None = field(default=None, repr=False)
+
+    def with_filters(self, filters: tuple[Filter, ...]) -> RegisteredTool:
+        """Return the tool with filters as arguments, if it accepts any.
+
+        Raises:
+            SchemaError: They do not fit it.
+        """
+        if not self.tool.accepts_filters:
+            return self
+        read = self.extend or partial(read_arguments, self.tool)
+        return replace(self, arguments=read(filters))
+
+    def with_filters_or_fault(self, filters: tuple[Filter, ...]) -> RegisteredTool:
+        """Return the tool with filters, or with the reason why they do not fit it."""
+        try:
+            return self.with_filters(filters)
+        except SchemaError as exc:
+            return replace(self, fault=str(exc))
 
     @property
     def definition(self) -> dict[str, Any]:
@@ -81,6 +118,7 @@ def read_tool(plugin: str, tool: object) -> RegisteredTool:
     description = check_texts(plugin, what, tool)
     try:
         arguments, result = read_arguments(tool), read_result(tool.function)
+        context = context_argument(tool.function)
     except SchemaError as exc:
         raise PluginError(plugin, f"{what}: {exc}") from exc
     return RegisteredTool(
@@ -92,6 +130,7 @@ def read_tool(plugin: str, tool: object) -> RegisteredTool:
         description=description,
         arguments=arguments,
         result=result,
+        context=context,
     )
 
 

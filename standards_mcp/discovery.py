@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 
 from .declarations import RegisteredTool
 from .errors import describe_exception
-from .plugin import Filter, Plugin
+from .plugin import Filter, Plugin, PluginSettings
 from .prompts import RegisteredPrompt
 from .resources import RegisteredResource
 from .tool_settings import first_match
@@ -46,6 +46,10 @@ class PluginRecord:
         requires: The distribution's requirements, as its metadata spells them.
         reason: Why the status is what it is, where that needs saying.
         secrets: Those of its settings.
+        settings: Its settings, where the host validates them without importing it.
+        is_server: It is another MCP server, which the configuration names.
+        is_isolated: It runs in a process of its own, and is not imported.
+        from_table: It is there because the configuration says so, not because it is installed.
         deprecated: What it uses of the plugin API that goes away, and what to use instead.
     """
 
@@ -63,6 +67,10 @@ class PluginRecord:
     tools: tuple[RegisteredTool, ...] = ()
     prompts: tuple[RegisteredPrompt, ...] = ()
     resources: tuple[RegisteredResource, ...] = ()
+    settings: PluginSettings | None = field(default=None, repr=False)
+    is_server: bool = False
+    is_isolated: bool = False
+    from_table: bool = False
 
     def fail(self, reason: str) -> None:
         """Mark the plugin as failed and withdraw what it contributed."""
@@ -121,10 +129,13 @@ def incompatibility(requires: Iterable[str]) -> str:
     return ""
 
 
-def load_order(record: PluginRecord) -> tuple[bool, str, str]:
-    """Sort by name, after the host's own plugins: nobody takes over the names of their tools."""
+def load_order(record: PluginRecord) -> tuple[bool, bool, str, str]:
+    """Sort by name, after the host's own plugins: nobody takes over the names of their tools.
+
+    Other servers come last, since their names may change while they run.
+    """
     foreign = canonicalize_name(record.distribution) != DISTRIBUTION
-    return foreign, record.name, record.distribution
+    return record.is_server, foreign, record.name, record.distribution
 
 
 def is_trusted(distribution: str, patterns: Iterable[str]) -> bool:
@@ -135,6 +146,6 @@ def is_trusted(distribution: str, patterns: Iterable[str]) -> bool:
 
 def unloadable(record: PluginRecord) -> str:
     """Return why a plugin cannot be imported, as far as metadata tell, or an empty string."""
-    if not _PLUGIN_NAME.fullmatch(record.name):
+    if not record.is_server and not _PLUGIN_NAME.fullmatch(record.name):
         return "its entry-point name is not lower_snake_case"
     return record.reason or incompatibility(record.requires)

@@ -9,6 +9,7 @@
     + InvalidInputError
     + NotFoundError
     + ApiError
+    + CannotAskError
 """
 
 from __future__ import annotations
@@ -73,6 +74,18 @@ class ApiError(ToolError):
     """A service or a store that the tool depends on failed."""
 
     error_type = "api_error"
+
+
+class CannotAskError(ToolError):
+    """The client cannot ask its user what a tool wants to know."""
+
+    error_type = "cannot_ask"
+
+    def __init__(self, question: str) -> None:
+        super().__init__(
+            f"This client cannot ask its user. Ask in the conversation: {question!r}, and call "
+            "again with the answer among the arguments."
+        )
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -167,6 +167,15 @@ def _replace(target: Path, text: str, expected: object = _ANY_TEXT) -> Path | No
     return backup
 
 
+def keep_text(path: Path, text: str) -> None:
+    """Write a file that can do without; a reader sees the old text or the new one."""
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        scratch.write_text(text, encoding="utf-8")
+        scratch.replace(path)
+
+
 def _check_still_holds(target: Path, expected: object) -> None:
     if expected is not _ANY_TEXT and read_text(target) != expected:
         raise _OvertakenError

@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import mcp_types as types
-from mcp.server import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter
 
+from .call_context import InputRequiredError
+from .client_context import ClientContext, Context
 from .declarations import RegisteredTool
 from .errors import InvalidInputError, NotFoundError, ToolError
 from .host import Host, NotServedError, UnknownToolError
@@ -25,7 +26,6 @@ PAGE_SIZE: Final = 250
 _MOST_COMPLETIONS: Final = 100
 _BLOCKS: Final = TypeAdapter(list[types.ContentBlock])
 
-Context = ServerRequestContext[None, Any]
 _T = TypeVar("_T")
 
 
@@ -51,16 +51,20 @@ class _Answers:
     async def list_tools(
         self, _: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
+        await self._host.manager.ready()
         items, cursor = _page(self._host.offering.served, params)
         return types.ListToolsResult(tools=[_wire_tool(item) for item in items], next_cursor=cursor)
 
     async def call_tool(
-        self, _: Context, params: types.CallToolRequestParams
-    ) -> types.CallToolResult:
+        self, ctx: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        context = ClientContext(ctx, params)
         try:
-            result = await self._host.call_tool(params.name, params.arguments or {})
+            result = await self._host.call_tool(params.name, params.arguments or {}, context)
         except UnknownToolError as exc:
             raise MCPError(types.INVALID_PARAMS, str(exc)) from None
+        except InputRequiredError as exc:
+            return cast("types.InputRequiredResult", exc.request)
         return types.CallToolResult(
             content=_wire_content(result),
             structured_content=result.structured,
@@ -71,6 +75,7 @@ class _Answers:
     async def list_prompts(
         self, _: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListPromptsResult:
+        await self._host.manager.ready()
         items, cursor = _page(served(self._host.offering.prompts), params)
         prompts = [_wire_prompt(item) for item in items]
         return types.ListPromptsResult(prompts=prompts, next_cursor=cursor)
@@ -78,6 +83,7 @@ class _Answers:
     async def get_prompt(
         self, _: Context, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
+        await self._host.manager.ready()
         with _as_protocol_errors():
             messages = await self._host.get_prompt(params.name, params.arguments or {})
         return types.GetPromptResult(messages=[_wire_message(item) for item in messages])
@@ -85,6 +91,7 @@ class _Answers:
     async def list_resources(
         self, _: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
+        await self._host.manager.ready()
         plain = [item for item in served(self._host.offering.resources) if item.template is None]
         items, cursor = _page(plain, params)
         resources = [types.Resource(uri=item.resource.uri, **_resource(item)) for item in items]
@@ -93,6 +100,7 @@ class _Answers:
     async def list_templates(
         self, _: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
+        await self._host.manager.ready()
         templates = [item for item in served(self._host.offering.resources) if item.template]
         items, cursor = _page(templates, params)
         return types.ListResourceTemplatesResult(
@@ -106,6 +114,7 @@ class _Answers:
     async def read_resource(
         self, _: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
+        await self._host.manager.ready()
         with _as_protocol_errors({"uri": params.uri}):
             contents = await self._host.read_resource(params.uri)
         return types.ReadResourceResult(contents=[_wire_contents(params.uri, contents)])

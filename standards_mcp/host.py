@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 
 import anyio
 
+from .call_context import HostContext
+from .casualties import Casualties
 from .catalog import Catalog, CatalogStats, open_catalog
 from .catalog_settings import CatalogSettings
 from .contributions import Contribution
@@ -29,7 +31,7 @@ from .outcomes import Step, recall, remember
 from .plugin import Completer, Message, ToolResult
 from .policy import Policy
 from .prompts import TOOLS_ARGUMENT, messages_of
-from .resources import Contents, contents_of, find_resource
+from .resources import Contents, RegisteredResource, contents_of, find_resource
 from .settings import Settings
 from .signatures import error_result
 from .threads import UnjoinedExecutor
@@ -54,6 +56,7 @@ class Host:
     Args:
         installed: The plugins to choose from; by default those of this environment.
         catalog: The catalog to use in place of the configured one.
+        remembers: Whether to write down how its plugins fared.
 
     Raises:
         ConfigError: A table names a plugin that is not installed, or ``storage`` cannot be used.
@@ -66,15 +69,18 @@ class Host:
         *,
         installed: Iterable[PluginRecord] | None = None,
         catalog: Catalog | None = None,
+        remembers: bool = True,
     ) -> None:
         self.loaded = loaded
         self.settings = loaded.settings
         self._secrets = secrets_of(self.settings)
         self.catalog = catalog or _configured_catalog(self.settings.catalog)
         self.state_dir = self.settings.state_dir or _user_state_dir()
-        self.manager = PluginManager(loaded, self.catalog, self.state_dir, installed)
+        casualties = Casualties(self.state_dir if remembers else None)
+        self.manager = PluginManager(loaded, self.catalog, self.state_dir, casualties, installed)
         storage = self.settings.tools.storage
         self._policy = Policy(storage.get_secret_value() if storage else None)
+        self._remembers = remembers
         self._offered: tuple[Registered, Offering] | None = None
 
     def load(self, *, again: bool = False) -> None:
@@ -150,13 +156,22 @@ class Host:
             self._offered = registered, offer(registered, self.settings)
         return self._offered[1]
 
-    async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
+    async def call_tool(
+        self, name: str, arguments: Mapping[str, Any], context: HostContext | None = None
+    ) -> ToolResult:
         """Call a tool by its published or its declared name.
 
+        Args:
+            context: Who calls, and how to ask them; by default nobody who can be asked.
+
         Raises:
+            InputRequiredError: The client must ask its user, and call again.
             UnknownToolError: No plugin declares it.
         """
         item = self.offering.find(name)
+        if item is None:
+            await self.manager.ready()  # it may be a tool of a server that is being started
+            item = self.offering.find(name)
         if item is None:
             hint = did_you_mean(name, (each.published for each in self.offering.served))
             raise UnknownToolError(f"Unknown tool: {name}{hint}")
@@ -165,21 +180,29 @@ class Host:
                 f"{item.published} is not served here ({item.refusal}). Ask the administrator."
             )
             return error_result("disabled", message)
-        result = await self._policy.call(item, arguments)
+        result = await self._policy.call(item, arguments, context)
         return _without_secrets(result, self.secrets()) if result.is_error else result
 
-    async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> list[Message]:
+    async def get_prompt(
+        self, name: str, arguments: Mapping[str, str], tools: Mapping[str, str] | None = None
+    ) -> list[Message]:
         """Return what a prompt says, by its published or its declared name.
+
+        Args:
+            tools: What the tools that it names are called, where they are those of another host.
 
         Raises:
             NotServedError: No such prompt is served.
             ToolError: It refused the arguments, failed or did not answer in time.
         """
-        item = _served_one("prompt", name, named(self.offering.prompts, name), self._prompt_names())
+        item = named(self.offering.prompts, name)
+        if item is None or tools is None:
+            item = _served_one("prompt", name, item, self._prompt_names())
         with self._masked():
             keywords = await item.arguments.validate(arguments)
-            if tools := (*item.prompt.needs, *item.prompt.uses):
-                keywords[TOOLS_ARGUMENT] = self.offering.tool_names(tools)
+            if declared := (*item.prompt.needs, *item.prompt.uses):
+                own = self.offering.tool_names(declared)
+                keywords[TOOLS_ARGUMENT] = own if tools is None else dict(tools)
             return await self._provide(item, item.prompt.function, keywords, messages_of)
 
     async def read_resource(self, uri: str) -> Contents:
@@ -192,7 +215,10 @@ class Host:
         found = find_resource(served(self.offering.resources), uri)
         item, variables = found or find_resource(self.offering.resources, uri) or (None, {})
         known = (each.resource.uri for each in served(self.offering.resources))
-        item = _served_one("resource", uri, item, known)
+        return await self.read(_served_one("resource", uri, item, known), variables)
+
+    async def read(self, item: RegisteredResource, variables: Mapping[str, Any]) -> Contents:
+        """Return what a resource holds for these values of its variables. See `read_resource`."""
         render = partial(contents_of, mime_type=item.resource.mime_type)
         with self._masked():
             keywords = await item.arguments.validate(variables)
@@ -277,7 +303,7 @@ class Host:
         """Return what is without effect, in the rules in force or in all of these profiles."""
         settings, records = loaded.settings, self.manager.records
         names = Names(
-            contributions=offering.names,
+            contributions=offering.names if self._knows_all else {},
             plugins=records.keys(),
             distributions={record.distribution for record in records.values()},
         )
@@ -286,6 +312,11 @@ class Host:
         found = (*mismatches(settings, names, profiles), *offering.faults)
         return [f"{loaded.layers.where(each.path)}: {each.message}" for each in found]
 
+    @property
+    def _knows_all(self) -> bool:
+        """Whether a pattern that matches nothing is a mistake: no server has unknown tools."""
+        return all(source.is_known and not source.problem for source in self.manager.sources())
+
     def _tell(self, warnings: list[str]) -> None:
         if warnings and self.settings.strict:
             raise ConfigError("\n".join(warnings))
@@ -293,6 +324,8 @@ class Host:
             log.warning(warning)
 
     def _remember(self, step: Step) -> None:
+        if not self._remembers:
+            return
         remember(self.manager.records.values(), self.state_dir, step)
 
 
@@ -310,7 +343,8 @@ def _texts(values: Iterable[object]) -> list[str]:
 
 def _without_secrets(result: ToolResult, secrets: frozenset[str]) -> ToolResult:
     structured = result.structured and masked_data(result.structured, secrets)
-    return replace(result, text=mask(result.text, secrets), structured=structured)
+    content = tuple(masked_data(block, secrets) for block in result.content)
+    return replace(result, text=mask(result.text, secrets), structured=structured, content=content)
 
 
 def _configured_catalog(table: CatalogSettings) -> Catalog:

@@ -24,6 +24,7 @@ from .setting_sources import (
     file_text,
     is_given,
     layer_of,
+    servers_layer,
 )
 from .settings import Settings
 
@@ -41,8 +42,9 @@ class LoadedSettings:
     def is_current(self) -> bool:
         """Tell whether the file still says what was read from it."""
         if self.file and self.layers.ordered:
+            read = (layer.text for layer in self.layers.ordered if layer.name == str(self.file))
             with suppress(OSError, UnicodeDecodeError):
-                return file_text(self.file) == self.layers.ordered[-1].text
+                return file_text(self.file) in read
         return True
 
 
@@ -61,7 +63,7 @@ def load_settings(
             valid key.
     """
     file = find_config(config)
-    layers = (
+    layers: tuple[Layer, ...] = (
         layer_of("command line", overrides or {}),
         environment_layer(),
         dot_env_layer(),
@@ -72,6 +74,9 @@ def load_settings(
         # Names that pydantic-settings takes for options of its own.
         if key := next((key for key in layer.values if key.startswith("_")), None):
             raise ConfigError(f"{layer.where((key,))}: unknown key")
+    shared = Layers(layers).merged().get("servers_file")
+    if isinstance(shared, str):
+        layers = (*layers, servers_layer(shared))
     try:
         return LoadedSettings(Settings(**Layers(layers).merged()), file, Layers(layers))
     except ValidationError as exc:

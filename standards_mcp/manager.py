@@ -7,12 +7,12 @@ the rest: start and stop. Whatever a plugin does, the others go on.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import traceback
 from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
-from dataclasses import replace
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeGuard, TypeVar
@@ -49,15 +49,17 @@ from .errors import (
     describe_exception,
     did_you_mean,
 )
+from .external import server_records
+from .isolation import isolate
 from .loaded_settings import LoadedSettings
 from .masking import declared_secrets, mask, secrets_of
-from .plugin import Filter, Plugin, PluginContext, ToolHandler
+from .plugin import Filter, Plugin, PluginContext, PluginSettings, ToolHandler
 from .prompts import RegisteredPrompt, read_prompt
 from .resources import RegisteredResource, read_resource
 from .schemas import SchemaError
 from .setting_errors import describe_errors
 from .settings import PluginSection
-from .signatures import read_arguments
+from .tool_sources import ToolSource, source_of, take_tools
 from .wrapping import Layer
 
 log = logging.getLogger(__name__)
@@ -65,7 +67,7 @@ log = logging.getLogger(__name__)
 _C = TypeVar("_C", bound=Contribution)
 MOST_CONTRIBUTIONS: Final = 1000
 """Tools, prompts or resources of one plugin; each takes about a millisecond of every start."""
-_HOST_KEYS: Final = frozenset({"enabled", "required"})
+_HOST_KEYS: Final = frozenset(PluginSection.model_fields)
 
 
 class PluginManager:
@@ -73,6 +75,7 @@ class PluginManager:
 
     Args:
         state_dir: The folder under which each plugin gets one of its own.
+        casualties: The plugins that ended an earlier start.
         installed: The plugins to choose from; by default those of this environment.
 
     Raises:
@@ -85,6 +88,7 @@ class PluginManager:
         loaded: LoadedSettings,
         catalog: Catalog,
         state_dir: Path,
+        casualties: Casualties,
         installed: Iterable[PluginRecord] | None = None,
     ) -> None:
         self.settings = loaded.settings
@@ -92,10 +96,13 @@ class PluginManager:
         self._loaded = loaded
         self._catalog = catalog
         self._state_dir = state_dir
-        self.casualties = Casualties(state_dir)
+        self.casualties = casualties
         self._pm = pluggy.PluginManager(hookspecs.PROJECT)
         self._pm.add_hookspecs(hookspecs)
-        self._discover(installed_plugins() if installed is None else installed)
+        self.on_tools_changed: Callable[[], None] = lambda: None
+        plugins = installed_plugins() if installed is None else installed
+        plugins = isolate(plugins, self.settings, state_dir)
+        self._discover([*plugins, *server_records(self.settings.servers)])
 
     def load(self, *, again: bool = False) -> None:
         """Import, configure and register the enabled plugins, then validate their tools.
@@ -112,6 +119,7 @@ class PluginManager:
             self._attempt(record, Status.DISCOVERED, self._register)
         for record in self.records.values():
             self._attempt(record, Status.REGISTERED, self._validate)
+        take_tools(self.records.values())
         for record in self.records.values():
             self._attempt(record, Status.REGISTERED, self._add_filters)
         self._extend_tools()
@@ -123,7 +131,8 @@ class PluginManager:
         """Fail the plugins that an earlier start did not survive, unless nothing works without."""
         for record in self.records.values():
             why = self.casualties.reason(record)
-            if why and record.status is Status.DISCOVERED and not self._is_required(record):
+            is_safe = record.is_isolated or self._is_required(record)
+            if why and record.status is Status.DISCOVERED and not is_safe:
                 self.fail(record, why)
 
     def filters(self) -> tuple[Filter, ...]:
@@ -141,6 +150,14 @@ class PluginManager:
     def resources(self) -> list[RegisteredResource]:
         """Return every registered resource, served or not, in a stable order."""
         return [resource for record in self.records.values() for resource in record.resources]
+
+    async def ready(self) -> None:
+        """Wait until all tools are known that come from elsewhere, each source for its time."""
+        await asyncio.gather(*(source.ready() for source in self.sources()))
+
+    def sources(self) -> list[ToolSource]:
+        """Return the plugins whose tools come from elsewhere."""
+        return [source for record in self.records.values() if (source := source_of(record))]
 
     def wrap(self, handler: ToolHandler) -> ToolHandler:
         """Return *handler* within what plugins put around every tool call, the first outermost."""
@@ -172,6 +189,9 @@ class PluginManager:
             ConfigError: There is none; a misspelt ``enabled = false`` would have no effect.
         """
         for name in loaded.settings.plugins:
+            if name in loaded.settings.servers:
+                where = loaded.layers.where(("plugins", name))
+                raise ConfigError(f"{where}: it is a server; write its keys in [servers.{name}]")
             if name not in self.records:
                 where = loaded.layers.origin(("plugins", name)) or "settings"
                 known = ", ".join(self.records) or "none"
@@ -210,8 +230,10 @@ class PluginManager:
             section = self.settings.section(record.name)
             if not _is_enabled(section, autoload=self.settings.autoload):
                 record.status = Status.DISABLED
-                record.reason = _disabled_reason(record.name, section)
-            elif not is_trusted(record.distribution, self.settings.trusted):
+                record.reason = _disabled_reason(self.settings.table(record.name), section)
+            elif not record.from_table and not is_trusted(
+                record.distribution, self.settings.trusted
+            ):
                 record.status = Status.DISABLED
                 record.reason = f"trusted has no pattern for {record.distribution!r}"
             elif why := unloadable(record):
@@ -261,32 +283,43 @@ class PluginManager:
         record.status = Status.REGISTERED
 
     def _construct(self, record: PluginRecord, plugin_type: type[Plugin[Any]]) -> Plugin[Any]:
-        model = plugin_type.settings_type
-        options = self.settings.section(record.name).options
-        # Before validation, so that what a validator raises can quote them.
-        record.secrets = declared_secrets(model, options)
-        if taken := _HOST_KEYS & model.model_fields.keys():
-            raise PluginError(record.name, f"its setting {min(taken)!r} bears a name of the host's")
-        try:
-            settings = model.model_validate(options)
-        except ValidationError as exc:
-            prefix = ("plugins", record.name)
-            lines = describe_errors(exc, model, self._loaded.layers, prefix)
-            # Without the cause: it holds the values, and the secrets among them.
-            raise PluginError(record.name, "; ".join(lines)) from None
+        settings = self._settings(record, plugin_type.settings_type)
         record.secrets |= secrets_of(settings)
         context = PluginContext(
             name=record.name,
             state_dir=self._state_dir / "plugins" / record.name,
             catalog=self._catalog,
         )
-        return plugin_type(settings, context)
+        plugin = plugin_type(settings, context)
+        if isinstance(plugin, ToolSource):
+            record.secrets |= plugin.secrets
+            plugin.on_change = self._take_changes
+        return plugin
+
+    def _settings(self, record: PluginRecord, model: type[PluginSettings]) -> PluginSettings:
+        """Return the settings of a plugin, validated."""
+        if record.settings is not None:
+            return record.settings
+        options = self.settings.section(record.name).options
+        # Before validation, so that what a validator raises can quote them.
+        record.secrets = declared_secrets(model, options)
+        if taken := _HOST_KEYS & model.model_fields.keys():
+            raise PluginError(record.name, f"its setting {min(taken)!r} bears a name of the host's")
+        try:
+            return model.model_validate(options)
+        except ValidationError as exc:
+            prefix = ("plugins", record.name)
+            lines = describe_errors(exc, model, self._loaded.layers, prefix)
+            # Without the cause: it holds the values, and the secrets among them.
+            raise PluginError(record.name, "; ".join(lines)) from None
 
     def _read_commands(self, record: PluginRecord) -> dict[str, click.Command]:
         found = [item for items in self.call(record, "register_commands") for item in items]
         return read_commands(record.name, found)
 
     def _add_filters(self, record: PluginRecord) -> None:
+        if source_of(record):
+            return
         filters: list[Filter] = []
         owners = {
             item.name: other.name for other in self.records.values() for item in other.filters
@@ -307,7 +340,7 @@ class PluginManager:
         for item in self.tools():
             if item.tool.accepts_filters:
                 try:
-                    read_arguments(item.tool, filters)
+                    item.with_filters(filters)
                 except SchemaError as exc:
                     what = f"its filters do not fit tool {item.tool.name!r} of {item.plugin!r}"
                     raise PluginError(record.name, f"{what}: {exc}") from exc
@@ -316,14 +349,11 @@ class PluginManager:
         """Give every tool that accepts filters those of the plugins that have not failed."""
         filters = self.filters()
         for record in self.records.values():
-            record.tools = tuple(
-                replace(item, arguments=read_arguments(item.tool, filters))
-                if item.tool.accepts_filters
-                else item
-                for item in record.tools
-            )
+            record.tools = tuple(item.with_filters_or_fault(filters) for item in record.tools)
 
     def _validate(self, record: PluginRecord) -> None:
+        if source_of(record):
+            return  # what cannot be served of it is kept back by itself
         tools = self._read(record, "register_tools", read_tool, self.tools())
         prompts = self._read(record, "register_prompts", read_prompt, self.prompts())
         resources = self._read(record, "register_resources", read_resource, self.resources())
@@ -357,6 +387,16 @@ class PluginManager:
                     raise PluginError(record.name, what)
         return tuple(found)
 
+    def _take_changes(self) -> None:
+        for record in self.records.values():
+            source = source_of(record)
+            if source and source.failure and record.status is not Status.FAILED:
+                with suppress(PluginError):  # its lifespan raises it, where it matters
+                    self.fail(record, source.failure)
+        take_tools(self.records.values())
+        self._extend_tools()
+        self.on_tools_changed()
+
     def _wrap(self, layer: Layer, record: PluginRecord) -> None:
         for handler in self.call(record, "wrap_tool_call", call_next=layer.beyond):
             layer.use(handler)
@@ -370,10 +410,10 @@ def _is_enabled(section: PluginSection, *, autoload: bool) -> bool:
     return autoload if section.enabled is None else section.enabled
 
 
-def _disabled_reason(name: str, section: PluginSection) -> str:
+def _disabled_reason(table: str, section: PluginSection) -> str:
     if section.enabled is None:
-        return f"autoload = false; set [plugins.{name}] enabled = true"
-    return f"[plugins.{name}] enabled = false"
+        return f"autoload = false; set [{table}] enabled = true"
+    return f"[{table}] enabled = false"
 
 
 def _unmarked_hook(plugin: Plugin[Any], pm: pluggy.PluginManager) -> str:

@@ -74,6 +74,20 @@ def secrets_of(value: object) -> frozenset[str]:
     return frozenset()
 
 
+def revealed(value: object) -> Any:
+    """Return *value* as JSON data, its secrets in plain text, for another process to have."""
+    if isinstance(value, Secret | SecretStr | SecretBytes):
+        return revealed(cast("Secret[object]", value).get_secret_value())
+    if isinstance(value, BaseModel):
+        return revealed({name: getattr(value, name) for name in type(value).model_fields})
+    if isinstance(value, Mapping):
+        items = cast("Mapping[object, object]", value).items()
+        return {str(key): revealed(item) for key, item in items}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [revealed(item) for item in cast("Iterable[object]", value)]
+    return value if isinstance(value, str | int | float | None) else str(value)
+
+
 def declared_secrets(annotation: Any, value: object) -> frozenset[str]:
     """Return the texts in *value*, not yet validated, that *annotation* declares to be secret.
 

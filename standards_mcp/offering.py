@@ -105,7 +105,8 @@ def served(items: Iterable[_C]) -> list[_C]:
 
 def named(items: Iterable[_C], name: str) -> _C | None:
     """Return the item that has this among its names."""
-    return next((item for item in items if name in item.names), None)
+    found = [item for item in items if name in item.names]
+    return min(found, key=_clashes, default=None)
 
 
 def _all_names(items: Iterable[Contribution]) -> set[str]:
@@ -154,7 +155,10 @@ def _each(
     """Return every item as the configuration makes it; add the overrides that do not fit."""
     declared = tuple(registered)
     overrides: Mapping[str, Override] = getattr(settings, kind).overrides
-    owners = {name: item for item in declared for name in item.names}
+    owners: dict[str, Contribution] = {}
+    for item in sorted(declared, key=_clashes):
+        for name in item.names:
+            owners.setdefault(name, item)
     offered: list[_C] = []
     for item in declared:
         keys = [name for name in item.names if name in overrides]
@@ -164,12 +168,24 @@ def _each(
             message = f"{fault.message}; the {item.kind} is not served"
             faults.append(Mismatch(fault.path, message))
         changed = _overridden(item, override, settings)
-        refusal = _refusal(changed, kind, settings)
+        refusal = _fault(item, override) or _refusal(changed, kind, settings)
         if fault and not refusal:
             refusal = f"{key_name(fault.path)}: {fault.message}"
         offered.append(replace(changed, refusal=refusal))
         owners.setdefault(changed.published, item)
     return offered
+
+
+def _clashes(item: Contribution) -> bool:
+    """Tell whether something bears a name that belongs to something else."""
+    return isinstance(item, RegisteredTool) and bool(item.clash)
+
+
+def _fault(item: Contribution, override: Override) -> str:
+    """Return why something can be served under no rules, or an empty string."""
+    if not isinstance(item, RegisteredTool):
+        return ""
+    return item.fault or ("" if override.name else item.clash)
 
 
 def _overridden(item: _C, override: Override, settings: Settings) -> _C:
@@ -216,7 +232,7 @@ def _limits(item: RegisteredTool, override: ToolOverride, settings: Settings) ->
 def _refusal(item: Contribution, kind: Kind, settings: Settings) -> str:
     """Return why the rules keep something from being served, or an empty string."""
     if settings.section(item.plugin).enabled is False:
-        return f"[plugins.{item.plugin}] enabled = false"
+        return f"[{settings.table(item.plugin)}] enabled = false"
     if settings.profile:
         patterns = settings.profiles[settings.profile].plugins
         if not first_match((item.plugin,), patterns):
@@ -260,7 +276,7 @@ def _tool_fault(
 ) -> Mismatch | None:
     if override.cache_ttl and not item.tool.read_only:
         return Mismatch((*table, "cache_ttl"), "it needs a read-only tool")
-    properties: Schema = item.arguments.schema["properties"]
+    properties: Schema = item.arguments.schema.get("properties", {})
     for name, argument in override.arguments.items():
         path = (*table, "arguments", name)
         if name not in properties:
@@ -287,7 +303,7 @@ def _overridden_arguments(
     defaults = {name: each.default for name, each in overrides.items() if each.default is not None}
     properties: Schema = {
         name: _overridden_property(schema, overrides.get(name) or ArgumentOverride())
-        for name, schema in inner.schema["properties"].items()
+        for name, schema in inner.schema.get("properties", {}).items()
         if name not in fixed
     }
     schema = {**inner.schema, "properties": properties}

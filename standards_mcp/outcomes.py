@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -13,7 +12,7 @@ from typing import Literal, TypeAlias
 from pydantic import TypeAdapter
 
 from .discovery import PluginRecord, Status
-from .files import of_environment
+from .files import keep_text, of_environment
 
 Step: TypeAlias = Literal["load", "start"]
 Outcome: TypeAlias = dict[str, str]
@@ -36,13 +35,7 @@ def remember(records: Iterable[PluginRecord], folder: Path, step: Step) -> None:
         for record in records
         if record.status in _TRIED
     }
-    text = json.dumps({**known, **outcomes}, indent=1, sort_keys=True)
-    file = _file(folder)
-    with suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        scratch = file.with_suffix(f".{os.getpid()}")
-        scratch.write_text(text, encoding="utf-8")
-        scratch.replace(file)
+    keep_text(_file(folder), json.dumps({**known, **outcomes}, indent=1, sort_keys=True))
 
 
 def recall(records: Iterable[PluginRecord], folder: Path) -> None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
 
-from pydantic import ConfigDict
+from pydantic import BaseModel, ConfigDict
 
 from .catalog import Catalog, FilterExpression
 from .tables import Documented
@@ -20,13 +20,15 @@ from .tables import Documented
 class PluginSettings(Documented):
     """Base class of a plugin's own keys in its table ``[plugins.<name>]``.
 
-    The keys ``enabled`` and ``required`` are the host's.
+    The keys ``enabled``, ``required``, ``isolate``, ``python``, ``memory`` and ``processes`` are
+    the host's.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 SettingsT = TypeVar("SettingsT", bound=PluginSettings)
+AnswerT = TypeVar("AnswerT", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +58,42 @@ class Plugin(Generic[SettingsT]):
     def __init__(self, settings: SettingsT, context: PluginContext) -> None:
         self.settings = settings
         self.context = context
+
+
+class CallContext(Protocol):
+    """The call that a tool's function answers; a parameter with this annotation receives it."""
+
+    @property
+    def caller(self) -> str:
+        """Who calls."""
+        ...
+
+    async def report_progress(
+        self, done: float, total: float | None = None, message: str | None = None
+    ) -> None:
+        """Tell the client how far the call is, if it wants to know.
+
+        Args:
+            done: In any unit; it grows from report to report.
+            total: In the same unit, if it is known.
+        """
+        ...
+
+    async def ask(self, question: str, answer: type[AnswerT]) -> AnswerT | None:
+        """Return what the user answers to a question, or None when they decline.
+
+        With clients of the newest protocol the function runs once more from its beginning for each
+        answer, so ask before you change anything, and ask the same questions in the same order.
+        The deadline of the call does not run meanwhile.
+
+        Args:
+            answer: A model with fields of text, numbers, booleans and choices.
+
+        Raises:
+            CannotAskError: The client cannot ask; left alone, it tells the model what to do.
+            InvalidInputError: The answer does not fit *answer*.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

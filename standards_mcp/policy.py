@@ -18,11 +18,10 @@ import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import cached_property
-from typing import Any, Final, TypeVar, cast
-
-import anyio
+from typing import Any, TypeVar, cast
 
 from .call_cache import AnswerCache, MemoryAnswers, RedisAnswers, answer_key
+from .call_context import HostContext, InputRequiredError, Unattended
 from .call_rates import CallRates
 from .contributions import Contribution
 from .declarations import Limits, RegisteredTool
@@ -36,7 +35,6 @@ from .wrapping import HostCall, call_within, of_host
 
 log = logging.getLogger(__name__)
 
-_LOCAL: Final = "local"
 _T = TypeVar("_T")
 
 
@@ -81,7 +79,10 @@ class Policy:
         self._wrapped = None if wrapped is handler else wrapped
 
     async def call(
-        self, item: RegisteredTool, arguments: Mapping[str, Any], caller: str = _LOCAL
+        self,
+        item: RegisteredTool,
+        arguments: Mapping[str, Any],
+        context: HostContext | None = None,
     ) -> ToolResult:
         """Call a tool and return what it came to; only cancellation escapes.
 
@@ -90,12 +91,13 @@ class Policy:
         under an id that the client gets.
 
         Args:
-            caller: Who calls; limits and cached answers are each caller's own.
+            context: Who calls, and how to ask them; by default nobody who can be asked.
         """
+        context = context or Unattended()
         started = time.perf_counter()
         result = None
         try:
-            result = await self._through_wrappers(item, arguments, caller)
+            result = await self._through_wrappers(item, arguments, context)
             result = capped(result, item.limits.max_output_tokens)
             return result
         finally:
@@ -121,7 +123,7 @@ class Policy:
                 return render(await self._invoke(item.plugin, function, keywords))
 
         try:
-            value = await _contained(item, limits.timeout, work)
+            value = await _contained(item, limits.timeout, work, Unattended())
             outcome = "ok"
         except ToolError as exc:
             outcome = exc.error_type
@@ -142,56 +144,60 @@ class Policy:
             await self._pool.disconnect()
 
     async def _through_wrappers(
-        self, item: RegisteredTool, arguments: Mapping[str, Any], caller: str
+        self, item: RegisteredTool, arguments: Mapping[str, Any], context: HostContext
     ) -> ToolResult:
         if self._wrapped is None:
-            return await self._guarded(item, arguments, caller)
+            return await self._guarded(item, arguments, context)
         call = HostCall(
             tool=item.declared,
             plugin=item.plugin,
             arguments=dict(arguments),
             read_only=item.tool.read_only,
-            caller=caller,
+            caller=context.caller,
             item=item,
+            context=context,
         )
         return await call_within(self._wrapped, call, item.limits.timeout)
 
     async def _call_unwrapped(self, call: ToolCall) -> ToolResult:
-        return await self._guarded(of_host(call).item, call.arguments, call.caller)
+        made = of_host(call)
+        return await self._guarded(made.item, call.arguments, made.context)
 
     async def _guarded(
-        self, item: RegisteredTool, arguments: Mapping[str, Any], caller: str
+        self, item: RegisteredTool, arguments: Mapping[str, Any], context: HostContext
     ) -> ToolResult:
         async def work() -> ToolResult:
-            return await self._answer(item, await item.arguments.validate(arguments), caller)
+            return await self._answer(item, await item.arguments.validate(arguments), context)
 
         try:
-            return await _contained(item, item.limits.timeout, work)
+            return await _contained(item, item.limits.timeout, work, context)
         except ToolError as exc:
             return error_result(exc.error_type, str(exc))
 
     async def _answer(
-        self, item: RegisteredTool, keywords: dict[str, Any], caller: str
+        self, item: RegisteredTool, keywords: dict[str, Any], context: HostContext
     ) -> ToolResult:
         if not item.limits.cache_ttl:
-            return await self._within_limits(item, keywords, caller)
+            return await self._within_limits(item, keywords, context)
         return await self._cache.answer(
-            answer_key(item.declared, keywords, caller),
+            answer_key(item.declared, keywords, context.caller),
             item.limits.cache_ttl,
-            lambda: self._within_limits(item, keywords, caller),
+            lambda: self._within_limits(item, keywords, context),
         )
 
     async def _within_limits(
-        self, item: RegisteredTool, keywords: dict[str, Any], caller: str
+        self, item: RegisteredTool, keywords: dict[str, Any], context: HostContext
     ) -> ToolResult:
         limit = item.limits.rate_limit
-        if limit and (seconds := await self._rates.wait(limit, item.declared, caller)):
+        if limit and (seconds := await self._rates.wait(limit, item.declared, context.caller)):
             raise RateLimitedError(
                 f"{item.published} is limited to {limit}. Try again in {seconds} s."
             )
         limits = item.limits
         of_tool = self._places_of(f"tool {item.declared}", limits.concurrency)
         of_plugin = self._places_of(f"plugin {item.plugin}", limits.plugin_concurrency)
+        if item.context:
+            keywords = {**keywords, item.context: context}
         async with of_tool, of_plugin:
             value = await self._invoke(item.plugin, item.tool.function, keywords)
             return item.result.render(value)
@@ -221,12 +227,17 @@ class Policy:
         return AnswerCache(RedisAnswers(self._pool) if self._pool else MemoryAnswers())
 
 
-async def _contained(item: Contribution, seconds: float, work: Callable[[], Awaitable[_T]]) -> _T:
+async def _contained(
+    item: Contribution,
+    seconds: float,
+    work: Callable[[], Awaitable[_T]],
+    context: HostContext,
+) -> _T:
     """Return what *work* returns, and let nothing escape but cancellation and a `ToolError`."""
     try:
-        with anyio.move_on_after(seconds):
+        with context.within(seconds):
             return await work()
-    except (ToolError, KeyboardInterrupt, GeneratorExit):
+    except (ToolError, KeyboardInterrupt, GeneratorExit, InputRequiredError):
         raise
     except BaseException as exc:
         # Whatever else it is, such as sys.exit or a panic in native code, is the plugin's crash.

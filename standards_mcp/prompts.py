@@ -48,7 +48,7 @@ def read_prompt(plugin: str, prompt: object) -> RegisteredPrompt:
             raise PluginError(plugin, f"{what}: its needs and uses must be names of tools")
     try:
         has_tools = bool(prompt.needs or prompt.uses)
-        arguments = read_function(prompt.function, TOOLS_ARGUMENT if has_tools else "")
+        arguments = read_function(prompt.function, (TOOLS_ARGUMENT,) if has_tools else ())
     except SchemaError as exc:
         raise PluginError(plugin, f"{what}: {exc}") from exc
     check_completers(plugin, what, prompt.complete, arguments.schema["properties"])

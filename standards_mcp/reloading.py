@@ -131,8 +131,15 @@ def _in_force(old: Settings, new: Settings) -> Settings:
         name: old.section(name).model_copy(update={"enabled": new.section(name).enabled})
         for name in {*old.plugins, *new.plugins}
     }
+    servers = {
+        name: server.model_copy(
+            update={"enabled": name in new.servers and new.servers[name].enabled}
+        )
+        for name, server in old.servers.items()
+    }
     kept = {name: getattr(old, name) for name in _AT_START}
-    return new.model_copy(update=kept | {"tools": tools, "plugins": plugins})
+    changed = {"tools": tools, "plugins": plugins, "servers": servers}
+    return new.model_copy(update=kept | changed)
 
 
 def _changed(old: Settings, new: Settings) -> list[str]:
@@ -143,13 +150,17 @@ def _changed(old: Settings, new: Settings) -> list[str]:
         before, after = old.section(name), new.section(name)
         if (before.options, before.required) != (after.options, after.required):
             keys.append(f"plugins.{name}")
+    for name, server in new.servers.items():
+        known = old.servers.get(name)
+        if known is None or server.model_copy(update={"enabled": known.enabled}) != known:
+            keys.append(f"servers.{name}")
     return keys
 
 
 def _unloaded(host: Host) -> list[str]:
     """Return the plugins that are enabled now and were not when the server started."""
     return [
-        f"plugins.{record.name}.enabled"
+        f"{host.settings.table(record.name)}.enabled"
         for record in host.manager.records.values()
         if record.plugin is None and host.settings.section(record.name).enabled
     ]

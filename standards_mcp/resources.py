@@ -85,7 +85,7 @@ def read_resource(plugin: str, resource: object) -> RegisteredResource:
     what = describe(plugin, "resource", resource.name)
     description = check_texts(plugin, what, resource)
     try:
-        template = _template(resource.uri)
+        template = template_of(resource.uri)
         arguments = read_function(resource.function)
         _check_variables(arguments.schema, template)
     except (SchemaError, ValueError) as exc:
@@ -109,6 +109,8 @@ def contents_of(value: object, mime_type: str | None) -> Contents:
     Raises:
         ValueError: It cannot be put as JSON.
     """
+    if isinstance(value, Contents):  # of an isolated plugin, and rendered there
+        return value
     if isinstance(value, str):
         value.encode()  # what cannot be sent would end the connection
         return Contents(value, mime_type or "text/plain")
@@ -133,7 +135,7 @@ def find_resource(
     return None
 
 
-def _template(uri: str) -> Template | None:
+def template_of(uri: str) -> Template | None:
     """Return the template in *uri*, or None if it is a plain URI.
 
     Raises:

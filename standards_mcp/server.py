@@ -19,6 +19,7 @@ from typing import Any, Final, cast
 import anyio
 from mcp.server import InitializationOptions, NotificationOptions, Server
 from mcp.server.context import CallNext, HandlerResult
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import (
     InMemorySubscriptionBus,
@@ -30,8 +31,9 @@ from mcp.server.subscriptions import (
 )
 
 from ._stdio import LineReader, LineWriter
+from .client_context import Context
 from .errors import StandardsMcpError
-from .handlers import Context, handlers
+from .handlers import handlers
 from .host import Host
 from .tool_settings import Kind
 from .transport import connected
@@ -50,6 +52,7 @@ DRAIN_SECONDS: Final = 10.0
 _BESIDE_SECONDS: Final = 2.0
 """How long a client's leaving may be held up by what runs beside the server."""
 _NOTICE_SECONDS: Final = 1.0
+_GATHER_SECONDS: Final = 0.1
 _MOST_SESSIONS: Final = 1000
 _EVENTS: Final[Mapping[Kind, Callable[[], ServerEvent]]] = {
     "tools": ToolsListChanged,
@@ -64,8 +67,12 @@ class HostServer(Server[None]):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._bus = InMemorySubscriptionBus()
         self._sessions = deque[ServerSession](maxlen=_MOST_SESSIONS)
+        self._announcement: asyncio.Future[None] | None = None
         super().__init__(*args, on_subscriptions_listen=ListenHandler(self._bus), **kwargs)
         self.middleware.append(self._remember_session)
+        # What a client carries between the rounds of a question is not to be trusted unsealed.
+        security = RequestStateSecurity.ephemeral()
+        self.middleware.append(RequestStateBoundary(security, default_audience=self.name))
 
     def create_initialization_options(
         self,
@@ -80,6 +87,16 @@ class HostServer(Server[None]):
         return super().create_initialization_options(
             promised, experimental_capabilities, extensions
         )
+
+    def announce_changes(self) -> None:
+        """Let clients be told soon; what changes meanwhile is told with it."""
+        if self._announcement is None or self._announcement.done():
+            self._announcement = asyncio.ensure_future(self._announce())
+
+    async def _announce(self) -> None:
+        await asyncio.sleep(_GATHER_SECONDS)
+        kinds: tuple[Kind, ...] = ("tools", "prompts", "resources")
+        await self.tell_changed(kinds)
 
     async def tell_changed(self, kinds: Collection[Kind]) -> None:
         """Tell every client that listens, by its generation's means, which lists changed."""
@@ -125,6 +142,7 @@ def build_server(
     @asynccontextmanager
     async def lifespan(server: Server[None]) -> AsyncGenerator[None]:
         made = cast("HostServer", server)
+        host.manager.on_tools_changed = made.announce_changes
         async with host.running():
             beside = [asyncio.ensure_future(on_started())] if on_started else []
             lasting = [asyncio.ensure_future(while_serving(made))] if while_serving else []

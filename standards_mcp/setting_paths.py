@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 from .errors import ConfigError
 
-_KEYS: Final = (("catalog", "path"), ("", "state_dir"))
+_PATHS: Final = (("catalog", "path"), ("state_dir",), ("servers_file",))
 
 
 def with_whole_paths(values: Mapping[str, Any], folder: Path, source: str) -> dict[str, Any]:
@@ -22,19 +22,37 @@ def with_whole_paths(values: Mapping[str, Any], folder: Path, source: str) -> di
         ConfigError: A path starts in the home of a user who has none, or is no path.
     """
     result = dict(values)
-    for name, key in _KEYS:
-        table: Any = result.get(name) if name else result
-        if not isinstance(table, dict) or not isinstance(table.get(key), str):
-            continue  # what is no text is for validation to report
-        table = dict(cast("dict[str, Any]", table))
-        text = table.pop(key).strip()
-        if text:
-            where = f"{source}: [{name}] {key}" if name else f"{source}: {key}"
-            if "\0" in text:
-                raise ConfigError(f"{where}: a path cannot hold a null character")
-            table[key] = str(folder.absolute() / in_home(Path(text), where))
-        result = result | {name: table} if name else table
+    for path in (*_PATHS, *_folders_of_servers(values)):
+        result = _with_whole_path(result, path, folder, f"{source}: {_shown(path)}")
     return result
+
+
+def _with_whole_path(table: Any, path: tuple[str, ...], folder: Path, where: str) -> Any:
+    """Return a table with the path at these keys absolute; a blank one is left out."""
+    key, *inner = path
+    if not isinstance(table, dict) or key not in table:
+        return cast("Any", table)
+    result = dict(cast("dict[str, Any]", table))
+    if inner:
+        return result | {key: _with_whole_path(result[key], tuple(inner), folder, where)}
+    if not isinstance(result[key], str):
+        return result  # what is no text is for validation to report
+    text = str(result.pop(key)).strip()
+    if "\0" in text:
+        raise ConfigError(f"{where}: a path cannot hold a null character")
+    return result | {key: str(folder.absolute() / in_home(Path(text), where))} if text else result
+
+
+def _folders_of_servers(values: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    servers = values.get("servers")
+    if not isinstance(servers, Mapping):
+        return []
+    return [("servers", name, "cwd") for name in cast("Mapping[str, Any]", servers)]
+
+
+def _shown(path: tuple[str, ...]) -> str:
+    *tables, key = path
+    return f"[{'.'.join(tables)}] {key}" if tables else key
 
 
 def in_home(path: Path, where: str) -> Path:

@@ -15,6 +15,7 @@ from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource
 
 from .catalog_settings import EMBEDDING_KEY_VARIABLE, named_values
 from .errors import ConfigError, did_you_mean
+from .server_settings import read_servers_file, shared_servers
 from .setting_layers import DOT_ENV, ENVIRONMENT, Layer, merged
 from .setting_paths import with_whole_paths
 from .settings import ENV_PREFIX, Settings
@@ -60,11 +61,24 @@ def file_layer(file: Path) -> Layer:
     """
     try:
         text = file_text(file)
-        return Layer(str(file), with_whole_paths(tomllib.loads(text), file.parent, str(file)), text)
+        values = tomllib.loads(text)
+        if "mcpServers" in values:  # pasted as other clients spell it
+            values = merged({"servers": shared_servers(values.pop("mcpServers"))}, values)
+        return Layer(str(file), with_whole_paths(values, file.parent, str(file)), text)
     except (ValueError, RecursionError) as exc:  # also of a number or a nesting without end
         raise ConfigError(f"{file}: not valid TOML: {exc}") from None
     except OSError as exc:
         raise ConfigError(f"{file}: cannot be read: {exc.strerror}") from None
+
+
+def servers_layer(file: str) -> Layer:
+    """Read a JSON file of servers.
+
+    Raises:
+        ConfigError: It cannot be read, or holds none.
+    """
+    path = Path(file)
+    return Layer(file, with_whole_paths({"servers": read_servers_file(path)}, path.parent, file))
 
 
 def file_text(file: Path) -> str:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from .catalog_settings import CatalogSettings
 from .errors import did_you_mean
+from .server_settings import ServerSection
 from .tables import Documented
 from .tool_settings import Choice, ContributionSettings, Kind, Profile, ToolSettings
 
+_SIZE: Final = re.compile(r"^([1-9][0-9]*) ?([KMGkmg])[Bb]$")
+_UNITS: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_SERVER_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 ENV_PREFIX: Final = "STANDARDS_MCP_"
 
 
@@ -23,12 +28,33 @@ class PluginSection(Documented):
     Attributes:
         enabled: Whether to import it; without this key, as ``autoload`` says.
         required: Whether the host refuses to start without it.
+        isolate: Whether it runs in a process of its own, so that whatever it does costs only its
+            own calls.
+        python: The interpreter that runs it, such as that of another environment; implies
+            ``isolate``.
+        memory: How much address space an isolated plugin may have, such as ``512MB``. Linux only.
+        processes: How many processes an isolated plugin may have at a time. Linux only.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
     enabled: bool | None = None
     required: bool = False
+    isolate: bool = False
+    python: str | None = None
+    memory: Annotated[str, Field(pattern=_SIZE.pattern)] | None = None
+    processes: Annotated[int, Field(gt=0)] = 32
+
+    @property
+    def is_isolated(self) -> bool:
+        """Whether the plugin runs in a process of its own."""
+        return self.isolate or self.python is not None
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """The limit of memory in bytes."""
+        match = _SIZE.fullmatch(self.memory or "")
+        return int(match[1]) * _UNITS[match[2].upper()] if match else None
 
     @property
     def options(self) -> dict[str, Any]:
@@ -48,6 +74,8 @@ class Settings(Documented, BaseSettings):
         state_dir: Where plugins keep state; the user's state folder by default.
         trusted: Globs over names of distributions; plugins of others are not imported.
         profile: Which of ``profiles`` applies.
+        servers: Other MCP servers, by names of your choice.
+        servers_file: A JSON file with ``mcpServers``, as other clients have; its servers are added.
     """
 
     model_config = SettingsConfigDict(
@@ -66,6 +94,9 @@ class Settings(Documented, BaseSettings):
     profiles: dict[str, Profile] = Field(default_factory=dict[str, Profile])
     profile: str | None = None
     plugins: dict[str, PluginSection] = Field(default_factory=dict[str, PluginSection])
+
+    servers: dict[str, ServerSection] = Field(default_factory=dict[str, ServerSection])
+    servers_file: Path | None = None
 
     @classmethod
     def settings_customise_sources(
@@ -107,6 +138,19 @@ class Settings(Documented, BaseSettings):
             else:
                 yield ("profiles", name, kind), getattr(profile, kind)
 
+    @field_validator("servers")
+    @classmethod
+    def _check_servers(cls, servers: dict[str, ServerSection]) -> dict[str, ServerSection]:
+        if odd := next((name for name in servers if not _SERVER_NAME.fullmatch(name)), None):
+            raise ValueError(f"{odd!r} is no name of a server; use letters, digits, '_' and '-'")
+        return servers
+
     def section(self, plugin: str) -> PluginSection:
-        """Return the table of a plugin, or the defaults."""
+        """Return the table of a plugin or a server, or the defaults."""
+        if server := self.servers.get(plugin):
+            return PluginSection(enabled=server.enabled, required=server.required)
         return self.plugins.get(plugin) or PluginSection()
+
+    def table(self, plugin: str) -> str:
+        """Return what the table of a plugin or a server is called."""
+        return f"{'servers' if plugin in self.servers else 'plugins'}.{plugin}"

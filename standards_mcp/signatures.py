@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 from .catalog import FilterExpression
 from .catalog.filters import combine
 from .errors import InvalidInputError, did_you_mean
-from .plugin import Filter, Tool, ToolResult
+from .plugin import CallContext, Filter, Tool, ToolResult
 from .schemas import Schema, SchemaError, portable_input_schema, portable_output_schema
 
 _NAMED_KINDS = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -83,13 +83,8 @@ class SchemaArguments:
         import jsonschema  # noqa: PLC0415  - costs start-up time, and most tools have signatures
 
         given = _given(arguments, self.schema)
-        validator: Any = jsonschema.Draft202012Validator(self.schema)
-        mistakes = [
-            (error.path or ("arguments",), error.message.replace(repr(error.instance), "the value"))
-            for error in validator.iter_errors(given)
-        ]
-        if mistakes:
-            raise InvalidInputError(_sentences(mistakes))
+        if mistakes := schema_mistakes(jsonschema.Draft202012Validator(self.schema), given):
+            raise InvalidInputError(mistakes)
         return given
 
 
@@ -136,20 +131,34 @@ def read_arguments(tool: Tool, filters: Iterable[Filter] = ()) -> Arguments:
         if tool.accepts_filters:
             raise SchemaError("a tool with a hand-written input schema cannot accept filters")
         schema = portable_input_schema(tool.input_schema)  # which bounds what is checked next
-        _check_json_schema(tool.input_schema)
+        check_json_schema(tool.input_schema)
         return SchemaArguments(schema)
-    if tool.accepts_filters:
-        return replace(
-            _read_signature(tool.function, _FILTER_ARGUMENT, tuple(filters)), filters=tuple(filters)
-        )
-    return _read_signature(tool.function)
+    context = (name,) if (name := context_argument(tool.function)) else ()
+    if not tool.accepts_filters:
+        return _read_signature(tool.function, context)
+    extra = tuple(filters)
+    own = _read_signature(tool.function, (_FILTER_ARGUMENT, *context), extra)
+    return replace(own, filters=extra)
 
 
-def read_function(function: Callable[..., Any], given: str = "") -> Arguments:
+def filter_arguments(filters: tuple[Filter, ...]) -> Arguments:
+    """Return filters as the arguments of a tool that has no others.
+
+    Raises:
+        SchemaError: They cannot be described to every client.
+    """
+
+    def only(filter: FilterExpression | None) -> None:  # noqa: A002
+        del filter
+
+    return read_arguments(Tool(name="filters", function=only, accepts_filters=True), filters)
+
+
+def read_function(function: Callable[..., Any], given: Sequence[str] = ()) -> Arguments:
     """Return the arguments of a function that clients call with named values.
 
     Args:
-        given: The name of an argument that the host gives.
+        given: The names of arguments that the host gives.
 
     Raises:
         SchemaError: They cannot be described to every client.
@@ -157,8 +166,23 @@ def read_function(function: Callable[..., Any], given: str = "") -> Arguments:
     return _read_signature(function, given)
 
 
+def context_argument(function: Callable[..., Any]) -> str:
+    """Return the name of the argument that takes the `CallContext`, or an empty string.
+
+    Raises:
+        SchemaError: The function is not async, and so cannot use it.
+    """
+    parameters = _signature(function).parameters.values()
+    name = next((each.name for each in parameters if each.annotation is CallContext), "")
+    if name and not inspect.iscoroutinefunction(function):
+        raise SchemaError(
+            f"its argument {name!r} is a CallContext, so it must be an async function"
+        )
+    return name
+
+
 def _read_signature(
-    function: Callable[..., Any], given: str = "", extra: tuple[Filter, ...] = ()
+    function: Callable[..., Any], given: Sequence[str] = (), extra: tuple[Filter, ...] = ()
 ) -> ModelArguments:
     parameters = _parameters(function, given)
     if clash := {item.name for item in extra} & parameters.keys():
@@ -216,6 +240,15 @@ def sendable(result: object) -> ToolResult:
     return result
 
 
+def schema_mistakes(validator: Any, arguments: Mapping[str, Any]) -> str:
+    """Return what a JSON Schema validator finds wrong with *arguments*, or an empty string."""
+    mistakes = [
+        (error.path or ("arguments",), error.message.replace(repr(error.instance), "the value"))
+        for error in validator.iter_errors(arguments)
+    ]
+    return _sentences(mistakes)
+
+
 def error_result(error_type: str, message: str) -> ToolResult:
     """Return the envelope of a failed call."""
     message = message.encode(errors="replace").decode()
@@ -237,10 +270,11 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
         raise SchemaError(f"its signature cannot be read: {exc}") from exc
 
 
-def _parameters(function: Callable[..., Any], given: str) -> dict[str, inspect.Parameter]:
+def _parameters(function: Callable[..., Any], given: Sequence[str]) -> dict[str, inspect.Parameter]:
     parameters = dict(_signature(function).parameters)
-    if given and parameters.pop(given, None) is None:
-        raise SchemaError(f"its function has no argument {given!r}, which the host gives it")
+    for name in given:
+        if parameters.pop(name, None) is None:
+            raise SchemaError(f"its function has no argument {name!r}, which the host gives it")
     for parameter in parameters.values():
         if parameter.kind not in _NAMED_KINDS:
             raise SchemaError(f"its argument {parameter.name!r} cannot be given by name")
@@ -249,7 +283,12 @@ def _parameters(function: Callable[..., Any], given: str) -> dict[str, inspect.P
     return parameters
 
 
-def _check_json_schema(schema: Mapping[str, Any]) -> None:
+def check_json_schema(schema: Mapping[str, Any]) -> None:
+    """See that *schema* is a JSON Schema.
+
+    Raises:
+        SchemaError: It is none.
+    """
     import jsonschema  # noqa: PLC0415  - see `SchemaArguments.validate`
 
     validator: Any = jsonschema.Draft202012Validator

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, cast
 
@@ -46,14 +47,38 @@ def capped(result: ToolResult, limit: int) -> ToolResult:
 
 
 def _capped_content(result: ToolResult, limit: int) -> ToolResult:
-    """Return *result* with the text of its content blocks cut; images and the like stay."""
-    texts = [str(block["text"]) for block in result.content if "text" in block]
-    text = "\n".join(texts)
-    if tokens(text) <= limit:
+    """Return *result* with its texts cut, in place; images and the like cost no tokens here.
+
+    A structure that is too long is shortened, and then stands for the blocks.
+    """
+    if result.structured and tokens(_text(result.structured)) > limit:
+        plain = replace(result, text=_text(result.structured), content=())
+        return capped(plain, limit)
+    size = tokens("\n".join(map(_text_of, result.content)))
+    if size <= limit:
         return result
-    others = [block for block in result.content if "text" not in block]
-    cut = capped(replace(result, text=text, content=()), limit)
-    return replace(cut, content=({"type": "text", "text": cut.text}, *others) if others else ())
+    room = limit * BYTES_PER_TOKEN
+    blocks: list[Mapping[str, Any]] = []
+    for block in result.content:
+        kept = _text_of(block).encode()[:room]
+        room -= len(kept)
+        blocks.append(_with_text(block, kept.decode(errors="ignore")))
+    note = f"Cut to about {limit:,} of {size:,} tokens. Ask for less."
+    return replace(result, content=tuple(blocks), notes=(*result.notes, note))
+
+
+def _text_of(block: Mapping[str, Any]) -> str:
+    """Return the text of a content block; a resource has it in an object of its own."""
+    inner = block.get("resource")
+    holder = cast("Mapping[str, Any]", inner) if isinstance(inner, Mapping) else block
+    text = holder.get("text")
+    return text if isinstance(text, str) else ""
+
+
+def _with_text(block: Mapping[str, Any], text: str) -> Mapping[str, Any]:
+    if "resource" in block and _text_of(block):
+        return {**block, "resource": {**block["resource"], "text": text}}
+    return {**block, "text": text} if "text" in block else block
 
 
 def _shortened(result: ToolResult, structured: dict[str, Any], limit: int) -> ToolResult | None:

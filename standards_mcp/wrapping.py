@@ -11,8 +11,7 @@ import logging
 from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
-import anyio
-
+from .call_context import HostContext, InputRequiredError
 from .declarations import RegisteredTool
 from .discovery import PluginRecord, Status
 from .errors import ToolError
@@ -52,6 +51,7 @@ class HostCall(ToolCall):
     """A call with what the host needs to know of it; wrappers hand it on unseen."""
 
     item: RegisteredTool = field(repr=False)
+    context: HostContext = field(repr=False)
     progress: _Progress = field(default_factory=_Progress, repr=False)
     blame: _Blame = field(default_factory=_Blame, repr=False)
 
@@ -90,7 +90,7 @@ class Layer:
             return sendable(await self._handler(call))
         except ToolError as exc:
             return error_result(exc.error_type, str(exc))
-        except (KeyboardInterrupt, GeneratorExit):
+        except (KeyboardInterrupt, GeneratorExit, InputRequiredError):
             raise
         except BaseException as exc:
             task = asyncio.current_task()
@@ -140,7 +140,7 @@ async def call_within(handler: ToolHandler, call: HostCall, seconds: float) -> T
     Args:
         seconds: What the tool itself may take.
     """
-    with anyio.move_on_after(seconds + WRAPPER_SECONDS):
+    with call.context.within(seconds + WRAPPER_SECONDS):
         return await handler(call)
     if call.blame.layer is None:
         return error_result("timeout", f"{call.item.published} did not answer. Try again.")

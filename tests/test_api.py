@@ -10,6 +10,8 @@ from standards_mcp.errors import did_you_mean
 
 EXPORTED = [
     "ApiError",
+    "CallContext",
+    "CannotAskError",
     "Catalog",
     "CatalogError",
     "Completer",

@@ -86,8 +86,11 @@ def test_the_plugin_of_the_tutorial_works(
     ids=lambda text: text.partition("\n")[0].strip("[]"),
 )
 def test_the_configurations_in_the_documents_are_without_a_mistake(
-    example: str, install: Callable[..., Path]
+    example: str, install: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ):
+    for name in ("GITHUB_TOKEN", "WIKI_TOKEN"):
+        monkeypatch.setenv(name, "some-secret")
+    example = example.replace("/opt/rubrics/bin/python", sys.executable)
     install("rubrics", TEAM_PLUGIN, distribution="acme-rubrics")
     Path("standards-mcp.toml").write_text(example, encoding="utf-8")
     assert cli.run(["config", "check"]) == 0

@@ -115,16 +115,19 @@ def _models(invocation: Invocation) -> dict[str, type[BaseModel]]:
         records = invocation.loaded_host.manager.records.values()
     except StandardsMcpError:
         return {}  # the file that is to be mended must not stand in the way
-    return {record.name: record.plugin.settings_type for record in records if record.plugin}
+    own = (record for record in records if record.plugin and record.settings is None)
+    return {record.name: record.plugin.settings_type for record in own if record.plugin}
 
 
 def _values(host: Host) -> dict[str, Any]:
     values = host.settings.model_dump(mode="json", exclude={"plugins"})
     plugins: dict[str, Any] = {}
     for record in host.manager.records.values():
+        if record.is_server:
+            continue  # its table stands among the host's own
         section = host.settings.section(record.name)
         keys = {name: getattr(section, name) for name in PluginSection.model_fields}
-        if record.plugin is not None:
+        if record.plugin is not None and not record.is_isolated:
             own = record.plugin.settings.model_dump(mode="json", fallback=str)
         else:  # which of its keys are secret, only the plugin knows
             own = dict.fromkeys(section.options, MASK)

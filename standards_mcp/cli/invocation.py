@@ -68,6 +68,19 @@ class Invocation:
         return self.host
 
     @cached_property
+    def listed_host(self) -> Host:
+        """The host with all tools known; other servers that are new are started for it."""
+
+        async def list_tools(host: Host) -> None:
+            async with host.running():
+                await host.manager.ready()
+
+        if not all(source.is_known for source in self.loaded_host.manager.sources()):
+            with divert_stdout():
+                anyio.run(list_tools, self.loaded_host)
+        return self.loaded_host
+
+    @cached_property
     def embedded_catalog(self) -> LocalCatalog:
         """The embedded catalog, whichever one the configuration chooses for searching."""
         table = self.host.settings.catalog

@@ -92,10 +92,11 @@ async def _healths(host: Host) -> dict[str, Health]:
 @click.pass_obj
 def info(invocation: Invocation, /, name: str, *, as_json: bool) -> None:
     """Show what the plugin NAME is, what it adds, and which keys its table takes."""
-    record = _record(invocation.loaded_host, name)
-    own = {name: record.plugin.settings_type} if record.plugin else {}
+    host = invocation.listed_host
+    record = _record(host, name)
+    own = {name: record.plugin.settings_type} if record.plugin and record.settings is None else {}
     keys = [key for key in config_keys(own) if key.table == f"plugins.{name}"]
-    offering = invocation.loaded_host.offering
+    offering = host.offering
     data = _as_data(record) | {
         "requires": list(record.requires),
         "tools": _names(offering.tools, name),
@@ -134,8 +135,12 @@ def disable(invocation: Invocation, /, name: str, *, dry_run: bool) -> None:
 
 
 def _switch(invocation: Invocation, name: str, *, enabled: bool, dry_run: bool) -> None:
-    _record(invocation.host, name)
-    edit_config(invocation, lambda text: with_plugin(text, name, enabled=enabled), dry_run=dry_run)
+    table = "servers" if _record(invocation.host, name).is_server else "plugins"
+
+    def edit(text: str) -> str:
+        return with_plugin(text, name, enabled=enabled, table=table)
+
+    edit_config(invocation, edit, dry_run=dry_run)
 
 
 def _tell_of_refusal(invocation: Invocation, name: str) -> None:

@@ -37,7 +37,7 @@ def tools(ctx: click.Context, *, as_json: bool) -> None:
     """
     if ctx.invoked_subcommand:
         return
-    host = ctx.ensure_object(Invocation).loaded_host
+    host = ctx.ensure_object(Invocation).listed_host
     unloaded = [record for record in host.manager.records.values() if record.reason]
     entries = [*map(_of_tool, host.offering.tools), *map(_of_plugin, unloaded)]
     if as_json:
@@ -155,6 +155,7 @@ def _of_tool(item: RegisteredTool) -> dict[str, Any]:
 
 def _of_plugin(record: PluginRecord) -> dict[str, Any]:
     how = "failed" if record.status is Status.FAILED else f"is {record.status}"
+    what = "server" if record.is_server else "plugin"
     return {
         "name": None,
         "declared_name": None,
@@ -162,5 +163,5 @@ def _of_plugin(record: PluginRecord) -> dict[str, Any]:
         "read_only": False,
         "tokens": 0,
         "served": False,
-        "reason": f"plugin {record.name!r} {how}: {record.reason}",
+        "reason": f"{what} {record.name!r} {how}: {record.reason}",
     }

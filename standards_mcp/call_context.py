@@ -1,0 +1,93 @@
+"""What a tool's function learns of its call, and how it may speak with whoever called.
+
+The deadline of a call stands still while a user is asked: people need longer than tools.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Final
+
+import anyio
+
+from .errors import CannotAskError
+from .plugin import AnswerT
+
+LOCAL: Final = "local"
+
+
+class InputRequiredError(BaseException):
+    """The client must ask its user and call again.
+
+    Not an `Exception`: what a tool catches of its own faults must not catch this.
+
+    Attributes:
+        request: What to answer the client with.
+    """
+
+    def __init__(self, request: object) -> None:
+        super().__init__("the call is to be repeated with the user's answer")
+        self.request = request
+
+
+class HostContext(ABC):
+    """A call in progress. See `standards_mcp.CallContext` for what its methods mean.
+
+    Attributes:
+        caller: Who calls; limits and cached answers are each caller's own.
+    """
+
+    def __init__(self, caller: str = LOCAL) -> None:
+        self.caller = caller
+        self._deadlines: list[anyio.CancelScope] = []
+
+    @abstractmethod
+    async def report_progress(
+        self, done: float, total: float | None = None, message: str | None = None
+    ) -> None:
+        """Tell the client how far the call is."""
+
+    @abstractmethod
+    async def ask(self, question: str, answer: type[AnswerT]) -> AnswerT | None:
+        """Return what the user answers to a question, or None when they decline."""
+
+    @contextmanager
+    def within(self, seconds: float) -> Generator[None]:
+        """Cancel what runs inside after so many seconds, as `anyio.move_on_after` does."""
+        with anyio.move_on_after(seconds) as scope:
+            self._deadlines.append(scope)
+            try:
+                yield
+            finally:
+                self._deadlines.remove(scope)
+
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """Let no deadline pass meanwhile."""
+        began = anyio.current_time()
+        left = [(scope, scope.deadline - began) for scope in self._deadlines]
+        for scope, _ in left:
+            scope.deadline = math.inf
+        try:
+            yield
+        finally:
+            now = anyio.current_time()
+            for scope, seconds in left:
+                scope.deadline = now + seconds
+
+
+class Unattended(HostContext):
+    """A call by nobody who could be asked: a command's, or a test's."""
+
+    async def report_progress(
+        self, done: float, total: float | None = None, message: str | None = None
+    ) -> None:
+        """Tell nobody."""
+
+    async def ask(self, question: str, answer: type[AnswerT]) -> AnswerT | None:
+        """Refuse. See `standards_mcp.CallContext.ask`."""
+        del answer
+        raise CannotAskError(question)

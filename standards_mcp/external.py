@@ -1,0 +1,100 @@
+"""Other MCP servers as plugins: their tools are served as those of plugins are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from .discovery import PluginRecord
+from .errors import PluginError
+from .plugin import Plugin, PluginContext
+from .remote_plugins import RemotePlugin
+from .remote_tools import read_remote_tool
+from .server_settings import Expansion, ServerSection, ServerSettings, VariableError
+
+if TYPE_CHECKING:
+    from .connections import Target
+
+_TARGET_KEYS: Final = {"command", "args", "env", "cwd", "url", "headers"}
+
+
+def server_records(servers: Mapping[str, ServerSection]) -> list[PluginRecord]:
+    """Return a record of every server in the configuration; nothing is started."""
+    return [
+        PluginRecord(
+            name=name,
+            load=partial(_server_type, required=section.required),
+            distribution=f"[servers.{name}]",
+            settings=ServerSettings(**section.options),
+            is_server=True,
+            from_table=True,
+        )
+        for name, section in servers.items()
+    ]
+
+
+def _server_type(*, required: bool) -> type[Plugin[Any]]:
+    return type("ServerPlugin", (ServerPlugin,), {"required": required})
+
+
+class ServerPlugin(RemotePlugin[ServerSettings]):
+    """One other MCP server.
+
+    Raises:
+        PluginError: Its configuration names a variable that is not set.
+    """
+
+    settings_type = ServerSettings
+    kind = "server"
+
+    def __init__(self, settings: ServerSettings, context: PluginContext) -> None:
+        expansion = Expansion()
+        try:
+            connect = _target_maker(context.name, settings, expansion)
+        except VariableError as exc:
+            raise PluginError(context.name, str(exc)) from None
+        self.secrets = frozenset(expansion.secrets)
+        target = settings.model_dump(mode="json", include=_TARGET_KEYS)
+        super().__init__(settings, context, connect, target, settings.start_timeout)
+
+    def read(self, raw: Sequence[dict[str, Any]]) -> None:
+        """Take over the tools that the server lists."""
+        name, prefix = self.context.name, self.settings.prefix
+        prefix = f"{name}." if prefix is None else prefix
+        self.tools = tuple(
+            read_remote_tool(name, each, prefix, self._call, self.settings.timeout) for each in raw
+        )
+
+    async def _call(self, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        return await self.connection.call_tool(name, arguments)
+
+
+def _target_maker(
+    name: str, settings: ServerSettings, expansion: Expansion
+) -> Callable[[], Target]:
+    """Return a function that returns what to connect to, with all variables in place."""
+    args = tuple(expansion.text(arg) for arg in settings.args)
+    env, headers = expansion.texts(settings.env), expansion.texts(settings.headers)
+    url = expansion.text(settings.url or "")
+
+    def connect() -> Target:
+        from .connections import Address  # noqa: PLC0415  - imports the SDK's client
+
+        if settings.command is None:
+            return Address(url, headers)
+        from mcp.client.stdio import get_default_environment  # noqa: PLC0415  - as above
+
+        from .child_process import ChildProcess, Command  # noqa: PLC0415  - as above
+
+        return ChildProcess(
+            name,
+            Command(
+                program=settings.command,
+                args=args,
+                env=get_default_environment() | env,
+                cwd=settings.cwd,
+            ),
+        )
+
+    return connect

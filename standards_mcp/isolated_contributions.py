@@ -1,0 +1,108 @@
+"""Prompts and resources of an isolated plugin, in the host's terms."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+from .contributions import portable_name
+from .errors import ApiError, InvalidInputError, NotFoundError, ToolError
+from .plugin import Completer, Message, Prompt, Resource, ToolResult
+from .prompts import TOOLS_ARGUMENT, RegisteredPrompt
+from .resources import Contents, RegisteredResource, template_of
+from .schemas import Schema
+
+PROMPT: Final = "standards_mcp.prompt"
+READ: Final = "standards_mcp.read"
+COMPLETE: Final = "standards_mcp.complete"
+
+Ask: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[ToolResult]]
+"""Calls a tool of the child process."""
+_ERRORS: Final = {each.error_type: each for each in (ApiError, InvalidInputError, NotFoundError)}
+
+
+@dataclass(frozen=True, slots=True)
+class PassedArguments:
+    """Arguments that the child process checks."""
+
+    schema: Schema
+
+    async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments as they are. See `Arguments.validate`."""
+        return dict(arguments)
+
+
+def isolated_prompt(plugin: str, data: Mapping[str, Any], ask: Ask) -> RegisteredPrompt:
+    """Return a prompt that a child process describes."""
+    name: str = data["name"]
+
+    async def function(**arguments: Any) -> list[Message]:
+        tools = arguments.pop(TOOLS_ARGUMENT) if data["needs"] or data["uses"] else None
+        given = {"name": name, "arguments": arguments, "tools": tools}
+        answer = await _answer(ask, PROMPT, given)
+        return [Message(**each) for each in answer["messages"]]
+
+    prompt = Prompt(
+        name=name,
+        function=function,
+        needs=tuple(data["needs"]),
+        uses=tuple(data["uses"]),
+        complete=_completers("prompt", name, data, ask),
+    )
+    return RegisteredPrompt(plugin=plugin, prompt=prompt, **_common(data))
+
+
+def isolated_resource(plugin: str, data: Mapping[str, Any], ask: Ask) -> RegisteredResource:
+    """Return a resource that a child process describes."""
+    uri: str = data["uri"]
+    name: str = data["name"]
+
+    async def function(**variables: Any) -> Contents:
+        answer = await _answer(ask, READ, {"name": name, "variables": variables})
+        held: str = answer["data"]
+        is_text: bool = answer["is_text"]
+        return Contents(held if is_text else base64.b64decode(held), answer["mime_type"])
+
+    resource = Resource(
+        uri=uri,
+        name=name,
+        function=function,
+        mime_type=data["mime_type"],
+        complete=_completers("resource", uri, data, ask),
+    )
+    return RegisteredResource(
+        plugin=plugin, resource=resource, template=template_of(uri), **_common(data)
+    )
+
+
+def _common(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "declared": data["name"],
+        "published": portable_name(data["name"]),
+        "title": data["title"],
+        "description": data["description"],
+        "arguments": PassedArguments(data["schema"]),
+    }
+
+
+def _completers(kind: str, name: str, data: Mapping[str, Any], ask: Ask) -> dict[str, Completer]:
+    async def complete(argument: str, typed: str, others: Mapping[str, str]) -> list[str]:
+        given = {"argument": argument, "typed": typed, "others": dict(others)}
+        answer = await _answer(ask, COMPLETE, {"kind": kind, "name": name, **given})
+        values: list[str] = answer["values"]
+        return values
+
+    return {argument: partial(complete, argument) for argument in data["complete"]}
+
+
+async def _answer(ask: Ask, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    result = await ask(tool, arguments)
+    structured = result.structured or {}
+    if result.is_error:
+        raise _ERRORS.get(structured.get("error_type", ""), ToolError)(
+            str(structured.get("message", result.text))
+        )
+    return structured

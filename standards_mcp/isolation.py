@@ -1,0 +1,262 @@
+"""Plugins that run in processes of their own, seen from the host.
+
+The host does not import such a plugin: a child process does, and is spoken to over its stdin and
+stdout (`isolated`). What it contributes looks as if it were local.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, cast
+
+import anyio
+from pydantic import Field, WithJsonSchema
+
+from .contributions import portable_name
+from .declarations import RegisteredTool
+from .discovery import PluginRecord
+from .errors import ApiError, InvalidInputError
+from .isolated_contributions import isolated_prompt, isolated_resource
+from .masking import revealed
+from .plugin import Filter, Health, Plugin, PluginContext, PluginSettings, Tool, ToolResult
+from .remote_plugins import RemotePlugin
+from .remote_tools import tool_result
+from .schemas import Schema, SchemaError
+from .settings import PluginSection, Settings
+from .signatures import Arguments, Result, filter_arguments, refuse_unknown
+
+if TYPE_CHECKING:
+    from .child_process import ChildProcess
+
+DESCRIBE: Final = "standards_mcp.describe"
+CONVERT: Final = "standards_mcp.convert"
+HEALTH: Final = "standards_mcp.health"
+FILTER: Final = "standards_mcp_filter"
+DESCRIPTION: Final = "standards-mcp/description"
+START_TIMEOUT: Final = 30.0
+_PING_SECONDS: Final = 5.0
+_WATCH_SECONDS: Final = 0.2
+
+
+class IsolationSettings(PluginSettings):
+    """How a plugin is run, and what the host hands over to it.
+
+    Attributes:
+        python: The interpreter that runs it.
+        processes: How many processes it may have at a time.
+        handover: What the child process must know, as JSON; it holds secrets.
+    """
+
+    python: str = sys.executable
+    processes: int
+    handover: dict[str, Any] = Field(repr=False)
+
+
+def isolate(
+    records: Iterable[PluginRecord], settings: Settings, state_dir: Path
+) -> list[PluginRecord]:
+    """Return the records, those of isolated plugins made so, and one for each other interpreter."""
+    found = list(records)
+    names = {record.name for record in found}
+    for name, section in settings.plugins.items():
+        if section.python and name not in names:
+            found.append(
+                PluginRecord(
+                    name=name, load=_nothing, distribution=f"[plugins.{name}]", from_table=True
+                )
+            )
+    for record in found:
+        section = settings.section(record.name)
+        if section.is_isolated:
+            required = section.required or settings.strict
+            record.load = partial(_plugin_type, version=record.version, required=required)
+            record.settings = _isolation(record.name, section, settings, state_dir)
+            record.is_isolated = True
+    return found
+
+
+def _nothing() -> object:
+    return None
+
+
+def _plugin_type(*, version: str, required: bool) -> type[Plugin[Any]]:
+    return type("IsolatedPlugin", (IsolatedPlugin,), {"required": required, "version": version})
+
+
+def _isolation(
+    name: str, section: PluginSection, settings: Settings, state_dir: Path
+) -> IsolationSettings:
+    handover = {
+        "name": name,
+        "memory": section.memory_bytes,
+        "settings": {
+            "state_dir": str(state_dir),
+            "catalog": revealed(settings.catalog),
+            "plugins": {name: revealed(section.options)},
+        },
+    }
+    return IsolationSettings(
+        python=section.python or sys.executable,
+        processes=section.processes,
+        handover=handover,
+    )
+
+
+class IsolatedPlugin(RemotePlugin[IsolationSettings]):
+    """A plugin in a child process."""
+
+    settings_type = IsolationSettings
+    is_eager = True
+    version: ClassVar[str] = ""
+
+    def __init__(self, settings: IsolationSettings, context: PluginContext) -> None:
+        self._child: ChildProcess | None = None
+        self._doubts: set[asyncio.Task[None]] = set()
+        identity = [settings.python, self.version, sorted(settings.handover["settings"]["plugins"])]
+        super().__init__(settings, context, self._make_child, identity, START_TIMEOUT)
+
+    def read(self, raw: Sequence[dict[str, Any]]) -> None:
+        """Take over what the child process says that the plugin contributes."""
+        nothing: dict[str, Any] = {}
+        found = next((each for each in raw if each.get("name") == DESCRIBE), nothing)
+        description: dict[str, Any] = found.get("_meta", {}).get(DESCRIPTION, {})
+        self.failure = str(description.get("failure", ""))
+        self.notice = str(description.get("notice", ""))
+        self.tools = tuple(map(self._tool, description.get("tools", ())))
+        self.filters = tuple(map(self._filter, description.get("filters", ())))
+        name = self.context.name
+        self.prompts = tuple(
+            isolated_prompt(name, each, self._ask) for each in description.get("prompts", ())
+        )
+        self.resources = tuple(
+            isolated_resource(name, each, self._ask) for each in description.get("resources", ())
+        )
+
+    async def health(self) -> Health:
+        """Return how the plugin says that it is."""
+        if self.failure:
+            return Health(status="failed", message=self.failure)
+        answer = await self._ask(HEALTH, {})
+        told = answer.structured or {}
+        if told.get("status") == "ok" and self.notice:
+            return Health(status="degraded", message=self.notice)
+        message = str(told.get("message", answer.text))
+        return Health(status=told.get("status", "failed"), message=message)
+
+    def _tool(self, data: Mapping[str, Any]) -> RegisteredTool:
+        tool = Tool(**data["tool"], function=partial(self._call, data["tool"]["name"]))
+        schema: Schema = data["input_schema"]
+        return RegisteredTool(
+            plugin=self.context.name,
+            tool=tool,
+            declared=tool.name,
+            published=portable_name(tool.name),
+            title=tool.title,
+            description=str(tool.description),
+            arguments=IsolatedArguments(schema),
+            result=Result(None, data["output_schema"], wrapped=False),
+            extend=partial(_extended, schema),
+        )
+
+    def _filter(self, data: Mapping[str, Any]) -> Filter:
+        name: str = data["name"]
+        annotation: Any = Annotated[Any, WithJsonSchema(data["schema"])]
+
+        async def convert(value: Any) -> Any:
+            answer = await self._ask(CONVERT, {name: value})
+            if answer.is_error:
+                raise InvalidInputError(str((answer.structured or {}).get("message", answer.text)))
+            return (answer.structured or {})["expression"]
+
+        return Filter(
+            name=name,
+            annotation=annotation,
+            description=data["description"],
+            to_expression=cast("Any", convert),
+        )
+
+    async def _call(self, name: str, /, **arguments: Any) -> ToolResult:
+        try:
+            return await self._ask(name, arguments)
+        except asyncio.CancelledError:
+            doubt = asyncio.create_task(self._doubt())
+            self._doubts.add(doubt)
+            doubt.add_done_callback(self._doubts.discard)
+            raise
+
+    async def _ask(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
+        result = tool_result(await self.connection.call_tool(name, arguments))
+        only: Mapping[str, Any] = result.content[0] if len(result.content) == 1 else {}
+        is_text = only.keys() == {"type", "text"}
+        return replace(result, text=only["text"], content=()) if is_text else result
+
+    async def _doubt(self) -> None:
+        """End a child process that does not answer any more, after a call that was given up."""
+        child = self._child
+        try:
+            with anyio.fail_after(_PING_SECONDS):
+                await self.connection.call_tool(HEALTH, {"ping": True})
+        except TimeoutError:
+            if child and child is self._child:
+                child.kill(f"it was ended: it did not answer within {_PING_SECONDS:g} s")
+        except ApiError:
+            return  # it has ended by itself
+
+    def _make_child(self) -> ChildProcess:
+        from .child_process import ChildProcess, Command  # noqa: PLC0415  - imports the SDK
+
+        settings = self.settings
+        self._child = ChildProcess(
+            self.context.name,
+            Command(
+                program=settings.python,
+                args=("-m", "standards_mcp.isolated", self.context.name),
+                env=dict(os.environ),
+                first_line=json.dumps(settings.handover).encode() + b"\n",
+                most_processes=settings.processes,
+            ),
+        )
+        return self._child
+
+
+@dataclass(frozen=True, slots=True)
+class IsolatedArguments:
+    """Arguments that the child process checks; filters alone are the host's.
+
+    Attributes:
+        filters: The filters as arguments of their own; None for a tool that accepts none.
+    """
+
+    schema: Schema
+    filters: Arguments | None = None
+
+    async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments, with the filters combined. See `Arguments.validate`."""
+        refuse_unknown(arguments, self.schema["properties"])
+        if self.filters is None:
+            return dict(arguments)
+        names = self.filters.schema["properties"]
+        given = {name: value for name, value in arguments.items() if name in names}
+        rest = {name: value for name, value in arguments.items() if name not in names}
+        expression = (await self.filters.validate(given))["filter"]
+        return rest if expression is None else {**rest, FILTER: expression}
+
+
+def _extended(schema: Schema, filters: tuple[Filter, ...]) -> Arguments:
+    """Return the arguments of a tool that accepts filters.
+
+    Raises:
+        SchemaError: A filter has the name of one of its arguments.
+    """
+    own = schema["properties"]
+    if clash := {item.name for item in filters} & own.keys():
+        raise SchemaError(f"filter {min(clash)!r} has the name of one of its arguments")
+    extra = filter_arguments(filters)
+    return IsolatedArguments({**schema, "properties": {**own, **extra.schema["properties"]}}, extra)

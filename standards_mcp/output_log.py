@@ -1,0 +1,72 @@
+"""Puts what another program writes into the log: one record a line, and a bounded number."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import Final
+
+log = logging.getLogger(__name__)
+
+MAX_TEXT: Final = 2000
+"""Characters of a line that are kept."""
+MAX_LINES: Final = 200
+"""Lines that are taken in a span of time; the others are counted."""
+SPAN_SECONDS: Final = 10.0
+_CHUNK: Final = 1 << 16
+
+
+class OutputLog:
+    """The output of one program.
+
+    Args:
+        name: What the records call it.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._since = 0.0
+        self._count = 0
+        self._dropped = 0
+        self.last_words = ""
+
+    async def read(self, stream: asyncio.StreamReader | None) -> None:
+        """Log every line until the end of *stream*."""
+        begun = b""
+        while stream and (data := await stream.read(_CHUNK)):
+            *lines, begun = (begun + data).split(b"\n")
+            for line in lines:
+                self._take(line)
+            begun = begun[: 4 * MAX_TEXT]
+        self._take(begun)
+        self._tell_dropped()
+
+    def note(self, text: str) -> None:
+        """Log what is wrong with its output."""
+        self._log(logging.WARNING, text)
+
+    def _take(self, line: bytes) -> None:
+        # What a terminal would act on has no meaning in a log.
+        text = line[: 4 * MAX_TEXT].decode(errors="replace").strip()
+        text = "".join(char if char.isprintable() else " " for char in text[:MAX_TEXT])
+        if text.strip():
+            self.last_words = text
+            self._log(logging.INFO, text)
+
+    def _log(self, level: int, text: str) -> None:
+        now = time.monotonic()
+        if now - self._since > SPAN_SECONDS:
+            self._tell_dropped()
+            self._since, self._count = now, 0
+        self._count += 1
+        if self._count > MAX_LINES:
+            self._dropped += 1
+            return
+        log.log(level, "output", extra={"plugin": self._name, "text": text})
+
+    def _tell_dropped(self) -> None:
+        if self._dropped:
+            fields = {"plugin": self._name, "lines": self._dropped}
+            log.warning("output was dropped: it was too much", extra=fields)
+            self._dropped = 0

@@ -1,0 +1,160 @@
+"""``[servers.<name>]``: other MCP servers whose tools are served beside those of plugins."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias, cast
+
+from pydantic import BeforeValidator, Field, SecretStr, model_validator
+
+from .errors import ConfigError, describe_exception
+from .plugin import PluginSettings
+from .tables import Seconds
+
+START_TIMEOUT: Final = 20.0
+_VARIABLE: Final = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
+_SHORTEST_SECRET: Final = 6
+_TABLES: Final = ("mcpServers", "servers")
+_KEYS: Final = ("type", "command", "args", "env", "cwd", "url", "headers")
+
+
+def _hidden(value: object) -> object:
+    """Take a value for a secret unless it is a number, a word, a path, or names a variable."""
+    if not isinstance(value, str) or len(value) < _SHORTEST_SECRET:
+        return value
+    return value if _VARIABLE.search(value) or Path(value).is_absolute() else SecretStr(value)
+
+
+HiddenText: TypeAlias = Annotated[
+    str | SecretStr, Field(union_mode="left_to_right"), BeforeValidator(_hidden)
+]
+
+
+class ServerSettings(PluginSettings):
+    """What an MCP server is reached by, and how its tools are taken.
+
+    In ``args``, ``url`` and the values of ``env`` and ``headers``, ``${NAME}`` stands for a
+    variable of the environment, and ``${NAME:-text}`` for *text* where there is none.
+
+    Attributes:
+        type: As other clients' files say it; what it is follows from ``command`` and ``url``.
+        command: The program to start; it speaks MCP over stdin and stdout.
+        args: Its arguments.
+        env: Variables that it gets beside PATH, HOME and the like.
+        cwd: The folder that it runs in; the host's own by default.
+        url: The address of a server that is reached by streamable HTTP, in place of a command.
+        headers: Sent with every request to it.
+        prefix: What its tools' names begin with; the server's name and a dot by default.
+        start_timeout: Seconds that it may take to start and to list its tools.
+        timeout: Seconds for one call of its tools, in place of ``tools.timeout``.
+    """
+
+    type: Literal["stdio", "http", "streamable-http"] | None = None
+    command: Annotated[str, Field(min_length=1)] | None = None
+    args: tuple[str, ...] = ()
+    env: dict[str, HiddenText] = Field(default_factory=dict[str, HiddenText])
+    cwd: Path | None = None
+    url: Annotated[str, Field(min_length=1)] | None = None
+    headers: dict[str, HiddenText] = Field(default_factory=dict[str, HiddenText])
+    prefix: Annotated[str, Field(pattern=r"^([A-Za-z][A-Za-z0-9_.-]{0,31})?$")] | None = None
+    start_timeout: Seconds = START_TIMEOUT
+    timeout: Seconds | None = None
+
+
+class ServerSection(ServerSettings):
+    """``[servers.<name>]``: another MCP server.
+
+    Attributes:
+        enabled: Whether its tools are served.
+        required: Whether the host refuses to start without it.
+    """
+
+    enabled: bool = True
+    required: bool = False
+
+    @model_validator(mode="after")
+    def _check_target(self) -> Self:
+        if self.enabled and (self.command is None) == (self.url is None):
+            raise ValueError("needs either command (a program) or url (an address)")
+        return self
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The keys that are the server's own."""
+        return {name: getattr(self, name) for name in ServerSettings.model_fields}
+
+
+class VariableError(ValueError):
+    """A variable of the environment that a server needs is not set."""
+
+
+class Expansion:
+    """Texts with their variables in place; what came from a variable counts as a secret."""
+
+    def __init__(self) -> None:
+        self.secrets: set[str] = set()
+
+    def text(self, value: SecretStr | str) -> str:
+        """Return *value* with its variables in place.
+
+        Raises:
+            VariableError: One is not set.
+        """
+        text = value.get_secret_value() if isinstance(value, SecretStr) else value
+        return _VARIABLE.sub(self._variable, text)
+
+    def texts(self, values: Mapping[str, SecretStr | str]) -> dict[str, str]:
+        """Return *values* with their variables in place. See `text`."""
+        return {name: self.text(value) for name, value in values.items()}
+
+    def _variable(self, match: re.Match[str]) -> str:
+        name, default = match[1], match[2]
+        value = os.environ.get(name) or default
+        if value is None:
+            raise VariableError(f"${{{name}}} is not set; set {name} in the environment")
+        if len(value) >= _SHORTEST_SECRET and not Path(value).is_absolute():
+            self.secrets.add(value)
+        return value
+
+
+def read_servers_file(file: Path) -> dict[str, Any]:
+    """Return the servers of a JSON file with ``mcpServers``, as other clients keep them.
+
+    Raises:
+        ConfigError: It cannot be read, or holds no such table.
+    """
+    try:
+        data = json.loads(file.read_text(encoding="utf-8-sig"))
+    except OSError as exc:
+        raise ConfigError(f"{file}: cannot be read: {exc.strerror}; check servers_file") from None
+    except (ValueError, RecursionError) as exc:
+        raise ConfigError(f"{file}: not valid JSON: {describe_exception(exc)}") from None
+    tables: Mapping[str, Any] = cast("Any", data) if isinstance(data, dict) else {}
+    found = next((tables[name] for name in _TABLES if isinstance(tables.get(name), dict)), None)
+    if found is None:
+        raise ConfigError(f'{file}: it has no "mcpServers"; check servers_file')
+    servers: dict[str, Any] = shared_servers(found)
+    return servers
+
+
+def shared_servers(tables: Any) -> Any:
+    """Return servers as other clients spell them as ``[servers]`` has them.
+
+    Keys that mean something to another client alone are left out.
+    """
+    if not isinstance(tables, Mapping):
+        return tables  # for validation to report
+    servers = cast("Mapping[str, Any]", tables)
+    return {
+        name: _shared_server(cast("Mapping[str, Any]", each)) if isinstance(each, dict) else each
+        for name, each in servers.items()
+    }
+
+
+def _shared_server(entry: Mapping[str, Any]) -> dict[str, Any]:
+    taken = {key: entry[key] for key in _KEYS if key in entry}
+    return taken | ({"enabled": False} if entry.get("disabled") is True else {})

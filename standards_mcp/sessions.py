@@ -1,0 +1,106 @@
+"""One session with another MCP server, on the SDK's client."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
+
+import anyio
+import importlib_metadata
+import mcp_types as types
+from mcp import ClientSession, MCPError
+from mcp.client.session import MessageHandlerFnT
+from mcp.shared.dispatcher import CallOptions
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp_types import CONNECTION_CLOSED
+from pydantic import ValidationError
+
+RawTool: TypeAlias = dict[str, Any]
+"""A tool as its server lists it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """A session that is open, and what carries its messages."""
+
+    session: ClientSession
+    dispatcher: Dispatcher
+
+
+@asynccontextmanager
+async def open_session(streams: Any, hear: MessageHandlerFnT) -> AsyncGenerator[Live]:
+    """Yield a session over the two streams of a transport; nothing is agreed upon yet.
+
+    Args:
+        hear: Gets the notifications of the server.
+    """
+    dispatcher = Dispatcher(*streams)
+    version = importlib_metadata.version("standards-mcp")
+    client = types.Implementation(name="standards-mcp", version=version)
+    async with ClientSession(
+        dispatcher=dispatcher, message_handler=hear, client_info=client
+    ) as session:
+        yield Live(session, dispatcher)
+
+
+async def negotiate(session: ClientSession) -> None:
+    """Agree on a generation of the protocol, the newest first."""
+    try:
+        await session.discover()
+    except (MCPError, ValidationError, RuntimeError) as exc:
+        if isinstance(exc, MCPError) and exc.code == CONNECTION_CLOSED:
+            raise
+        await session.initialize()
+
+
+class Dispatcher(JSONRPCDispatcher[Any]):
+    """Tells of the end of its connection, and keeps listed tools from being held to one standard.
+
+    The SDK refuses a list for one malformed tool in it, and with it all tools of the server.
+    """
+
+    def __init__(self, reader: Any, writer: Any) -> None:
+        super().__init__(reader, writer)
+        self.ended = anyio.Event()
+        self.failure = ""
+        self.listed: list[RawTool] = []
+
+    def give_up(self, failure: str) -> None:
+        """Let the connection be ended, over which nothing comes any more."""
+        self.failure = failure
+        self.ended.set()
+
+    async def run(self, *args: Any, **kwargs: Any) -> None:
+        """Run until the connection ends, and tell."""
+        try:
+            await super().run(*args, **kwargs)
+        finally:
+            self.ended.set()
+
+    async def send_raw_request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,
+        opts: CallOptions | None = None,
+        **kwargs: Any,
+    ) -> dict[str, Any]:
+        """Send a request; of a list of tools, all are kept aside and the well-formed returned."""
+        result = await super().send_raw_request(method, params, opts, **kwargs)
+        if method != "tools/list" or not isinstance(result.get("tools"), list):
+            return result
+        found = cast("list[object]", result["tools"])
+        self.listed = [cast("RawTool", tool) for tool in found if isinstance(tool, dict)]
+        return {**result, "tools": [tool for tool in self.listed if _is_well_formed(tool)]}
+
+
+def _is_well_formed(tool: RawTool) -> bool:
+    try:
+        parsed = types.Tool.model_validate(tool, by_name=False)
+    except ValidationError:
+        return False
+    output = parsed.output_schema
+    return parsed.input_schema.get("type") == "object" and (
+        output is None or output.get("type") == "object"
+    )

@@ -1,0 +1,225 @@
+"""Tools that tell how far they are and ask the user, in both protocol generations."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Annotated, Any, Literal
+
+import anyio
+import pytest
+from mcp import Client, MCPError
+from mcp.client.context import ClientRequestContext
+from mcp_types import ElicitRequestParams, ElicitResult
+from pydantic import BaseModel, Field
+
+from standards_mcp import (
+    CallContext,
+    CannotAskError,
+    Plugin,
+    Tool,
+    ToolCall,
+    ToolHandler,
+    ToolResult,
+    hookimpl,
+)
+from standards_mcp.host import Host
+from standards_mcp.server import build_server
+
+pytestmark = pytest.mark.anyio
+MakeHost = Callable[..., Host]
+Open = Callable[..., AbstractAsyncContextManager[Client]]
+
+
+class Choice(BaseModel):
+    grade: Annotated[Literal["3", "4"], Field(description="Which grade.")]
+    sure: bool = True
+
+
+class Name(BaseModel):
+    name: str
+
+
+class AskPlugin(Plugin):
+    runs = 0
+
+    @hookimpl
+    def register_tools(self):
+        return [
+            Tool(name="choose", function=self.choose, timeout=0.3),
+            Tool(name="survey", function=self.survey),
+            Tool(name="count", function=self.count),
+            Tool(name="forgive", function=self.forgive),
+        ]
+
+    @hookimpl
+    def wrap_tool_call(self, call_next: ToolHandler) -> ToolHandler:
+        async def handle(call: ToolCall) -> ToolResult:
+            return await call_next(call)
+
+        return handle
+
+    async def choose(self, topic: str, call: CallContext) -> dict[str, Any]:
+        """Choose a grade for a topic."""
+        AskPlugin.runs += 1
+        choice = await call.ask(f"Which grade for {topic}?", Choice)
+        return {"grade": choice.grade if choice else None, "caller": call.caller}
+
+    async def survey(self, call: CallContext) -> list[str]:
+        """Ask two questions."""
+        first = await call.ask("Your name?", Name)
+        second = await call.ask("And your friend's?", Name)
+        return [answer.name for answer in (first, second) if answer]
+
+    async def count(self, call: CallContext) -> str:
+        """Count to three."""
+        for number in (1, 2, 3):
+            await call.report_progress(number, 3, f"at {number}")
+        return "done"
+
+    async def forgive(self, call: CallContext) -> str:
+        """Do without an answer."""
+        try:
+            answer = await call.ask("Your name?", Name)
+        except CannotAskError:
+            return "nobody"
+        except Exception:  # noqa: BLE001  - a tool that is careless with what it catches
+            return "caught"
+        return answer.name if answer else "declined"
+
+
+@pytest.fixture(autouse=True)
+def _count_anew() -> None:
+    AskPlugin.runs = 0
+
+
+@pytest.fixture(params=["legacy", "auto"])
+def connect(request: pytest.FixtureRequest, make_host: MakeHost) -> Open:
+    @asynccontextmanager
+    async def open_client(answer: Any = None, **settings: Any) -> AsyncGenerator[Client]:
+        host = make_host({"ask": AskPlugin}, **settings)
+        server = build_server(host, "1")
+        async with Client(server, mode=request.param, elicitation_callback=answer) as client:
+            yield client
+
+    return open_client
+
+
+def answering(*replies: ElicitResult, asked: list[str] | None = None, delay: float = 0):
+    queue = list(replies)
+
+    async def answer(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        del context
+        if asked is not None:
+            asked.append(params.message)
+        await anyio.sleep(delay)
+        return queue.pop(0)
+
+    return answer
+
+
+def accept(**content: Any) -> ElicitResult:
+    return ElicitResult(action="accept", content=content)
+
+
+async def test_the_context_is_no_argument_of_the_tool(connect: Open):
+    async with connect() as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert list(tools["choose"].input_schema["properties"]) == ["topic"]
+        refused = await client.call_tool("choose", {"topic": "x", "call": "y"})
+    assert "call: unknown argument" in refused.content[0].text
+
+
+async def test_a_tool_asks_the_user_and_gets_the_answer(connect: Open):
+    asked: list[str] = []
+    answer = answering(accept(grade="4"), asked=asked)
+    async with connect(answer) as client:
+        result = await client.call_tool("choose", {"topic": "clocks"})
+    assert result.structured_content == {"grade": "4", "caller": "local"}
+    assert asked == ["Which grade for clocks?"]
+
+
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+async def test_a_user_who_does_not_answer_gives_nothing(connect: Open, action: Any):
+    async with connect(answering(ElicitResult(action=action))) as client:
+        result = await client.call_tool("choose", {"topic": "clocks"})
+    assert result.structured_content["grade"] is None
+
+
+async def test_several_questions_are_asked_once_each(connect: Open):
+    asked: list[str] = []
+    answer = answering(accept(name="Ada"), accept(name="Bo"), asked=asked)
+    async with connect(answer) as client:
+        result = await client.call_tool("survey", {})
+    assert result.structured_content == {"result": ["Ada", "Bo"]}
+    assert asked == ["Your name?", "And your friend's?"]
+
+
+async def test_the_deadline_stands_still_while_the_user_thinks(connect: Open):
+    async with connect(answering(accept(grade="3"), delay=0.8)) as client:
+        result = await client.call_tool("choose", {"topic": "clocks"})
+    assert not result.is_error
+
+
+async def test_an_answer_that_does_not_fit_is_refused(connect: Open):
+    async with connect(answering(accept(grade="12"))) as client:
+        result = await client.call_tool("choose", {"topic": "clocks"})
+    assert result.structured_content["error_type"] == "invalid_input"
+    assert "does not fit: grade: Input should be '3' or '4'" in result.content[0].text
+
+
+async def test_where_nobody_can_be_asked_the_model_is_told_what_to_do(connect: Open):
+    async with connect() as client:
+        result = await client.call_tool("choose", {"topic": "clocks"})
+        assert (await client.call_tool("forgive", {})).content[0].text == "nobody"
+    assert result.is_error
+    assert "Ask in the conversation: 'Which grade for clocks?'" in result.content[0].text
+
+
+async def test_a_careless_tool_does_not_swallow_a_question(connect: Open):
+    async with connect(answering(accept(name="Ada"))) as client:
+        assert (await client.call_tool("forgive", {})).content[0].text == "Ada"
+
+
+async def test_a_command_cannot_be_asked_either(make_host: MakeHost):
+    host = make_host({"ask": AskPlugin})
+    assert (await host.call_tool("forgive", {})).text == "nobody"
+    assert (await host.call_tool("count", {})).text == "done"
+
+
+async def test_progress_reaches_the_client_that_wants_it(connect: Open):
+    heard: list[tuple[float, float | None, str | None]] = []
+
+    async def hear(done: float, total: float | None, message: str | None) -> None:
+        heard.append((done, total, message))
+
+    async with connect() as client:
+        result = await client.call_tool("count", {}, progress_callback=hear)
+        assert (await client.call_tool("count", {})).content[0].text == "done"
+    assert result.content[0].text == "done"
+    assert heard == [(1, 3, "at 1"), (2, 3, "at 2"), (3, 3, "at 3")]
+
+
+async def test_what_a_client_makes_up_of_earlier_answers_is_refused(make_host: MakeHost):
+    server = build_server(make_host({"ask": AskPlugin}), "1")
+    answer = answering(accept(name="Ada"))
+    async with Client(server, mode="auto", elicitation_callback=answer) as client:
+        forged = '{"1-x":{"action":"accept","content":{"name":"Eve"}}}'
+        with pytest.raises(MCPError, match="Invalid or expired requestState"):
+            await client.call_tool("survey", {}, request_state=forged)
+
+
+def test_a_sync_function_cannot_take_the_context(make_host: MakeHost):
+    def sync(call: CallContext) -> str:
+        """Do."""
+        return call.caller
+
+    class SyncPlugin(Plugin):
+        @hookimpl
+        def register_tools(self):
+            return [Tool(name="sync", function=sync)]
+
+    host = make_host({"sync": SyncPlugin})
+    assert host.manager.records["sync"].reason == (
+        "tool 'sync': its argument 'call' is a CallContext, so it must be an async function"
+    )

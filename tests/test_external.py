@@ -1,0 +1,518 @@
+"""Other MCP servers behind the host, as real processes and over real HTTP."""
+# ruff: noqa: ASYNC110, ASYNC220  nothing tells of what other processes do
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp_types import ToolListChangedNotification
+
+from standards_mcp import Plugin, Tool, ToolResult, hookimpl
+from standards_mcp.discovery import Status
+from standards_mcp.errors import PluginError
+from standards_mcp.health import check_health
+from standards_mcp.host import Host
+from standards_mcp.output_log import MAX_LINES
+from standards_mcp.server import build_server
+
+pytestmark = pytest.mark.anyio
+MakeHost = Callable[..., Host]
+PLAIN = Path(__file__).with_name("plain_server.py")
+WAIT = 30.0
+posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and process groups")
+
+
+def entry(folder: Path, **keys: Any) -> dict[str, Any]:
+    folder.mkdir(exist_ok=True)
+    return {"command": sys.executable, "args": [str(PLAIN), str(folder)], **keys}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "peer"
+
+
+@pytest.fixture
+def host(make_host: MakeHost, folder: Path) -> Host:
+    return make_host(servers={"peer": entry(folder)})
+
+
+@asynccontextmanager
+async def started(host: Host) -> AsyncGenerator[Host]:
+    async with host.running():
+        await host.manager.ready()
+        yield host
+
+
+def served(host: Host) -> list[str]:
+    return [item.published for item in host.offering.served]
+
+
+def runs(folder: Path) -> list[int]:
+    return [int(file.stem) for file in folder.glob("*.pid")]
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    status = Path(f"/proc/{pid}/stat")
+    return not (status.exists() and status.read_text().split()[2] == "Z")
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    with anyio.fail_after(WAIT):
+        while not condition():
+            await anyio.sleep(0.01)
+
+
+async def until_answered(host: Host, tool: str, arguments: dict[str, Any]) -> ToolResult:
+    """Call until the server that failed is tried again."""
+    with anyio.fail_after(WAIT):
+        while (result := await host.call_tool(tool, arguments)).is_error:
+            await anyio.sleep(0.1)
+    return result
+
+
+def text_of(result: ToolResult) -> str:
+    return result.content[0]["text"]
+
+
+async def test_tools_of_a_server_are_served_under_its_name(host: Host):
+    async with started(host):
+        assert served(host)[:2] == ["peer_echo", "peer_blocks"]
+        assert len(served(host)) == 10
+        echo = host.offering.find("peer.echo")
+        assert echo.tool.read_only
+        assert echo.title == "Echo"
+        assert not host.offering.find("peer_blocks").tool.read_only
+        for name in ("peer_echo", "peer.echo"):
+            assert text_of(await host.call_tool(name, {"value": "hi"})) == "hi"
+
+
+async def test_an_answer_is_passed_on_as_the_server_gave_it(host: Host):
+    async with Client(build_server(host, "1")) as client:
+        result = await client.call_tool("peer_blocks", {})
+        kinds = [block.type for block in result.content]
+        assert kinds == ["text", "image", "resource_link", "resource"]
+        assert result.content[1].data == "aGk="
+        assert result.structured_content == {"count": 2, "none": None}
+        assert result.meta["acme/cost"] == 1
+        failed = await client.call_tool("peer_fail", {"value": "luck"})
+        assert failed.is_error
+        assert failed.content[0].text == "no luck"
+
+
+@pytest.mark.parametrize("value", [None, [None, {"a": None}], "[1]", "{}", 5, {"": {}}])
+async def test_arguments_are_passed_on_unaltered(host: Host, value: object):
+    async with started(host):
+        result = await host.call_tool("peer_echo", {"value": value})
+        answered = text_of(result)
+        assert (answered if isinstance(value, str) else json.loads(answered)) == value
+
+
+async def test_arguments_that_do_not_fit_are_refused_by_the_host(make_host: MakeHost, folder: Path):
+    server = entry(folder)
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    tool = {"name": "count", "inputSchema": schema | {"additionalProperties": False}}
+    (folder / "tools.json").write_text(json.dumps([tool]))
+    async with started(make_host(servers={"peer": server})) as host:
+        for wrong in ({}, {"n": "1"}, {"n": 1, "m": 2}):
+            result = await host.call_tool("peer_count", wrong)
+            assert result.structured["error_type"] == "invalid_input"
+        assert text_of(await host.call_tool("peer_count", {"n": 1})) == "null"
+
+
+async def test_a_server_is_started_by_the_first_call_once_its_tools_are_known(
+    make_host: MakeHost, folder: Path
+):
+    async with started(make_host(servers={"peer": entry(folder)})):
+        assert len(runs(folder)) == 1
+    assert (folder / "ended").exists()
+    again = make_host(servers={"peer": entry(folder)})
+    assert len(served(again)) == 10
+    async with started(again) as host:
+        await anyio.sleep(0.1)
+        assert len(runs(folder)) == 1
+        assert text_of(await host.call_tool("peer_echo", {"value": "x"})) == "x"
+        await host.call_tool("peer_echo", {"value": "x"})
+        assert len(runs(folder)) == 2
+    changed = make_host(servers={"peer": entry(folder, env={"OTHER": "1"})})
+    assert served(changed) == []
+
+
+async def test_a_server_that_ends_during_a_call_costs_that_call_and_is_started_again(
+    host: Host, folder: Path
+):
+    async with started(host):
+        result = await host.call_tool("peer_crash", {})
+        assert result.is_error
+        message = result.structured["message"]
+        assert "it ended with exit code 3; its last words: giving up: it is too late" in message
+        result = await host.call_tool("peer_echo", {"value": "x"})
+        assert result.structured["error_type"] == "api_error"
+        assert "It is started again when called in 1 s or later" in result.structured["message"]
+        health = (await check_health(host.manager))["peer"]
+        assert health.status == "failed"
+        assert "exit code 3" in health.message
+        result = await until_answered(host, "peer_echo", {"value": "x"})
+        assert text_of(result) == "x"
+        assert len(runs(folder)) == 2
+
+
+async def test_a_call_that_is_cancelled_or_overdue_is_cancelled_at_the_server(
+    make_host: MakeHost, folder: Path
+):
+    host = make_host(servers={"peer": entry(folder, timeout=0.3)})
+    async with started(host):
+        result = await host.call_tool("peer_sleep", {})
+        assert result.structured["error_type"] == "timeout"
+        await until((folder / "cancelled").exists)
+        (folder / "cancelled").unlink()
+        call = asyncio.create_task(host.call_tool("peer_sleep", {}))
+        await anyio.sleep(0.1)
+        call.cancel()
+        await until((folder / "cancelled").exists)
+        assert text_of(await host.call_tool("peer_echo", {"value": "x"})) == "x"
+
+
+async def test_calls_at_one_time_share_one_process(host: Host, folder: Path):
+    async with started(host):
+        results = await asyncio.gather(
+            *(host.call_tool("peer_echo", {"value": number}) for number in range(20))
+        )
+        assert [text_of(result) for result in results] == [str(number) for number in range(20)]
+    assert len(runs(folder)) == 1
+
+
+async def test_changed_tools_are_taken_over_and_clients_are_told(host: Host, folder: Path):
+    told = anyio.Event()
+
+    async def hear(message: object) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            told.set()
+
+    entry(folder)
+    (folder / "tools.json").write_text(
+        json.dumps([{"name": "change", "inputSchema": {"type": "object"}}])
+    )
+    new = [{"name": "new", "inputSchema": {"type": "object"}}]
+    async with Client(build_server(host, "1"), mode="legacy", message_handler=hear) as client:
+        before = [tool.name for tool in (await client.list_tools()).tools]
+        assert before == ["peer_change"]
+        await client.call_tool("peer_change", {"value": new})
+        with anyio.fail_after(WAIT):
+            await told.wait()
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["peer_new"]
+
+
+async def test_a_tool_that_cannot_be_served_is_withheld_alone_with_the_reason(
+    make_host: MakeHost, folder: Path
+):
+    server = entry(folder)
+    recursive = {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}}
+    recursive["$defs"] = {"a": {"$ref": "#/$defs/a"}}
+    bad = {
+        "none": {},
+        "union": {"anyOf": [{"type": "object"}]},
+        "recursive": recursive,
+        "odd": {"type": "object", "properties": {"a b": {}}},
+        "no-schema": {"type": "object", "properties": {"a": {"type": "nonsense"}}},
+        "n" * 80: {"type": "object"},
+    }
+    tools = [{"name": name, "inputSchema": schema} for name, schema in bad.items()]
+    tools += [{"name": "missing"}, {}, {"name": 5, "inputSchema": []}]
+    tools += [{"name": "good", "inputSchema": {"type": "object", "title": "kept"}}]
+    (folder / "tools.json").write_text(json.dumps(tools))
+    async with started(make_host(servers={"peer": server})) as host:
+        assert served(host) == ["peer_good"]
+        assert host.offering.served[0].arguments.schema == {"type": "object", "title": "kept"}
+        reasons = {item.tool.name: item.refusal for item in host.offering.tools}
+        assert "refers to itself" in reasons["peer.recursive"]
+        assert "longer than 64" in reasons["peer." + "n" * 80]
+        assert all(reasons[name] for name in reasons if name != "peer.good")
+        health = (await check_health(host.manager))["peer"]
+        assert health.status == "degraded"
+        result = await host.call_tool("peer.odd", {})
+        assert result.structured["error_type"] == "disabled"
+
+
+async def test_a_name_that_is_taken_can_be_changed_by_an_override(
+    make_host: MakeHost, folder: Path
+):
+    class Mine(Plugin):
+        @hookimpl
+        def register_tools(self):
+            return [Tool(name="echo", description="Mine", function=lambda: "mine")]
+
+    servers = {"peer": entry(folder, prefix=""), "second": entry(folder, prefix="")}
+    async with started(make_host({"mine": Mine}, servers=servers)) as host:
+        assert served(host).count("echo") == 1
+        item = host.offering.find("peer.echo")
+        assert "'echo' already belongs to plugin 'mine'" in item.refusal
+        assert '[tools.overrides."peer.echo"]' in item.refusal
+        assert (await host.call_tool("echo", {})).text == "mine"
+        assert "belongs to plugin 'peer'" in host.offering.find("second.blocks").refusal
+    renamed = {"peer.echo": {"name": "peer_says"}}
+    async with started(
+        make_host({"mine": Mine}, servers=servers, tools={"overrides": renamed})
+    ) as host:
+        assert text_of(await host.call_tool("peer_says", {"value": "x"})) == "x"
+        assert (await host.call_tool("echo", {})).text == "mine"
+
+
+async def test_the_rules_for_tools_hold_for_those_of_servers(make_host: MakeHost, folder: Path):
+    tools = {
+        "read_only": True,
+        "overrides": {"peer.echo": {"name": "say", "arguments": {"value": {"fixed": "mine"}}}},
+    }
+    async with started(make_host(servers={"peer": entry(folder)}, tools=tools)) as host:
+        assert served(host) == ["say"]
+        assert text_of(await host.call_tool("say", {})) == "mine"
+    tools = {"disable": ["peer.*"], "max_output_tokens": 10}
+    async with started(make_host(servers={"peer": entry(folder)}, tools=tools)) as host:
+        assert served(host) == []
+    async with started(
+        make_host(servers={"peer": entry(folder)}, tools={"max_output_tokens": 10})
+    ) as host:
+        result = await host.call_tool("peer_echo", {"value": "x" * 100})
+        assert result.content[0]["text"] == "x" * 40
+        assert "Cut to about 10" in result.notes[0]
+
+
+async def test_what_a_server_writes_goes_to_the_log_line_by_line_and_not_without_end(
+    host: Host, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.INFO, "standards_mcp")
+    logging.getLogger("standards_mcp").propagate = True
+    async with started(host):
+        for lines in (1, 5000):
+            assert text_of(await host.call_tool("peer_noise", {"value": lines})) == "done"
+    texts = [record.text for record in caplog.records if record.getMessage() == "output"]
+    assert "line one" in texts
+    assert "line  [31mtwo" in texts
+    assert any("not a message" in text for text in texts)
+    assert max(map(len, texts)) <= 2000
+    assert len(texts) <= MAX_LINES
+    assert any("dropped" in record.getMessage() for record in caplog.records)
+
+
+@posix
+async def test_one_server_that_hangs_and_one_that_dies_delay_no_other(
+    make_host: MakeHost, tmp_path: Path
+):
+    servers = {name: entry(tmp_path / name) for name in ("dies", "good", "hangs")}
+    servers["hangs"]["start_timeout"] = 600
+    servers["none"] = {"command": "no-such-program"}
+    (tmp_path / "dies" / "die").touch()
+    (tmp_path / "hangs" / "hang").touch()
+    host = make_host(servers=servers)
+    async with host.running():
+        await until(lambda: "good_echo" in served(host))
+        assert text_of(await host.call_tool("good_echo", {"value": "x"})) == "x"
+        await until(lambda: bool(host.manager.records["dies"].reason))
+        assert "its last words: cannot start" in host.manager.records["dies"].reason
+        assert "cannot be started: No such file" in host.manager.records["none"].reason
+    assert not any(is_alive(pid) for name in servers for pid in runs(tmp_path / name))
+
+
+async def test_a_start_is_awaited_for_its_time_and_not_again_after_a_failure(
+    make_host: MakeHost, folder: Path
+):
+    server = entry(folder, start_timeout=0.5)
+    (folder / "hang").touch()
+    async with started(make_host(servers={"peer": server})) as host:
+        await until(lambda: bool(host.manager.records["peer"].reason))
+        assert "did not answer within 0.5 s" in host.manager.records["peer"].reason
+    again = make_host(servers={"peer": server | {"start_timeout": 600}})
+    async with again.running():
+        with anyio.fail_after(WAIT):
+            await again.manager.ready()
+
+
+async def test_a_server_that_is_required_must_start(make_host: MakeHost, folder: Path):
+    server = entry(folder, required=True)
+    async with started(make_host(servers={"peer": server})):
+        assert len(runs(folder)) == 1
+    (folder / "die").touch()
+    with pytest.raises(PluginError, match=r"plugin 'peer' failed: .* did not start"):
+        async with started(make_host(servers={"peer": server})):
+            pytest.fail("it started")
+
+
+async def test_secrets_stay_out_of_errors_and_come_from_variables(
+    make_host: MakeHost, folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PEER_TOKEN", "s3cret-value")
+    env = {"TOKEN": "${PEER_TOKEN}", "LEVEL": "${PEER_LEVEL:-warn}", "KEY": "literal-secret"}
+    async with started(make_host(servers={"peer": entry(folder, env=env)})) as host:
+        assert text_of(await host.call_tool("peer_env", {"value": "TOKEN"})) == "s3cret-value"
+        assert text_of(await host.call_tool("peer_env", {"value": "LEVEL"})) == "warn"
+        assert text_of(await host.call_tool("peer_env", {"value": "PEER_TOKEN"})) == "unset"
+        failed = await host.call_tool("peer_fail", {"value": "s3cret-value, literal-secret"})
+        assert text_of(failed) == "no ***, ***"
+        assert "s3cret" not in repr(host.manager.records["peer"])
+        assert "literal-secret" not in repr(host.settings)
+    monkeypatch.delenv("PEER_TOKEN")
+    host = make_host(servers={"peer": entry(folder, env=env)})
+    record = host.manager.records["peer"]
+    assert record.status is Status.FAILED
+    assert record.reason == "${PEER_TOKEN} is not set; set PEER_TOKEN in the environment"
+
+
+@posix
+async def test_what_a_server_started_ends_with_it(host: Host):
+    async with started(host):
+        grandchild = int(text_of(await host.call_tool("peer_spawn", {})))
+        assert is_alive(grandchild)
+    await until(lambda: not is_alive(grandchild))
+
+
+@posix
+async def test_servers_end_when_the_host_is_killed(folder: Path, tmp_path: Path):
+    config = tmp_path / "servers.toml"
+    args = json.dumps(entry(folder)["args"])
+    config.write_text(
+        f"state_dir = {json.dumps(str(tmp_path / 'state'))}\n"
+        f"[servers.peer]\ncommand = {json.dumps(sys.executable)}\nargs = {args}\n"
+    )
+    command = [sys.executable, "-m", "standards_mcp", "--config", str(config), "serve"]
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    try:
+        await until(lambda: bool(runs(folder)))
+        (pid,) = runs(folder)
+        os.kill(process.pid, signal.SIGKILL)
+        await until(lambda: not is_alive(pid))
+    finally:
+        process.kill()
+        process.communicate()
+
+
+async def test_an_answer_that_is_not_of_the_protocol_and_a_refusal_are_errors_of_the_call(
+    host: Host,
+):
+    async with started(host):
+        wrong = await host.call_tool("peer_wrong", {})
+        assert "is not of the protocol (" in wrong.structured["message"]
+        refused = await host.call_tool("peer_refuse", {})
+        assert refused.structured["message"].startswith(
+            "server 'peer' refused it: Unknown tool: refuse"
+        )
+        assert text_of(await host.call_tool("peer_echo", {"value": "x"})) == "x"
+
+
+MODERN = """
+    import sys
+    from mcp.server.mcpserver import Context, MCPServer
+
+    server = MCPServer("modern", version="2")
+
+    @server.tool()
+    def add(a: int, b: int = 1) -> int:
+        return a + b
+
+    @server.tool()
+    async def grow(ctx: Context) -> str:
+        server.add_tool(add, name="more")
+        await ctx.notify_tools_changed()
+        return "grown"
+
+    if len(sys.argv) > 1:
+        server.run("streamable-http", port=int(sys.argv[1]))
+    server.run()
+"""
+
+
+@pytest.fixture
+def modern(tmp_path: Path) -> Path:
+    import textwrap
+
+    file = tmp_path / "modern.py"
+    file.write_text(textwrap.dedent(MODERN))
+    return file
+
+
+async def test_the_2026_generation_is_spoken_and_its_changes_are_heard(
+    make_host: MakeHost, modern: Path
+):
+    server = {"command": sys.executable, "args": [str(modern)]}
+    async with started(make_host(servers={"modern": server})) as host:
+        result = await host.call_tool("modern.add", {"a": 2})
+        assert result.structured == {"result": 3}
+        await host.call_tool("modern.grow", {})
+        await until(lambda: "modern_more" in served(host))
+
+
+@pytest.fixture
+def address(modern: Path) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
+    """Return a function that serves by HTTP at the same port whenever it is called."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    running: list[subprocess.Popen[bytes]] = []
+
+    def serve() -> str:
+        command = [sys.executable, str(modern), str(port)]
+        running.append(subprocess.Popen(command, stderr=subprocess.DEVNULL))
+        deadline = time.monotonic() + WAIT
+        while True:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                return f"http://127.0.0.1:{port}/mcp"
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+
+    serve.stop = lambda: [(each.kill(), each.wait()) for each in running]
+    yield serve
+    serve.stop()
+
+
+async def test_a_server_is_reached_by_http_and_again_after_it_was_gone(
+    make_host: MakeHost, address: Any
+):
+    url = address()
+    async with started(make_host(servers={"web": {"url": url}})) as host:
+        assert (await host.call_tool("web.add", {"a": 2})).structured == {"result": 3}
+        address.stop()
+        gone = await host.call_tool("web.add", {"a": 2})
+        assert gone.structured["error_type"] == "api_error"
+        address()
+        assert (await until_answered(host, "web.add", {"a": 2})).structured == {"result": 3}
+
+
+async def test_the_program_serves_them_with_nothing_else_on_its_stdout(
+    folder: Path, tmp_path: Path
+):
+    shared = tmp_path / "clients.json"
+    shared.write_text(json.dumps({"mcpServers": {"peer": entry(folder) | {"disabled": False}}}))
+    config = tmp_path / "servers.toml"
+    config.write_text(f"servers_file = {json.dumps(shared.name)}\n")
+    parameters = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "standards_mcp", "--config", str(config), "serve"],
+        env=dict(os.environ),
+    )
+    async with Client(parameters) as client:
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        assert "peer_echo" in names
+        assert "find_relevant_standards" in names
+        result = await client.call_tool("peer_noise", {"value": 3})
+        assert result.content[0].text == "done"
