@@ -18,13 +18,15 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import filelock
 from pydantic import TypeAdapter
 
 from .discovery import PluginRecord
 from .files import of_environment
+
+if TYPE_CHECKING:
+    import filelock
 
 log = logging.getLogger(__name__)
 
@@ -62,8 +64,9 @@ class Casualties:
 
     def learn(self) -> None:
         """Read what earlier starts came to."""
-        with self._locked():
-            self._learn()
+        if self._folder and self._folder.is_dir():
+            with self._locked():
+                self._learn()
 
     @contextmanager
     def watch(self) -> Generator[None]:
@@ -93,11 +96,14 @@ class Casualties:
 
     @contextmanager
     def _locked(self) -> Generator[None]:
+        import filelock  # noqa: PLC0415  - only where something is loaded
+
         with suppress(OSError, filelock.Timeout):
             if self._folder:
                 self._folder.mkdir(parents=True, exist_ok=True)
                 lock = filelock.FileLock(of_environment(self._folder, "starting", ".lock"))
-                self._lock = lock.acquire(timeout=0).lock
+                lock.acquire(timeout=0)
+                self._lock = lock
         try:
             yield
         finally:

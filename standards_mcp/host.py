@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import operator
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
@@ -81,7 +82,7 @@ class Host:
         storage = self.settings.tools.storage
         self._policy = Policy(storage.get_secret_value() if storage else None)
         self._remembers = remembers
-        self._offered: tuple[Registered, Offering] | None = None
+        self._offered: tuple[list[object], Offering] | None = None
 
     def load(self, *, again: bool = False) -> None:
         """Import and register the enabled plugins. See `PluginManager.load`.
@@ -113,12 +114,11 @@ class Host:
                 pattern or an override no tool; nothing has changed then.
         """
         self.manager.check_sections(loaded)
-        registered = self.registered()
-        offering = offer(registered, in_force)
+        offering = offer(self.registered(), in_force)
         self._tell(self._warnings(loaded, offering))
         self.loaded, self.settings = loaded, in_force
         self._secrets |= secrets_of(loaded.settings)
-        self._offered = registered, offering
+        self._offered = self._contributed(), offering
 
     def recall(self) -> None:
         """Give plugins that are not loaded the status of their last start."""
@@ -151,10 +151,15 @@ class Host:
     @property
     def offering(self) -> Offering:
         """What the loaded plugins contribute, as the configuration makes it."""
-        registered = self.registered()
-        if self._offered is None or not self._offered[0].is_same(registered):
-            self._offered = registered, offer(registered, self.settings)
+        contributed = self._contributed()
+        if self._offered is None or not all(map(operator.is_, contributed, self._offered[0])):
+            self._offered = contributed, offer(self.registered(), self.settings)
         return self._offered[1]
+
+    def _contributed(self) -> list[object]:
+        """Return what makes up `registered`, of which each part changes as a whole."""
+        records = self.manager.records.values()
+        return [part for each in records for part in (each.tools, each.prompts, each.resources)]
 
     async def call_tool(
         self, name: str, arguments: Mapping[str, Any], context: HostContext | None = None
@@ -291,7 +296,10 @@ class Host:
         try:
             async with running(self.manager):
                 self._remember("start")
-                yield
+                try:
+                    yield
+                finally:
+                    self._remember("start")  # one that is isolated may have failed since
         finally:
             with anyio.CancelScope(shield=True):
                 await self._policy.aclose()

@@ -40,7 +40,7 @@ CONVERT: Final = "standards_mcp.convert"
 HEALTH: Final = "standards_mcp.health"
 FILTER: Final = "standards_mcp_filter"
 DESCRIPTION: Final = "standards-mcp/description"
-START_TIMEOUT: Final = 30.0
+START_TIMEOUT: Final = 20.0
 _PING_SECONDS: Final = 5.0
 _WATCH_SECONDS: Final = 0.2
 

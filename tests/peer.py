@@ -64,7 +64,13 @@ class Peer:
         return message
 
     def answers(self, count: int) -> dict[int, dict[str, Any]]:
-        return {message["id"]: message for message in (self.answer() for _ in range(count))}
+        """Return so many answers, by the numbers of their requests; notices are passed over."""
+        found: dict[int, dict[str, Any]] = {}
+        while len(found) < count:
+            message = self.answer()
+            if "id" in message:
+                found[message["id"]] = message
+        return found
 
     def initialize(self, version: str = "2025-11-25") -> dict[str, Any]:
         client = {"name": "peer", "version": "1"}
@@ -80,7 +86,7 @@ class Peer:
         page: dict[str, Any] = {}
         for number in itertools.count(1000):
             self.send("tools/list", page, number)
-            result = self.answer()["result"]
+            result = self.answers(1)[number]["result"]
             names += [tool["name"] for tool in result["tools"]]
             if not result.get("nextCursor"):
                 break

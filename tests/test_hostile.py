@@ -26,8 +26,9 @@ plugins.lookup.enabled = false
 plugins.search.enabled = false
 """
 IMPATIENT = """
-from standards_mcp import casualties, lifecycle
+from standards_mcp import casualties, isolation, lifecycle
 casualties.SLOW_SECONDS = lifecycle.START_TIMEOUT = 1
+isolation.START_TIMEOUT = 8
 from standards_mcp.cli import main
 main()
 """
@@ -49,6 +50,7 @@ class Attack:
     Attributes:
         does: As the documentation says it, and so the next.
         costs: What it costs.
+        isolated: What it costs where it is isolated.
         reason: Why it failed, as far as ``plugins list`` says; empty for one that is started.
         calls: Its tools, with the arguments to call them with and a part of the answer.
         code: How the process ends.
@@ -57,6 +59,7 @@ class Attack:
     name: str
     does: str
     costs: str
+    isolated: str
     reason: str = ""
     calls: dict[str, tuple[dict[str, Any], str]] = field(default_factory=dict)
     code: int = 0
@@ -68,18 +71,21 @@ ATTACKS = [
         "raises",
         "raises, also what cannot be printed",
         "its call; its wrapper is passed by",
+        "its call",
         calls={"explode": ({}, CRASHED)},
     ),
     Attack(
         "prints",
         "prints, in every way and at any time",
         "nothing: it goes to stderr",
+        "nothing: it goes to the log",
         calls={"shout": ({}, "done")},
     ),
     Attack(
         "stalls",
         "has a lifespan that hangs and cannot be cancelled",
         "20 s of the start, 2 s of the end, the plugin",
+        "the plugin; the first list of tools waits for 20 s, once",
         "its lifespan did not start within 1 seconds",
         code=1,
     ),
@@ -87,35 +93,41 @@ ATTACKS = [
         "blocks",
         "blocks the event loop in a call",
         "everybody waits for as long",
+        "its calls; a process that no longer answers is ended and started again",
         calls={"block": ({"seconds": 0.2}, "done")},
     ),
     Attack(
         "leaks",
         "keeps memory at every call",
         "the memory, until the server ends",
+        "its call, at its limit of memory",
         calls={"leak": ({"megabytes": 10}, "10")},
     ),
     Attack(
         "closes",
         "closes stdout and its file descriptor",
         "nothing: the protocol and the log have their own",
+        "nothing",
         calls={"close": ({}, "done")},
     ),
     Attack(
         "patches",
         "replaces and deletes builtins at import",
         "the plugin; they are put back",
+        "the plugin",
         "it changes builtins that all code uses: isinstance, len, next, print, sorted",
     ),
     Attack(
         "bloats",
         "has a schema of 20 MB",
         "the plugin, and what making and measuring the schema takes",
+        "the plugin",
         "tool 'bloat': its schema is larger than 32 KiB",
     ),
     Attack(
         "recurses",
         "has a schema that doubles with each of 40 references",
+        "the plugin",
         "the plugin",
         "tool 'recurse': its schema is larger than 32 KiB",
     ),
@@ -123,11 +135,13 @@ ATTACKS = [
         "swarms",
         "registers 10,000 tools",
         "the plugin, and about a second of the start: the 1,001st is refused",
+        "the plugin",
         "it declares more than 1000 tools",
     ),
     Attack(
         "spoofs",
         "names a tool with a letter that looks like another",
+        "the plugin",
         "the plugin",
         "'\u0430lpha' is not a valid tool name",
     ),
@@ -135,11 +149,13 @@ ATTACKS = [
         "blurts",
         "tells its secret in errors, in the log and at its end",
         "nothing: it is masked",
+        "nothing: it is masked",
         calls={"blurt": ({}, "the key is ***"), "crash": ({}, CRASHED)},
     ),
     Attack(
         "lies",
         "says that it fits this version, and does not",
+        "the plugin",
         "the plugin",
         "ImportError: cannot import name 'TimeMachine'",
     ),
@@ -208,6 +224,34 @@ def test_no_plugin_silences_another(install: Install, start: Start, attack: Atta
     found = listed(attack.name)
     assert found["status"] == ("failed" if attack.reason else "started")
     assert found["reason"].startswith(attack.reason)
+
+
+UNKNOWN = "its tools are not known: "
+ISOLATED_REASONS = {"exits": UNKNOWN, "hangs": UNKNOWN, "stalls": UNKNOWN}
+LEAK = {"leak": ({"megabytes": 4000}, CRASHED)}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
+@pytest.mark.parametrize("name", [*(attack.name for attack in ATTACKS), "exits", "hangs"])
+def test_an_isolated_plugin_costs_its_own_calls_only(install: Install, start: Start, name: str):
+    attack = next((each for each in ATTACKS if each.name == name), Attack(name, "", "", ""))
+    attack_with(install, name)
+    with Path("standards-mcp.toml").open("a", encoding="utf-8") as config:
+        config.write(f"\nplugins.{name}.isolate = true\nplugins.{name}.memory = '2GB'\n")
+    peer = start()
+    check_neighbours(peer)
+    calls = LEAK if name == "leaks" else attack.calls
+    assert set(peer.tool_names()) == {*NEIGHBOURS, *calls}
+    for number, (tool, (arguments, expected)) in enumerate(calls.items(), 10):
+        peer.call(number, tool, **arguments)
+        peer.call(number + 100, "zulu")
+        answers = peer.answers(2)
+        assert name != "blocks" or list(answers) == [number + 100, number], "zulu did not wait"
+        assert expected in text_of(answers[number])
+        assert text_of(answers[number + 100]) == "zulu answers"
+    assert peer.end() == 0
+    assert SECRET not in peer.log()
+    assert listed(name)["reason"].startswith(ISOLATED_REASONS.get(name, attack.reason))
 
 
 @pytest.mark.parametrize("name", ["exits", "hangs"])
@@ -303,5 +347,5 @@ def test_the_documentation_tells_what_each_costs():
         for line in DOCS.read_text("utf-8").partition("### Hostile plugins")[2].splitlines()
         if line.startswith("| ")
     ]
-    told = dict(row[:2] for row in rows[1:])
-    assert {attack.does: attack.costs for attack in ATTACKS}.items() <= told.items()
+    told = {does: costs for does, *costs in rows[1:]}
+    assert {each.does: [each.costs, each.isolated] for each in ATTACKS}.items() <= told.items()
