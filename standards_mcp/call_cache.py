@@ -7,7 +7,6 @@ import hashlib
 import json
 import logging
 import time
-import weakref
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Protocol
 
@@ -39,24 +38,42 @@ class AnswerCache:
 
     def __init__(self, store: AnswerStore) -> None:
         self._store = store
-        self._turns: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
+        self._running: dict[str, asyncio.Future[ToolResult]] = {}
 
     async def answer(
         self, key: str, ttl: float, call: Callable[[], Awaitable[ToolResult]]
     ) -> ToolResult:
         """Return the answer kept under *key*, or that of *call*, kept if it is a success.
 
-        Who comes while the call runs waits for its answer.
+        Who comes while the call runs gets what it comes to, a failure too; if it is cancelled, one
+        of those who wait calls in its place.
         """
-        if kept := await self._get(key):
-            return kept
-        async with self._turns.setdefault(key, asyncio.Lock()):
+        while True:
             if kept := await self._get(key):
                 return kept
+            if not (running := self._running.get(key)):
+                return await self._call(key, ttl, call)
+            await asyncio.wait([running])
+            if not running.cancelled():
+                return running.result()
+
+    async def _call(
+        self, key: str, ttl: float, call: Callable[[], Awaitable[ToolResult]]
+    ) -> ToolResult:
+        running = self._running[key] = asyncio.get_running_loop().create_future()
+        try:
             result = await call()
             if not result.is_error:
                 await self._put(key, result, ttl)
-            return result
+            running.set_result(result)
+        except Exception as exc:
+            running.set_exception(exc)
+            running.exception()  # nobody may wait for it, which is no reason for a warning
+            raise
+        finally:
+            del self._running[key]
+            running.cancel()
+        return result
 
     async def _get(self, key: str) -> ToolResult | None:
         try:

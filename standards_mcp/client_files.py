@@ -17,6 +17,7 @@ from .clients import Client, Entry, Launch
 from .errors import StandardsMcpError
 from .files import read_text
 from .masking import MASK, secret_paths
+from .text_style import BYTE_ORDER_MARK, keeping_style
 
 _RUNNERS: Final = frozenset({"pipx", "uv", "uvx"})
 _PACKAGE: Final = re.compile(r"standards-mcp($|[@=\[])")
@@ -56,16 +57,8 @@ def servers(client: Client, file: Path, text: str) -> dict[str, Entry]:
     Raises:
         ClientFileError: The file is malformed.
     """
-    found = _using(file, lambda form: form.read(text))
-    for key in client.table:
-        found = cast("Mapping[str, Any]", found).get(key) if isinstance(found, Mapping) else None
-    if found is None:
-        return {}
-    if not isinstance(found, Mapping):
-        raise ClientFileError(f"{file}: {'.'.join(client.table)} does not hold servers; correct it")
-    entries = cast("Mapping[str, object]", found)
-    tables = [name for name, entry in entries.items() if isinstance(entry, Mapping)]
-    return {name: dict(cast("Entry", entries[name])) for name in tables}
+    entries = _entries(client, file, text).items()
+    return {name: dict(cast("Entry", each)) for name, each in entries if isinstance(each, Mapping)}
 
 
 def is_ours(client: Client, entry: Mapping[str, Any]) -> bool:
@@ -85,7 +78,10 @@ def with_server(client: Client, file: Path, text: str, name: str, launch: Launch
     Raises:
         ClientFileError: The file is malformed, or another server has the name.
     """
-    old = servers(client, file, text).get(name, {})
+    found = _entries(client, file, text).get(name)
+    if not isinstance(found, Mapping | None):
+        raise ClientFileError(f"{file}: {name!r} holds no server there; correct it")
+    old = cast("Entry", found or {})
     if old and not is_ours(client, old):
         command = client.command_line(old)[0]  # its arguments may hold keys
         raise ClientFileError(
@@ -142,6 +138,19 @@ def snippet(client: Client, file: Path, name: str, launch: Launch) -> str:
     return form.write("", (*client.table, name), client.entry(name, launch))
 
 
+def _entries(client: Client, file: Path, text: str) -> Mapping[str, object]:
+    found: Mapping[str, Any] = {"": _using(file, lambda form: form.read(text))}
+    for key in ("", *client.table):
+        inner: object = found.get(key)
+        if inner is None:
+            return {}
+        if not isinstance(inner, Mapping):
+            where = ".".join(client.table)
+            raise ClientFileError(f"{file}: {where} does not hold servers; correct it")
+        found = cast("Mapping[str, Any]", inner)
+    return found
+
+
 def _variables(client: Client, entry: Entry) -> dict[str, Any]:
     found = entry.get(client.environment)
     return dict(cast("dict[str, Any]", found)) if isinstance(found, dict) else {}
@@ -160,9 +169,10 @@ def _using(file: Path, use: Callable[[_Format], Any]) -> Any:
 def _read_toml(text: str) -> Any:
     import tomlkit  # noqa: PLC0415  - few clients need it
 
-    return tomlkit.parse(text).unwrap()
+    return tomlkit.parse(text.removeprefix(BYTE_ORDER_MARK)).unwrap()
 
 
+@keeping_style
 def _write_toml(text: str, path: Sequence[str], value: Any) -> str:
     import tomlkit  # noqa: PLC0415
 
@@ -174,6 +184,7 @@ def _write_toml(text: str, path: Sequence[str], value: Any) -> str:
     return tomlkit.dumps(document)
 
 
+@keeping_style
 def _remove_toml(text: str, path: Sequence[str]) -> str:
     import tomlkit  # noqa: PLC0415
 
@@ -198,6 +209,7 @@ def _read_yaml(text: str) -> Any:
     return _load_yaml(text)[1]
 
 
+@keeping_style
 def _write_yaml(text: str, path: Sequence[str], value: Any) -> str:
     yaml, loaded = _load_yaml(text)
     document: Any = {} if loaded is None else loaded
@@ -210,6 +222,7 @@ def _write_yaml(text: str, path: Sequence[str], value: Any) -> str:
     return _dump_yaml(yaml, document)
 
 
+@keeping_style
 def _remove_yaml(text: str, path: Sequence[str]) -> str:
     yaml, document = _load_yaml(text)
     _remove(document, path)

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import tomlkit
 from tomlkit.items import InlineTable
 
 from .masking import MASK, secret_paths
-
-_BOM: Final = "\ufeff"  # what some editors on Windows begin a file with
+from .text_style import BYTE_ORDER_MARK, keeping_style
 
 _Document = MutableMapping[str, Any]
 
@@ -63,7 +62,7 @@ def without_secrets(text: str) -> str:
     """
 
     def change(document: _Document) -> None:
-        values = tomllib.loads(text.removeprefix(_BOM))
+        values = tomllib.loads(text.removeprefix(BYTE_ORDER_MARK))
         plugins = values.pop("plugins", {})
         for path in [*secret_paths(values), *_own_values(plugins)]:
             *tables, key = path
@@ -85,13 +84,11 @@ def _own_values(plugins: object) -> Iterator[tuple[str, ...]]:
                     yield "plugins", name, key
 
 
+@keeping_style
 def _changed(text: str, change: Callable[[_Document], None]) -> str:
-    document = tomlkit.parse(text.removeprefix(_BOM))
+    document = tomlkit.parse(text)
     change(document)
-    after = tomlkit.dumps(document)
-    if text.count("\n") == text.count("\r\n") > 0:  # the lines that are new end like the others
-        after = after.replace("\r\n", "\n").replace("\n", "\r\n")
-    return _BOM + after if text.startswith(_BOM) else after
+    return tomlkit.dumps(document)
 
 
 def _table(parent: _Document, name: str, *, is_super: bool = False) -> _Document:

@@ -9,6 +9,7 @@ import subprocess
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -147,16 +148,21 @@ def _clients(system: System) -> Iterator[Finding]:
             yield Finding(client.title, "error", str(exc), "Correct the file.")
             continue
         for name, entry in entries.items():
-            yield _client_entry(client.title, name, client.command_line(entry)[0], client.key)
+            yield _client_entry(client.title, name, client.command_line(entry), client.key)
 
 
-def _client_entry(title: str, name: str, command: str, key: str) -> Finding:
+def _client_entry(title: str, name: str, line: Sequence[str], key: str) -> Finding:
+    command = line[0]
     fix = f"Run `standards-mcp install {key} --name {name}` again."
     if not Path(command).is_absolute():
         message = f"{name!r} starts {command!r}, which the client may not find"
         return Finding(title, "warning", message, fix)
     if not Path(command).exists():
         return Finding(title, "error", f"{name!r} starts {command}, which is not there", fix)
+    for option, file in pairwise(line):
+        if option == "--config" and not Path(file).is_file():
+            message = f"{name!r} names the configuration {file}, which is not there"
+            return Finding(title, "error", message, fix)
     return Finding(title, "ok", f"{name!r} starts {command}")
 
 

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from .text_style import BYTE_ORDER_MARK
+
 _TOKEN: Final = re.compile(
     r"""(?P<space>\s+|//[^\n]*|/\*.*?\*/)
     |(?P<string>"(?:[^"\\\x00-\x1f]|\\.)*")
@@ -19,7 +21,6 @@ _TOKEN: Final = re.compile(
     |(?P<mark>[][{}:,])""",
     re.VERBOSE | re.DOTALL,
 )
-_BYTE_ORDER_MARK: Final = "\ufeff"
 
 
 class JsoncError(ValueError):
@@ -236,7 +237,7 @@ class _Parser:
 
 
 def _tokens(text: str) -> Iterable[_Token]:
-    position = len(_BYTE_ORDER_MARK) if text.startswith(_BYTE_ORDER_MARK) else 0
+    position = len(BYTE_ORDER_MARK) if text.startswith(BYTE_ORDER_MARK) else 0
     while position < len(text):
         match = _TOKEN.match(text, position)
         if match is None:

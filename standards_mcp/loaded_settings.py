@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from .catalog_settings import SECRET_KEYS, VARIABLES
 from .errors import ConfigError
-from .setting_errors import describe_errors
+from .setting_errors import describe_errors, describe_hidden
 from .setting_layers import DOT_ENV, ENVIRONMENT, Layer, Layers
 from .setting_paths import in_home
 from .setting_sources import (
@@ -63,25 +63,28 @@ def load_settings(
             valid key.
     """
     file = find_config(config)
-    layers: tuple[Layer, ...] = (
-        layer_of("command line", overrides or {}),
-        environment_layer(),
-        dot_env_layer(),
-        *([file_layer(file)] if file else []),
+    layers = Layers(
+        (
+            layer_of("command line", overrides or {}),
+            environment_layer(),
+            dot_env_layer(),
+            *([file_layer(file)] if file else []),
+        )
     )
-    for layer in layers:
+    for layer in layers.ordered:
         _refuse_secrets(layer)
         # Names that pydantic-settings takes for options of its own.
         if key := next((key for key in layer.values if key.startswith("_")), None):
             raise ConfigError(f"{layer.where((key,))}: unknown key")
-    shared = Layers(layers).merged().get("servers_file")
+    if lines := describe_hidden(layers):
+        raise ConfigError("\n".join(lines))
+    shared = layers.merged().get("servers_file")
     if isinstance(shared, str):
-        layers = (*layers, servers_layer(shared))
+        layers = Layers((*layers.ordered, servers_layer(shared)))
     try:
-        return LoadedSettings(Settings(**Layers(layers).merged()), file, Layers(layers))
+        return LoadedSettings(Settings(**layers.merged()), file, layers)
     except ValidationError as exc:
-        lines = describe_errors(exc, Settings, Layers(layers))
-        raise ConfigError("\n".join(lines)) from None
+        raise ConfigError("\n".join(describe_errors(exc, Settings, layers))) from None
 
 
 def find_config(config: Path | None = None) -> Path | None:

@@ -246,7 +246,7 @@ async def _contained(
         raise _crash(item, exc) from None
     raise TimedOutError(
         f"{item.published} did not answer within {seconds:g} s. Try again with a smaller request, "
-        "or raise [tools] timeout in the configuration."
+        "or raise its timeout in the configuration."
     )
 
 

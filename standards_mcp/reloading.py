@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from anyio import to_thread
 
-from .errors import StandardsMcpError, describe_exception
+from .errors import ConfigError, StandardsMcpError, describe_exception
 from .host import Host
 from .loaded_settings import LoadedSettings
 from .settings import Settings
@@ -22,6 +22,7 @@ from .tool_settings import Kind
 log = logging.getLogger(__name__)
 
 POLL_SECONDS: Final = 1.0
+_SETTLED_SECONDS: Final = 0.25
 _AT_START: Final = ("autoload", "catalog", "state_dir", "strict", "trusted")
 _Stamp: TypeAlias = tuple[int, int, int] | None
 
@@ -45,6 +46,8 @@ def reload(host: Host, loaded: LoadedSettings) -> Reload:
     Raises:
         ConfigError: It is refused, and nothing has changed.
     """
+    if (gone := host.loaded.file) and not loaded.file:
+        raise ConfigError(f"{gone}: is gone; to go without a file, restart the server")
     before, old = host.offering, host.settings
     host.take_over(loaded, _in_force(old, loaded.settings))
     restart = [*_changed(old, loaded.settings), *_unloaded(host)]
@@ -108,12 +111,25 @@ def _is_current(loaded: LoadedSettings, places: Sequence[Path]) -> bool:
 
 
 async def _watch(places: Sequence[Path], told: asyncio.Event) -> None:
-    seen = [_stamp(path) for path in places]
+    seen = _stamps(places)
     while True:
         await asyncio.sleep(POLL_SECONDS)
-        if (now := [_stamp(path) for path in places]) != seen:
-            seen = now
+        if _stamps(places) != seen:
+            seen = await _settled(places)
             told.set()
+
+
+async def _settled(places: Sequence[Path]) -> list[_Stamp]:
+    """Wait until nobody writes: a file that is still empty is valid, and denies nothing."""
+    before, now = None, _stamps(places)
+    while before != now:
+        await asyncio.sleep(_SETTLED_SECONDS)
+        before, now = now, _stamps(places)
+    return now
+
+
+def _stamps(places: Sequence[Path]) -> list[_Stamp]:
+    return [_stamp(path) for path in places]
 
 
 def _stamp(file: Path) -> _Stamp:

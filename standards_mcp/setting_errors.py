@@ -11,14 +11,30 @@ from pydantic_core import ErrorDetails
 
 from .errors import did_you_mean
 from .setting_layers import Layers
-from .settings import PluginSection
+from .settings import PluginSection, Settings
 
+_NO_TABLE: Final = ("dict_type", "model_type")
+_NO_LIST: Final = ("list_type", "tuple_type")
 _MESSAGES: Final = {
-    "dict_type": "input should be a table",
-    "model_type": "input should be a table",
-    "tuple_type": """input should be a list, for example '["a", "b"]'""",
-    "list_type": """input should be a list, for example '["a", "b"]'""",
+    **dict.fromkeys(_NO_TABLE, "input should be a table"),
+    **dict.fromkeys(_NO_LIST, """input should be a list, for example '["a", "b"]'"""),
+    "path_type": "input should be a path",
 }
+
+
+def describe_hidden(layers: Layers) -> list[str]:
+    """Return one line for each plain value in a single source that stands in place of a table.
+
+    A key of that table in a higher source would hide it, and with it what it was to say.
+    """
+    lines: list[str] = []
+    for layer in layers.ordered:
+        try:
+            Settings(**layer.values)
+        except ValidationError as exc:
+            found = (item for item in exc.errors(include_url=False) if item["type"] in _NO_TABLE)
+            lines += [_line(item, Settings, Layers((layer,)), ()) for item in found]
+    return lines
 
 
 def describe_errors(
@@ -28,16 +44,18 @@ def describe_errors(
     prefix: tuple[str, ...] = (),
 ) -> list[str]:
     """Return one line for each mistake in *error*: origin, key, what is wrong, nearest key."""
-    lines: list[str] = []
-    for item in error.errors(include_url=False):
-        path = (*prefix, *item["loc"])
-        if item["type"] == "extra_forbidden":
-            lines.append(f"{layers.where(path)}: unknown key{_nearest_key(model, item, prefix)}")
-        else:
-            message = _MESSAGES.get(item["type"]) or item["msg"].removeprefix("Value error, ")
-            message = f"{message[:1].lower()}{message[1:]}{_nearest_choice(item)}"
-            lines.append(" ".join(f"{layers.where(path)}: {message}".split()))
-    return lines
+    return [_line(item, model, layers, prefix) for item in error.errors(include_url=False)]
+
+
+def _line(
+    item: ErrorDetails, model: type[BaseModel], layers: Layers, prefix: tuple[str, ...]
+) -> str:
+    where = layers.where((*prefix, *item["loc"]))
+    if item["type"] == "extra_forbidden":
+        return f"{where}: unknown key{_nearest_key(model, item, prefix)}"
+    message = _MESSAGES.get(item["type"]) or item["msg"].removeprefix("Value error, ")
+    message = f"{message[:1].lower()}{message[1:]}{_nearest_choice(item)}"
+    return " ".join(f"{where}: {message}".split())
 
 
 def _nearest_key(model: type[BaseModel], item: ErrorDetails, prefix: tuple[str, ...]) -> str:

@@ -111,12 +111,19 @@ def merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 def variable_name(path: Sequence[str | int]) -> str:
     """Return the environment variable that sets the key at *path*."""
-    keys = tuple(map(str, path))
-    return VARIABLES.get(keys) or ENV_PREFIX + "__".join(keys).upper()
+    keys, inside = _split(path)
+    return (VARIABLES.get(keys) or ENV_PREFIX + "__".join(keys).upper()) + inside
 
 
 def key_name(path: Sequence[str | int]) -> str:
     """Return the key at *path* as a file has it: its table, then its name."""
-    *tables, key = path
-    table = ".".join(toml_key(str(part)) for part in tables)
-    return f"[{table}] {key}" if table else str(key)
+    (*tables, key), inside = _split(path)
+    table = ".".join(map(toml_key, tables))
+    return (f"[{table}] " if table else "") + toml_key(key) + inside
+
+
+def _split(path: Sequence[str | int]) -> tuple[tuple[str, ...], str]:
+    """Return the keys of *path*, and in words where it goes on in a list."""
+    count = next((at for at, part in enumerate(path) if isinstance(part, int)), len(path))
+    inside = [f"element {part + 1}" if isinstance(part, int) else part for part in path[count:]]
+    return tuple(map(str, path[:count])), "".join(f", {part}" for part in inside)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -11,19 +11,21 @@ from .errors import ConfigError
 _PATHS: Final = (("catalog", "path"), ("state_dir",), ("servers_file",))
 
 
-def with_whole_paths(values: Mapping[str, Any], folder: Path, source: str) -> dict[str, Any]:
+def with_whole_paths(
+    values: Mapping[str, Any], folder: Path, where: Callable[[tuple[str, ...]], str]
+) -> dict[str, Any]:
     """Return *values* with its paths absolute; a blank one is left out, as if it were not given.
 
     Args:
         folder: Where relative paths start.
-        source: What to call the source of the values in an error.
+        where: Tells how to call the place of a key in an error.
 
     Raises:
         ConfigError: A path starts in the home of a user who has none, or is no path.
     """
     result = dict(values)
     for path in (*_PATHS, *_folders_of_servers(values)):
-        result = _with_whole_path(result, path, folder, f"{source}: {_shown(path)}")
+        result = _with_whole_path(result, path, folder, where(path))
     return result
 
 
@@ -50,11 +52,6 @@ def _folders_of_servers(values: Mapping[str, Any]) -> list[tuple[str, ...]]:
     return [("servers", name, "cwd") for name in cast("Mapping[str, Any]", servers)]
 
 
-def _shown(path: tuple[str, ...]) -> str:
-    *tables, key = path
-    return f"[{'.'.join(tables)}] {key}" if tables else key
-
-
 def in_home(path: Path, where: str) -> Path:
     """Return *path* with ``~`` replaced by the home folder.
 
@@ -67,4 +64,5 @@ def in_home(path: Path, where: str) -> Path:
     try:
         return path.expanduser()
     except RuntimeError as error:
-        raise ConfigError(f"{where}: {path}: {error}; write the whole path") from None
+        reason = str(error).rstrip(".")
+        raise ConfigError(f"{where}: {path}: {reason}; write the whole path") from None

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,7 +34,7 @@ def layer_of(name: str, values: Mapping[str, Any]) -> Layer:
     Raises:
         ConfigError: A path in them is none.
     """
-    return Layer(name, with_whole_paths(values, Path(), name))
+    return _with_whole_paths(Layer(name, dict(values)), Path())
 
 
 def environment_layer() -> Layer:
@@ -64,9 +66,11 @@ def file_layer(file: Path) -> Layer:
         values = tomllib.loads(text)
         if "mcpServers" in values:  # pasted as other clients spell it
             values = merged({"servers": shared_servers(values.pop("mcpServers"))}, values)
-        return Layer(str(file), with_whole_paths(values, file.parent, str(file)), text)
+        return _with_whole_paths(Layer(str(file), values, text), file.parent)
     except (ValueError, RecursionError) as exc:  # also of a number or a nesting without end
-        raise ConfigError(f"{file}: not valid TOML: {exc}") from None
+        line = re.search(r"\(at line (\d+),", str(exc))
+        place = f"{file}:{line[1]}" if line else str(file)
+        raise ConfigError(f"{place}: not valid TOML: {exc}") from None
     except OSError as exc:
         raise ConfigError(f"{file}: cannot be read: {exc.strerror}") from None
 
@@ -78,7 +82,7 @@ def servers_layer(file: str) -> Layer:
         ConfigError: It cannot be read, or holds none.
     """
     path = Path(file)
-    return Layer(file, with_whole_paths({"servers": read_servers_file(path)}, path.parent, file))
+    return _with_whole_paths(Layer(file, {"servers": read_servers_file(path)}), path.parent)
 
 
 def file_text(file: Path) -> str:
@@ -97,6 +101,10 @@ def is_given(name: str, value: str | None) -> bool:
     if not value.strip():
         return name.upper().startswith(f"{ENV_PREFIX}PLUGINS__")
     return not value.startswith(_PLACEHOLDER)
+
+
+def _with_whole_paths(layer: Layer, folder: Path) -> Layer:
+    return replace(layer, values=with_whole_paths(layer.values, folder, layer.where))
 
 
 class _AsText:

@@ -41,13 +41,13 @@ class Documented(BaseModel):
 
 def _refuse_flag(value: object) -> object:
     if isinstance(value, bool):
-        raise ValueError("input should be a number of seconds")  # noqa: TRY004  for pydantic
+        raise ValueError("input should be a number")  # noqa: TRY004  for pydantic
     return value
 
 
-Seconds: TypeAlias = Annotated[
-    float, Field(gt=0, allow_inf_nan=False), BeforeValidator(_refuse_flag)
-]
+NoFlag: Final = BeforeValidator(_refuse_flag)
+"""For numbers: pydantic takes true for 1."""
+Seconds: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False), NoFlag]
 
 
 class Table(Documented):

@@ -42,7 +42,7 @@ def capped(result: ToolResult, limit: int) -> ToolResult:
     return _shortened(result, result.structured, limit) or error_result(
         "too_large",
         f"The answer has about {size:,} tokens, more than the {limit:,} allowed here. Ask for "
-        "less, or raise [tools] max_output_tokens.",
+        "less, or raise its max_output_tokens in the configuration.",
     )
 
 

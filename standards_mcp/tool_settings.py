@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from .tables import Like, Seconds, Table, mistake_in
+from .tables import Like, NoFlag, Seconds, Table, mistake_in
 
 Kind: TypeAlias = Literal["tools", "prompts", "resources"]
 """What plugins contribute, as its table is called."""
@@ -23,7 +23,7 @@ ToolName = Annotated[
         "a letter and up to 63 letters, digits, '_', '-' and '.', for example 'search_docs'",
     ),
 ]
-Count = Annotated[int, Field(gt=0)]
+Count = Annotated[int, Field(gt=0), NoFlag]
 RateLimit = Annotated[
     str,
     Like(
@@ -144,7 +144,7 @@ class ToolOverride(Override):
     arguments: dict[str, ArgumentOverride] = Field(default_factory=dict[str, ArgumentOverride])
     timeout: Seconds | None = None
     rate_limit: RateLimit | None = None
-    cache_ttl: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    cache_ttl: Annotated[float, Field(ge=0, allow_inf_nan=False), NoFlag] | None = None
     concurrency: Count | None = None
     max_output_tokens: Count | None = None
 

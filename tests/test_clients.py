@@ -186,6 +186,7 @@ def test_another_server_of_that_name_is_left_alone(tmp_path: Path):
         ("cursor", '{"mcpServers": {'),
         ("cursor", "[]"),
         ("cursor", '{"mcpServers": []}'),
+        ("cursor", '{"mcpServers": {"standards": "x"}}'),
         ("codex", "mcp_servers = [}"),
         ("codex", "mcp_servers = 1"),
         ("goose", "a: [1"),
@@ -203,6 +204,29 @@ def test_a_file_that_cannot_be_read_is_refused_and_left_as_it_was(key: str, text
     assert file.read_text() == text
     listed = run("clients", "list")
     assert "correct it" in listed.output or "not added" in listed.output
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("cursor", '{\n  "a": 1\n}\n'),
+        ("codex", "# one\na = 1\n"),
+        ("goose", "# one\na: 1\nextensions:\n  b:\n    cmd: c\n"),
+    ],
+)
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_line_ends_of_windows_and_a_byte_order_mark_stay(key: str, text: str, mark: str):
+    file = by_key[key].file(System.current())
+    file.parent.mkdir(parents=True)
+    before = mark + text.replace("\n", "\r\n")
+    file.write_bytes(before.encode())
+    assert run("install", key).exit_code == 0
+    after = file.read_bytes().decode()
+    assert "standards" in after
+    assert after.count("\n") == after.count("\r\n")
+    assert after.startswith(before[:7])
+    assert run("uninstall", key).exit_code == 0
+    assert before.rstrip("}\r\n") in file.read_bytes().decode()
 
 
 def test_the_old_file_is_kept_with_its_mode_and_behind_its_link():

@@ -108,17 +108,23 @@ def test_a_client_that_starts_what_is_gone_is_an_error():
     data = json.loads(file.read_text())
     data["mcpServers"]["gone"] = {"command": "/nowhere/standards-mcp"}
     data["mcpServers"]["loose"] = {"command": "uvx", "args": ["standards-mcp"]}
+    lost = ["--config", "/nowhere/school.toml", "--profile", "teacher"]
+    data["mcpServers"]["lost"] = data["mcpServers"]["standards"] | {"args": lost}
     data["mcpServers"]["another"] = {"command": "/nowhere/another"}
     file.write_text(json.dumps(data))
     (Path.home() / ".codeium" / "windsurf" / "mcp_config.json").write_text("{")
     found = findings(code=1)
-    fine, gone, loose = found["Cursor"]
+    fine, gone, loose, astray = found["Cursor"]
     assert fine["level"] == "ok"
     assert gone["level"] == "error"
     assert gone["message"] == "'gone' starts /nowhere/standards-mcp, which is not there"
     assert gone["fix"] == "Run `standards-mcp install cursor --name gone` again."
     assert loose["level"] == "warning"
     assert loose["message"] == "'loose' starts 'uvx', which the client may not find"
+    assert astray["level"] == "error"
+    assert astray["message"] == (
+        "'lost' names the configuration /nowhere/school.toml, which is not there"
+    )
     assert "cannot be edited as JSON" in found["Windsurf"][0]["message"]
     assert found["Windsurf"][0]["level"] == "error"
 

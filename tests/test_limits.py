@@ -151,6 +151,16 @@ async def test_equal_calls_at_one_time_are_one_call(serve: Any):
     assert counter.calls == 1
 
 
+async def test_equal_calls_at_one_time_fail_as_one_call(serve: Any):
+    counter = Counter(seconds=0.05)
+    counter.fails = True
+    host = serve(counter, cache_ttl=60)
+    assert [error_type(result) for result in await all_of(host, 10)] == ["tool_error"] * 10
+    assert counter.calls == 1
+    assert (await host.call_tool("count", {})).is_error
+    assert counter.calls == 2, "a failure is not kept"
+
+
 async def test_who_waits_for_a_cancelled_call_calls_itself(serve: Any):
     counter = Counter(seconds=0.2)
     host = serve(counter, cache_ttl=60)
@@ -235,7 +245,7 @@ def test_what_cannot_be_cut_is_an_error_that_says_what_to_do():
     structured = {"text": "x" * 100}
     result = capped(ToolResult(text="x" * 100, structured=structured), 10)
     assert error_type(result) == "too_large"
-    assert "raise [tools] max_output_tokens" in result.text
+    assert "raise its max_output_tokens in the configuration" in result.text
 
 
 async def test_an_answer_of_the_host_is_cut(make_host: MakeHost):

@@ -150,7 +150,7 @@ def test_a_refusal_names_the_key_to_blame(settings: dict[str, Any], reason: str)
         ),
         (
             {"tools": {"overrides": {"acme.fin": {"title": "x"}}}},
-            "[tools.overrides] acme.fin: 'acme.fin' matches no tool; did you mean 'acme.find'?",
+            "[tools.overrides] \"acme.fin\": 'acme.fin' matches no tool; did you mean 'acme.find'?",
         ),
     ],
 )
@@ -198,7 +198,7 @@ def test_a_tool_that_is_overridden_under_two_names_is_not_served():
     overrides = {"acme.find": {"name": "x"}, "acme_find": {"arguments": {"top": {"fixed": 1}}}}
     offering = offered(tools={"overrides": overrides})
     assert refusal(offering) == (
-        "[tools.overrides] acme.find: 'acme_find' overrides the same tool; keep one of the two"
+        "[tools.overrides] \"acme.find\": 'acme_find' overrides the same tool; keep one of the two"
     )
 
 

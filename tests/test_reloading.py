@@ -22,7 +22,7 @@ import pytest
 from mcp import Client
 from mcp_types import ToolListChangedNotification
 
-from standards_mcp import Plugin, Tool, hookimpl
+from standards_mcp import Plugin, Tool, hookimpl, reloading
 from standards_mcp.errors import ConfigError
 from standards_mcp.host import Host
 from standards_mcp.loaded_settings import FILE_NAME, LoadedSettings, load_settings
@@ -33,7 +33,7 @@ from standards_mcp.server import build_server
 pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]
 WAIT = 30.0
-QUIET = f"state_dir = {json.dumps('state')}\n"
+QUIET = f'state_dir = {json.dumps("state")}\ntrusted = ["standards-mcp"]\n'
 
 
 async def work(seconds: float = 0, text: str = "") -> dict[str, str]:
@@ -240,6 +240,43 @@ async def test_a_file_that_is_made_later_is_noticed(host: Host):
         places[0].write_text('[tools]\ndisable = ["work"]\n')
         assert await told.get() == ["web_get"]
     watching.cancel()
+
+
+async def test_a_file_that_is_still_being_written_is_not_taken_over(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(reloading, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr(reloading, "_SETTLED_SECONDS", 1.0)
+    told: list[list[str]] = []
+    done = asyncio.Event()
+
+    async def tell(kinds: object) -> None:
+        del kinds
+        told.append(served(host))
+        done.set()
+
+    file = Path(FILE_NAME)
+    reload(host, loaded(host, '[tools]\ndisable = ["web.*"]'))
+    host.loaded = load_settings()
+    watching = asyncio.ensure_future(
+        reload_when_told(host, load_settings, [file], tell, watch=True)
+    )
+    await anyio.sleep(0.05)
+    with anyio.fail_after(WAIT):
+        for text in ("", "# one\n", "# one\n# two\n", '[tools]\ndisable = ["work"]\n'):
+            file.write_text(text)
+            await anyio.sleep(0.1)
+        await done.wait()
+    assert told == [["web_get"]]
+    watching.cancel()
+
+
+async def test_a_file_that_is_gone_takes_no_rule_with_it(host: Host):
+    reload(host, loaded(host, '[tools]\ndisable = ["web.*"]'))
+    Path(FILE_NAME).unlink()
+    with pytest.raises(ConfigError, match=r"standards-mcp\.toml: is gone; .* restart the server"):
+        reload(host, load_settings())
+    assert served(host) == ["work"]
 
 
 @pytest.mark.parametrize("watch", [False, True])

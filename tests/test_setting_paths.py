@@ -63,13 +63,13 @@ def test_a_blank_path_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_home_that_is_not_there_is_a_mistake_in_one_line() -> None:
     Path(FILE_NAME).write_text('[catalog]\npath = "~nobody-of-that-name/x"\n', "utf-8")
-    with pytest.raises(ConfigError, match=rf"^{FILE_NAME}: \[catalog\] path: ~nobody.*whole path$"):
+    with pytest.raises(ConfigError, match=rf"^{FILE_NAME}:2: \[catalog\] path: ~nob.*whole path$"):
         load_settings()
 
 
 def test_a_null_character_in_a_path_is_a_mistake_in_one_line() -> None:
     Path(FILE_NAME).write_text('state_dir = "a\\u0000b"\n', "utf-8")
-    with pytest.raises(ConfigError, match=rf"{FILE_NAME}: state_dir: a path cannot hold"):
+    with pytest.raises(ConfigError, match=rf"{FILE_NAME}:1: state_dir: a path cannot hold"):
         load_settings()
 
 

@@ -213,7 +213,7 @@ def test_a_byte_order_mark_is_no_mistake(write: Write):
     [
         ("strikt = true", ["strikt: unknown key; did you mean 'strict'?"]),
         ("zzz = 1", ["zzz: unknown key; known keys: autoload, catalog, plugins,"]),
-        ("'' = 1", [": unknown key; known keys: autoload,"]),
+        ("'' = 1", ['"": unknown key; known keys: autoload,']),
         ("_env_file = 'x'", ["_env_file: unknown key"]),
         ("__pydantic_self__ = 1", ["__pydantic_self__: unknown key"]),
         ("strict = 'perhaps'", ["strict: input should be a valid boolean"]),
@@ -230,13 +230,19 @@ def test_a_byte_order_mark_is_no_mistake(write: Write):
         ("[tools]\ntimeout = -1", ["[tools] timeout: input should be greater than 0"]),
         ("[tools]\ntimeout = nan", ["[tools] timeout: input should be a finite number"]),
         ("[tools]\ntimeout = inf", ["[tools] timeout: input should be a finite number"]),
-        ("[tools]\ntimeout = true", ["[tools] timeout: input should be a number of seconds"]),
+        ("[tools]\ntimeout = true", ["[tools] timeout: input should be a number"]),
+        ("[tools]\nconcurrency = true", ["[tools] concurrency: input should be a number"]),
+        (
+            "[tools.overrides.x]\ncache_ttl = true",
+            ["[tools.overrides.x] cache_ttl: input should be a number"],
+        ),
+        ("state_dir = 5", ["state_dir: input should be a path"]),
         (
             "[catalog.pinecone]\ndeadline = inf",
             ["[catalog.pinecone] deadline: input should be a finite number"],
         ),
         ("[tools]\nenable = '*'", ["[tools] enable: input should be a list"]),
-        ("[tools]\ndisable = [1]", ["[tools.disable] 0: input should be a valid string"]),
+        ("[tools]\ndisable = [1]", ["[tools] disable, element 1: input should be a valid"]),
         (
             "[catalog]\nbackend = 'web'",
             ["[catalog] backend: input should be 'auto', 'local' or 'pinecone'"],
@@ -398,6 +404,23 @@ def test_the_key_of_the_file_is_blamed_although_a_variable_sets_another_of_its_t
     assert line.startswith(f"{FILE_NAME}:3: [tools.overrides.work.arguments.a] default: it is")
 
 
+@pytest.mark.parametrize(
+    ("text", "variable", "place"),
+    [
+        ("tools = 5", "TOOLS__READ_ONLY", "1: tools"),
+        ("[plugins]\nsearch = false", "PLUGINS__SEARCH__MAX_RESULTS", "2: [plugins] search"),
+        ("[tools]\noverrides = 5", "TOOLS__OVERRIDES__X__TITLE", "2: [tools] overrides"),
+        ("profiles = 5", "PROFILES__X__READ_ONLY", "1: profiles"),
+    ],
+)
+def test_a_variable_does_not_hide_what_stands_in_place_of_its_table(
+    text: str, variable: str, place: str, write: Write, monkeypatch: MonkeyPatch
+):
+    write(text)
+    _set(monkeypatch, **{variable: "1"})
+    assert _mistakes() == [f"{FILE_NAME}:{place}: input should be a table"]
+
+
 def test_of_a_table_that_is_put_together_every_source_is_named(
     write: Write, monkeypatch: MonkeyPatch
 ):
@@ -410,6 +433,12 @@ def test_of_a_table_that_is_put_together_every_source_is_named(
     assert where(("plugins", "acme", "low")) == f"{FILE_NAME}:2: [plugins.acme] low"
     assert where(("plugins", "acme", "missing")) == f"{FILE_NAME}:1: [plugins.acme] missing"
     assert where(("plugins", "beta", "missing")) == "[plugins.beta] missing"
+
+
+def test_what_is_not_toml_is_told_with_its_line(write: Write):
+    write("strict = true\n[tools\n")
+    (line,) = _mistakes()
+    assert line.startswith(f"{FILE_NAME}:2: not valid TOML: ")
 
 
 def test_a_secret_in_the_file_is_refused_with_its_line(write: Write):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from pydantic import SecretStr
 
 from .errors import CatalogError, CatalogUnavailableError, FilterError
+from .record_store import StandardSet
 from .records import StandardRecord
 
 if TYPE_CHECKING:
@@ -68,11 +69,28 @@ class FieldValues:
 
     Attributes:
         complete: Whether these are all. A store that cannot list them gives what it has come
-            across, and the numbers are those of a sample.
+            across.
+        counted: Whether the numbers are those of all records, and not of a sample.
     """
 
     counts: Mapping[str, int]
     complete: bool = True
+    counted: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandardSets:
+    """The standard sets of a catalog, in the order of jurisdiction, subject and title.
+
+    Attributes:
+        complete: Whether these are all. A store that cannot list them gives what it has come
+            across.
+        counted: Whether their numbers of records are those of all records, and not of a sample.
+    """
+
+    sets: tuple[StandardSet, ...]
+    complete: bool = True
+    counted: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +138,17 @@ class Catalog(Protocol):
 
     async def suggest(self, identifier: str, limit: int = 5) -> list[StandardRecord]:
         """Return the records whose notation is nearest to one that `find` did not know."""
+        ...
+
+    async def select(self, filter: FilterExpression, limit: int) -> list[StandardRecord]:  # noqa: A002
+        """Return the records that a filter lets through, in the order of their ids.
+
+        Where there are more than *limit*, which of them is up to the store.
+        """
+        ...
+
+    async def sets(self) -> StandardSets:
+        """Return the standard sets."""
         ...
 
     async def facets(self) -> Facets:
@@ -271,6 +300,8 @@ __all__ = [
     "SearchHit",
     "SearchResult",
     "StandardRecord",
+    "StandardSet",
+    "StandardSets",
     "default_path",
     "open_catalog",
     "open_local",

@@ -13,10 +13,15 @@ import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from . import Facets, FieldValues
+from . import Facets, FieldValues, StandardSets
 from ._pinecone_connection import Connections
+from ._pinecone_records import readable
+from .merging import own_set_title
+from .record_store import StandardSet
+from .records import StandardRecord
 
 if TYPE_CHECKING:
     from pinecone import AsyncIndex
@@ -40,6 +45,7 @@ class Surveyor:
         self._is_whole = False
         self._sampled_at = -math.inf
         self._known: dict[str, FieldValues] = {}
+        self._sets: dict[str, StandardSet] = {}
 
     async def facets(self) -> Facets:
         """Return the facets, at most as old as the tuning says."""
@@ -64,14 +70,24 @@ class Surveyor:
                     known = self._known[name] = await self._values(index, name)
             return known
 
+    async def sets(self) -> StandardSets:
+        """Return the standard sets, at most as old as the tuning says."""
+        ids = await self.values("standard_set_id")
+        counts, known = ids.counts, self._sets
+        found = (replace(known[id_], records=counts[id_]) for id_ in counts if id_ in known)
+        return StandardSets(
+            sets=tuple(sorted(found, key=_set_order)), complete=ids.complete, counted=ids.counted
+        )
+
     async def _take_sample(self, index: AsyncIndex) -> None:
         started = time.monotonic()
         page = await index.list_paginated(limit=SAMPLE, namespace=self._namespace)
-        found: list[Mapping[str, Any]] = []
+        found: dict[str, Mapping[str, Any]] = {}
         if ids := [item.id for item in page.vectors if item.id]:
             answer = await index.fetch(ids=ids, namespace=self._namespace)
-            found = [vector.metadata or {} for vector in answer.vectors.values()]
-        self._sample, self._sampled_at, self._known = found, started, {}
+            found = {id_: vector.metadata or {} for id_, vector in answer.vectors.items()}
+        self._sample, self._sampled_at = list(found.values()), started
+        self._known, self._sets = {}, _sets_of(found)
         self._is_whole = page.pagination is None or not page.pagination.next
 
     async def _values(self, index: AsyncIndex, name: str) -> FieldValues:
@@ -86,7 +102,7 @@ class Surveyor:
                     complete = await self._complete(index, name, counts)
             except (PineconeError, TimeoutError) as error:
                 log.warning("the values of %s are incomplete: %s", name, type(error).__name__)
-        return FieldValues(counts=counts, complete=complete)
+        return FieldValues(counts=counts, complete=complete, counted=self._is_whole)
 
     async def _complete(self, index: AsyncIndex, name: str, counts: Counter[str]) -> bool:
         """Add further values to *counts*, and return whether there are no others for certain.
@@ -113,7 +129,31 @@ class Surveyor:
             namespace=self._namespace,
             limit=_PER_ROUND,
         )
-        return [each.metadata or {} for each in answer.vectors.values()]
+        found = {id_: vector.metadata or {} for id_, vector in answer.vectors.items()}
+        self._sets |= _sets_of(found)
+        return list(found.values())
+
+
+def _sets_of(found: Mapping[str, Mapping[str, Any]]) -> dict[str, StandardSet]:
+    """Return the sets that the metadata of records names, by their ids."""
+    records, _ = readable(found.items())
+    return {record.standard_set_id: _set_of(record) for record in records}
+
+
+def _set_of(record: StandardRecord) -> StandardSet:
+    return StandardSet(
+        id=record.standard_set_id,
+        title=own_set_title(record),
+        subject=record.subject,
+        jurisdiction_id=record.jurisdiction_id,
+        jurisdiction_title=record.jurisdiction_title,
+        license=record.license,
+        source_url=record.source_url,
+    )
+
+
+def _set_order(item: StandardSet) -> tuple[str, str, str, str]:
+    return item.jurisdiction_title, item.subject, item.title, item.id
 
 
 def _counts(found: Iterable[Mapping[str, Any]], name: str) -> Counter[str]:

@@ -25,7 +25,9 @@ log = logging.getLogger(__name__)
 FETCH_IDS: Final = 100
 """Ids in one fetch: they travel in the URL, whose length is limited."""
 MOST_NAMESAKES: Final = 50
-"""The most records under one code that are read; each answer has 10 KB a record."""
+"""The most records under one code that are read."""
+PAGE: Final = 100
+"""The most records of one answer; each has some 10 KB, most of it a vector."""
 _FIRST_NUMBERS: Final = range(1, 10)
 
 
@@ -79,6 +81,12 @@ class Finder:
         ordered = nearest(key, by_key, limit)
         return [by_key[each] for each in [*ordered, *(by_key.keys() - set(ordered))]][:limit]
 
+    async def select(self, condition: Mapping[str, Any], limit: int) -> list[StandardRecord]:
+        """Return *limit* records that meet a condition, in the order of their ids."""
+        async with self._connections.index() as index:
+            found = await self._matching(index, condition, limit)
+        return sorted(self._records(found), key=lambda record: record.id)
+
     async def _vectors(self, index: AsyncIndex, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
         if not ids:
             return {}
@@ -88,20 +96,33 @@ class Finder:
     async def _matching(
         self, index: AsyncIndex, condition: Mapping[str, Any], limit: int
     ) -> dict[str, Mapping[str, Any]]:
+        found: dict[str, Mapping[str, Any]] = {}
+        token: str | None = None
+        while len(found) < limit:
+            size = min(limit - len(found), PAGE)
+            page = await self._page(index, condition, size, token)
+            found |= {id_: vector.metadata or {} for id_, vector in page.vectors.items()}
+            token = page.pagination.next if page.pagination else None
+            if not token:
+                break
+        return found
+
+    async def _page(
+        self, index: AsyncIndex, condition: Mapping[str, Any], limit: int, token: str | None
+    ) -> FetchByMetadataResponse:
         from pinecone import RateLimitError  # noqa: PLC0415  loaded with the connection
 
         async def ask() -> FetchByMetadataResponse:
             await self._connections.session.metadata_calls.wait()
             return await index.fetch_by_metadata(
-                filter=condition, namespace=self._namespace, limit=limit
+                filter=condition, namespace=self._namespace, limit=limit, pagination_token=token
             )
 
         try:
-            answer = await ask()
+            return await ask()
         except RateLimitError:
             await asyncio.sleep(1)  # other programs use the same five in a second
-            answer = await ask()
-        return {id_: vector.metadata or {} for id_, vector in answer.vectors.items()}
+            return await ask()
 
     @staticmethod
     def _records(found: Mapping[str, Mapping[str, Any]]) -> list[StandardRecord]:

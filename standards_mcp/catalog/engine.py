@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+import numpy as np
 from pydantic import SecretStr
 
 from . import FilterExpression, SearchResult, generation
@@ -70,6 +71,19 @@ class Engine:
         matches = with_named_first(rows, ranker.best(top_k + len(rows)), top_k)
         hits = tuple(hits_of(truth, served, matches))
         return SearchResult(hits=hits, notes=(*notes, *_outdated(served, truth)))
+
+    def select(self, expression: FilterExpression, limit: int) -> list[str]:
+        """Return the ids of the first *limit* records that a filter lets through.
+
+        Raises:
+            CatalogError: The filter is wrong, or the index cannot be read.
+        """
+        served = self._open_index()
+        ids = served.ids()
+        mask = select(expression, served.columns, served.lexical, served.manifest.records).mask
+        if mask is None:
+            return ids[:limit]
+        return [ids[row] for row in np.flatnonzero(mask)[:limit].tolist()]
 
     def values(self, name: str) -> dict[str, int]:
         """Return the texts that a field has, each with its number of records.

@@ -8,7 +8,15 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final, TypeVar
 
-from . import Catalog, CatalogStats, Facets, FieldValues, FilterExpression, SearchResult
+from . import (
+    Catalog,
+    CatalogStats,
+    Facets,
+    FieldValues,
+    FilterExpression,
+    SearchResult,
+    StandardSets,
+)
 from ._pinecone_errors import PineconeUnavailableError
 from .pinecone import PineconeClient
 from .records import StandardRecord
@@ -72,6 +80,17 @@ class FallbackCatalog:
             lambda: self.primary.suggest(identifier, limit),
             lambda: self.secondary.suggest(identifier, limit),
         )
+
+    async def select(self, filter: FilterExpression, limit: int) -> list[StandardRecord]:  # noqa: A002
+        """Return the records that a filter lets through, in the order of their ids."""
+        return await self._ask(
+            lambda: self.primary.select(filter, limit),
+            lambda: self.secondary.select(filter, limit),
+        )
+
+    async def sets(self) -> StandardSets:
+        """Return the standard sets."""
+        return await self._ask(self.primary.sets, self.secondary.sets)
 
     async def facets(self) -> Facets:
         """Return the values that the catalog really holds."""

@@ -16,7 +16,7 @@ from anyio import CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
 from pydantic import SecretStr
 
-from . import CatalogStats, Facets, FieldValues, FilterExpression, SearchResult
+from . import CatalogStats, Facets, FieldValues, FilterExpression, SearchResult, StandardSets
 from .records import StandardRecord
 
 if TYPE_CHECKING:
@@ -105,6 +105,14 @@ class LocalCatalog:
     async def suggest(self, identifier: str, limit: int = 5) -> list[StandardRecord]:
         """Return the records whose notation is nearest to one that `find` did not know."""
         return await _in_thread(lambda: self.store.suggest(identifier, limit))
+
+    async def select(self, filter: FilterExpression, limit: int) -> list[StandardRecord]:  # noqa: A002
+        """Return the records that a filter lets through, in the order of their ids."""
+        return await _in_thread(lambda: self.store.select(filter, limit))
+
+    async def sets(self) -> StandardSets:
+        """Return the standard sets."""
+        return await _in_thread(lambda: StandardSets(sets=tuple(self.store.sets())))
 
     async def facets(self) -> Facets:
         """Return the values that the catalog really holds."""

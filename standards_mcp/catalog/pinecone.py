@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import SecretStr
 
-from . import CatalogStats, Facets, FieldValues, FilterExpression, SearchHit, SearchResult
+from . import (
+    CatalogStats,
+    Facets,
+    FieldValues,
+    FilterExpression,
+    SearchHit,
+    SearchResult,
+    StandardSets,
+)
 from ._pinecone_connection import Connections, Tuning
 from ._pinecone_errors import PineconeUnavailableError
 from ._pinecone_facets import Surveyor
@@ -42,6 +50,7 @@ TEXT_FIELD: Final = "content"
 MAX_RESULTS: Final = 100
 """The most that one search returns: the reranker takes no more documents."""
 _RERANK_SHARE: Final = 0.6
+_EVERYTHING: Final = {"standard_set_id": {"$exists": True}}  # no filter is refused when fetching
 
 QUOTA_NOTE: Final = (
     "The results are not reranked, because the quota of Pinecone's reranker is used up; their "
@@ -153,6 +162,18 @@ class PineconeClient:
     async def suggest(self, identifier: str, limit: int = 5) -> list[StandardRecord]:
         """Return the records under neighbouring codes of one that `find` did not know."""
         return await self._finder.suggest(identifier, limit)
+
+    async def select(self, filter: FilterExpression, limit: int) -> list[StandardRecord]:  # noqa: A002
+        """Return *limit* records that a filter lets through, in the order of their ids.
+
+        Every hundred of them takes one call, of which Pinecone allows five in a second.
+        """
+        expression = pinecone_filter(parse_search_filter(filter))
+        return await self._finder.select(expression or _EVERYTHING, limit)
+
+    async def sets(self) -> StandardSets:
+        """Return the standard sets; not all of them where there are very many."""
+        return await self._surveyor.sets()
 
     async def facets(self) -> Facets:
         """Return every subject of the index, and of the rest what a sample of it holds.

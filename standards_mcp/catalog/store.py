@@ -116,6 +116,15 @@ class LocalStore:
         first_of_each = (truth.find([f"code:{key}"])[:1] for key in keys)
         return truth.fetch([id_ for ids in first_of_each for id_ in ids])
 
+    def select(self, expression: FilterExpression, limit: int) -> list[StandardRecord]:
+        """Return the first *limit* records that a filter lets through, in the order of their ids.
+
+        Raises:
+            CatalogError: The filter is wrong, or the catalog cannot be read.
+        """
+        truth = self._open_truth()
+        return [] if truth is None else truth.fetch(self._engine.select(expression, limit))
+
     def facets(self) -> Facets:
         """Return the distinct values of the main fields."""
         truth = self._open_truth()

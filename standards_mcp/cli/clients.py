@@ -26,7 +26,7 @@ from standards_mcp.files import Edit, diff, edit_text
 from standards_mcp.masking import looks_secret, mask
 from standards_mcp.setting_layers import variable_name
 
-from .invocation import Invocation
+from .invocation import Invocation, keys_of
 from .output import examples, print_json, print_table, say
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,30}")
@@ -197,12 +197,13 @@ def _launch(invocation: Invocation, pairs: Iterable[str]) -> Launch:
 
 def _refuse_secrets(invocation: Invocation) -> None:
     """See that no secret goes into the command line of the server, which every process can read."""
-    if any(pair.lstrip().startswith("plugins.") for pair in invocation.pairs):
+    pairs = [pair.partition("=") for pair in invocation.pairs]
+    if any(keys_of(key)[0] == "plugins" for key, _, _ in pairs):
         with suppress(StandardsMcpError):  # of a plugin that fails, the names of keys must do
             _ = invocation.loaded_host
     secrets = invocation.secrets()
-    for key, _, text in (pair.partition("=") for pair in invocation.pairs):
-        path = key.strip().split(".")
+    for key, _, text in pairs:
+        path = keys_of(key)
         if any(map(looks_secret, path)) or mask(text, secrets) != text:
             raise click.UsageError(
                 f"--set {key}: a secret does not belong on the command line of the server, where "

@@ -142,7 +142,7 @@ def parse_overrides(pairs: Iterable[str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for pair in pairs:
         path, equals, text = pair.partition("=")
-        *tables, key = keys = path.strip().split(".")
+        *tables, key = keys = keys_of(path)
         if not equals or not all(keys):
             raise click.UsageError(f"--set {pair}: write KEY=VALUE, for example tools.timeout=10")
         table = values
@@ -154,6 +154,19 @@ def parse_overrides(pairs: Iterable[str]) -> dict[str, Any]:
             table = cast("dict[str, Any]", below)
         table[key] = _toml_value(text)
     return values
+
+
+def keys_of(path: str) -> list[str]:
+    """Return the keys of a path such as ``tools.overrides."a.b".timeout``; quotes hold dots."""
+    keys: list[str] = []
+    try:
+        found: Any = tomllib.loads(f"{path} = 0")
+        while isinstance(found, dict):
+            ((key, found),) = cast("dict[str, Any]", found).items()
+            keys.append(key)
+    except (ValueError, RecursionError):  # no path, which is for others to report
+        return path.strip().split(".")
+    return keys
 
 
 def _toml_value(text: str) -> Any:

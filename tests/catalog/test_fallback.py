@@ -72,13 +72,25 @@ async def test_every_way_of_reading_falls_back(
     async def gone(*_: Any) -> Any:
         raise PineconeUnavailableError("unreachable", "Pinecone is gone.")
 
-    for name in ("search", "fetch", "find", "suggest", "facets", "values", "stats"):
+    for name in (
+        "search",
+        "fetch",
+        "find",
+        "suggest",
+        "facets",
+        "values",
+        "stats",
+        "select",
+        "sets",
+    ):
         monkeypatch.setattr(both.primary, name, gone)
     assert [each.id for each in await both.fetch(["R001", "R002"])] == ["R002"]
     assert [each.id for each in await both.find("XQ.1")] == ["R002"]
     assert [each.id for each in await both.suggest("XQ.2")] == ["R002"]
     assert (await both.facets()).subjects == {"Mathematics": 1}
     assert (await both.values("subject")).counts == {"Mathematics": 1}
+    assert [each.id for each in await both.select({"subject": "Mathematics"}, 5)] == ["R002"]
+    assert [each.id for each in (await both.sets()).sets] == ["set-math"]
     assert "Pinecone is gone" in (await both.stats()).details["fallback"]
     assert "Pinecone is gone" in both.notes()[0]
     monkeypatch.undo()

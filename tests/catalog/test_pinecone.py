@@ -356,6 +356,17 @@ class TestLookup:
         assert all(late - early > 0.09 for early, late in zip(starts, starts[3:], strict=False))
 
 
+class TestASelection:
+    async def test_goes_on_to_further_pages_until_there_are_enough(
+        self, client: PineconeClient, server: PineconeServer, record: MakeRecord
+    ) -> None:
+        await client.upsert(record(number, "Text") for number in range(230))
+        assert len(await client.select({"subject": "Mathematics"}, 1000)) == 230
+        assert len(await client.select({"subject": "Mathematics"}, 120)) == 120
+        sizes = [request.body["limit"] for request in server.sent("fetch_by_metadata")]
+        assert sizes == [100, 100, 100, 100, 20]
+
+
 class TestFacets:
     async def test_every_subject_is_known_beyond_the_sample(
         self, client: PineconeClient, record: MakeRecord
@@ -387,6 +398,16 @@ class TestFacets:
         assert not values.complete
         assert len(values.counts) == 100
         assert len(server.sent("fetch_by_metadata")) == asked
+
+    async def test_the_sets_are_known_beyond_the_sample_but_not_their_sizes(
+        self, client: PineconeClient, record: MakeRecord
+    ) -> None:
+        common = [record(number, "Text", _id=f"A{number:03}") for number in range(110)]
+        rare = record(1, "Text", _id="Z", standard_set_id="rare", standard_set_title="Rare")
+        await client.upsert([*common, rare])
+        known = await client.sets()
+        assert [each.title for each in known.sets] == ["Mathematics of Somewhere", "Rare"]
+        assert (known.complete, known.counted) == (True, False)
 
     async def test_they_are_remembered_and_asked_for_once(
         self, filled: PineconeClient, server: PineconeServer

@@ -356,6 +356,26 @@ class TestAFilter:
             assert (key in known) == bool(expected)
 
 
+class TestASelection:
+    async def test_brings_what_a_filter_lets_through_in_the_order_of_ids(
+        self, filled: Catalog
+    ) -> None:
+        for expression, expected in FILTERS[1::8]:
+            records = await filled.select(expression, 50)
+            assert [each.id for each in records] == sorted(each.id for each in records)
+            assert (expression, "".join(sorted(letters(records)))) == (expression, expected)
+
+    async def test_has_no_more_than_was_asked_for(self, filled: Catalog) -> None:
+        assert len(await filled.select({"subject": "Mathematics"}, 4)) == 4
+        assert len(await filled.select({}, 3)) == 3
+
+    async def test_refuses_what_a_search_refuses(self, filled: Catalog) -> None:
+        with pytest.raises(FilterError, match="operator"):
+            await filled.select({"subject": {"$like": "M"}}, 5)
+        with pytest.raises(FilterError, match="is searched and cannot be filtered"):
+            await filled.select({"content": SAME_TEXT}, 5)
+
+
 class TestASearch:
     async def test_finds_the_one_record_that_has_the_words(self, filled: Catalog) -> None:
         for text, letter in [("factor polynomials", "j"), ("weather", "h"), ("sing in tune", "k")]:
@@ -620,9 +640,23 @@ class TestTheOverview:
         assert values.complete
         assert (await filled.values(name)) == values
 
+    async def test_lists_the_sets(self, filled: Catalog) -> None:
+        known = await filled.sets()
+        assert known.complete
+        expected = Counter(
+            (each.jurisdiction_title, each.subject, each.standard_set_title)
+            for each in RECORDS.values()
+        )
+        places = [(each.jurisdiction_title, each.subject, each.title) for each in known.sets]
+        assert places == sorted(expected)
+        if known.counted:
+            assert [each.records for each in known.sets] == [expected[place] for place in places]
+
     async def test_lists_nothing_of_an_empty_store(self, store: Catalog) -> None:
         values = await store.values("subject")
         assert (values.counts, values.complete) == ({}, True)
+        assert (await store.sets()).sets == ()
+        assert await store.select({}, 5) == []
 
     async def test_counts_the_records(self, filled: Catalog) -> None:
         stats = await filled.stats()

@@ -1,0 +1,62 @@
+"""Ids and codes while they are typed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from standards_mcp import Catalog
+from standards_mcp.catalog.notation import PREFIXES_FIELD, canonical_key
+
+from .names import folded
+from .tree import code_order
+
+MOST: Final = 100
+"""Values of one completion; the protocol sends no more."""
+
+
+async def set_ids(catalog: Catalog, typed: str) -> list[str]:
+    """Return the ids of the sets whose id or title begins with a text, then of those with it."""
+    wanted = folded(typed)
+    begin, contain = list[str](), list[str]()
+    for each in (await catalog.sets()).sets:
+        names = (folded(each.id), folded(each.title), folded(each.jurisdiction_title))
+        if any(name.startswith(wanted) for name in names):
+            begin.append(each.id)
+        elif any(wanted in name for name in names):
+            contain.append(each.id)
+    return begin + contain
+
+
+async def standard_ids(catalog: Catalog, typed: str) -> list[str]:
+    """Return the codes that begin with a text, in full or without what stands before the grade.
+
+    Without any, the ids that begin with it.
+    """
+    text = typed.strip().casefold()
+    values = await catalog.values("statement_notation")
+    codes = _ordered(code for code in values.counts if _fits(text, code.casefold()))
+    if not values.complete:
+        codes += await _codes_under(catalog, typed)
+    if not codes:
+        codes = _ordered(
+            each
+            for each in (await catalog.values("_id")).counts
+            if each.casefold().startswith(text)
+        )
+    return list(dict.fromkeys(codes))[:MOST]
+
+
+async def _codes_under(catalog: Catalog, typed: str) -> list[str]:
+    """Return the codes that begin with one, from a catalog that cannot list all of its codes."""
+    key = canonical_key(typed)
+    found = await catalog.select({PREFIXES_FIELD: key}, MOST) if key else []
+    return _ordered(each.statement_notation for each in found if each.statement_notation)
+
+
+def _fits(text: str, code: str) -> bool:
+    return code.startswith(text) or f".{text}" in code
+
+
+def _ordered(codes: Iterable[str]) -> list[str]:
+    return sorted(codes, key=code_order)

@@ -1,0 +1,136 @@
+"""The answers of the tools, in the envelope of all standards tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Generic, Literal, NotRequired, TypeAlias, TypeVar
+
+from typing_extensions import TypedDict
+
+from standards_mcp import SearchHit, StandardRecord
+
+PARAPHRASED = (
+    "Where text_status is paraphrase, the wording is not the official one; get_standard_details "
+    "gives its address."
+)
+FoundBy: TypeAlias = Literal["tree", "code", "strand", "heading", "meaning"]
+
+
+class Node(TypedDict):
+    """What `browse_standards` shows: a jurisdiction, a standard set or a standard.
+
+    ``children`` counts what stands directly below: the sets of a jurisdiction, the parts of a
+    standard. ``standards`` counts all records of a jurisdiction or a set.
+    """
+
+    _id: str
+    kind: Literal["jurisdiction", "set", "standard"]
+    description: str
+    statement_notation: NotRequired[str]
+    statement_label: NotRequired[str]
+    subject: NotRequired[str]
+    education_levels: NotRequired[list[str]]
+    children: NotRequired[int]
+    standards: NotRequired[int]
+    text_status: NotRequired[str]
+
+
+class Twin(TypedDict):
+    """Another standard with the same text as a related one."""
+
+    _id: str
+    statement_notation: str | None
+    jurisdiction_title: str
+
+
+class Related(TypedDict):
+    """A standard that is related to the one that was asked about."""
+
+    _id: str
+    statement_notation: str | None
+    description: str
+    education_levels: list[str]
+    standard_set_title: str
+    jurisdiction_title: str
+    found_by: FoundBy
+    score: NotRequired[float]
+    text_status: NotRequired[str]
+    also_in: NotRequired[list[Twin]]
+
+
+ResultT = TypeVar("ResultT", bound=Node | Related)
+
+
+class Envelope(TypedDict, Generic[ResultT]):
+    """What the tools answer with. Errors have the same shape, with ``error_type``."""
+
+    success: bool
+    results: list[ResultT]
+    message: str
+    error_type: NotRequired[str]
+
+
+def standard_node(record: StandardRecord) -> Node:
+    """Return a standard as `browse_standards` shows it."""
+    node: Node = {
+        "_id": record.id,
+        "kind": "standard",
+        "description": record.description,
+        "education_levels": list(record.education_levels),
+        "children": len(record.child_ids),
+    }
+    if record.statement_notation:
+        node["statement_notation"] = record.statement_notation
+    if record.statement_label:
+        node["statement_label"] = record.statement_label
+    if record.text_status:
+        node["text_status"] = record.text_status
+    return node
+
+
+def related(record: StandardRecord, found_by: FoundBy) -> Related:
+    """Return a standard as `get_related_standards` shows it."""
+    shown: Related = {
+        "_id": record.id,
+        "statement_notation": record.statement_notation,
+        "description": record.description,
+        "education_levels": list(record.education_levels),
+        "standard_set_title": record.standard_set_title,
+        "jurisdiction_title": record.jurisdiction_title,
+        "found_by": found_by,
+    }
+    if record.text_status:
+        shown["text_status"] = record.text_status
+    return shown
+
+
+def related_hit(hit: SearchHit, found_by: FoundBy) -> Related:
+    """Return what a search found as `get_related_standards` shows it."""
+    shown = related(hit.record, found_by)
+    shown["score"] = round(hit.score, 4)
+    if hit.also_in:
+        shown["also_in"] = [
+            {
+                "_id": each.id,
+                "statement_notation": each.statement_notation,
+                "jurisdiction_title": each.jurisdiction_title,
+            }
+            for each in hit.also_in
+        ]
+    return shown
+
+
+def answer(
+    results: Sequence[ResultT], message: str, notes: Iterable[str] = ()
+) -> Envelope[ResultT]:
+    """Return the envelope for *results*; without any, *message* says what to do."""
+    paraphrased = any(each.get("text_status") == "paraphrase" for each in results)
+    sentences = dict.fromkeys((message, *((PARAPHRASED,) if paraphrased else ()), *notes))
+    envelope: Envelope[ResultT] = {
+        "success": bool(results),
+        "results": list(results),
+        "message": " ".join(sentences),
+    }
+    if not results:
+        envelope["error_type"] = "no_results"
+    return envelope

@@ -1,0 +1,125 @@
+"""The grade before and after, and which part of the Common Core continues where.
+
+A strand is named by what its codes begin with, as `canonical_key` spells it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from standards_mcp.catalog.grades import SCHOOL_GRADES
+from standards_mcp.catalog.notation import canonical_key
+
+# Where a domain goes on that has no namesake in the next grade, after the Progressions for the
+# Common Core State Standards in Mathematics: https://commoncoretools.me/category/progressions/
+_LATER: Final[Mapping[str, tuple[str, ...]]] = {
+    "CC": ("OA", "NBT"),
+    "G": ("NF",),  # equal shares of shapes in grade 2 become fractions in grade 3
+    "OA": ("EE",),
+    "NBT": ("NS",),
+    "NF": ("NS", "RP"),
+    "MD": ("G", "SP"),
+    "RP": ("F", "EE"),
+}
+_CATEGORIES: Final[Mapping[str, str]] = {"NS": "N", "EE": "A", "F": "F", "G": "G", "SP": "S"}
+"""The conceptual category of high school in which a domain of grade 8 goes on."""
+_DOMAINS: Final[Mapping[str, str]] = {
+    "CC": "K", "OA": "K12345", "NBT": "K12345", "NF": "345", "MD": "K12345", "G": "K12345678",
+    "RP": "67", "NS": "678", "EE": "678", "F": "8", "SP": "678",
+}  # fmt: skip
+"""The domains before high school, and the grades that have them."""
+_MATH: Final = re.compile(rf"(?:K|[1-8])\.(?P<domain>{'|'.join(_DOMAINS)})(?:\..*)?")
+_HIGH_SCHOOL: Final = re.compile(r"(?P<category>[NAFGS])\.[A-Z]+(?:\..*)?")
+_LITERACY: Final = re.compile(
+    r"(?P<strand>RL|RI|RF|RH|RST|WHST|W|SL|L)\.(?:K|\d+|\d+-\d+)\.(?P<number>\d+)(?P<part>\..+)?"
+)
+_SUBJECT_STRANDS: Final = ("RH", "RST", "WHST")
+_HIGH: Final = SCHOOL_GRADES[10:]
+
+
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """Where a standard of the Common Core goes on in another grade.
+
+    Attributes:
+        code: The same standard's code there, where codes tell.
+        strands: What codes of the same strand begin with, the narrowest first; a strand may go on
+            in several.
+    """
+
+    code: str | None = None
+    strands: tuple[tuple[str, ...], ...] = ()
+
+
+def neighbouring_grade(levels: Collection[str], step: int) -> str | None:
+    """Return the grade after the last of *levels* (*step* 1) or before the first (-1).
+
+    None where school begins or ends, and for levels beyond school.
+    """
+    places = sorted(SCHOOL_GRADES.index(each) for each in levels if each in SCHOOL_GRADES)
+    if not places:
+        return None
+    place = (places[-1] if step > 0 else places[0]) + step
+    return SCHOOL_GRADES[place] if 0 <= place < len(SCHOOL_GRADES) else None
+
+
+def grade_name(level: str) -> str:
+    """Return a grade as a sentence says it: ``grade 3``, ``kindergarten``."""
+    names = {"K": "kindergarten", "Pre-K": "pre-kindergarten"}
+    return names.get(level, f"grade {int(level)}" if level.isdecimal() else level)
+
+
+def grades_name(levels: Sequence[str]) -> str:
+    """Return several grades as a sentence says them: ``grade 9 to grade 12``."""
+    first, *others = levels or ("no grade",)
+    return f"{grade_name(first)} to {grade_name(others[-1])}" if others else grade_name(first)
+
+
+def strand_name(strand: str) -> str:
+    """Return a strand as its codes are written: those of high school begin with HS."""
+    return f"HS{strand}" if strand in _CATEGORIES.values() else strand
+
+
+def continuation(code: str, level: str, step: int) -> Continuation:
+    """Return where the standard with a code goes on in the grade *level*, *step* grades away."""
+    key = canonical_key(code)
+    if match := _LITERACY.fullmatch(key):
+        return _literacy(match["strand"], match["number"], match["part"], level)
+    if match := _MATH.fullmatch(key):
+        domains = tuple(_domains(match["domain"], level, step))
+        return Continuation(strands=(domains,) if domains else ())
+    if (match := _HIGH_SCHOOL.fullmatch(key)) and level == "08":
+        domain = next(each for each, name in _CATEGORIES.items() if name == match["category"])
+        return Continuation(strands=((f"8.{domain}",),))
+    return Continuation()
+
+
+def _literacy(strand: str, number: str, part: str | None, level: str) -> Continuation:
+    grade = _literacy_grade(strand, level)
+    same = f"{strand}.{grade}.{number}"
+    # Letters count the parts of one grade: a of grade 4 need not be a of grade 5.
+    return Continuation(None if part else same, ((same,), (f"{strand}.{grade}",)))
+
+
+def _literacy_grade(strand: str, level: str) -> str:
+    if level in ("09", "10"):
+        return "9-10"
+    if level in ("11", "12"):
+        return "11-12"
+    if strand in _SUBJECT_STRANDS and level in ("06", "07", "08"):
+        return "6-8"
+    return level.removeprefix("0")
+
+
+def _domains(domain: str, level: str, step: int) -> Iterator[str]:
+    if level in _HIGH and domain in _CATEGORIES:
+        yield _CATEGORIES[domain]
+    earlier = [each for each, later in _LATER.items() if domain in later]
+    others = _LATER.get(domain, ()) if step > 0 else earlier
+    grade = level.removeprefix("0")
+    if grade in _DOMAINS[domain]:
+        others = (domain,)
+    yield from (f"{grade}.{each}" for each in others if grade in _DOMAINS[each])

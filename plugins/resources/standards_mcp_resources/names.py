@@ -1,0 +1,101 @@
+"""What a text names: a standard, a standard set, or a jurisdiction."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import Final
+
+from standards_mcp import Catalog, InvalidInputError, NotFoundError, StandardRecord
+from standards_mcp.catalog import StandardSet
+from standards_mcp.catalog.notation import guid_of, plain_text
+
+MAX_CHARACTERS: Final = 512
+_MOST_NAMES: Final = 12
+_MOST_NAMESAKES: Final = 5
+
+
+async def standards_named(catalog: Catalog, identifier: str) -> list[StandardRecord]:
+    """Return the standards that an id or a code names, the best match first; at least one.
+
+    Raises:
+        InvalidInputError: The text is no identifier.
+        NotFoundError: There is no such standard; the message names the nearest codes.
+        CatalogError: The catalog cannot be read.
+    """
+    text = checked(identifier, "standard_id")
+    found = await catalog.find(text)
+    if not found:
+        raise NotFoundError(f"Standard {text!r} not found.{await _advice(catalog, text)}")
+    return found
+
+
+async def nothing_named(catalog: Catalog, text: str) -> NotFoundError:
+    """Return the error for a text that names nothing that can be browsed."""
+    advice = await _advice(catalog, text)
+    return NotFoundError(f"{text!r} is no jurisdiction, standard set or standard here.{advice}")
+
+
+def namesakes(others: Sequence[StandardRecord]) -> str:
+    """Return what to say of the other standards that an identifier names too."""
+    if not others:
+        return ""
+    listed = ", ".join(
+        f"{each.id} ({each.jurisdiction_title})" for each in others[:_MOST_NAMESAKES]
+    )
+    more = f" and {len(others) - _MOST_NAMESAKES} more" if len(others) > _MOST_NAMESAKES else ""
+    return f"Others have this code too: {listed}{more}; give an _id for one of them."
+
+
+def checked(text: str, argument: str) -> str:
+    """Return a text without the space around it.
+
+    Raises:
+        InvalidInputError: It is empty, or too long to name anything.
+    """
+    text = text.strip()
+    if not text:
+        raise InvalidInputError(f"{argument} is empty. Give a code such as 3.NF.A.1, or an _id.")
+    if len(text) > MAX_CHARACTERS:
+        raise InvalidInputError(
+            f"{argument} has {len(text):,} characters; a code or an id has at most "
+            f"{MAX_CHARACTERS}. To search by a description, use find_relevant_standards."
+        )
+    return text
+
+
+def sets_named(text: str, sets: Sequence[StandardSet]) -> list[StandardSet]:
+    """Return the set with this id, or the sets with this title, whatever their case and marks."""
+    wanted = folded(text)
+    by_id = [each for each in sets if folded(each.id) == wanted]
+    return by_id or [each for each in sets if folded(each.title) == wanted]
+
+
+def sets_of_jurisdiction(text: str, sets: Sequence[StandardSet]) -> list[StandardSet]:
+    """Return the sets of a state or body, by its id, its title, or the first words of its title."""
+    wanted = folded(text)
+    exact = [e for e in sets if wanted in (folded(e.jurisdiction_id), folded(e.jurisdiction_title))]
+    return exact or [e for e in sets if folded(e.jurisdiction_title).startswith(f"{wanted} ")]
+
+
+def unknown_jurisdiction(text: str, sets: Iterable[StandardSet]) -> InvalidInputError:
+    """Return the error for a jurisdiction that has no standards here; it names those that have."""
+    titles = sorted({each.jurisdiction_title for each in sets})
+    close = get_close_matches(text, titles, n=3) or titles[:_MOST_NAMES]
+    return InvalidInputError(
+        f"No jurisdiction here is {text!r}. There are: {', '.join(close)}; "
+        "browse_standards without parent lists all."
+    )
+
+
+def folded(text: str) -> str:
+    """Return a text by which spellings of one name are equal; GUIDs lose their dashes."""
+    return guid_of(text) or " ".join(re.split(r"[\W_]+", plain_text(text).casefold())).strip()
+
+
+async def _advice(catalog: Catalog, text: str) -> str:
+    nearest = await catalog.suggest(text)
+    codes = [each.statement_notation for each in nearest if each.statement_notation]
+    hint = f" Nearest codes: {', '.join(codes)}." if codes else ""
+    return f"{hint} To find standards by topic, call find_relevant_standards."

@@ -1,0 +1,201 @@
+"""The plugin: its resources, its tools, and what a model reads of them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Annotated, Any, Final, TypeVar
+
+from pydantic import Field
+
+from standards_mcp import (
+    ApiError,
+    CatalogError,
+    Plugin,
+    PluginSettings,
+    Resource,
+    Tool,
+    hookimpl,
+)
+
+from . import completing, reading
+from .browsing import browse
+from .envelope import Envelope, Node, Related
+from .names import MAX_CHARACTERS
+from .relations import Relation, related_standards
+
+BROWSE: Final = """\
+Walk through the educational standards that are loaded here from the top: without parent the \
+jurisdictions (states and bodies), then the standard sets of one (a subject in a grade), then the \
+headings and standards of a set, then the parts of a standard. Answers with what stands directly \
+below parent, in order, 50 a page, each with the number of its own children. To find standards by \
+topic, call find_relevant_standards instead."""
+RELATED: Final = """\
+Find the standards around one: its siblings under the same heading; what continues it in the \
+next grade or prepares it in the previous grade of the same strand; or the nearest standards of \
+another jurisdiction (elsewhere), such as another state. Each result says how it was found \
+(found_by: tree, code, strand, heading or meaning), with a score from 0 to 1 where a search \
+ranked it. For the parts and the headings of a standard, call get_standard_details."""
+
+Parent = Annotated[
+    str,
+    Field(
+        description="The _id or name of a jurisdiction or a standard set, or the _id or code of a "
+        "standard. Leave it out for the jurisdictions."
+    ),
+]
+Page = Annotated[int, Field(ge=1, description="The page of a long answer, from 1.")]
+StandardId = Annotated[
+    str,
+    Field(description="A code such as '3.NF.A.1', or a GUID, an ASN id or a CASE URI."),
+]
+WhichRelation = Annotated[
+    Relation,
+    Field(description="siblings, next_grade, previous_grade, or elsewhere: other jurisdictions."),
+]
+Jurisdiction = Annotated[
+    str,
+    Field(
+        max_length=MAX_CHARACTERS,
+        description="For elsewhere only: the jurisdiction to look in, by name or id, such as "
+        "'Texas'. Left out, all others are searched.",
+    ),
+]
+Most = Annotated[
+    int, Field(ge=1, le=20, description="How many standards to find by meaning, at most.")
+]
+
+
+T = TypeVar("T")
+
+
+class ResourcesPlugin(Plugin[PluginSettings]):
+    """Contributes resources under ``standards://`` and two tools that walk the tree."""
+
+    @hookimpl
+    def register_resources(self) -> Iterable[Resource]:
+        """Return what lists stand for themselves, then the templates."""
+        by_set = {"id": self.complete_set}
+        by_standard = {"id": self.complete_standard}
+        return [
+            Resource(uri=reading.SETS, name="sets", function=self.all_sets),
+            Resource(uri=reading.SUBJECTS, name="subjects", function=self.all_subjects),
+            Resource(uri=reading.GRADES, name="grades", function=self.grades),
+            Resource(uri=f"{reading.SETS}{{?page}}", name="sets.page", function=self.sets),
+            Resource(
+                uri=f"{reading.SUBJECTS}{{?page}}", name="subjects.page", function=self.subjects
+            ),
+            Resource(
+                uri=f"{reading.SETS}/{{id}}{{?page}}",
+                name="set",
+                function=self.standard_set,
+                complete=by_set,
+            ),
+            Resource(
+                uri=f"{reading.STANDARDS}/{{id}}",
+                name="standard",
+                function=self.standard,
+                complete=by_standard,
+            ),
+            Resource(
+                uri=f"{reading.STANDARDS}/{{id}}/tree{{?page}}",
+                name="standard.tree",
+                function=self.tree,
+                complete=by_standard,
+            ),
+        ]
+
+    @hookimpl
+    def register_tools(self) -> Iterable[Tool]:
+        """Return the two tools."""
+        return [
+            _tool("browse_standards", "Browse standards", BROWSE, self.browse_standards),
+            _tool(
+                "get_related_standards",
+                "Get related standards",
+                RELATED,
+                self.get_related_standards,
+            ),
+        ]
+
+    async def all_sets(self) -> dict[str, Any]:
+        """List the standard sets: a subject in a grade, of one jurisdiction."""
+        return await self.sets()
+
+    async def sets(self, page: Page = 1) -> dict[str, Any]:
+        """List the standard sets, a hundred a page."""
+        return await self._read(reading.sets(self.context.catalog, page))
+
+    async def all_subjects(self) -> dict[str, Any]:
+        """List the subjects that have standards, with how many."""
+        return await self.subjects()
+
+    async def subjects(self, page: Page = 1) -> dict[str, Any]:
+        """List the subjects that have standards, a hundred a page."""
+        return await self._read(reading.subjects(self.context.catalog, page))
+
+    async def grades(self) -> dict[str, Any]:
+        """List the grades and levels that have standards, with how many."""
+        return await self._read(reading.grades(self.context.catalog))
+
+    async def standard_set(self, id: str, page: Page = 1) -> dict[str, Any]:  # noqa: A002
+        """Read one standard set: what it is, and all of its standards in order."""
+        return await self._read(reading.standard_set(self.context.catalog, id, page))
+
+    async def standard(self, id: str) -> dict[str, Any]:  # noqa: A002
+        """Read everything about one standard, by its id or its code."""
+        return await self._read(reading.standard(self.context.catalog, id))
+
+    async def tree(self, id: str, page: Page = 1) -> dict[str, Any]:  # noqa: A002
+        """Read a heading or a standard with all that stands below it, in order."""
+        return await self._read(reading.tree(self.context.catalog, id, page))
+
+    async def _read(self, contents: Awaitable[dict[str, Any]]) -> dict[str, Any]:
+        read = await _asked(contents)
+        notes = self.context.catalog.notes()
+        return {**read, "notes": notes} if notes else read
+
+    async def complete_set(self, typed: str, _: Mapping[str, str]) -> list[str]:
+        """Return the ids of the sets that a text begins, or their titles."""
+        return await completing.set_ids(self.context.catalog, typed)
+
+    async def complete_standard(self, typed: str, _: Mapping[str, str]) -> list[str]:
+        """Return the codes of the standards that a text begins, or their ids."""
+        return await completing.standard_ids(self.context.catalog, typed)
+
+    async def browse_standards(self, parent: Parent = "", page: Page = 1) -> Envelope[Node]:
+        """Return what stands directly below something."""
+        return await _asked(browse(self.context.catalog, parent, page))
+
+    async def get_related_standards(
+        self,
+        standard_id: StandardId,
+        relation: WhichRelation,
+        jurisdiction: Jurisdiction = "",
+        max_results: Most = 5,
+    ) -> Envelope[Related]:
+        """Return the standards that stand in a relation to one."""
+        return await _asked(
+            related_standards(
+                self.context.catalog, standard_id, relation, jurisdiction, max_results
+            )
+        )
+
+
+def _tool(name: str, title: str, description: str, function: Callable[..., Any]) -> Tool:
+    return Tool(
+        name=name,
+        title=title,
+        description=description,
+        function=function,
+        read_only=True,
+        idempotent=True,
+        open_world=False,
+    )
+
+
+async def _asked(answer: Awaitable[T]) -> T:
+    """Return an answer; a catalog that cannot be read is what the caller is told."""
+    try:
+        return await answer
+    except CatalogError as exc:
+        raise ApiError(str(exc)) from exc

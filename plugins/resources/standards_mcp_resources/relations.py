@@ -1,0 +1,249 @@
+"""The standards around one: its siblings, the same strand a grade away, the same elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from standards_mcp import (
+    Catalog,
+    FilterExpression,
+    InvalidInputError,
+    SearchResult,
+    StandardRecord,
+)
+from standards_mcp.catalog.filters import combine
+from standards_mcp.catalog.notation import PREFIXES_FIELD, canonical_key
+from standards_mcp.catalog.subjects import match_subjects
+
+from .envelope import Envelope, FoundBy, Related, answer, related, related_hit
+from .grades import continuation, grade_name, grades_name, neighbouring_grade, strand_name
+from .names import (
+    folded,
+    namesakes,
+    sets_of_jurisdiction,
+    standards_named,
+    unknown_jurisdiction,
+)
+from .tree import siblings_of
+
+Relation: TypeAlias = Literal["siblings", "next_grade", "previous_grade", "elsewhere"]
+
+_MOST_HEADINGS: Final = 300
+_LONGEST_HEADING: Final = 120
+_LONGEST_QUERY: Final = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """Where to look for the counterpart of a standard, and how that came about."""
+
+    filter: FilterExpression
+    found_by: FoundBy
+    reason: str
+
+
+async def related_standards(
+    catalog: Catalog, standard_id: str, relation: Relation, jurisdiction: str, most: int
+) -> Envelope[Related]:
+    """Return the standards that stand in a relation to the best match of an identifier.
+
+    Raises:
+        NotFoundError: There is no such standard.
+        InvalidInputError: The identifier or the jurisdiction is wrong, or does not go together
+            with the relation.
+        CatalogError: The catalog cannot be read.
+    """
+    if jurisdiction.strip() and relation != "elsewhere":
+        raise InvalidInputError("jurisdiction goes with relation elsewhere only. Leave it out.")
+    record, *others = await standards_named(catalog, standard_id)
+    if relation == "siblings":
+        found = await _siblings(catalog, record)
+    elif relation == "elsewhere":
+        found = await _elsewhere(catalog, record, jurisdiction, most)
+    else:
+        found = await _in_grade(catalog, record, 1 if relation == "next_grade" else -1, most)
+    if others:
+        found["message"] += f" {namesakes(others)}"
+    return found
+
+
+async def _siblings(catalog: Catalog, record: StandardRecord) -> Envelope[Related]:
+    """Return the standards beside one, in order; for a root, those of its strand in its set."""
+    around = await siblings_of(catalog, record)
+    where = f"beside {_name(record)} under the same heading, in order"
+    if not record.parent_id:
+        strand = _strand_of(record.statement_notation)
+        same = [each for each in around if _strand_of(each.statement_notation) == strand]
+        around = same or around
+        where = f"beside {_name(record)} at the top of {record.standard_set_title}"
+    message = f"{len(around)} stand {where}." if around else f"Nothing stands {where}."
+    return answer([related(each, "tree") for each in around], message, catalog.notes())
+
+
+async def _in_grade(
+    catalog: Catalog, record: StandardRecord, step: int, most: int
+) -> Envelope[Related]:
+    """Return what continues one standard in the next grade (*step* 1) or comes before it (-1)."""
+    level = neighbouring_grade(record.education_levels, step)
+    if level is None:
+        return answer((), _no_grade(record, step))
+    found = await _same_code(catalog, record, level, step)
+    if found is not None:
+        message = f"In {grade_name(level)} {_name(found)} is the same standard, by its code."
+        return answer([related(found, "code")], message, catalog.notes())
+    async for scope in _scopes(catalog, record, level, step):
+        result = await _nearest(catalog, record, scope.filter, most)
+        if result.hits:
+            hits = [related_hit(hit, scope.found_by) for hit in result.hits]
+            return answer(hits, scope.reason, (*result.notes, *catalog.notes()))
+    message = (
+        f"No standard of {record.jurisdiction_title} for {grade_name(level)} in {record.subject} "
+        "that resembles it is here. Try relation elsewhere, or browse_standards."
+    )
+    return answer((), message, catalog.notes())
+
+
+async def _elsewhere(
+    catalog: Catalog, record: StandardRecord, jurisdiction: str, most: int
+) -> Envelope[Related]:
+    """Return the nearest standards of another jurisdiction, or of all others.
+
+    Raises:
+        InvalidInputError: The jurisdiction is unknown, or the standard's own.
+    """
+    place = await _another_place(catalog, record, jurisdiction)
+    subjects = match_subjects(record.subject, (await catalog.values("subject")).counts)
+    subject = {"subject": {"$in": list(subjects)}} if subjects else None
+    levels = {"education_levels": {"$in": list(record.education_levels)}}
+    leaf = {"is_leaf": True} if record.is_leaf else None
+    scopes = [
+        (combine(place, subject, leaf, levels) or place, "of the same grade"),
+        (
+            combine(place, subject, leaf) or place,
+            "of other grades, because none of the same resembles it",
+        ),
+    ]
+    for expression, which in scopes[0 if record.education_levels else 1 :]:
+        result = await _nearest(catalog, record, expression, most)
+        if result.hits:
+            message = f"The nearest by meaning in other jurisdictions, {which}."
+            hits = [related_hit(hit, "meaning") for hit in result.hits]
+            return answer(hits, message, (*result.notes, *catalog.notes()))
+    message = (
+        "Nothing like it stands in another jurisdiction here. browse_standards without parent "
+        "lists those that are loaded; the administrator adds more with `standards-mcp data import`."
+    )
+    return answer((), message, catalog.notes())
+
+
+async def _another_place(
+    catalog: Catalog, record: StandardRecord, jurisdiction: str
+) -> FilterExpression:
+    if not jurisdiction.strip():
+        return {"jurisdiction_id": {"$ne": record.jurisdiction_id}}
+    known = await catalog.sets()
+    found = {each.jurisdiction_id for each in sets_of_jurisdiction(jurisdiction, known.sets)}
+    if not found:
+        raise unknown_jurisdiction(jurisdiction.strip(), known.sets)
+    others = sorted(found - {record.jurisdiction_id})
+    if not others:
+        raise InvalidInputError(
+            f"{_name(record)} is of {record.jurisdiction_title} itself. Name another jurisdiction, "
+            "or leave it out for all others."
+        )
+    return {"jurisdiction_id": {"$in": others}}
+
+
+async def _same_code(
+    catalog: Catalog, record: StandardRecord, level: str, step: int
+) -> StandardRecord | None:
+    code = continuation(record.statement_notation or "", level, step).code
+    matches = await catalog.find(code) if code else []
+    own = [each for each in matches if each.jurisdiction_id == record.jurisdiction_id]
+    return next((each for each in own if level in each.education_levels), None)
+
+
+async def _scopes(
+    catalog: Catalog, record: StandardRecord, level: str, step: int
+) -> AsyncIterator[_Scope]:
+    """Yield where the same strand may go on in a grade, the likeliest place first."""
+    grade, kind = _grade_filter(record, level, step), _kind_filter(record)
+    known = continuation(record.statement_notation or "", level, step)
+    for strands in known.strands:
+        named = " and ".join(map(strand_name, strands))
+        yield _Scope(
+            {"$and": [grade, kind, {PREFIXES_FIELD: {"$in": list(strands)}}]},
+            "strand",
+            f"The strand {'goes on in' if step > 0 else 'comes from'} {named}; nearest in meaning "
+            "first.",
+        )
+    if not known.strands and (heading := await _heading(catalog, record, grade)):
+        name, ids = heading
+        yield _Scope(
+            {"$and": [grade, kind, {"ancestor_ids": {"$in": ids}}]},
+            "heading",
+            f"Under {name!r} in {grade_name(level)} too; nearest in meaning first.",
+        )
+    reason = (
+        f"No strand of {grade_name(level)} is known to continue it. These are the nearest by "
+        f"meaning in {record.subject} of {grade_name(level)}."
+    )
+    yield _Scope({"$and": [grade, kind]}, "meaning", reason)
+    yield _Scope(grade, "meaning", reason)
+
+
+async def _heading(
+    catalog: Catalog, record: StandardRecord, grade: FilterExpression
+) -> tuple[str, list[str]] | None:
+    """Return the nearest heading above a standard that the grade has too, and its ids there."""
+    above = await catalog.fetch(record.ancestor_ids) if record.ancestor_ids else []
+    headings = [each for each in above if len(each.description) <= _LONGEST_HEADING]
+    if not headings:
+        return None
+    there = await catalog.select({"$and": [grade, {"is_leaf": False}]}, _MOST_HEADINGS)
+    by_name: dict[str, list[str]] = {}
+    for each in there:
+        by_name.setdefault(folded(each.description), []).append(each.id)
+    for each in reversed(headings):
+        if ids := by_name.get(folded(each.description)):
+            return each.description, ids
+    return None
+
+
+async def _nearest(
+    catalog: Catalog, record: StandardRecord, expression: FilterExpression, most: int
+) -> SearchResult:
+    if not await catalog.select(expression, 1):
+        return SearchResult(hits=())  # to find that out by a search would cost as much as to find
+    return await catalog.search(record.description[:_LONGEST_QUERY], most, expression)
+
+
+def _grade_filter(record: StandardRecord, level: str, step: int) -> FilterExpression:
+    # What is for both grades, such as anchor standards, leads from neither to the other.
+    return {
+        "jurisdiction_id": record.jurisdiction_id,
+        "subject": record.subject,
+        "education_levels": {"$eq": level, "$ne": neighbouring_grade((level,), -step)},
+    }
+
+
+def _kind_filter(record: StandardRecord) -> FilterExpression:
+    if record.statement_label:
+        return {"statement_label": record.statement_label}
+    return {"is_leaf": record.is_leaf}
+
+
+def _no_grade(record: StandardRecord, step: int) -> str:
+    where = "after" if step > 0 else "before"
+    grades = grades_name(record.education_levels)
+    return f"{_name(record)} is for {grades}; no grade of school comes {where} that."
+
+
+def _strand_of(code: str | None) -> str:
+    return canonical_key(code or "").rpartition(".")[0]
+
+
+def _name(record: StandardRecord) -> str:
+    return record.statement_notation or record.id
