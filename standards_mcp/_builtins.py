@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from types import TracebackType
-from typing import Any, cast
+from typing import Any
 
 
 class ChangedBuiltinsError(Exception):
@@ -19,7 +19,7 @@ class KeptBuiltins:
     """
 
     def __init__(self) -> None:
-        self._names = cast("dict[str, Any]", vars(builtins))
+        self._names: Any = vars(builtins)  # a type checker may take it for read-only
         self._before: dict[str, Any] = {}
 
     def __enter__(self) -> None:

@@ -113,7 +113,7 @@ class Casualties:
 
     def _learn(self) -> None:
         self._known = self._read("casualties")
-        if self._lock or self._is_old("starting"):
+        if self._lock or self._is_hanging():
             left_behind = self._read("starting")
             self._known |= left_behind
             if left_behind:
@@ -142,7 +142,8 @@ class Casualties:
             yield
         finally:
             for number in ours:
-                signal.signal(number, signal.SIG_DFL)
+                if signal.getsignal(number) == self._end:
+                    signal.signal(number, signal.SIG_DFL)
 
     def _end(self, number: int, _: FrameType | None) -> None:
         if time.monotonic() - self._since < SLOW_SECONDS:
@@ -150,11 +151,12 @@ class Casualties:
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
-    def _is_old(self, name: str) -> bool:
+    def _is_hanging(self) -> bool:
+        """Tell whether another process, which holds the lock, has been trying a plugin for long."""
         if self._folder is None:
             return False
         with suppress(OSError):
-            file = of_environment(self._folder, name, ".json")
+            file = of_environment(self._folder, "starting", ".json")
             return time.time() - file.stat().st_mtime > SLOW_SECONDS
         return False
 
