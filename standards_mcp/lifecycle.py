@@ -67,6 +67,7 @@ class _Lifespan:
         self._record = record
         self._started = asyncio.Event()
         self._stop = asyncio.Event()
+        self._outcome: bool | None = None  # whether it started, once that is known
         self._deadline = asyncio.get_running_loop().time() + START_TIMEOUT
         self._task = asyncio.create_task(self._run(), name=f"lifespan of {record.name}")
 
@@ -86,21 +87,27 @@ class _Lifespan:
             )
         finally:
             waiter.cancel()
-        if self._record.status is not Status.REGISTERED:
-            return
+        if self._outcome is None:
+            self._conclude(is_late=seconds >= remaining)
+
+    def _conclude(self, *, is_late: bool) -> None:
         if self._task.done():
+            self._outcome = False
             cause = self._failure() or RuntimeError("it ended")
             what = cause.reason if isinstance(cause, PluginError) else describe_exception(cause)
             self._manager.fail(self._record, f"its lifespan failed: {what}", cause)
         elif self._started.is_set():
-            self._record.status = Status.STARTED
-        elif seconds >= remaining:
+            self._outcome = True
+            if self._record.status is Status.REGISTERED:
+                self._record.status = Status.STARTED
+        elif is_late:
+            self._outcome = False
             self._task.cancel()
             reason = f"its lifespan did not start within {START_TIMEOUT:g} seconds"
             self._manager.fail(self._record, reason, TimeoutError())
 
     async def stop(self) -> None:
-        if self._record.status is not Status.STARTED:
+        if not self._outcome:
             self._task.cancel()
             return
         self._stop.set()
