@@ -21,6 +21,9 @@ from standards_mcp.settings import Settings
 MakeHost = Callable[..., Host]
 Install = Callable[..., Path]
 
+# By its module: what pytest loads by entry point is imported before coverage is measured.
+pytest_plugins = ["standards_mcp.testing"]
+
 # How long an example takes depends on what else the machine does.
 hypothesis.settings.register_profile("standards-mcp", deadline=None)
 hypothesis.settings.load_profile("standards-mcp")

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 DISTRIBUTION: Final = "standards-mcp"
 ENTRY_POINT_GROUP: Final = "standards_mcp.plugins"
-_PLUGIN_NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+PLUGIN_NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 
 class Status(StrEnum):
@@ -146,6 +146,6 @@ def is_trusted(distribution: str, patterns: Iterable[str]) -> bool:
 
 def unloadable(record: PluginRecord) -> str:
     """Return why a plugin cannot be imported, as far as metadata tell, or an empty string."""
-    if not record.is_server and not _PLUGIN_NAME.fullmatch(record.name):
+    if not record.is_server and not PLUGIN_NAME.fullmatch(record.name):
         return "its entry-point name is not lower_snake_case"
     return record.reason or incompatibility(record.requires)

@@ -33,8 +33,8 @@ from .plugin import Completer, Message, ToolResult
 from .policy import Policy
 from .prompts import TOOLS_ARGUMENT, messages_of
 from .resources import Contents, RegisteredResource, contents_of, find_resource
+from .results import error_result
 from .settings import Settings
-from .signatures import error_result
 from .threads import UnjoinedExecutor
 
 log = logging.getLogger(__name__)

@@ -28,9 +28,10 @@ from .masking import revealed
 from .plugin import Filter, Health, Plugin, PluginContext, PluginSettings, Tool, ToolResult
 from .remote_plugins import RemotePlugin
 from .remote_tools import tool_result
+from .results import Result
 from .schemas import Schema, SchemaError
 from .settings import PluginSection, Settings
-from .signatures import Arguments, Result, filter_arguments, refuse_unknown
+from .signatures import Arguments, filter_arguments, refuse_unknown
 
 if TYPE_CHECKING:
     from .child_process import ChildProcess

@@ -8,6 +8,7 @@ name. So references are inlined, an optional argument is not nullable, a result 
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -26,6 +27,19 @@ _NAMED: Final = frozenset({"properties", "patternProperties", "dependentSchemas"
 
 class SchemaError(ValueError):
     """A schema that portable clients reject; the message is the reason."""
+
+
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """Return the signature of a function with its annotations evaluated.
+
+    Raises:
+        SchemaError: It cannot be read.
+    """
+    try:
+        return inspect.signature(function, eval_str=True)
+    except Exception as exc:
+        # Annotations that are text can raise whatever the code in them raises.
+        raise SchemaError(f"its signature cannot be read: {exc}") from exc
 
 
 def portable_input_schema(schema: Mapping[str, Any]) -> Schema:

@@ -80,6 +80,19 @@ def test_the_plugin_of_the_tutorial_works(
     assert "No standard 'nonsense'" in json.loads(capfd.readouterr().out)["message"]
 
 
+def test_the_tests_of_the_tutorial_pass(install: Callable[..., Path], tmp_path: Path):
+    found = blocks("docs/plugins.md", "python")
+    (tests,) = [block for block in found if "import Connect" in block]
+    module = install("rubrics", found[0]).rename(tmp_path / "standards_mcp_rubrics.py")
+    file = module.with_name("test_rubrics.py")
+    file.write_text(tests, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-pno:standards_mcp", file]
+    command += ["-pstandards_mcp.testing", f"--rootdir={tmp_path}", "-cno.ini"]
+    (tmp_path / "no.ini").touch()
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout
+
+
 @pytest.mark.parametrize(
     "example",
     blocks("docs/administering.md", "toml"),

@@ -19,8 +19,9 @@ from pydantic import BaseModel, Field, RootModel
 from typing_extensions import TypedDict
 
 from standards_mcp import Filter, InvalidInputError, Tool, ToolResult
+from standards_mcp.results import error_result, read_result
 from standards_mcp.schemas import SchemaError
-from standards_mcp.signatures import Arguments, error_result, read_arguments, read_result
+from standards_mcp.signatures import Arguments, read_arguments
 
 Json = dict[str, Any]
 

@@ -22,7 +22,7 @@ from standards_mcp.printable import printable
 
 BEGAN: Final = time.perf_counter()
 INTERRUPTED: Final = 130
-_COMMANDS: Final = {
+COMMANDS: Final = {
     "call": "tools:call",
     "clients": "clients:clients",
     "config": "config:config",
@@ -72,12 +72,12 @@ class _Commands(click.Group):
             contributed = ctx.ensure_object(Invocation).plugin_commands()
         except StandardsMcpError:
             contributed = {}  # help must work with a configuration that does not
-        return sorted({*_COMMANDS, *contributed})
+        return sorted({*COMMANDS, *contributed})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         from .invocation import Invocation
 
-        if target := _COMMANDS.get(cmd_name):
+        if target := COMMANDS.get(cmd_name):
             module, _, name = target.partition(":")
             return cast(
                 "click.Command", getattr(importlib.import_module(f".{module}", __name__), name)

@@ -24,6 +24,7 @@ from .completion import installed_plugins, offer
 from .config_edits import dry_run_option, edit_config
 from .invocation import Invocation
 from .output import examples, print_json, print_table, say
+from .plugins_new import new
 
 _ABOUT: Final = (
     *("name", "version", "distribution", "status", "reason", "deprecated"),
@@ -33,7 +34,10 @@ _ABOUT: Final = (
 
 @click.group()
 def plugins() -> None:
-    """List the installed plugins and check that they work."""
+    """List the installed plugins, check that they work, and begin new ones."""
+
+
+plugins.add_command(new)
 
 
 @plugins.command("list", epilog=examples("plugins list", "plugins list --json"))

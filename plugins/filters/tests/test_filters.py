@@ -20,6 +20,7 @@ from standards_mcp.discovery import ENTRY_POINT_GROUP, PluginRecord
 from standards_mcp.host import Host
 from standards_mcp.loaded_settings import LoadedSettings
 from standards_mcp.settings import Settings
+from standards_mcp.testing import check_plugin
 from standards_mcp_filters import FiltersPlugin
 from standards_mcp_filters.grades import grade_filter
 from standards_mcp_search import SearchPlugin
@@ -141,6 +142,17 @@ async def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
         await client.upsert(RECORDS)
         yield client
         await client.aclose()
+
+
+def test_the_plugin_keeps_the_rules():
+    filters = {"grade_range": "3-4", "notation_prefix": "3.NF", "jurisdiction": "aland"}
+    arguments = {"activity": "cutting a pizza into equal slices", "is_leaf": True, **filters}
+    check_plugin(
+        FiltersPlugin,
+        name="filters",
+        beside={"search": SearchPlugin},
+        calls=[("find_relevant_standards", arguments)],
+    )
 
 
 Ask = Callable[..., Any]

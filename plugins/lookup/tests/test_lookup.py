@@ -11,6 +11,7 @@ from standards_mcp import CatalogError, ToolResult
 from standards_mcp.catalog.fallback import FallbackCatalog
 from standards_mcp.catalog.local import LocalCatalog
 from standards_mcp.catalog.pinecone import PineconeClient
+from standards_mcp.testing import Connect, check_plugin
 from standards_mcp_lookup import LookupPlugin
 
 Lookup = Callable[[str], ToolResult]
@@ -21,6 +22,18 @@ def lookup(ask: Callable[..., ToolResult]) -> Lookup:
     return lambda standard_id: partial(ask, LookupPlugin, "get_standard_details")(
         standard_id=standard_id
     )
+
+
+def test_the_plugin_keeps_the_rules():
+    calls = [("get_standard_details", {"standard_id": "3.NF.A.1"})]
+    check_plugin(LookupPlugin, name="lookup", calls=calls)
+
+
+@pytest.mark.anyio
+async def test_a_client_gets_the_details_as_data(connect: Connect, catalog: LocalCatalog):
+    async with connect(LookupPlugin, name="lookup", catalog=catalog) as client:
+        result = await client.call_tool("get_standard_details", {"standard_id": "4.nf.1"})
+    assert result.structured_content["results"][0]["_id"] == "E" * 32
 
 
 @pytest.mark.parametrize(

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 
 import pytest
 from mcp import Client
 from mcp_types import PromptReference
 
 from standards_mcp import Plugin, Tool, hookimpl
-from standards_mcp.host import Host
-from standards_mcp.server import build_server
+from standards_mcp.testing import Connect, check_plugin
 from standards_mcp_lookup import LookupPlugin
 from standards_mcp_prompts import PromptsPlugin
 from standards_mcp_search import SearchPlugin
@@ -41,21 +39,19 @@ class TreePlugin(Plugin):
         return [Tool(name=name, description="Tree.", function=nothing) for name in MORE_TOOLS]
 
 
-@pytest.fixture(params=["legacy", "auto"])
-def connect(request: pytest.FixtureRequest, make_host: Callable[..., Host]) -> Open:
-    @asynccontextmanager
-    async def open_client(**settings: Any) -> AsyncGenerator[Client]:
-        plugins = {
-            "lookup": LookupPlugin,
-            "prompts": PromptsPlugin,
-            "search": SearchPlugin,
-            "tree": TreePlugin,
-        }
-        host = make_host(plugins, **settings)
-        async with Client(build_server(host, "1"), mode=request.param) as client:
-            yield client
+BESIDE = {"lookup": LookupPlugin, "search": SearchPlugin, "tree": TreePlugin}
 
-    return open_client
+
+@pytest.fixture(params=["legacy", "auto"])
+def connect(request: pytest.FixtureRequest, connect: Connect) -> Open:
+    """Return a function that serves the plugin and its neighbours with the given configuration."""
+    return lambda **config: connect(
+        PromptsPlugin, name="prompts", generation=request.param, beside=BESIDE, config=config
+    )
+
+
+def test_the_plugin_keeps_the_rules():
+    check_plugin(PromptsPlugin, name="prompts", beside=BESIDE)
 
 
 async def text_of(client: Client, name: str, **more: str) -> str:

@@ -20,6 +20,7 @@ from standards_mcp.discovery import PluginRecord
 from standards_mcp.host import Host
 from standards_mcp.loaded_settings import LoadedSettings
 from standards_mcp.settings import Settings
+from standards_mcp.testing import check_plugin
 from standards_mcp_search import SearchPlugin
 
 Search = Callable[..., ToolResult]
@@ -48,6 +49,14 @@ def search(ask: Callable[..., ToolResult]) -> Search:
 def codes(result: ToolResult) -> list[str | None]:
     assert result.structured is not None
     return [standard["statement_notation"] for standard in result.structured["results"]]
+
+
+def test_the_plugin_keeps_the_rules():
+    calls = [
+        ("find_relevant_standards", {"activity": "cutting a pizza into equal slices"}),
+        ("find_relevant_standards", {"activity": "rolling balls", "grade": "4", "subject": "math"}),
+    ]
+    check_plugin(SearchPlugin, name="search", calls=calls)
 
 
 def test_the_best_match_comes_first_and_scores_fall(search: Search):

@@ -1,0 +1,149 @@
+"""A pytest plugin for the tests of plugins.
+
+It is announced to pytest, so its fixtures are there wherever this distribution is installed:
+`connect` and `catalog`. `check_plugin` is a function to import. pytest imports this module at the
+start of every session, so it imports next to nothing itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+
+import pytest
+
+if TYPE_CHECKING:
+    from mcp import Client
+
+    from standards_mcp.catalog import Catalog
+    from standards_mcp.catalog.local import LocalCatalog
+    from standards_mcp.plugin import Plugin
+
+__all__ = ["Allowed", "Call", "Connect", "check_plugin"]
+
+Call: TypeAlias = tuple[str, Mapping[str, Any]]
+"""A call of a tool that succeeds: its declared name and its arguments."""
+
+_NOTHING: Final[Mapping[str, Any]] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowed:
+    """What `check_plugin` lets a plugin do.
+
+    Attributes:
+        import_seconds: CPU time of its import, in a fresh interpreter that has the host loaded.
+        imports: Heavy packages that it may import when it is imported itself.
+        blocked_seconds: How long it may keep the event loop from everything else.
+        destructive: Declared names of the tools that are meant to delete or overwrite.
+    """
+
+    import_seconds: float = 0.5
+    imports: Collection[str] = ()
+    blocked_seconds: float = 0.1
+    destructive: Collection[str] = ()
+
+
+class Connect(Protocol):
+    """What the fixture `connect` is."""
+
+    def __call__(  # noqa: PLR0913  - all by name, and most seldom given
+        self,
+        plugin_type: type[Plugin[Any]],
+        /,
+        *,
+        name: str,
+        generation: str = "auto",
+        beside: Mapping[str, type[Plugin[Any]]] = _NOTHING,
+        catalog: Catalog | None = None,
+        config: Mapping[str, Any] = _NOTHING,
+        client: Mapping[str, Any] = _NOTHING,
+        **settings: Any,
+    ) -> AbstractAsyncContextManager[Client]:
+        """Serve a plugin within this process and connect a client of the official SDK to it.
+
+        No installed plugin is discovered, no setting of the machine is read, and whatever fails
+        raises: the host is strict.
+
+        Args:
+            plugin_type: The class of the plugin.
+            name: Its name, as its entry point gives it.
+            generation: How the client talks: ``auto`` (the newest protocol), ``legacy`` (the
+                handshake of 2024 and 2025) or a version such as ``2026-07-28``.
+            beside: Other plugins by their names, such as those whose tools a prompt needs.
+            catalog: In place of one with the ten records of the kit.
+            config: More of the host's configuration, by the keys of the TOML file. The tables of
+                the plugins beside go here, and settings named like an argument of this function.
+            client: More arguments of the SDK's ``Client``, such as ``elicitation_callback``, which
+                answers what a tool asks.
+            settings: The plugin's own settings.
+
+        Raises:
+            PluginError: A plugin failed, with the reason.
+        """
+        ...
+
+
+@pytest.fixture
+def connect(tmp_path: Path) -> Connect:
+    """Return a function that serves a plugin in memory; see `Connect`.
+
+    Use it within the test, ``async with connect(AcmePlugin, name="acme") as client``, under any
+    pytest plugin that runs async tests on asyncio.
+    """
+    from .clients import connecting  # noqa: PLC0415  - see the module's docstring
+
+    return connecting(tmp_path / "standards-mcp")
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Iterator[LocalCatalog]:
+    """A catalog of the test's own with the ten records of the kit."""
+    from .records import small_catalog  # noqa: PLC0415  - see the module's docstring
+
+    catalog = small_catalog(tmp_path / "catalog")
+    yield catalog
+    catalog.store.close()
+
+
+def check_plugin(
+    plugin_type: type[Plugin[Any]],
+    /,
+    *,
+    name: str,
+    calls: Sequence[Call] = (),
+    allow: Allowed | None = None,
+    beside: Mapping[str, type[Plugin[Any]]] = _NOTHING,
+    config: Mapping[str, Any] = _NOTHING,
+    **settings: Any,
+) -> None:
+    """See that a plugin keeps the rules: those of the host, and those of a good neighbour.
+
+    Call it from a plain test, not from an async one: it runs an event loop of its own. No tool is
+    called but by *calls*. The other arguments are those of `Connect`.
+
+    Args:
+        plugin_type: The class of the plugin. Its import is measured where it is importable.
+        name: Its name, as its entry point gives it.
+        calls: Calls to try; all must succeed.
+        allow: Exceptions that the plugin needs.
+        beside: Other plugins by their names.
+        config: More of the host's configuration.
+        settings: The plugin's own settings.
+
+    Raises:
+        AssertionError: It breaks rules. Each line says which, and what to do about it.
+    """
+    __tracebackhide__ = True
+    from .checks import faults_of  # noqa: PLC0415  - see the module's docstring
+    from .hosts import Bench  # noqa: PLC0415
+
+    bench = Bench(plugin_type, name, settings, beside, config)
+    found = faults_of(bench, calls, allow or Allowed())
+    if found:
+        rules = "a rule" if len(found) == 1 else f"{len(found)} rules"
+        lines = "".join(f"\n  - {fault}" for fault in found)
+        raise AssertionError(f"plugin {name!r} breaks {rules}:{lines}")

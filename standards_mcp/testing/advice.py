@@ -1,0 +1,118 @@
+"""What is wrong with what a plugin declares, and what would be better."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
+from typing import Any, Final, TypeAlias
+
+from standards_mcp.contributions import Contribution
+from standards_mcp.declarations import RegisteredTool, filter_fault, read_tool
+from standards_mcp.errors import PluginError, describe_exception
+from standards_mcp.masking import declared_secrets
+from standards_mcp.plugin import Filter, Plugin, PluginSettings
+from standards_mcp.prompts import RegisteredPrompt, read_prompt
+from standards_mcp.resources import read_resource
+
+_MAX_NAME: Final = 50
+_MIN_DESCRIPTION: Final = 20
+_MAX_DESCRIPTION: Final = 1024
+_SECRET_NAME: Final = re.compile(
+    r"(.+_)?((api|access|secret|private|auth|account)_?key|token|secret|password|passphrase"
+    r"|credentials?)|key"
+)
+_Read: TypeAlias = Callable[[str, object], Contribution]
+_HOOKS: Final[dict[str, _Read]] = {
+    "register_tools": read_tool,
+    "register_prompts": read_prompt,
+    "register_resources": read_resource,
+}
+
+
+def declaration_faults(
+    plugin: Plugin[Any], name: str, destructive: Collection[str]
+) -> Iterator[str]:
+    """Yield what is wrong with what a plugin registers; one fault does not hide another."""
+    for hook, read in _HOOKS.items():
+        for item in _registered(plugin, hook):
+            try:
+                declared = read(name, item)
+            except PluginError as exc:
+                yield exc.reason
+            else:
+                yield from _advice(declared, destructive)
+    for item in _registered(plugin, "register_filters"):
+        if why := filter_fault(item):
+            yield why
+        elif isinstance(item, Filter):
+            yield from _description_advice(f"filter {item.name!r}", item.description)
+
+
+def settings_faults(model: object) -> Iterator[str]:
+    """Yield what is wrong with the model of a plugin's settings."""
+    if not isinstance(model, type) or not issubclass(model, PluginSettings):
+        yield "its settings_type is not a subclass of PluginSettings"
+        return
+    try:
+        described = model.model_json_schema().get("properties", {})
+    except Exception as exc:  # noqa: BLE001  - whatever a field's type raises
+        yield f"its settings cannot be described as JSON Schema: {describe_exception(exc)}"
+        return
+    for name, field in model.model_fields.items():
+        if not described.get(field.alias or name, {}).get("description"):
+            yield (
+                f"its setting {name!r} is not described; add it under 'Attributes:' in the "
+                f"docstring of {model.__name__}"
+            )
+        is_text = bool(re.search(r"\bstr\b", str(field.annotation)))
+        looks_secret = is_text and _SECRET_NAME.fullmatch(name.lower())
+        if looks_secret and not declared_secrets(field.annotation, "probe"):
+            yield f"its setting {name!r} looks like a secret; declare it as pydantic.SecretStr"
+
+
+def _registered(plugin: Plugin[Any], hook: str) -> Iterator[object]:
+    """Yield what a hook returns, as far as it does; the host says why one fails."""
+    with suppress(Exception):
+        yield from getattr(plugin, hook, tuple)()
+
+
+def _advice(item: Contribution, destructive: Collection[str]) -> Iterator[str]:
+    what = f"{item.kind} {item.declared!r}"
+    if len(item.published) > _MAX_NAME:
+        yield (
+            f"{what}: its name has {len(item.published)} characters; take {_MAX_NAME} at most, as "
+            "clients put the server's name before it and allow 64"
+        )
+    yield from _description_advice(what, item.description)
+    if isinstance(item, RegisteredTool | RegisteredPrompt):
+        yield from _argument_advice(what, item.arguments.schema["properties"])
+    if isinstance(item, RegisteredTool):
+        yield from _flag_advice(what, item, destructive)
+
+
+def _description_advice(what: str, description: str) -> Iterator[str]:
+    if not _MIN_DESCRIPTION <= len(description) <= _MAX_DESCRIPTION:
+        yield (
+            f"{what}: its description has {len(description)} characters; say in "
+            f"{_MIN_DESCRIPTION} to {_MAX_DESCRIPTION} what it does and when to use it"
+        )
+
+
+def _argument_advice(what: str, properties: dict[str, Any]) -> Iterator[str]:
+    for name, schema in properties.items():
+        if not str(schema.get("description", "")).strip():
+            yield (
+                f"{what}: its argument {name!r} is not described; annotate it with "
+                "Annotated[..., Field(description=...)]"
+            )
+
+
+def _flag_advice(what: str, item: RegisteredTool, destructive: Iterable[str]) -> Iterator[str]:
+    tool = item.tool
+    if tool.destructive and not tool.read_only and tool.name not in destructive:
+        yield (
+            f"{what}: it says that it may delete or overwrite, as tools do that say nothing. Give "
+            "it read_only=True if it changes nothing, destructive=False if it only adds; or allow "
+            f"it here: Allowed(destructive=({tool.name!r},))"
+        )

@@ -1,0 +1,200 @@
+"""Takes a plugin through its life, as a host would, and collects what it does wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import tempfile
+import traceback
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import (
+    AbstractAsyncContextManager,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+)
+from pathlib import Path
+from typing import Any, Final
+
+from standards_mcp.deprecations import noted
+from standards_mcp.discovery import PluginRecord
+from standards_mcp.errors import StandardsMcpError, describe_exception
+from standards_mcp.health import HEALTH_TIMEOUT
+from standards_mcp.host import Host, UnknownToolError
+from standards_mcp.lifecycle import START_TIMEOUT, STOP_TIMEOUT
+from standards_mcp.plugin import Health, Plugin, PluginContext
+
+from . import Allowed, Call
+from .advice import declaration_faults, settings_faults
+from .blocking import LoopMonitor
+from .hosts import Bench
+from .imports import import_faults
+from .watching import Watch
+
+_ROUNDS: Final = ("", " the second time")
+_FAILURES: Final = (Exception, SystemExit, asyncio.CancelledError)
+"""What a plugin may raise without stopping the check."""
+
+
+def faults_of(bench: Bench, calls: Sequence[Call], allow: Allowed) -> list[str]:
+    """Return every rule that the plugin breaks, as a sentence with what to do.
+
+    Raises:
+        RuntimeError: An event loop runs already.
+    """
+    _expect_no_loop()
+    watch = Watch()
+    for fault in import_faults(bench.plugin_type, allow):
+        watch.add(fault)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        try:
+            _check_declarations(bench, Path(folder), watch, allow)
+            asyncio.run(_check_life(bench, Path(folder), watch, calls, allow))
+        finally:
+            watch.restore()
+    return list(watch.faults)
+
+
+def _expect_no_loop() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise RuntimeError("call check_plugin from a plain test function, not from an async one")
+
+
+def _check_declarations(bench: Bench, folder: Path, watch: Watch, allow: Allowed) -> None:
+    for fault in settings_faults(getattr(bench.plugin_type, "settings_type", None)):
+        watch.add(fault)
+    try:
+        host = bench.host(folder)
+        with watch.phase("its __init__"), noted([]):
+            plugin = _construct(bench, host)
+    except Exception:  # noqa: BLE001  - the host says why, in its own words
+        return
+    with watch.phase("one of its register hooks"), noted([]):
+        found = list(declaration_faults(plugin, bench.name, allow.destructive))
+    for fault in found:
+        watch.add(fault)
+
+
+def _construct(bench: Bench, host: Host) -> Plugin[Any]:
+    options = host.settings.section(bench.name).options
+    context = PluginContext(
+        name=bench.name, state_dir=host.state_dir / "probe", catalog=host.catalog
+    )
+    return bench.plugin_type(bench.plugin_type.settings_type.model_validate(options), context)
+
+
+async def _check_life(
+    bench: Bench, folder: Path, watch: Watch, calls: Sequence[Call], allow: Allowed
+) -> None:
+    monitor = LoopMonitor(bench.plugin_type.__module__.partition(".")[0], allow.blocked_seconds)
+    try:
+        host = bench.host(folder)
+        host.load()
+        host.manager.commands()
+        record = host.manager.records[bench.name]
+        for use in record.deprecated:
+            watch.add(f"it is out of date: {use}")
+        with monitor.watching():
+            if await _starts_and_stops(record, watch):
+                async with host.running():
+                    await _check_health(record, watch)
+                    for call in calls:
+                        await _check_call(host, call, watch)
+    except StandardsMcpError as exc:
+        watch.add(getattr(exc, "reason", str(exc)))
+    for place in monitor.places:
+        limit = f"{allow.blocked_seconds * 1000:g} ms"
+        watch.add(
+            f"it blocks the event loop for more than {limit} at {place}; make the function plain, "
+            "or await asyncio.to_thread(...)"
+        )
+
+
+async def _starts_and_stops(record: PluginRecord, watch: Watch) -> bool:
+    """Enter and leave the plugin's lifespan twice; tell whether that works."""
+    enter: Any = getattr(record.plugin, "lifespan", nullcontext)
+    for again in _ROUNDS:
+        async with watch.expecting_nothing_left():
+            try:
+                await _enter_and_leave(enter, watch)
+            except _FAILURES as exc:
+                watch.add(f"its lifespan fails{again}: {describe_exception(exc)}")
+                return False
+    return True
+
+
+async def _enter_and_leave(
+    enter: Callable[[], AbstractAsyncContextManager[None]], watch: Watch
+) -> None:
+    with watch.phase("its lifespan"):
+        lifespan = enter()
+        async with _within(START_TIMEOUT, "start"):
+            await lifespan.__aenter__()
+    with watch.phase("its lifespan"):
+        async with _within(STOP_TIMEOUT, "stop"):
+            await lifespan.__aexit__(None, None, None)
+
+
+@asynccontextmanager
+async def _within(seconds: float, what: str) -> AsyncGenerator[None]:
+    limit = asyncio.timeout(seconds)
+    try:
+        async with limit:
+            yield
+    except TimeoutError as exc:
+        if limit.expired():
+            raise TimeoutError(f"it does not {what} within {seconds:g} seconds") from exc
+        raise
+
+
+async def _check_health(record: PluginRecord, watch: Watch) -> None:
+    check: Any = getattr(record.plugin, "check_health", None)
+    if check is None:
+        return
+    try:
+        with watch.phase("its check_health"):
+            async with _within(HEALTH_TIMEOUT, "answer"):
+                health = await check()
+    except _FAILURES as exc:
+        watch.add(f"its check_health fails: {describe_exception(exc)}; return Health(...)")
+        return
+    if not isinstance(health, Health):
+        watch.add(f"its check_health returns a {type(health).__name__}; return Health(...)")
+
+
+async def _check_call(host: Host, call: Call, watch: Watch) -> None:
+    name, arguments = call
+    try:
+        with watch.phase(f"tool {name!r}"), _crashes() as crashes:
+            result = await host.call_tool(name, arguments)
+    except UnknownToolError as exc:
+        watch.add(f"{exc}; name a tool of the plugin in calls")
+        return
+    if crashes:
+        watch.add(f"tool {name!r} crashes: {crashes[0]}; raise a ToolError where it can go wrong")
+    elif result.is_error:
+        message = (result.structured or {}).get("message", result.text)
+        watch.add(f"tool {name!r} answers a call in calls with an error: {message}")
+
+
+@contextmanager
+def _crashes() -> Generator[list[str]]:
+    """Collect what the host logs of crashes and keeps from clients."""
+    found: list[str] = []
+
+    class _Collector(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if record.exc_info and (cause := record.exc_info[1]):
+                last = traceback.extract_tb(cause.__traceback__)[-1:]
+                where = "".join(f" at {Path(at.filename).name}:{at.lineno}" for at in last)
+                found.append(describe_exception(cause) + where)
+
+    log, collector = logging.getLogger("standards_mcp"), _Collector(logging.ERROR)
+    log.addHandler(collector)
+    try:
+        yield found
+    finally:
+        log.removeHandler(collector)

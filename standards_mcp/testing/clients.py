@@ -1,0 +1,69 @@
+"""A client of the official SDK, connected to a plugin within one process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, cast
+
+from mcp import Client
+
+from standards_mcp.catalog import Catalog
+from standards_mcp.plugin import Plugin
+from standards_mcp.server import build_server
+
+from . import Connect
+from .hosts import Bench
+
+
+def connecting(folder: Path) -> Connect:
+    """Return what serves plugins that keep their state in *folder*; see `Connect`."""
+
+    @asynccontextmanager
+    async def connect(  # noqa: PLR0913  - see `Connect`
+        plugin_type: type[Plugin[Any]],
+        /,
+        *,
+        name: str,
+        generation: str = "auto",
+        beside: Mapping[str, type[Plugin[Any]]] | None = None,
+        catalog: Catalog | None = None,
+        config: Mapping[str, Any] | None = None,
+        client: Mapping[str, Any] | None = None,
+        **settings: Any,
+    ) -> AsyncGenerator[Client]:
+        _expect_asyncio()
+        host = Bench(plugin_type, name, settings, beside or {}, config or {}).host(folder, catalog)
+        host.load()
+        options: dict[str, Any] = {"mode": generation, "cache": None, **(client or {})}
+        try:
+            async with Client(build_server(host, "0"), **options) as connected:
+                yield connected
+        except BaseExceptionGroup as group:
+            # The SDK's task groups wrap what a plugin, or the test itself, raised.
+            raise _only(group) from None
+
+    return connect
+
+
+def _expect_asyncio() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        raise RuntimeError(
+            "plugins run on asyncio. For anyio's pytest plugin, define a fixture anyio_backend "
+            "that returns 'asyncio'."
+        ) from None
+
+
+def _only(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the one exception in a group, or the group where there are several."""
+    found: Any = group
+    while isinstance(found, BaseExceptionGroup):
+        inner = cast("BaseExceptionGroup[BaseException]", found).exceptions
+        if len(inner) != 1:
+            return group
+        found = inner[0]
+    return cast("BaseException", found)

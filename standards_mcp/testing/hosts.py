@@ -1,0 +1,60 @@
+"""A host of given plugins alone, in a folder of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from standards_mcp.catalog import Catalog
+from standards_mcp.discovery import PluginRecord
+from standards_mcp.host import Host
+from standards_mcp.loaded_settings import LoadedSettings
+from standards_mcp.plugin import Plugin
+from standards_mcp.settings import Settings
+
+from .records import small_catalog
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """A plugin to be tried, with what stands around it.
+
+    Attributes:
+        settings: The plugin's own.
+        beside: Other plugins by their names.
+        config: More of the host's configuration.
+    """
+
+    plugin_type: type[Plugin[Any]]
+    name: str
+    settings: Mapping[str, Any]
+    beside: Mapping[str, type[Plugin[Any]]]
+    config: Mapping[str, Any]
+
+    def host(self, folder: Path, catalog: Catalog | None = None) -> Host:
+        """Return a strict host that has not loaded anything yet.
+
+        Raises:
+            ConfigError: The configuration has a table of a plugin that is not here.
+            PluginError: The plugin's name is not valid.
+            pydantic.ValidationError: The configuration has a wrong key or value.
+        """
+        tables = dict(self.config.get("plugins", {}))
+        tables[self.name] = {**tables.get(self.name, {}), **self.settings}
+        given: dict[str, Any] = {"strict": True, "state_dir": folder / "state"}
+        given |= {**self.config, "plugins": tables}
+        settings = Settings(**given)
+        return Host(
+            LoadedSettings(settings, None),
+            installed=[
+                _record(name, plugin_type)
+                for name, plugin_type in {**self.beside, self.name: self.plugin_type}.items()
+            ],
+            catalog=catalog or small_catalog(folder / "catalog"),
+        )
+
+
+def _record(name: str, plugin_type: type[Plugin[Any]]) -> PluginRecord:
+    return PluginRecord(name=name, load=lambda: plugin_type)

@@ -1,0 +1,112 @@
+"""What importing a plugin costs and does, seen in a fresh interpreter."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+from standards_mcp.plugin import Plugin
+
+from . import Allowed
+
+_PROBE: Final = "standards_mcp.testing.probe"
+_TIMEOUT: Final = 60
+_SYSTEM: Final = (
+    *("APPDATA", "COV", "DYLD_", "HOME", "LANG", "LC_", "LD_", "LOCALAPPDATA", "PATH", "PYTHON"),
+    *("SYSTEM", "TEMP", "TMP", "USER", "VIRTUAL_ENV", "WINDIR"),
+)
+# Each takes a tenth of a second or more, or opens connections; all of them have a later moment.
+_HEAVY: Final = frozenset({
+    *("aiohttp", "anthropic", "boto3", "botocore", "faiss", "fitz", "google", "httpx", "keras"),
+    *("langchain", "litellm", "lxml", "matplotlib", "nltk", "numpy", "onnxruntime", "openai"),
+    *("pandas", "PIL", "pinecone", "polars", "psycopg", "pyarrow", "requests", "scipy"),
+    *("sentence_transformers", "sklearn", "spacy", "sqlalchemy", "tantivy", "tensorflow"),
+    *("tokenizers", "torch", "transformers", "urllib3"),
+})  # fmt: skip
+
+
+def import_faults(plugin_type: type[Plugin[Any]], allow: Allowed) -> Iterator[str]:
+    """Yield what is wrong with the import of a plugin that can be imported by name."""
+    module = plugin_type.__module__
+    if not _is_importable(module):
+        return
+    report, output = _probe(module)
+    if report is None:
+        yield f"importing {module} in a fresh interpreter fails: {output}"
+        return
+    if report["seconds"] > allow.import_seconds:
+        # What has just been compiled is cached by now.
+        report = _probe(module)[0] or report
+    yield from _costs(report, allow)
+    yield from _side_effects(report, output)
+
+
+def _costs(report: Mapping[str, Any], allow: Allowed) -> Iterator[str]:
+    if heavy := sorted(_HEAVY.intersection(report["packages"]).difference(allow.imports)):
+        yield f"its import imports {', '.join(heavy)}; import it in the function that needs it"
+    if report["seconds"] > allow.import_seconds:
+        yield (
+            f"its import takes {report['seconds']:.2f} s of CPU time, more than "
+            f"{allow.import_seconds:g} s; import and compute later what takes long"
+        )
+
+
+def _side_effects(report: Mapping[str, Any], output: str) -> Iterator[str]:
+    if output:
+        yield f"its import writes to stdout ({output[:60]!r}); log it or write to sys.stderr"
+    if names := ", ".join(report["variables"]):
+        yield f"its import changes the environment ({names}); use its settings"
+    if report["moved"]:
+        yield "its import changes the working directory; use whole paths"
+    if report["threads"] > 0:
+        yield "its import starts a thread; start it in its lifespan"
+
+
+def _is_importable(module: str) -> bool:
+    """Tell whether a module is neither a test nor a program, and can be found."""
+    if module.rpartition(".")[2].startswith(("__main__", "conftest", "test_")):
+        return False
+    try:
+        return find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def _system_variables() -> dict[str, str]:
+    """Return the environment without what the import of the plugin may have set in it already."""
+    return {name: value for name, value in os.environ.items() if name.upper().startswith(_SYSTEM)}
+
+
+def _probe(module: str) -> tuple[dict[str, Any] | None, str]:
+    """Return the report, or None, and what was written: to stdout, or as the last error."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder, "report.json")
+        path = os.pathsep.join(str(Path(item).absolute()) for item in sys.path)
+        try:
+            done = subprocess.run(  # noqa: S603  - our own program
+                [sys.executable, "-P", "-m", _PROBE, module, report],
+                env={**_system_variables(), "PYTHONPATH": path},
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_TIMEOUT,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return None, f"it takes more than {_TIMEOUT} seconds"
+        if not report.exists():
+            return None, _last_line(done.stderr)
+        found: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
+        return found, done.stdout.decode(errors="replace").strip()
+
+
+def _last_line(output: bytes) -> str:
+    lines = output.decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else "it ends the process"

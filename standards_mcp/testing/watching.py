@@ -1,0 +1,136 @@
+"""What code does to the process that it runs in."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import AsyncGenerator, Collection, Generator
+from contextlib import asynccontextmanager, contextmanager, redirect_stdout, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+_GRACE_SECONDS: Final = 0.5
+# They belong to the event loop, which keeps them for the next call.
+_POOLED: Final = ("asyncio_", "AnyIO worker thread")
+# Set by pytest, and by the embedded catalog when its model loads.
+_OTHERS: Final = frozenset({"PYTEST_CURRENT_TEST", "ORT_DISABLE_TELEMETRY"})
+
+
+class Watch:
+    """Collects what phases of a plugin's life do that others in the process would notice.
+
+    Attributes:
+        faults: Sentences, each once, in the order in which they were found.
+    """
+
+    def __init__(self) -> None:
+        self.faults: dict[str, None] = {}
+        self._environment = _variables()
+        self._folder = Path.cwd()
+
+    def add(self, fault: str) -> None:
+        """Note a fault."""
+        self.faults[fault] = None
+
+    @contextmanager
+    def phase(self, what: str) -> Generator[None]:
+        """Watch the code inside.
+
+        Args:
+            what: What that code is, for the sentences.
+        """
+        stdout = _Stdout()
+        try:
+            with _captured(stdout):
+                yield
+        finally:
+            if stdout.text:
+                shown = repr(stdout.text[:60])
+                self.add(f"{what} writes to stdout ({shown}); log it or write to sys.stderr")
+            if not stdout.is_open:
+                self.add(f"{what} closes or redirects stdout; leave it as it is")
+            self._compare(what)
+
+    @asynccontextmanager
+    async def expecting_nothing_left(self) -> AsyncGenerator[None]:
+        """Note the threads and tasks that the code inside starts and that do not end soon."""
+        threads, tasks = set(threading.enumerate()), asyncio.all_tasks()
+        yield
+        deadline = time.monotonic() + _GRACE_SECONDS
+        while (left := _running(threads, tasks)) and time.monotonic() < deadline:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+        for name in left:
+            self.add(f"its lifespan leaves {name} running; end it when the lifespan ends")
+
+    def restore(self) -> None:
+        """Put back the environment and the working directory."""
+        for name in _variables().keys() - self._environment.keys():
+            del os.environ[name]
+        os.environ.update(self._environment)
+        os.chdir(self._folder)
+
+    def _compare(self, what: str) -> None:
+        pairs = self._environment.items() ^ _variables().items()
+        if names := sorted({name for name, _ in pairs}):
+            self.add(f"{what} changes the environment ({', '.join(names)}); use its settings")
+        if Path.cwd() != self._folder:
+            self.add(f"{what} changes the working directory; use whole paths")
+        self.restore()
+
+
+def _variables() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in _OTHERS}
+
+
+def _running(
+    threads: Collection[threading.Thread], tasks: Collection[asyncio.Task[Any]]
+) -> list[str]:
+    """Return what threads and tasks there are beside these."""
+    found = [
+        f"thread {each.name!r}"
+        for each in threading.enumerate()
+        if each not in threads and not each.name.startswith(_POOLED)
+    ]
+    others = asyncio.all_tasks().difference(tasks)
+    names = [getattr(each.get_coro(), "__qualname__", each.get_name()) for each in others]
+    return [*found, *(f"task {name!r}" for name in sorted(names))]
+
+
+@dataclass(slots=True)
+class _Stdout:
+    text: str = ""
+    is_open: bool = True
+
+
+@contextmanager
+def _captured(stdout: _Stdout) -> Generator[None]:
+    """Take what is written to `sys.stdout` and, by C code and child processes, to descriptor 1."""
+    sys.stdout.flush()
+    with tempfile.TemporaryFile() as file:
+        saved = os.dup(1)
+        os.dup2(file.fileno(), 1)
+        stream = io.TextIOWrapper(os.fdopen(os.dup(1), "wb", 0), "utf-8", write_through=True)
+        try:
+            with redirect_stdout(stream):
+                yield
+        finally:
+            stdout.is_open = _is_open_as(1, file.fileno())
+            os.dup2(saved, 1)
+            os.close(saved)
+            with suppress(OSError, ValueError):
+                stream.close()
+            file.seek(0)
+            stdout.text = file.read().decode(errors="replace").strip()
+
+
+def _is_open_as(descriptor: int, other: int) -> bool:
+    try:
+        return os.path.sameopenfile(descriptor, other)
+    except OSError:
+        return False
