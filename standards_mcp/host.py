@@ -145,7 +145,9 @@ class Host:
         """Return what the loaded plugins contribute, served or not."""
         manager = self.manager
         return Registered(
-            tuple(manager.tools()), tuple(manager.prompts()), tuple(manager.resources())
+            tuple(manager.registry.tools()),
+            tuple(manager.registry.prompts()),
+            tuple(manager.registry.resources()),
         )
 
     @property
