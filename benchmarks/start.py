@@ -57,6 +57,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         environment = {**os.environ, "HOME": home, "XDG_DATA_HOME": home, "XDG_STATE_HOME": home}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        environment["STANDARDS_MCP_TRUSTED"] = '["standards-mcp"]'  # no other plugin's imports
         commands = ([sys.executable, "-m", "standards_mcp"], [sys.executable, "-c", PEER])
         for command in commands:
             seconds(command, environment)

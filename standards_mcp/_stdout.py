@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager, redirect_stdout, suppress
+from typing import TextIO
 
 
 @contextmanager
@@ -16,6 +17,7 @@ def divert_stdout() -> Generator[None]:
     stream than that, in a notebook or a test.
     """
     _flush()
+    fill_closed_streams()  # one that was called before may have closed them
     saved = os.dup(1)
     os.dup2(2, 1)
     try:
@@ -59,6 +61,11 @@ def fill_closed_streams() -> None:
             os.open(os.devnull, os.O_RDWR)  # the lowest number that is free, which is this one
     if sys.stderr is None:
         sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="replace", closefd=False)
+
+
+def own_stderr() -> TextIO:
+    """Return a stream to stderr that stays open whatever a plugin closes."""
+    return os.fdopen(os.dup(2), "w", encoding="utf-8", errors="backslashreplace", buffering=1)
 
 
 def flush_or_drop() -> OSError | None:

@@ -18,15 +18,9 @@ from .catalog.filters import parse_search_filter
 from .contributions import Contribution, check_texts, conflict, describe, portable_name
 from .errors import FilterFailedError, InvalidInputError, PluginError, ToolError, describe_exception
 from .plugin import Filter, Tool
+from .results import Result, read_result
 from .schemas import ARGUMENT_NAME, SchemaError
-from .signatures import (
-    Arguments,
-    Result,
-    context_argument,
-    filter_expression,
-    read_arguments,
-    read_result,
-)
+from .signatures import Arguments, context_argument, filter_expression, read_arguments
 
 _FILTER_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 _TOOL_FLAGS: Final = ("read_only", "destructive", "idempotent", "open_world", "accepts_filters")

@@ -8,6 +8,7 @@ import hashlib
 import os
 import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
@@ -104,6 +105,12 @@ def diff(path: Path, before: str, after: str) -> str:
         before.splitlines(), after.splitlines(), str(path), str(path), n=0, lineterm=""
     )
     return "\n".join(lines)
+
+
+def of_environment(folder: Path, name: str, suffix: str) -> Path:
+    """Return the path of a file for this Python environment; several may share one folder."""
+    environment = hashlib.sha256(sys.prefix.encode()).hexdigest()[:12]
+    return folder / f"{name}-{environment}{suffix}"
 
 
 class _OvertakenError(Exception):

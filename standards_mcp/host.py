@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import operator
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
@@ -14,6 +15,7 @@ from typing import Any, TypeVar
 import anyio
 
 from .call_context import HostContext
+from .casualties import Casualties
 from .catalog import Catalog, CatalogStats, open_catalog
 from .catalog_settings import CatalogSettings
 from .contributions import Contribution
@@ -31,8 +33,8 @@ from .plugin import Completer, Message, ToolResult
 from .policy import Policy
 from .prompts import TOOLS_ARGUMENT, messages_of
 from .resources import Contents, RegisteredResource, contents_of, find_resource
+from .results import error_result
 from .settings import Settings
-from .signatures import error_result
 from .threads import UnjoinedExecutor
 
 log = logging.getLogger(__name__)
@@ -75,23 +77,25 @@ class Host:
         self._secrets = secrets_of(self.settings)
         self.catalog = catalog or _configured_catalog(self.settings.catalog)
         self.state_dir = self.settings.state_dir or _user_state_dir()
-        self.manager = PluginManager(loaded, self.catalog, self.state_dir, installed)
+        casualties = Casualties(self.state_dir if remembers else None)
+        self.manager = PluginManager(loaded, self.catalog, self.state_dir, casualties, installed)
         storage = self.settings.tools.storage
         self._policy = Policy(storage.get_secret_value() if storage else None)
         self._remembers = remembers
-        self._offered: tuple[Registered, Offering] | None = None
+        self._offered: tuple[list[object], Offering] | None = None
 
-    def load(self) -> None:
+    def load(self, *, again: bool = False) -> None:
         """Import and register the enabled plugins. See `PluginManager.load`.
 
         Raises:
             ConfigError: Under ``strict``, a pattern or an override names no tool.
         """
-        try:
-            self.manager.load()
-        finally:
-            self._remember("load")
-        self._policy.wrap(self.manager.wrap)
+        with self.manager.casualties.watch():
+            try:
+                self.manager.load(again=again)
+            finally:
+                self._remember("load")
+            self._policy.wrap(self.manager.wrap)
         self._tell(self._warnings(self.loaded, self.offering))
 
     def warnings(self) -> list[str]:
@@ -110,15 +114,16 @@ class Host:
                 pattern or an override no tool; nothing has changed then.
         """
         self.manager.check_sections(loaded)
-        registered = self.registered()
-        offering = offer(registered, in_force)
+        offering = offer(self.registered(), in_force)
         self._tell(self._warnings(loaded, offering))
         self.loaded, self.settings = loaded, in_force
         self._secrets |= secrets_of(loaded.settings)
-        self._offered = registered, offering
+        self._offered = self._contributed(), offering
 
     def recall(self) -> None:
         """Give plugins that are not loaded the status of their last start."""
+        self.manager.casualties.learn()
+        self.manager.leave_out_casualties()
         recall(self.manager.records.values(), self.state_dir)
 
     async def catalog_stats(self) -> CatalogStats:
@@ -140,16 +145,23 @@ class Host:
         """Return what the loaded plugins contribute, served or not."""
         manager = self.manager
         return Registered(
-            tuple(manager.tools()), tuple(manager.prompts()), tuple(manager.resources())
+            tuple(manager.registry.tools()),
+            tuple(manager.registry.prompts()),
+            tuple(manager.registry.resources()),
         )
 
     @property
     def offering(self) -> Offering:
         """What the loaded plugins contribute, as the configuration makes it."""
-        registered = self.registered()
-        if self._offered is None or not self._offered[0].is_same(registered):
-            self._offered = registered, offer(registered, self.settings)
+        contributed = self._contributed()
+        if self._offered is None or not all(map(operator.is_, contributed, self._offered[0])):
+            self._offered = contributed, offer(self.registered(), self.settings)
         return self._offered[1]
+
+    def _contributed(self) -> list[object]:
+        """Return what makes up `registered`, of which each part changes as a whole."""
+        records = self.manager.records.values()
+        return [part for each in records for part in (each.tools, each.prompts, each.resources)]
 
     async def call_tool(
         self, name: str, arguments: Mapping[str, Any], context: HostContext | None = None
@@ -286,7 +298,10 @@ class Host:
         try:
             async with running(self.manager):
                 self._remember("start")
-                yield
+                try:
+                    yield
+                finally:
+                    self._remember("start")  # one that is isolated may have failed since
         finally:
             with anyio.CancelScope(shield=True):
                 await self._policy.aclose()

@@ -28,9 +28,10 @@ from .masking import revealed
 from .plugin import Filter, Health, Plugin, PluginContext, PluginSettings, Tool, ToolResult
 from .remote_plugins import RemotePlugin
 from .remote_tools import tool_result
+from .results import Result
 from .schemas import Schema, SchemaError
 from .settings import PluginSection, Settings
-from .signatures import Arguments, Result, filter_arguments, refuse_unknown
+from .signatures import Arguments, filter_arguments, refuse_unknown
 
 if TYPE_CHECKING:
     from .child_process import ChildProcess
@@ -40,7 +41,7 @@ CONVERT: Final = "standards_mcp.convert"
 HEALTH: Final = "standards_mcp.health"
 FILTER: Final = "standards_mcp_filter"
 DESCRIPTION: Final = "standards-mcp/description"
-START_TIMEOUT: Final = 30.0
+START_TIMEOUT: Final = 20.0
 _PING_SECONDS: Final = 5.0
 _WATCH_SECONDS: Final = 0.2
 

@@ -19,6 +19,8 @@ log = logging.getLogger(__name__)
 
 START_TIMEOUT: Final = 20.0
 """Seconds that a plugin's lifespan may take to start; clients give a server 30 to 60."""
+HEAD_START: Final = 2.0
+"""Seconds after which the next plugin is started beside one that takes longer."""
 STOP_TIMEOUT: Final = 5.0
 """Seconds that it may take to stop, after which it is abandoned."""
 
@@ -30,19 +32,27 @@ async def running(manager: PluginManager) -> AsyncGenerator[None]:
     Raises:
         PluginError: A plugin did not start that is required, or any under ``strict``.
     """
-    started: list[_Lifespan] = []
+    lifespans: list[_Lifespan] = []
     try:
-        for record in manager.records.values():
-            if record.status is Status.REGISTERED:
-                lifespan = _Lifespan(manager, record)
-                if await lifespan.start():
-                    started.append(lifespan)
+        await _start(manager, lifespans)
         yield
     finally:
         # A server that is being cancelled still stops its plugins.
         with anyio.CancelScope(shield=True):
-            for lifespan in reversed(started):
+            for lifespan in reversed(lifespans):
                 await lifespan.stop()
+
+
+async def _start(manager: PluginManager, lifespans: list[_Lifespan]) -> None:
+    """Start the plugins in order; one that is slow holds up the next for a moment only."""
+    with manager.casualties.watch():
+        for record in manager.records.values():
+            if record.status is Status.REGISTERED:
+                lifespans.append(lifespan := _Lifespan(manager, record))
+                with manager.casualties.trying(record):
+                    await lifespan.settle(HEAD_START)
+    for lifespan in lifespans:
+        await lifespan.settle(START_TIMEOUT)
 
 
 class _Lifespan:
@@ -57,34 +67,49 @@ class _Lifespan:
         self._record = record
         self._started = asyncio.Event()
         self._stop = asyncio.Event()
+        self._outcome: bool | None = None  # whether it started, once that is known
+        self._deadline = asyncio.get_running_loop().time() + START_TIMEOUT
         self._task = asyncio.create_task(self._run(), name=f"lifespan of {record.name}")
 
-    async def start(self) -> bool:
+    async def settle(self, seconds: float) -> None:
+        """Wait for so long, and not beyond its deadline, until it has started or failed.
+
+        Raises:
+            PluginError: It failed, and the plugin is required.
+        """
+        remaining = self._deadline - asyncio.get_running_loop().time()
         waiter = asyncio.create_task(self._started.wait())
         try:
             await asyncio.wait(
-                {self._task, waiter}, timeout=START_TIMEOUT, return_when=asyncio.FIRST_COMPLETED
+                {self._task, waiter},
+                timeout=max(0, min(seconds, remaining)),
+                return_when=asyncio.FIRST_COMPLETED,
             )
-        except asyncio.CancelledError:
-            self._task.cancel()
-            raise
         finally:
             waiter.cancel()
-        if self._started.is_set() and not self._task.done():
-            self._record.status = Status.STARTED
-            return True
+        if self._outcome is None:
+            self._conclude(is_late=seconds >= remaining)
+
+    def _conclude(self, *, is_late: bool) -> None:
         if self._task.done():
+            self._outcome = False
             cause = self._failure() or RuntimeError("it ended")
             what = cause.reason if isinstance(cause, PluginError) else describe_exception(cause)
-            reason = f"its lifespan failed: {what}"
-        else:
-            cause = TimeoutError()
-            reason = f"its lifespan did not start within {START_TIMEOUT:g} seconds"
+            self._manager.fail(self._record, f"its lifespan failed: {what}", cause)
+        elif self._started.is_set():
+            self._outcome = True
+            if self._record.status is Status.REGISTERED:
+                self._record.status = Status.STARTED
+        elif is_late:
+            self._outcome = False
             self._task.cancel()
-        self._manager.fail(self._record, reason, cause)
-        return False
+            reason = f"its lifespan did not start within {START_TIMEOUT:g} seconds"
+            self._manager.fail(self._record, reason, TimeoutError())
 
     async def stop(self) -> None:
+        if not self._outcome:
+            self._task.cancel()
+            return
         self._stop.set()
         await asyncio.wait({self._task}, timeout=STOP_TIMEOUT)
         fields = {"plugin": self._record.name}

@@ -8,7 +8,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TextIO, TypeAlias
 
 from .errors import describe_exception
 from .masking import mask, masked_data
@@ -75,7 +75,12 @@ class PlainFormatter(logging.Formatter):
 
 
 def configure_logging(
-    level: int, secrets: Secrets = tuple, *, plain: bool = False, tracebacks: bool = False
+    level: int,
+    secrets: Secrets = tuple,
+    *,
+    plain: bool = False,
+    tracebacks: bool = False,
+    stream: TextIO | None = None,
 ) -> None:
     """Send log records to stderr, in place of where they went before.
 
@@ -85,9 +90,10 @@ def configure_logging(
     Args:
         plain: Write for people, not for programs.
         tracebacks: Write them for people, too. Programs always get them.
+        stream: Where to write in place of stderr.
     """
     logging.raiseExceptions = False  # a closed stderr must not end up as more output on it
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(
         PlainFormatter(secrets, tracebacks=tracebacks) if plain else JsonFormatter(secrets)
     )

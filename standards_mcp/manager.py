@@ -11,26 +11,23 @@ import asyncio
 import logging
 import re
 import traceback
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeGuard, TypeVar
+from typing import Any, Final, TypeGuard
 
 import click
 import pluggy
 from pydantic import ValidationError
 
 from . import hookspecs
+from ._builtins import ChangedBuiltinsError, KeptBuiltins
 from ._stdout import divert_stdout
+from .casualties import Casualties
 from .catalog import Catalog
-from .contributions import Contribution, conflict
 from .declarations import (
-    RegisteredTool,
-    filter_fault,
-    own_filter,
     read_commands,
-    read_tool,
 )
 from .deprecations import noted
 from .discovery import (
@@ -51,10 +48,8 @@ from .external import server_records
 from .isolation import isolate
 from .loaded_settings import LoadedSettings
 from .masking import declared_secrets, mask, secrets_of
-from .plugin import Filter, Plugin, PluginContext, PluginSettings, ToolHandler
-from .prompts import RegisteredPrompt, read_prompt
-from .resources import RegisteredResource, read_resource
-from .schemas import SchemaError
+from .plugin import Plugin, PluginContext, PluginSettings, ToolHandler
+from .registry import Registry
 from .setting_errors import describe_errors
 from .settings import PluginSection
 from .tool_sources import ToolSource, source_of, take_tools
@@ -62,7 +57,6 @@ from .wrapping import Layer
 
 log = logging.getLogger(__name__)
 
-_C = TypeVar("_C", bound=Contribution)
 _HOST_KEYS: Final = frozenset(PluginSection.model_fields)
 
 
@@ -71,6 +65,7 @@ class PluginManager:
 
     Args:
         state_dir: The folder under which each plugin gets one of its own.
+        casualties: The plugins that ended an earlier start.
         installed: The plugins to choose from; by default those of this environment.
 
     Raises:
@@ -83,13 +78,16 @@ class PluginManager:
         loaded: LoadedSettings,
         catalog: Catalog,
         state_dir: Path,
+        casualties: Casualties,
         installed: Iterable[PluginRecord] | None = None,
     ) -> None:
         self.settings = loaded.settings
         self.records: dict[str, PluginRecord] = {}
+        self.registry = Registry(self.records, self.call)
         self._loaded = loaded
         self._catalog = catalog
         self._state_dir = state_dir
+        self.casualties = casualties
         self._pm = pluggy.PluginManager(hookspecs.PROJECT)
         self._pm.add_hookspecs(hookspecs)
         self.on_tools_changed: Callable[[], None] = lambda: None
@@ -97,39 +95,36 @@ class PluginManager:
         plugins = isolate(plugins, self.settings, state_dir)
         self._discover([*plugins, *server_records(self.settings.servers)])
 
-    def load(self) -> None:
+    def load(self, *, again: bool = False) -> None:
         """Import, configure and register the enabled plugins, then validate their tools.
+
+        Args:
+            again: Try those too that an earlier start did not survive.
 
         Raises:
             PluginError: A plugin failed that is required, or any under ``strict``.
         """
+        if not again:
+            self.leave_out_casualties()
         for record in self.records.values():
             self._attempt(record, Status.DISCOVERED, self._register)
         for record in self.records.values():
-            self._attempt(record, Status.REGISTERED, self._validate)
+            self._attempt(record, Status.REGISTERED, self.registry.register)
         take_tools(self.records.values())
         for record in self.records.values():
-            self._attempt(record, Status.REGISTERED, self._add_filters)
-        self._extend_tools()
+            self._attempt(record, Status.REGISTERED, self.registry.register_filters)
+        self.registry.extend_tools()
         for record in self.records.values():
             for use in record.deprecated:
                 log.warning("plugin %r is out of date: %s", record.name, use)
 
-    def filters(self) -> tuple[Filter, ...]:
-        """Return the filters of all plugins, in the order of their plugins' names."""
-        return tuple(item for record in self.records.values() for item in record.filters)
-
-    def tools(self) -> list[RegisteredTool]:
-        """Return every registered tool, served or not, in a stable order."""
-        return [tool for record in self.records.values() for tool in record.tools]
-
-    def prompts(self) -> list[RegisteredPrompt]:
-        """Return every registered prompt, served or not, in a stable order."""
-        return [prompt for record in self.records.values() for prompt in record.prompts]
-
-    def resources(self) -> list[RegisteredResource]:
-        """Return every registered resource, served or not, in a stable order."""
-        return [resource for record in self.records.values() for resource in record.resources]
+    def leave_out_casualties(self) -> None:
+        """Fail the plugins that an earlier start did not survive, unless nothing works without."""
+        for record in self.records.values():
+            why = self.casualties.reason(record)
+            is_safe = record.is_isolated or self._is_required(record)
+            if why and record.status is Status.DISCOVERED and not is_safe:
+                self.fail(record, why)
 
     async def ready(self) -> None:
         """Wait until all tools are known that come from elsewhere, each source for its time."""
@@ -187,7 +182,7 @@ class PluginManager:
         filters, reason = record.filters, mask(" ".join(reason.split()), record.secrets)
         record.fail(reason)
         if filters:
-            self._extend_tools()
+            self.registry.extend_tools()
         error = PluginError(record.name, reason)
         if self._is_required(record):
             raise error from cause
@@ -226,16 +221,22 @@ class PluginManager:
         if record.status is not status:
             return
         try:
-            with divert_stdout(), noted(record.deprecated):
+            with self._attended(record), KeptBuiltins():
                 step(record)
         except KeyboardInterrupt:
             raise
-        except PluginError as exc:
+        except (PluginError, ChangedBuiltinsError) as exc:
             self._withdraw(record, str(getattr(exc, "reason", exc)), exc)
         except SystemExit as exc:
             self._withdraw(record, f"it called sys.exit({exc.code!r})", exc)
         except BaseException as exc:  # noqa: BLE001  - its failure, also a panic in native code
             self._withdraw(record, describe_exception(exc), exc)
+
+    @contextmanager
+    def _attended(self, record: PluginRecord) -> Generator[None]:
+        """Note that a plugin's code runs, what it prints and what it is warned of."""
+        with self.casualties.trying(record), divert_stdout(), noted(record.deprecated):
+            yield
 
     def _withdraw(self, record: PluginRecord, reason: str, cause: BaseException) -> None:
         if record.plugin is not None and self._pm.is_registered(record.plugin):
@@ -291,73 +292,6 @@ class PluginManager:
         found = [item for items in self.call(record, "register_commands") for item in items]
         return read_commands(record.name, found)
 
-    def _add_filters(self, record: PluginRecord) -> None:
-        if source_of(record):
-            return
-        filters: list[Filter] = []
-        owners = {
-            item.name: other.name for other in self.records.values() for item in other.filters
-        }
-        for items in self.call(record, "register_filters"):
-            for item in items:
-                if why := filter_fault(item):
-                    raise PluginError(record.name, why)
-                if owner := owners.get(item.name):
-                    raise conflict(record.name, owner, f"filter {item.name!r}")
-                owners[item.name] = record.name
-                filters.append(own_filter(record.name, item))
-        self._try_filters(record, (*self.filters(), *filters))
-        record.filters = tuple(filters)
-
-    def _try_filters(self, record: PluginRecord, filters: tuple[Filter, ...]) -> None:
-        """See that other plugins' tools can take the filters: who adds one must not break them."""
-        for item in self.tools():
-            if item.tool.accepts_filters:
-                try:
-                    item.with_filters(filters)
-                except SchemaError as exc:
-                    what = f"its filters do not fit tool {item.tool.name!r} of {item.plugin!r}"
-                    raise PluginError(record.name, f"{what}: {exc}") from exc
-
-    def _extend_tools(self) -> None:
-        """Give every tool that accepts filters those of the plugins that have not failed."""
-        filters = self.filters()
-        for record in self.records.values():
-            record.tools = tuple(item.with_filters_or_fault(filters) for item in record.tools)
-
-    def _validate(self, record: PluginRecord) -> None:
-        if source_of(record):
-            return  # what cannot be served of it is kept back by itself
-        tools = self._read(record, "register_tools", read_tool, self.tools())
-        prompts = self._read(record, "register_prompts", read_prompt, self.prompts())
-        resources = self._read(record, "register_resources", read_resource, self.resources())
-        owners = {item.resource.uri: item.plugin for item in self.resources()}
-        for item in resources:
-            if owner := owners.get(item.resource.uri):
-                raise conflict(record.name, owner, f"resource {item.resource.uri!r}")
-            owners[item.resource.uri] = record.name
-        record.tools, record.prompts, record.resources = tools, prompts, resources
-
-    def _read(
-        self,
-        record: PluginRecord,
-        hook: str,
-        read: Callable[[str, object], _C],
-        others: Iterable[_C],
-    ) -> tuple[_C, ...]:
-        """Return what a plugin declares by one hook, under names that nobody else has."""
-        owners = {name: other.plugin for other in others for name in other.names}
-        found: list[_C] = []
-        for items in self.call(record, hook):
-            for each in items:
-                item = read(record.name, each)
-                for name in item.names:
-                    if owner := owners.get(name):
-                        raise conflict(record.name, owner, f"{item.kind} {item.declared!r}")
-                owners |= dict.fromkeys(item.names, record.name)
-                found.append(item)
-        return tuple(found)
-
     def _take_changes(self) -> None:
         for record in self.records.values():
             source = source_of(record)
@@ -365,7 +299,7 @@ class PluginManager:
                 with suppress(PluginError):  # its lifespan raises it, where it matters
                     self.fail(record, source.failure)
         take_tools(self.records.values())
-        self._extend_tools()
+        self.registry.extend_tools()
         self.on_tools_changed()
 
     def _wrap(self, layer: Layer, record: PluginRecord) -> None:

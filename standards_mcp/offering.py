@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 from .contributions import Contribution
@@ -41,19 +42,8 @@ class Registered:
     prompts: tuple[RegisteredPrompt, ...] = ()
     resources: tuple[RegisteredResource, ...] = ()
 
-    def is_same(self, other: Registered) -> bool:
-        """Tell whether the items are the very ones of *other*."""
-        return all(
-            list(map(id, mine)) == list(map(id, theirs))
-            for mine, theirs in (
-                (self.tools, other.tools),
-                (self.prompts, other.prompts),
-                (self.resources, other.resources),
-            )
-        )
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Offering:
     """What plugins contribute, as the configuration makes it, served or not.
 
@@ -91,7 +81,11 @@ class Offering:
 
     def find(self, name: str) -> RegisteredTool | None:
         """Return the tool of any of its names."""
-        return named(self.tools, name)
+        return self._tools_by_name.get(name)
+
+    @cached_property
+    def _tools_by_name(self) -> dict[str, RegisteredTool]:
+        return _by_name(self.tools)
 
     def tool_names(self, declared: Iterable[str]) -> dict[str, str]:
         """Return the names that clients see of those of these tools that are served."""
@@ -105,8 +99,16 @@ def served(items: Iterable[_C]) -> list[_C]:
 
 def named(items: Iterable[_C], name: str) -> _C | None:
     """Return the item that has this among its names."""
-    found = [item for item in items if name in item.names]
-    return min(found, key=_clashes, default=None)
+    return _by_name(items).get(name)
+
+
+def _by_name(items: Iterable[_C]) -> dict[str, _C]:
+    """Return whose each name is; what bears a name of something else gives way to it."""
+    owners: dict[str, _C] = {}
+    for item in sorted(items, key=_clashes):
+        for name in item.names:
+            owners.setdefault(name, item)
+    return owners
 
 
 def _all_names(items: Iterable[Contribution]) -> set[str]:
@@ -155,10 +157,7 @@ def _each(
     """Return every item as the configuration makes it; add the overrides that do not fit."""
     declared = tuple(registered)
     overrides: Mapping[str, Override] = getattr(settings, kind).overrides
-    owners: dict[str, Contribution] = {}
-    for item in sorted(declared, key=_clashes):
-        for name in item.names:
-            owners.setdefault(name, item)
+    owners = _by_name(declared)
     offered: list[_C] = []
     for item in declared:
         keys = [name for name in item.names if name in overrides]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -14,7 +12,7 @@ from typing import Literal, TypeAlias
 from pydantic import TypeAdapter
 
 from .discovery import PluginRecord, Status
-from .files import keep_text
+from .files import keep_text, of_environment
 
 Step: TypeAlias = Literal["load", "start"]
 Outcome: TypeAlias = dict[str, str]
@@ -90,6 +88,4 @@ def _identity(record: PluginRecord) -> dict[str, str]:
 
 
 def _file(folder: Path) -> Path:
-    """Return the file for this Python environment; several may share one state folder."""
-    environment = hashlib.sha256(sys.prefix.encode()).hexdigest()[:12]
-    return folder / f"last-start-{environment}.json"
+    return of_environment(folder, "last-start", ".json")

@@ -28,7 +28,7 @@ from .declarations import Limits, RegisteredTool
 from .errors import FilterFailedError, ToolError
 from .plugin import ToolCall, ToolHandler, ToolResult
 from .redis_connections import redis_connections
-from .signatures import error_result
+from .results import error_result
 from .threads import PluginThreads
 from .token_counts import capped
 from .wrapping import HostCall, call_within, of_host

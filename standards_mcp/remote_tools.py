@@ -12,8 +12,9 @@ from .contributions import MAX_NAME, portable_name
 from .declarations import RegisteredTool
 from .errors import InvalidInputError
 from .plugin import Tool, ToolResult
+from .results import Result
 from .schemas import Schema, SchemaError, portable_input_schema, portable_output_schema
-from .signatures import Result, check_json_schema, schema_mistakes
+from .signatures import check_json_schema, schema_mistakes
 
 CallTool: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
 """Calls a tool by the name that its server gave it and returns the result as it came."""

@@ -8,6 +8,7 @@ name. So references are inlined, an optional argument is not nullable, a result 
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -17,6 +18,7 @@ Schema = dict[str, Any]
 
 ARGUMENT_NAME: Final = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 MAX_SCHEMA_BYTES: Final = 32 * 1024
+_TOO_LARGE: Final = f"its schema is larger than {MAX_SCHEMA_BYTES // 1024} KiB"
 _ROOT_COMBINATORS: Final = ("anyOf", "oneOf", "allOf", "not", "enum", "const", "if", "$ref")
 _NULL: Final = {"type": "null"}
 _DATA: Final = frozenset({"default", "const", "enum", "examples"})
@@ -25,6 +27,19 @@ _NAMED: Final = frozenset({"properties", "patternProperties", "dependentSchemas"
 
 class SchemaError(ValueError):
     """A schema that portable clients reject; the message is the reason."""
+
+
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """Return the signature of a function with its annotations evaluated.
+
+    Raises:
+        SchemaError: It cannot be read.
+    """
+    try:
+        return inspect.signature(function, eval_str=True)
+    except Exception as exc:
+        # Annotations that are text can raise whatever the code in them raises.
+        raise SchemaError(f"its signature cannot be read: {exc}") from exc
 
 
 def portable_input_schema(schema: Mapping[str, Any]) -> Schema:
@@ -56,13 +71,16 @@ def _plain_object(schema: object) -> Schema:
         raise SchemaError("its schema is not a JSON object")
     source = dict(cast("Mapping[str, Any]", schema))
     definitions = _as_schema(source.pop("definitions", {})) | _as_schema(source.pop("$defs", {}))
-    inlined = cast("Schema", _inline(source, definitions, ()))
+    try:
+        inlined = cast("Schema", _Inliner(definitions).inline(source))
+    except RecursionError:
+        raise SchemaError("its schema is nested too deeply") from None
     if inlined.get("type") != "object":
         raise SchemaError("its schema is not a plain object ('type' must be 'object')")
     if combinator := next((key for key in _ROOT_COMBINATORS if key in inlined), None):
         raise SchemaError(f"its schema is not a plain object (no {combinator!r} at the root)")
     if len(json.dumps(inlined)) > MAX_SCHEMA_BYTES:
-        raise SchemaError(f"its schema is larger than {MAX_SCHEMA_BYTES // 1024} KiB")
+        raise SchemaError(_TOO_LARGE)
     return inlined
 
 
@@ -88,19 +106,37 @@ def _as_schema(node: object) -> Schema:
     return cast("Schema", node) if isinstance(node, dict) else {}
 
 
-def _inline(node: Any, definitions: Mapping[str, Any], open_refs: tuple[str, ...]) -> Any:
-    schema = _as_schema(node)
-    reference = schema.get("$ref")
-    if not isinstance(reference, str):
-        return _mapped(node, lambda child: _inline(child, definitions, open_refs))
-    name = reference.rsplit("/", 1)[-1]
-    if reference in open_refs:
-        raise SchemaError(f"its schema refers to itself ({reference})")
-    if name not in definitions:
-        raise SchemaError(f"its schema refers to {reference}, which is not in it")
-    siblings = {key: value for key, value in schema.items() if key != "$ref"}
-    found = _as_schema(definitions[name]) | siblings
-    return _inline(found, definitions, (*open_refs, reference))
+class _Inliner:
+    """Puts definitions in place of the references to them, as long as there is room.
+
+    References to references can make a schema of few lines larger than any memory.
+    """
+
+    def __init__(self, definitions: Mapping[str, Any]) -> None:
+        self._definitions = definitions
+        self._room = MAX_SCHEMA_BYTES
+
+    def inline(self, node: Any, open_refs: tuple[str, ...] = ()) -> Any:
+        # Nothing takes less room as JSON than this.
+        self._room -= len(node) if isinstance(node, str) else 1
+        if self._room < 0:
+            raise SchemaError(_TOO_LARGE)
+        reference = _as_schema(node).get("$ref")
+        if not isinstance(reference, str):
+            return _mapped(node, lambda child: self.inline(child, open_refs))
+        if reference in open_refs:
+            raise SchemaError(f"its schema refers to itself ({reference})")
+        return self.inline(self._referred(reference) | _siblings(node), (*open_refs, reference))
+
+    def _referred(self, reference: str) -> Schema:
+        name = reference.rsplit("/", 1)[-1]
+        if name not in self._definitions:
+            raise SchemaError(f"its schema refers to {reference}, which is not in it")
+        return _as_schema(self._definitions[name])
+
+
+def _siblings(node: Any) -> Schema:
+    return {key: value for key, value in _as_schema(node).items() if key != "$ref"}
 
 
 def _without_titles(node: Any) -> Any:

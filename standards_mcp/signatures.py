@@ -1,4 +1,4 @@
-"""From a Python function to a tool's schemas, its validated arguments and its rendered result."""
+"""From a Python function to a tool's input schema and its validated arguments."""
 
 from __future__ import annotations
 
@@ -6,23 +6,21 @@ import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Final, Protocol, cast, get_origin
+from typing import Annotated, Any, Final, Protocol, cast
 
-import pydantic_core
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.fields import FieldInfo
 
 from .catalog import FilterExpression
 from .catalog.filters import combine
 from .errors import InvalidInputError, did_you_mean
-from .plugin import CallContext, Filter, Tool, ToolResult
-from .schemas import Schema, SchemaError, portable_input_schema, portable_output_schema
+from .plugin import CallContext, Filter, Tool
+from .schemas import Schema, SchemaError, portable_input_schema, signature_of
 
 _NAMED_KINDS = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 _FILTER_ARGUMENT: Final = "filter"
 _MAX_SENTENCES: Final = 5
 _MAX_SENTENCE: Final = 300
-_UNSTRUCTURED: Final = (inspect.Signature.empty, Any, str, ToolResult, dict, Mapping)
 
 
 class Arguments(Protocol):
@@ -88,39 +86,6 @@ class SchemaArguments:
         return given
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """How a function's return value is checked and rendered.
-
-    Attributes:
-        schema: The output schema, or None when the function promises no structure.
-        wrapped: The value is not an object, and is published as ``{"result": value}``.
-    """
-
-    adapter: TypeAdapter[Any] | None = field(repr=False)
-    schema: Schema | None
-    wrapped: bool
-
-    def render(self, value: Any) -> ToolResult:
-        """Return the value as text and, where it has structure, as an object too.
-
-        Raises:
-            pydantic.ValidationError: The value is not what the annotation promised.
-            ValueError: The value cannot be put as JSON.
-        """
-        if isinstance(value, ToolResult):
-            return sendable(value)
-        if self.adapter is None:
-            data = _json_data(value)
-            text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
-            return sendable(ToolResult(text=text, structured=_object_or_none(data)))
-        checked = self.adapter.validate_python(value)
-        data = _json_data(self.adapter.dump_python(checked, mode="json", by_alias=True))
-        structured: dict[str, Any] = {"result": data} if self.wrapped else data
-        text = data if isinstance(data, str) else pydantic_core.to_json(structured).decode()
-        return sendable(ToolResult(text=text, structured=structured))
-
-
 def read_arguments(tool: Tool, filters: Iterable[Filter] = ()) -> Arguments:
     """Return the arguments of a tool, extended by *filters* where it accepts them.
 
@@ -130,8 +95,9 @@ def read_arguments(tool: Tool, filters: Iterable[Filter] = ()) -> Arguments:
     if tool.input_schema is not None:
         if tool.accepts_filters:
             raise SchemaError("a tool with a hand-written input schema cannot accept filters")
+        schema = portable_input_schema(tool.input_schema)  # which bounds what is checked next
         check_json_schema(tool.input_schema)
-        return SchemaArguments(portable_input_schema(tool.input_schema))
+        return SchemaArguments(schema)
     context = (name,) if (name := context_argument(tool.function)) else ()
     if not tool.accepts_filters:
         return _read_signature(tool.function, context)
@@ -171,7 +137,7 @@ def context_argument(function: Callable[..., Any]) -> str:
     Raises:
         SchemaError: The function is not async, and so cannot use it.
     """
-    parameters = _signature(function).parameters.values()
+    parameters = signature_of(function).parameters.values()
     name = next((each.name for each in parameters if each.annotation is CallContext), "")
     if name and not inspect.iscoroutinefunction(function):
         raise SchemaError(
@@ -200,45 +166,6 @@ def _read_signature(
     return ModelArguments(model, tuple(parameters), None, schema)
 
 
-def read_result(function: Callable[..., Any]) -> Result:
-    """Return how the values of *function* are rendered, from its return annotation.
-
-    Raises:
-        SchemaError: The annotation cannot be described as a JSON Schema.
-    """
-    annotation = _signature(function).return_annotation
-    if (get_origin(annotation) or annotation) in _UNSTRUCTURED:
-        return Result(None, None, wrapped=False)
-    try:
-        adapter = TypeAdapter[Any](annotation)
-        schema = adapter.json_schema(mode="serialization", by_alias=True)
-    except Exception as exc:
-        raise SchemaError(f"its result cannot be described: {exc}".splitlines()[0]) from exc
-    try:
-        return Result(adapter, portable_output_schema(schema), wrapped=False)
-    except SchemaError:
-        definitions = schema.pop("$defs", {})
-        schema = {"type": "object", "properties": {"result": schema}, "required": ["result"]}
-        schema["$defs"] = definitions
-    return Result(adapter, portable_output_schema(schema), wrapped=True)
-
-
-def sendable(result: object) -> ToolResult:
-    """Return *result* if it can be sent: one that cannot would end the whole connection.
-
-    Raises:
-        TypeError: It is no result, or its parts are of other types.
-        ValueError: It cannot be put as JSON.
-    """
-    if not isinstance(result, ToolResult):
-        raise TypeError(f"a {type(result).__name__} is no ToolResult")
-    structured: object = result.structured
-    if not isinstance(result.text, str) or not isinstance(structured, dict | None):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError("a ToolResult has text, and an object or None as its structured content")
-    pydantic_core.to_json((result.text, structured, result.content, result.meta))
-    return result
-
-
 def schema_mistakes(validator: Any, arguments: Mapping[str, Any]) -> str:
     """Return what a JSON Schema validator finds wrong with *arguments*, or an empty string."""
     mistakes = [
@@ -248,29 +175,8 @@ def schema_mistakes(validator: Any, arguments: Mapping[str, Any]) -> str:
     return _sentences(mistakes)
 
 
-def error_result(error_type: str, message: str) -> ToolResult:
-    """Return the envelope of a failed call."""
-    message = message.encode(errors="replace").decode()
-    envelope: dict[str, Any] = {
-        "success": False,
-        "results": [],
-        "message": message,
-        "error_type": error_type,
-    }
-    text = json.dumps(envelope, ensure_ascii=False)
-    return ToolResult(text=text, structured=envelope, is_error=True)
-
-
-def _signature(function: Callable[..., Any]) -> inspect.Signature:
-    try:
-        return inspect.signature(function, eval_str=True)
-    except Exception as exc:
-        # Annotations that are text can raise whatever the code in them raises.
-        raise SchemaError(f"its signature cannot be read: {exc}") from exc
-
-
 def _parameters(function: Callable[..., Any], given: Sequence[str]) -> dict[str, inspect.Parameter]:
-    parameters = dict(_signature(function).parameters)
+    parameters = dict(signature_of(function).parameters)
     for name in given:
         if parameters.pop(name, None) is None:
             raise SchemaError(f"its function has no argument {name!r}, which the host gives it")
@@ -384,12 +290,3 @@ def _plain(kind: str, message: str) -> str:
         return "this argument is required"
     message = message.removeprefix("Value error, ").removeprefix("Input ").split(", unable")[0]
     return message[:1].lower() + message[1:]
-
-
-def _json_data(value: Any) -> Any:
-    """Return *value* as JSON data, which knows neither NaN nor infinity."""
-    return pydantic_core.to_jsonable_python(value, inf_nan_mode="null")
-
-
-def _object_or_none(data: Any) -> dict[str, Any] | None:
-    return cast("dict[str, Any]", data) if isinstance(data, dict) else None

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 
 from .declarations import RegisteredTool
 from .plugin import ToolResult
-from .signatures import error_result
+from .results import error_result
 
 BYTES_PER_TOKEN: Final = 4
 """A rule of thumb for English text and JSON; every model counts in its own way."""

@@ -16,7 +16,7 @@ from .declarations import RegisteredTool
 from .discovery import PluginRecord, Status
 from .errors import ToolError
 from .plugin import ToolCall, ToolHandler, ToolResult
-from .signatures import error_result, sendable
+from .results import error_result, sendable
 
 log = logging.getLogger(__name__)
 

@@ -336,7 +336,7 @@ async def test_what_it_is_known_by_is_there_at_the_next_start(isolated: Callable
         pass
     again = isolated()
     assert again.offering.find("acme.add")
-    assert [item.name for item in again.manager.filters()] == ["even"]
+    assert [item.name for item in again.manager.registry.filters()] == ["even"]
 
 
 @pytest.mark.parametrize(

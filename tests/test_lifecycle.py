@@ -210,6 +210,21 @@ async def test_a_failure_to_start_that_matters_is_fatal_and_stops_what_has_start
     assert events == ["start a", "stop a"]
 
 
+async def test_a_plugin_that_takes_its_time_to_start_does_not_hold_up_the_next(
+    make_host: MakeHost, living: Any, events: list[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(lifecycle, "HEAD_START", 0.01)
+    later_started = asyncio.Event()
+
+    async def set_off() -> None:
+        later_started.set()
+
+    plugins = {"a": living("a", later_started.wait), "b": living("b", set_off)}
+    async with make_host(plugins).running():
+        assert events == ["start b", "start a"]
+    assert events[2:] == ["stop b", "stop a"]
+
+
 async def test_a_plugin_that_does_not_stop_cleanly_is_logged_and_the_rest_stops(
     make_host: MakeHost,
     living: Any,

@@ -628,7 +628,7 @@ def _makes_tree() -> _Tree:
         ({"function": _makes_tree}, "tool 'bad': its schema refers to itself"),
         ({"input_schema": {"type": "string"}}, "tool 'bad': its schema is not a plain object"),
         ({"input_schema": []}, "tool 'bad': its schema is not a JSON object"),
-        ({"input_schema": {"type": "x"}}, "tool 'bad': its input schema is not a JSON Schema"),
+        ({"input_schema": {"type": "x"}}, "tool 'bad': its schema is not a plain object"),
         (
             {"input_schema": {"type": "object", "properties": {"a": {"type": "array"}}}},
             "tool 'bad': its input schema has an array without 'items' at a",
@@ -677,7 +677,7 @@ def test_of_two_plugins_with_one_tool_name_the_later_fails(
     )
     if clash:
         assert reason(host, "b") == f"tool '{second}' already belongs to plugin 'a'"
-        assert [item.tool.name for item in host.manager.tools()] == [first]
+        assert [item.tool.name for item in host.manager.registry.tools()] == [first]
     else:
         assert statuses(host) == {"a": "registered", "b": "registered"}
 
@@ -749,7 +749,7 @@ def with_filters(*filters: object) -> PluginType:
 
 
 def arguments_of(host: Host, name: str = "search") -> list[str]:
-    (item,) = (item for item in host.manager.tools() if item.tool.name == name)
+    (item,) = (item for item in host.manager.registry.tools() if item.tool.name == name)
     return list(item.arguments.schema["properties"])
 
 
@@ -870,7 +870,7 @@ async def test_a_filter_that_crashes_is_its_own_plugins_fault(
 def test_of_two_plugins_with_one_filter_name_the_later_fails(make_host: MakeHost):
     host = make_host({"a": with_filters(a_filter()), "b": with_filters(a_filter())})
     assert reason(host, "b") == "filter 'region' already belongs to plugin 'a'"
-    assert len(host.manager.filters()) == 1
+    assert len(host.manager.registry.filters()) == 1
 
 
 def test_filters_that_are_too_large_together_fail_the_later_plugin(make_host: MakeHost):
@@ -901,7 +901,7 @@ def test_a_plugin_that_fails_takes_its_filters_along(make_host: MakeHost, name: 
     host.manager.commands()
     assert reason(host, name) == "register_commands returned a int"
     assert arguments_of(host) == ["text", "state"]
-    assert host.manager.filters() == ()
+    assert host.manager.registry.filters() == ()
 
 
 # Commands

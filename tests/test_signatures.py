@@ -19,8 +19,9 @@ from pydantic import BaseModel, Field, RootModel
 from typing_extensions import TypedDict
 
 from standards_mcp import Filter, InvalidInputError, Tool, ToolResult
+from standards_mcp.results import error_result, read_result
 from standards_mcp.schemas import SchemaError
-from standards_mcp.signatures import Arguments, error_result, read_arguments, read_result
+from standards_mcp.signatures import Arguments, read_arguments
 
 Json = dict[str, Any]
 
@@ -343,14 +344,15 @@ def _loop() -> Json:
 @pytest.mark.parametrize(
     ("schema", "reason"),
     [
-        ({"type": "strin"}, "is not a JSON Schema"),
+        ({"type": "strin"}, "is not a plain object"),
         ({"type": "object", "properties": []}, "is not a JSON Schema"),
+        ({"type": "object", "properties": {"a": {"type": "strin"}}}, "is not a JSON Schema"),
         ({"type": "object", "properties": {"a": {"pattern": "["}}}, "is not a JSON Schema"),
         ({"type": "object", "properties": {"a": {"minimum": "x"}}}, "is not a JSON Schema"),
         ({"type": "object", "properties": {"a": 5}}, "is not a JSON Schema"),
         ({"type": "object", "required": "a"}, "is not a JSON Schema"),
         ({"type": "object", "$defs": []}, "is not a JSON Schema"),
-        (_loop(), "is not a JSON Schema"),
+        (_loop(), "is nested too deeply"),
         ([], "is not a JSON"),
         (5, "is not a JSON"),
         ({"type": "array"}, "is not a plain object"),

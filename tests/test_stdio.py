@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import json
 import os
-import queue
 import signal
 import socket
 import subprocess
-import sys
-import threading
-import time
 from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
+from peer import COMMAND, WAIT, Peer
 
-COMMAND = [sys.executable, "-m", "standards_mcp"]
 MODERN = "io.modelcontextprotocol/"
 MODERN_META = {
     f"{MODERN}protocolVersion": "2026-07-28",
     f"{MODERN}clientCapabilities": {},
     f"{MODERN}clientInfo": {"name": "peer", "version": "1"},
 }
-WAIT = 30.0
 
 NOISY = """
     import asyncio, atexit, os, subprocess, sys, threading, time
@@ -63,90 +58,6 @@ NOISY = """
             ]
 """
 
-
-class Peer:
-    """A client that speaks raw lines and holds every line of stdout against JSON-RPC."""
-
-    def __init__(self, *arguments: str) -> None:
-        self.process = subprocess.Popen(
-            [*COMMAND, *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        self._lines: queue.Queue[bytes] = queue.Queue()
-        self._errors: list[bytes] = []
-        self._readers = [
-            threading.Thread(target=self._read_stdout, daemon=True),
-            threading.Thread(target=self._read_stderr, daemon=True),
-        ]
-        for reader in self._readers:
-            reader.start()
-
-    def _read_stdout(self) -> None:
-        for line in self.process.stdout:
-            self._lines.put(line)
-        self._lines.put(b"")
-
-    def _read_stderr(self) -> None:
-        self._errors.extend(self.process.stderr)
-
-    def write(self, data: bytes) -> None:
-        self.process.stdin.write(data)
-        self.process.stdin.flush()
-
-    def send(self, method: str, params: dict[str, Any] | None = None, number: int | None = None):
-        message = {"jsonrpc": "2.0", "method": method, "params": params or {}}
-        self.write(
-            json.dumps(message | ({} if number is None else {"id": number})).encode() + b"\n"
-        )
-
-    def call(self, number: int, tool: str, **arguments: Any) -> None:
-        self.send("tools/call", {"name": tool, "arguments": arguments}, number)
-
-    def answer(self) -> dict[str, Any]:
-        line = self._lines.get(timeout=WAIT)
-        assert line, self.log()
-        message = json.loads(line)
-        assert message["jsonrpc"] == "2.0"
-        return message
-
-    def answers(self, count: int) -> dict[int, dict[str, Any]]:
-        return {message["id"]: message for message in (self.answer() for _ in range(count))}
-
-    def initialize(self, version: str = "2025-11-25") -> dict[str, Any]:
-        client = {"name": "peer", "version": "1"}
-        params = {"protocolVersion": version, "capabilities": {}, "clientInfo": client}
-        self.send("initialize", params, 0)
-        answer = self.answer()
-        self.send("notifications/initialized")
-        return answer["result"]
-
-    def end(self) -> int:
-        """Close stdin, wait for the end, and check that nothing but JSON-RPC came."""
-        if not self.process.stdin.closed:
-            self.process.stdin.close()
-        code = self.process.wait(WAIT)
-        for reader in self._readers:
-            reader.join(WAIT)
-        while not self._lines.empty():
-            if line := self._lines.get():
-                assert json.loads(line)["jsonrpc"] == "2.0"
-        return code
-
-    def log(self) -> str:
-        return b"".join(self._errors).decode()
-
-    def wait_for_log(self, text: str) -> None:
-        deadline = time.monotonic() + WAIT
-        while text not in self.log():
-            assert time.monotonic() < deadline, self.log()
-            time.sleep(0.01)
-
-    def events(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.log().splitlines() if line.startswith("{")]
-
-
 Start = Callable[..., Peer]
 
 
@@ -167,11 +78,7 @@ def start(catalog_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Star
 
     yield begin
     for peer in peers:
-        if peer.process.poll() is None:
-            peer.process.kill()
-            peer.process.wait(WAIT)
-        for stream in (peer.process.stdin, peer.process.stdout, peer.process.stderr):
-            stream.close()
+        peer.kill()
 
 
 def content(answer: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 import anyio
 import click
 
-from standards_mcp._stdout import divert_stdout
+from standards_mcp._stdout import divert_stdout, own_stderr
 from standards_mcp.catalog import open_local
 from standards_mcp.catalog.local import LocalCatalog
 from standards_mcp.host import Host, UnknownToolError
@@ -104,6 +104,7 @@ class Invocation:
             self.secrets,
             plain=not serving,
             tracebacks=self.shows_tracebacks,
+            stream=own_stderr() if serving else None,
         )
 
     def secrets(self) -> frozenset[str]:

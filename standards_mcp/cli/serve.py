@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 import signal
 import sys
+import threading
 import time
-from typing import Any
+from typing import Any, Final
 
 import anyio
 import click
@@ -23,6 +25,9 @@ from .invocation import Invocation
 from .output import examples
 
 log = logging.getLogger("standards_mcp")
+
+_END_SECONDS: Final = 2.0
+"""How long the end of the server may take once all plugins have had their time to stop."""
 
 
 @click.command(epilog=examples("serve", "--set tools.read_only=true serve", "serve --watch"))
@@ -69,7 +74,30 @@ def serve(ctx: click.Context, *, watch: bool) -> None:
     server = build_server(host, version, announce, reloads)
     gc.freeze()
     gc.enable()
-    anyio.run(serve_stdio, server, reader, writer)
+
+    async def run() -> None:
+        try:
+            await serve_stdio(server, reader, writer)
+        finally:
+            _end_within(_END_SECONDS)
+
+    anyio.run(run)
+
+
+def _end_within(seconds: float) -> None:
+    """End the process after this time if it has not ended by then.
+
+    An event loop waits at its end for all tasks, and a plugin's may be deaf to being cancelled.
+    """
+
+    def end() -> None:
+        log.error("the process is ended while a plugin still runs")
+        logging.shutdown()
+        os._exit(1)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
 
 
 async def _summary(host: Host, version: str) -> dict[str, Any]:

@@ -1,0 +1,5 @@
+"""Never comes back from its import."""
+
+import threading
+
+threading.Event().wait()
