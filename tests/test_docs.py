@@ -20,7 +20,7 @@ from standards_mcp.loaded_settings import load_settings
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [
     ROOT / "README.md",
-    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "plugins").glob("*/README.md")),
 ]
 
@@ -61,15 +61,15 @@ def test_every_hook_has_a_heading_with_its_signature():
         for name, value in vars(hookspecs).items()
         if inspect.isfunction(value) and hasattr(value, f"{hookspecs.PROJECT}_spec")
     ]
-    headings = re.findall(r"^### `(\w+\(.*)`$", read("docs/plugins.md"), re.MULTILINE)
+    headings = re.findall(r"^## `(\w+\(.*)`$", read("docs/plugins/hooks.md"), re.MULTILINE)
     assert [signature(name) for name in hooks] == headings
 
 
 def test_the_plugin_of_the_tutorial_works(
     install: Callable[..., Path], capfd: pytest.CaptureFixture[str]
 ):
-    source, *_ = blocks("docs/plugins.md", "python")
-    project = tomllib.loads(blocks("docs/plugins.md", "toml")[0])["project"]
+    source, *_ = blocks("docs/plugins/writing.md", "python")
+    project = tomllib.loads(blocks("docs/plugins/writing.md", "toml")[0])["project"]
     install("rubrics", source, requires=project["dependencies"])
     arguments = ["--set", "plugins.rubrics.levels=3", "call", "draft_rubric", "--args"]
     assert cli.run([*arguments, '{"code": "3.nf.1"}']) == 0
@@ -81,9 +81,9 @@ def test_the_plugin_of_the_tutorial_works(
 
 
 def test_the_tests_of_the_tutorial_pass(install: Callable[..., Path], tmp_path: Path):
-    found = blocks("docs/plugins.md", "python")
-    (tests,) = [block for block in found if "import Connect" in block]
-    module = install("rubrics", found[0]).rename(tmp_path / "standards_mcp_rubrics.py")
+    source, *_ = blocks("docs/plugins/writing.md", "python")
+    (tests,) = blocks("docs/plugins/testing.md", "python")
+    module = install("rubrics", source).rename(tmp_path / "standards_mcp_rubrics.py")
     file = module.with_name("test_rubrics.py")
     file.write_text(tests, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-pno:standards_mcp", file]

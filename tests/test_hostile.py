@@ -18,7 +18,7 @@ Install = Callable[..., Path]
 Start = Callable[..., Peer]
 
 SOURCES = Path(__file__).parent / "hostile"
-DOCS = Path(__file__).parents[1] / "docs" / "plugins.md"
+DOCS = Path(__file__).parents[1] / "docs" / "plugins" / "isolation.md"
 SECRET = "hunter-4242"  # noqa: S105
 CONFIG = """
 catalog.local.model = "none"
@@ -344,7 +344,7 @@ def test_a_hanging_process_that_still_runs_does_not_hang_the_next(install: Insta
 def test_the_documentation_tells_what_each_costs():
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")]
-        for line in DOCS.read_text("utf-8").partition("### Hostile plugins")[2].splitlines()
+        for line in DOCS.read_text("utf-8").partition("## What each mischief costs")[2].splitlines()
         if line.startswith("| ")
     ]
     told = {does: costs for does, *costs in rows[1:]}
