@@ -1,8 +1,9 @@
 """Knows whose code was running when an earlier start of the host came to a sudden end.
 
 A plugin can end the process, or hang it until its client ends it, and would do so at every start.
-So while plugins load and start, a file says which of them is being tried. Where it is left behind,
-that plugin is left out from then on, until it has been tried successfully or is another version.
+So while plugins load and start, a file says which of them is being tried. Where it is left behind
+by one that hung, or twice without a success between, that plugin is left out for a day, unless it
+has been tried successfully or is another version. Once may be chance: clients kill, too.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from pydantic import TypeAdapter
+from typing_extensions import TypedDict
 
 from .discovery import PluginRecord
 from .files import of_environment
@@ -32,8 +34,29 @@ log = logging.getLogger(__name__)
 
 SLOW_SECONDS: Final = 10.0
 """What takes longer is told, and counts as hanging where the process is ended."""
-_ENTRIES: Final = TypeAdapter(dict[str, dict[str, str]])
+ENOUGH_DEATHS: Final = 2
+"""In so many starts a plugin must have been the last that was tried."""
+PENANCE_SECONDS: Final = 86_400.0
+"""After so long it is tried again; it may have been unlucky twice."""
 _SIGNALS: Final = ("SIGTERM", "SIGINT", "SIGHUP")
+
+
+class _Entry(TypedDict):
+    """A plugin while it is tried, and when it did not survive that.
+
+    Attributes:
+        since: When it began, in seconds since 1970.
+        deaths: How many starts ended so, one after the other.
+    """
+
+    distribution: str
+    version: str
+    phase: str
+    since: float
+    deaths: int
+
+
+_ENTRIES: Final = TypeAdapter(dict[str, _Entry])
 
 
 class Casualties:
@@ -48,18 +71,25 @@ class Casualties:
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
         self._lock: filelock.BaseFileLock | None = None
-        self._known: dict[str, dict[str, str]] = {}
+        self._known: dict[str, _Entry] = {}
+        self._phase = ""
+        self._tried: set[str] = set()
         self._trying = ""
         self._since = 0.0
 
     def reason(self, record: PluginRecord) -> str:
         """Return why a plugin is better left out, or an empty string."""
-        entry = self._known.get(record.name, {})
-        if not _identity(record).items() <= entry.items():
+        entry = self._known.get(record.name)
+        if not entry or _identity(entry) != (record.distribution, record.version):
             return ""
+        if entry["deaths"] < ENOUGH_DEATHS:
+            return ""
+        if time.time() - entry["since"] > PENANCE_SECONDS:
+            return ""
+        when = datetime.fromtimestamp(entry["since"], UTC)
         return (
-            f"the start of {entry.get('time')} ended or hung while it was loading, so it is left "
-            "out; `standards-mcp plugins check` tries it again"
+            f"the start of {when:%Y-%m-%d %H:%M} UTC ended or hung while it was loading, so it is "
+            "left out for a day; `standards-mcp plugins check` tries it again"
         )
 
     def learn(self) -> None:
@@ -69,9 +99,14 @@ class Casualties:
                 self._learn()
 
     @contextmanager
-    def watch(self) -> Generator[None]:
-        """Note what is being tried in this context; only one process of a folder does at a time."""
+    def watch(self, phase: str) -> Generator[None]:
+        """Note what is being tried in this context; only one process of a folder does at a time.
+
+        Args:
+            phase: Which part of the start it is; who dies in one may have survived another.
+        """
         ended = threading.Event()
+        self._phase, self._tried = phase, set()
         with self._locked(), self._signals():
             self._learn()
             threading.Thread(target=self._tell_of_hanging, args=(ended,), daemon=True).start()
@@ -79,20 +114,38 @@ class Casualties:
                 yield
             finally:
                 ended.set()
+                self._acquit()
 
     @contextmanager
     def trying(self, record: PluginRecord) -> Generator[None]:
         """Note that a plugin is being tried, and when that has an end, that it has."""
-        entry = _identity(record) | {"time": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")}
+        entry = _Entry(
+            distribution=record.distribution,
+            version=record.version,
+            phase=self._phase,
+            since=time.time(),
+            deaths=0,
+        )
         self._since, self._trying = time.monotonic(), record.name
+        self._tried.add(record.name)
         self._write("starting", {record.name: entry})
         try:
             yield
         finally:
             self._trying = ""
             self._write("starting", {})
-            if self._known.pop(record.name, None):
-                self._write("casualties", self._known)
+
+    def _acquit(self) -> None:
+        """Forget the deaths of those that have now survived the same part of the start."""
+        survived = [
+            name
+            for name in self._tried & self._known.keys()
+            if self._known[name]["phase"] == self._phase
+        ]
+        for name in survived:
+            del self._known[name]
+        if survived:
+            self._write("casualties", self._known)
 
     @contextmanager
     def _locked(self) -> Generator[None]:
@@ -113,12 +166,22 @@ class Casualties:
 
     def _learn(self) -> None:
         self._known = self._read("casualties")
-        if self._lock or self._is_hanging():
-            left_behind = self._read("starting")
-            self._known |= left_behind
-            if left_behind:
-                self._write("casualties", self._known)
-                self._write("starting", {})
+        left_behind = self._read("starting")
+        # Without the lock another process is at it, which need not have come to an end.
+        seen = self._signed() if self._lock else time.time()
+        for name, entry in left_behind.items():
+            # Half, because clocks are not exact; nothing is signed before the whole is over.
+            hangs = seen - entry["since"] > SLOW_SECONDS / 2
+            if self._lock or hangs:
+                entry["deaths"] = ENOUGH_DEATHS if hangs else self._deaths(name, entry) + 1
+                self._known[name] = entry
+        if left_behind:
+            self._write("casualties", self._known)
+            self._write("starting", {})
+
+    def _deaths(self, name: str, entry: _Entry) -> int:
+        before = self._known.get(name)
+        return before["deaths"] if before and _identity(before) == _identity(entry) else 0
 
     def _tell_of_hanging(self, ended: threading.Event) -> None:
         told = ""
@@ -126,6 +189,7 @@ class Casualties:
             name = self._trying
             if name and name != told and time.monotonic() - self._since > SLOW_SECONDS:
                 told = name
+                self._sign()
                 log.error("plugin %r is still loading; nothing else can go on", name)
 
     @contextmanager
@@ -151,16 +215,19 @@ class Casualties:
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
-    def _is_hanging(self) -> bool:
-        """Tell whether another process, which holds the lock, has been trying a plugin for long."""
-        if self._folder is None:
-            return False
-        with suppress(OSError):
-            file = of_environment(self._folder, "starting", ".json")
-            return time.time() - file.stat().st_mtime > SLOW_SECONDS
-        return False
+    def _sign(self) -> None:
+        """Touch the file, by which a later start sees that this one hung before it ended."""
+        if self._lock and self._folder:
+            with suppress(OSError):  # nothing is being tried
+                os.utime(of_environment(self._folder, "starting", ".json"))
 
-    def _read(self, name: str) -> dict[str, dict[str, str]]:
+    def _signed(self) -> float:
+        with suppress(OSError):
+            if self._folder:
+                return of_environment(self._folder, "starting", ".json").stat().st_mtime
+        return 0.0
+
+    def _read(self, name: str) -> dict[str, _Entry]:
         if self._folder is None:
             return {}
         try:
@@ -168,7 +235,7 @@ class Casualties:
         except (OSError, ValueError):
             return {}
 
-    def _write(self, name: str, entries: dict[str, dict[str, str]]) -> None:
+    def _write(self, name: str, entries: dict[str, _Entry]) -> None:
         if self._lock and self._folder:
             with suppress(OSError):
                 file = of_environment(self._folder, name, ".json")
@@ -178,5 +245,5 @@ class Casualties:
                     file.unlink(missing_ok=True)
 
 
-def _identity(record: PluginRecord) -> dict[str, str]:
-    return {"distribution": record.distribution, "version": record.version}
+def _identity(entry: _Entry) -> tuple[str, str]:
+    return entry["distribution"], entry["version"]

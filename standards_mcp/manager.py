@@ -122,7 +122,7 @@ class PluginManager:
         """Fail the plugins that an earlier start did not survive, unless nothing works without."""
         for record in self.records.values():
             why = self.casualties.reason(record)
-            is_safe = record.is_isolated or self._is_required(record)
+            is_safe = record.is_isolated or record.is_server or self._is_required(record)
             if why and record.status is Status.DISCOVERED and not is_safe:
                 self.fail(record, why)
 

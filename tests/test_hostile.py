@@ -254,17 +254,22 @@ def test_an_isolated_plugin_costs_its_own_calls_only(install: Install, start: St
     assert listed(name)["reason"].startswith(ISOLATED_REASONS.get(name, attack.reason))
 
 
+def die_twice(start: Start) -> None:
+    for _ in range(2):
+        assert start().process.wait(WAIT) == 0
+
+
 @pytest.mark.parametrize("name", ["exits", "hangs"])
-def test_a_plugin_that_ends_a_start_is_left_out_of_the_next(
+def test_a_plugin_that_hangs_once_or_exits_twice_is_left_out_of_the_next_start(
     install: Install, start: Start, name: str
 ):
     attack_with(install, name)
-    peer = start()
     if name == "hangs":
+        peer = start()
         peer.wait_for_log("plugin 'hangs' is still loading")
-        peer.process.kill()
-    peer.process.wait(WAIT)
-    assert "ended or hung while it was loading" in listed(name)["reason"]
+        peer.kill()
+    else:
+        die_twice(start)
     for _ in range(2):
         peer = start()
         check_neighbours(peer)
@@ -278,7 +283,7 @@ def test_a_plugin_that_is_left_out_is_back_once_a_check_has_tried_it(
     install: Install, start: Start
 ):
     module = attack_with(install, "exits")
-    start().process.wait(WAIT)
+    die_twice(start)
     check = [*COMMAND, "plugins", "check"]
     subprocess.run(check, capture_output=True, check=True, timeout=WAIT)
     assert listed("exits")["status"] == "failed", "it ended the check, too"
@@ -293,7 +298,7 @@ def test_a_plugin_that_is_left_out_is_back_once_a_check_has_tried_it(
 
 def test_another_version_of_a_plugin_is_tried(install: Install, start: Start, tmp_path: Path):
     module = attack_with(install, "exits")
-    start().process.wait(WAIT)
+    die_twice(start)
     metadata = tmp_path / "site" / "standards_mcp_exits-1.0.dist-info" / "METADATA"
     metadata.write_text(metadata.read_text("utf-8").replace("1.0", "1.1"), encoding="utf-8")
     module.write_text(GOOD.format(name="mended", type="Exits").replace("\n    ", "\n"), "utf-8")
@@ -329,6 +334,50 @@ def test_a_plugin_is_not_blamed_when_the_client_ends_the_server_at_once(
     assert peer.process.wait(WAIT) == -signal.SIGTERM
     peer.kill()
     assert listed("slow")["status"] == "discovered"
+
+
+SLEEPS = """
+    import pathlib, time
+
+    from standards_mcp import Plugin, hookimpl
+
+    tries = pathlib.Path({folder!r}, "tries")
+
+    def wait():
+        with tries.open("a") as file:
+            file.write("x")
+        while tries.stat().st_size in {kills}:
+            time.sleep(0.01)
+
+    class SlowPlugin(Plugin):
+        {hook}
+"""
+AT_IMPORT = "wait()"
+AT_START = """@hookimpl
+        def lifespan(self):
+            wait()
+            return __import__("contextlib").nullcontext()"""
+
+
+@pytest.mark.parametrize("hook", [AT_IMPORT, AT_START], ids=["import", "lifespan"])
+@pytest.mark.parametrize(
+    ("kills", "status"), [((1,), "started"), ((1, 3), "started"), ((1, 2), "failed")], ids=str
+)
+@pytest.mark.usefixtures("start")
+def test_a_plugin_is_blamed_for_the_second_killed_start_in_a_row(
+    install: Install, tmp_path: Path, hook: str, kills: tuple[int, ...], status: str
+):
+    install("slow", SLEEPS.format(folder=str(tmp_path), kills=kills, hook=hook))
+    for number in range(1, max(kills) + 2):
+        peer = Peer()
+        if number in kills:
+            while not (tmp_path / "tries").exists() or (tmp_path / "tries").stat().st_size < number:
+                assert peer.process.poll() is None
+        else:
+            check_neighbours(peer)
+            assert peer.end() == 0
+        peer.kill()
+    assert listed("slow")["status"] == status
 
 
 def test_a_hanging_process_that_still_runs_does_not_hang_the_next(install: Install, start: Start):
