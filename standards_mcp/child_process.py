@@ -144,7 +144,8 @@ class ChildProcess:
                     while line := await process.stdout.readline():
                         await self._pass_on(line, to_us)
                 except ValueError:
-                    self._output.note(f"a line of more than {MAX_LINE >> 20} MiB on its stdout")
+                    self._reason = f"it wrote a line of over {MAX_LINE >> 20} MiB on its stdout"
+                    self._output.note(self._reason)
 
     async def _pass_on(
         self, line: bytes, to_us: MemoryObjectSendStream[SessionMessage | Exception]

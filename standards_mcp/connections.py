@@ -20,11 +20,10 @@ import mcp_types as types
 from mcp import ClientSession, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost, listen
-from mcp_types import CONNECTION_CLOSED
 from pydantic import TypeAdapter, ValidationError
 
 from .errors import ApiError, describe_exception
-from .sessions import Live, RawTool, negotiate, open_session
+from .sessions import Live, RawTool, is_closed, negotiate, open_session
 
 log = logging.getLogger(__name__)
 
@@ -117,7 +116,7 @@ class Connection:
         try:
             result: dict[str, Any] = await live.session.send_request(request, _OBJECT)
         except MCPError as exc:
-            if exc.code == CONNECTION_CLOSED or exc.message == _SESSION_LOST:
+            if is_closed(exc) or exc.message == _SESSION_LOST:
                 raise await self._broken(live, exc) from None
             raise ApiError(f"{self._title} refused it: {exc.message}") from None
         except ValidationError as exc:
@@ -185,7 +184,7 @@ class Connection:
         if isinstance(exc, TimeoutError):
             return f"it did not answer within {self._start_timeout:g} s of its start"
         if isinstance(exc, MCPError):
-            return (target.ending if exc.code == CONNECTION_CLOSED else "") or exc.message
+            return (target.ending if is_closed(exc) else "") or exc.message
         return str(exc) if isinstance(exc, ApiError) else describe_exception(exc)
 
     def _note_end(self, reason: str, seconds: float) -> None:

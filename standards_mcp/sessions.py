@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 import anyio
 import importlib_metadata
@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 RawTool: TypeAlias = dict[str, Any]
 """A tool as its server lists it."""
+_CLOSED: Final = "Connection closed"  # how the SDK says it, whatever the transport
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +51,14 @@ async def negotiate(session: ClientSession) -> None:
     try:
         await session.discover()
     except (MCPError, ValidationError, RuntimeError) as exc:
-        if isinstance(exc, MCPError) and exc.code == CONNECTION_CLOSED:
+        if isinstance(exc, MCPError) and is_closed(exc):
             raise
         await session.initialize()
+
+
+def is_closed(error: MCPError) -> bool:
+    """Tell whether the connection ended; servers use the same code for errors of theirs."""
+    return error.code == CONNECTION_CLOSED and error.message == _CLOSED
 
 
 class Dispatcher(JSONRPCDispatcher[Any]):

@@ -94,7 +94,8 @@ def answer(message: dict[str, object]) -> None:
     elif method == "tools/list":
         send(id=number, result=page(params.get("cursor")))
     elif method == "tools/call" and params["name"] == "refuse":
-        send(id=number, error={"code": -32602, "message": "Unknown tool: refuse"})
+        code = (params["arguments"] or {}).get("value") or -32602
+        send(id=number, error={"code": code, "message": "Unknown tool: refuse"})
     elif method == "tools/call" and params["name"] == "change":
         (FOLDER / "tools.json").write_text(json.dumps(params["arguments"]["value"]))
         send(method="notifications/tools/list_changed")
@@ -106,7 +107,8 @@ def answer(message: dict[str, object]) -> None:
     elif method == "notifications/cancelled":
         (FOLDER / "cancelled").touch()
     elif number is not None:
-        send(id=number, error={"code": -32601, "message": "Method not found"})
+        code = -32000 if (FOLDER / "vague").exists() else -32601
+        send(id=number, error={"code": code, "message": "Method not found"})
 
 
 def main() -> None:

@@ -128,6 +128,16 @@ async def test_arguments_are_passed_on_unaltered(host: Host, value: object):
         assert (answered if isinstance(value, str) else json.loads(answered)) == value
 
 
+@pytest.mark.parametrize("code", [-32602, -32000, -32603])
+async def test_a_call_that_a_server_refuses_does_not_end_it(host: Host, folder: Path, code: int):
+    (folder / "vague").touch()  # it refuses to speak the newest protocol with -32000, too
+    async with started(host):
+        for _ in range(2):
+            refused = await host.call_tool("peer_refuse", {"value": code})
+            assert "refused it: Unknown tool: refuse" in refused.structured["message"]
+        assert len(runs(folder)) == 1
+
+
 async def test_arguments_that_do_not_fit_are_refused_by_the_host(make_host: MakeHost, folder: Path):
     server = entry(folder)
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
