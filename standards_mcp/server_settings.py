@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias, cast
 
 from pydantic import BeforeValidator, Field, SecretStr, model_validator
 
 from .errors import ConfigError, describe_exception
+from .masking import looks_secret
 from .plugin import PluginSettings
 from .tables import Seconds
 
 START_TIMEOUT: Final = 20.0
+_NAMED: Final = re.compile(r"-*(?P<name>[\w-]+)\s*[=:]\s*(?P<value>.+)", re.DOTALL)
 _VARIABLE: Final = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 _SHORTEST_SECRET: Final = 6
 _TABLES: Final = ("mcpServers", "servers")
@@ -29,9 +32,28 @@ def _hidden(value: object) -> object:
     return value if _VARIABLE.search(value) or Path(value).is_absolute() else SecretStr(value)
 
 
-HiddenText: TypeAlias = Annotated[
-    str | SecretStr, Field(union_mode="left_to_right"), BeforeValidator(_hidden)
-]
+def _hidden_arguments(value: object) -> object:
+    """Take for a secret what follows a flag such as ``--api-key``, or stands beside it."""
+    if not isinstance(value, list | tuple):
+        return value
+    arguments = cast("Sequence[object]", value)
+    hidden: list[object] = []
+    for before, argument in pairwise(("", *arguments)):
+        flag = str(before)
+        is_value = flag.startswith("-") and looks_secret(flag.lstrip("-"))
+        hidden.append(_hidden(argument) if is_value or _named_secret(argument) else argument)
+    return hidden
+
+
+def _named_secret(argument: object) -> str:
+    """Return the value of an argument such as ``--token=abc`` or ``X-Api-Key: abc``, or ``""``."""
+    match = _NAMED.fullmatch(argument) if isinstance(argument, str) else None
+    return match["value"] if match and looks_secret(match["name"]) else ""
+
+
+_Text: TypeAlias = Annotated[str | SecretStr, Field(union_mode="left_to_right")]
+HiddenText: TypeAlias = Annotated[_Text, BeforeValidator(_hidden)]
+HiddenArguments: TypeAlias = Annotated[tuple[_Text, ...], BeforeValidator(_hidden_arguments)]
 
 
 class ServerSettings(PluginSettings):
@@ -55,7 +77,7 @@ class ServerSettings(PluginSettings):
 
     type: Literal["stdio", "http", "streamable-http"] | None = None
     command: Annotated[str, Field(min_length=1)] | None = None
-    args: tuple[str, ...] = ()
+    args: HiddenArguments = ()
     env: dict[str, HiddenText] = Field(default_factory=dict[str, HiddenText])
     cwd: Path | None = None
     url: Annotated[str, Field(min_length=1)] | None = None
@@ -105,6 +127,8 @@ class Expansion:
             VariableError: One is not set.
         """
         text = value.get_secret_value() if isinstance(value, SecretStr) else value
+        if named := _named_secret(text):
+            self.secrets.add(named)
         return _VARIABLE.sub(self._variable, text)
 
     def texts(self, values: Mapping[str, SecretStr | str]) -> dict[str, str]:

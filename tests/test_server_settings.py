@@ -94,6 +94,24 @@ def test_rules_for_tools_of_a_server_that_is_not_known_yet_are_no_mistake(make_h
     assert make_host(tools={"disable": ["x.*"]}).warnings()
 
 
+@pytest.mark.parametrize(
+    ("args", "secrets"),
+    [
+        (["--token", "abc123"], {"abc123"}),
+        (["--api-key=abc123"], {"--api-key=abc123", "abc123"}),
+        (["--header", "Authorization: Bearer abc"], {"Authorization: Bearer abc", "Bearer abc"}),
+        (["--token", "${API_TOKEN}", "--root", "/token", "run:all", "https://a.b/c"], set()),
+    ],
+)
+def test_arguments_that_are_named_like_secrets_are_hidden(args: list[str], secrets: set[str]):
+    section = ServerSection.model_validate({"command": "x", "args": args})
+    expansion = Expansion()
+    plain = [expansion.text(arg) for arg in section.args if "${" not in str(arg)]
+    assert secrets_of(section) | expansion.secrets == secrets
+    assert plain == [arg for arg in args if "${" not in arg]
+    assert not any(secret in repr(section) for secret in secrets)
+
+
 def test_values_that_may_be_secret_are_hidden_and_plain_ones_are_not():
     env = {"KEY": "abcdef", "LEVEL": "debug", "HOME": "/home/x", "TOKEN": "${TOKEN}"}
     section = ServerSection(command="x", env=env, headers={"Authorization": "Bearer abc"})
