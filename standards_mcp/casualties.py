@@ -32,7 +32,6 @@ log = logging.getLogger(__name__)
 
 SLOW_SECONDS: Final = 10.0
 """What takes longer is told, and counts as hanging where the process is ended."""
-_ENTRIES: Final = TypeAdapter(dict[str, dict[str, str]])
 _SIGNALS: Final = ("SIGTERM", "SIGINT", "SIGHUP")
 
 
@@ -164,7 +163,8 @@ class Casualties:
         if self._folder is None:
             return {}
         try:
-            return _ENTRIES.validate_json(of_environment(self._folder, name, ".json").read_bytes())
+            text = of_environment(self._folder, name, ".json").read_bytes()
+            return TypeAdapter(dict[str, dict[str, str]]).validate_json(text)
         except (OSError, ValueError):
             return {}
 
