@@ -56,9 +56,6 @@ class _Entry(TypedDict):
     deaths: int
 
 
-_ENTRIES: Final = TypeAdapter(dict[str, _Entry])
-
-
 class Casualties:
     """The plugins that ended an earlier start, and the one that is being tried now.
 
@@ -167,17 +164,20 @@ class Casualties:
     def _learn(self) -> None:
         self._known = self._read("casualties")
         left_behind = self._read("starting")
-        # Without the lock another process is at it, which need not have come to an end.
-        seen = self._signed() if self._lock else time.time()
         for name, entry in left_behind.items():
-            # Half, because clocks are not exact; nothing is signed before the whole is over.
-            hangs = seen - entry["since"] > SLOW_SECONDS / 2
+            hangs = self._hung(entry)
             if self._lock or hangs:
                 entry["deaths"] = ENOUGH_DEATHS if hangs else self._deaths(name, entry) + 1
                 self._known[name] = entry
         if left_behind:
             self._write("casualties", self._known)
             self._write("starting", {})
+
+    def _hung(self, entry: _Entry) -> bool:
+        if not self._lock:  # another process is at it, and need not have come to an end
+            return time.time() - entry["since"] > SLOW_SECONDS
+        # Half, because clocks are not exact; nothing is signed before the whole is over.
+        return self._signed() - entry["since"] > SLOW_SECONDS / 2
 
     def _deaths(self, name: str, entry: _Entry) -> int:
         before = self._known.get(name)
@@ -231,7 +231,8 @@ class Casualties:
         if self._folder is None:
             return {}
         try:
-            return _ENTRIES.validate_json(of_environment(self._folder, name, ".json").read_bytes())
+            text = of_environment(self._folder, name, ".json").read_bytes()
+            return TypeAdapter(dict[str, _Entry]).validate_json(text)
         except (OSError, ValueError):
             return {}
 

@@ -145,9 +145,9 @@ class CatalogSettings(Table):
 
     backend: Literal["auto", "local", "pinecone"] = "auto"
     path: Path | None = None
-    local: LocalCatalogSettings = LocalCatalogSettings()
-    pinecone: PineconeCatalogSettings = PineconeCatalogSettings()
-    csp: CspSettings = CspSettings()
+    local: LocalCatalogSettings = Field(default_factory=LocalCatalogSettings)
+    pinecone: PineconeCatalogSettings = Field(default_factory=PineconeCatalogSettings)
+    csp: CspSettings = Field(default_factory=CspSettings)
 
     @model_validator(mode="after")
     def _needs_a_key(self) -> Self:

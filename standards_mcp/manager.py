@@ -44,14 +44,12 @@ from .errors import (
     describe_exception,
     did_you_mean,
 )
-from .external import server_records
-from .isolation import isolate
 from .loaded_settings import LoadedSettings
 from .masking import declared_secrets, mask, secrets_of
 from .plugin import Plugin, PluginContext, PluginSettings, ToolHandler
 from .registry import Registry
 from .setting_errors import describe_errors
-from .settings import PluginSection
+from .settings import PluginSection, Settings
 from .tool_sources import ToolSource, source_of, take_tools
 from .wrapping import Layer
 
@@ -92,8 +90,7 @@ class PluginManager:
         self._pm.add_hookspecs(hookspecs)
         self.on_tools_changed: Callable[[], None] = lambda: None
         plugins = installed_plugins() if installed is None else installed
-        plugins = isolate(plugins, self.settings, state_dir)
-        self._discover([*plugins, *server_records(self.settings.servers)])
+        self._discover(_elsewhere(plugins, self.settings, state_dir))
 
     def load(self, *, again: bool = False) -> None:
         """Import, configure and register the enabled plugins, then validate their tools.
@@ -305,6 +302,22 @@ class PluginManager:
     def _wrap(self, layer: Layer, record: PluginRecord) -> None:
         for handler in self.call(record, "wrap_tool_call", call_next=layer.beyond):
             layer.use(handler)
+
+
+def _elsewhere(
+    plugins: Iterable[PluginRecord], settings: Settings, state_dir: Path
+) -> list[PluginRecord]:
+    """Return the records with those of plugins and servers that run in other processes."""
+    found = list(plugins)
+    if any(section.is_isolated for section in settings.plugins.values()):
+        from .isolation import isolate  # noqa: PLC0415  - costs start-up time
+
+        found = isolate(found, settings, state_dir)
+    if settings.servers:
+        from .external import server_records  # noqa: PLC0415  - costs start-up time
+
+        found += server_records(settings.servers)
+    return found
 
 
 def _is_plugin_type(value: object) -> TypeGuard[type[Plugin[Any]]]:

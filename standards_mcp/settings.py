@@ -87,10 +87,10 @@ class Settings(Documented, BaseSettings):
     tool_names: Literal["portable", "declared"] = "portable"
     state_dir: Path | None = None
     trusted: tuple[str, ...] = ("*",)
-    catalog: CatalogSettings = CatalogSettings()
-    tools: ToolSettings = ToolSettings()
-    prompts: ContributionSettings = ContributionSettings()
-    resources: ContributionSettings = ContributionSettings()
+    catalog: CatalogSettings = Field(default_factory=CatalogSettings)
+    tools: ToolSettings = Field(default_factory=ToolSettings)
+    prompts: ContributionSettings = Field(default_factory=ContributionSettings)
+    resources: ContributionSettings = Field(default_factory=ContributionSettings)
     profiles: dict[str, Profile] = Field(default_factory=dict[str, Profile])
     profile: str | None = None
     plugins: dict[str, PluginSection] = Field(default_factory=dict[str, PluginSection])

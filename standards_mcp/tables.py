@@ -25,6 +25,9 @@ _ATTRIBUTE: Final = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 class Documented(BaseModel):
     """A model whose JSON Schema says what its docstring says under ``Attributes:``."""
 
+    # Most tables are only ever validated as a part of another one, which builds them, too.
+    model_config = ConfigDict(defer_build=True)
+
     @classmethod
     def __get_pydantic_json_schema__(
         cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler, /

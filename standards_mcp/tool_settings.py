@@ -194,8 +194,8 @@ class Profile(Selection):
     """
 
     plugins: tuple[str, ...] = ("*",)
-    prompts: Choice = Choice()
-    resources: Choice = Choice()
+    prompts: Choice = Field(default_factory=Choice)
+    resources: Choice = Field(default_factory=Choice)
 
 
 def first_match(names: Collection[str], patterns: Iterable[str]) -> str:

@@ -31,7 +31,8 @@ class StandardRecord(BaseModel):
         text_status: ``official`` or ``paraphrase``.
     """
 
-    model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True)
+    # Built with the first record, since a server starts without any.
+    model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True, defer_build=True)
 
     id: str = Field(alias="_id", min_length=1)
     content: str
