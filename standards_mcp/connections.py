@@ -147,8 +147,9 @@ class Connection:
         if self._task:
             await asyncio.wait({self._task}, timeout=_END_SECONDS)
         return ApiError(
-            f"{self._title} failed during the call: {self.problem}. Whether the call had "
-            "an effect is not known; what it wrote is in the log. It is started again when called."
+            f"{self._title} failed during the call: {self.problem or cause.message}. Whether the "
+            "call had an effect is not known; what it wrote is in the log. It is started again "
+            "when called."
         )
 
     async def _run(self, opened: asyncio.Future[Live]) -> None:

@@ -49,12 +49,14 @@ from .masking import declared_secrets, mask, secrets_of
 from .plugin import Plugin, PluginContext, PluginSettings, ToolHandler
 from .registry import Registry
 from .setting_errors import describe_errors
+from .setting_layers import DOT_ENV, ENVIRONMENT
 from .settings import PluginSection, Settings
 from .tool_sources import ToolSource, source_of, take_tools
 from .wrapping import Layer
 
 log = logging.getLogger(__name__)
 
+_SHORTEST_SECRET: Final = 6
 _HOST_KEYS: Final = frozenset(PluginSection.model_fields)
 
 
@@ -195,6 +197,9 @@ class PluginManager:
         """Read metadata and configuration; import nothing."""
         for record in sorted(installed, key=load_order):
             twin = self.records.setdefault(record.name, record)
+            if twin is not record and record.is_server:
+                where = self._loaded.layers.where(("servers", record.name))
+                raise ConfigError(f"{where}: a plugin has this name; give the server another one")
             if twin is not record:
                 twin.reason = f"{twin.distribution} and {record.distribution} share this name"
         self.check_sections(self._loaded)
@@ -241,6 +246,8 @@ class PluginManager:
         self.fail(record, reason, cause)
 
     def _register(self, record: PluginRecord) -> None:
+        # What is secret among its values only its class tells, and that is not imported yet.
+        record.secrets = self._from_variables(record)
         plugin_type = record.load()
         if not _is_plugin_type(plugin_type):
             raise PluginError(record.name, "its entry point is not a subclass of Plugin")
@@ -267,6 +274,18 @@ class PluginManager:
             record.secrets |= plugin.secrets
             plugin.on_change = self._take_changes
         return plugin
+
+    def _from_variables(self, record: PluginRecord) -> frozenset[str]:
+        """Return the texts of a plugin's table that variables set, where secrets belong."""
+        layers, path = self._loaded.layers, ("plugins", record.name)
+        values = self.settings.section(record.name).options.items()
+        return frozenset(
+            value
+            for key, value in values
+            if isinstance(value, str)
+            and len(value) >= _SHORTEST_SECRET
+            and layers.origin((*path, key)) in (ENVIRONMENT, DOT_ENV)
+        )
 
     def _settings(self, record: PluginRecord, model: type[PluginSettings]) -> PluginSettings:
         """Return the settings of a plugin, validated."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import time
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from .connections import Connection, Target
 
 _RETRY_SECONDS: Final = 60.0
+_SLOW_SECONDS: Final = 5.0
+"""What fails later than that is not waited for at the next start."""
 _RAW_TOOLS: Final = TypeAdapter(list[dict[str, Any]])
 
 
@@ -61,7 +64,10 @@ class RemotePlugin(Plugin[SettingsT], ToolSource):
         self._raw = self._snapshot.tools
         self._answered = asyncio.Event()
         if self._snapshot.failed:
-            self.problem = "its tools are not known: it could not be started when last tried"
+            self.problem = (
+                "its tools are not known: it was too slow to start when last tried; "
+                "`standards-mcp plugins check` tries it again"
+            )
         self.read(self._raw or ())
 
     @abstractmethod
@@ -133,12 +139,13 @@ class RemotePlugin(Plugin[SettingsT], ToolSource):
 
     async def _learn(self, connection: Connection) -> None:
         while True:
+            began = time.monotonic()
             try:
                 await connection.open()
             except ApiError as exc:
                 if self._raw is not None:
                     return  # the next call starts it
-                self._snapshot.note_failure()
+                self._note_failure(time.monotonic() - began)
                 self._answered.set()
                 self.problem = mask(f"its tools are not known: {exc}", self.secrets)
                 self.on_change()
@@ -148,13 +155,20 @@ class RemotePlugin(Plugin[SettingsT], ToolSource):
                     await connection.aclose()
                 return
 
+    def _note_failure(self, seconds: float) -> None:
+        """Let the next start wait again for one that fails fast: it may be mended by then."""
+        if seconds >= min(_SLOW_SECONDS, self._start_timeout):
+            self._snapshot.note_failure()
+        else:
+            self._snapshot.keep_none()
+
     def _take(self, raw: list[dict[str, Any]]) -> None:
         changed = raw != self._raw
         if changed:
             self._raw, self.problem = raw, ""
             self.read(raw)
             if self.failure:
-                self._snapshot.note_failure()
+                self._snapshot.keep_none()
             else:
                 self._snapshot.keep(raw)
         self._answered.set()
@@ -186,6 +200,11 @@ class _Snapshot:
     def keep(self, tools: list[dict[str, Any]] | None) -> None:
         """Remember the tools for the next start."""
         keep_text(self._file, json.dumps({"of": self._key, "tools": tools}))
+
+    def keep_none(self) -> None:
+        """Forget them, so that the next start asks for them anew."""
+        with suppress(OSError):
+            self._file.unlink(missing_ok=True)
 
     def note_failure(self) -> None:
         """Remember that they are not known, so that the next start does not wait for them."""

@@ -451,6 +451,15 @@ async def test_settings_that_do_not_fit_fail_it_with_the_key(isolated: Callable[
         assert "[plugins.acme] limit: input should be a valid integer" in record.reason
 
 
+async def test_one_that_failed_is_there_at_the_start_after_it_is_mended(
+    isolated: Callable[..., Host],
+):
+    async with started(isolated(limit="many")) as host:
+        assert host.offering.tools == ()
+    async with started(isolated()) as host:
+        assert "rest" in [item.published for item in host.offering.served]
+
+
 async def test_hooks_that_cannot_be_carried_over_are_told(install: Install, tmp_path: Path):
     install(
         "acme",

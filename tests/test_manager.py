@@ -208,6 +208,19 @@ def test_a_plugin_for_another_host_is_not_imported(install: Install):
 # Which plugins are enabled
 
 
+def test_what_variables_set_is_masked_also_where_the_import_quotes_it(
+    install: Install, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("STANDARDS_MCP_PLUGINS__ACME__ANSWER", "opensesame")
+    install(
+        "acme",
+        "import os; raise RuntimeError(os.environ['STANDARDS_MCP_PLUGINS__ACME__ANSWER'])",
+    )
+    host = Host(load_settings())
+    host.load()
+    assert reason(host) == "RuntimeError: ***"
+
+
 def test_a_disabled_plugin_is_never_imported(install: Install, capfd: pytest.CaptureFixture[str]):
     path = install("acme", "print('imported')")
     host = installed_host(plugins={"acme": {"enabled": False}})

@@ -10,6 +10,7 @@ from pydantic import SecretStr
 
 from standards_mcp.config_file import with_plugin
 from standards_mcp.errors import ConfigError
+from standards_mcp.host import Host
 from standards_mcp.loaded_settings import FILE_NAME, load_settings
 from standards_mcp.masking import secrets_of
 from standards_mcp.reloading import reload
@@ -165,3 +166,9 @@ def test_a_server_can_be_disabled_while_the_host_runs_and_a_new_one_needs_a_rest
 def test_a_server_is_switched_in_its_own_table():
     text = with_plugin("[servers.x]\ncommand = 'x'\n", "x", enabled=False, table="servers")
     assert text == "[servers.x]\ncommand = 'x'\nenabled = false\n"
+
+
+def test_a_server_may_not_take_the_name_of_a_plugin():
+    Path("standards-mcp.toml").write_text('[servers.search]\ncommand = "x"\n')
+    with pytest.raises(ConfigError, match=r"toml:1: .*search: a plugin has this name; give"):
+        Host(load_settings())
