@@ -6,19 +6,24 @@ import logging
 import os
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
+from mcp import Client
 
 from standards_mcp.discovery import DISTRIBUTION, PluginRecord, installed_plugins
 from standards_mcp.host import Host
 from standards_mcp.loaded_settings import LoadedSettings
 from standards_mcp.plugin import Plugin
+from standards_mcp.server import build_server
 from standards_mcp.settings import Settings
 
 MakeHost = Callable[..., Host]
+OpenClient = Callable[..., AbstractAsyncContextManager[Client]]
 Install = Callable[..., Path]
 
 # By its module: what pytest loads by entry point is imported before coverage is measured.
@@ -103,6 +108,18 @@ def make_host(tmp_path: Path) -> MakeHost:
         return host
 
     return make
+
+
+@pytest.fixture(params=["legacy", "auto"])
+def open_client(request: pytest.FixtureRequest) -> OpenClient:
+    """Return a function that opens a client of a host, in either protocol generation."""
+
+    @asynccontextmanager
+    async def open_one(host: Host, **arguments: Any) -> AsyncGenerator[Client]:
+        async with Client(build_server(host, "1.2.3"), mode=request.param, **arguments) as client:
+            yield client
+
+    return open_one
 
 
 @pytest.fixture

@@ -204,7 +204,8 @@ class Host:
         """
         item = named(self.offering.prompts, name)
         if item is None or tools is None:
-            item = _served_one("prompt", name, item, self._prompt_names())
+            known = (each.published for each in served(self.offering.prompts))
+            item = _served_one("prompt", name, item, known)
         with self._masked():
             keywords = await item.arguments.validate(arguments)
             if declared := (*item.prompt.needs, *item.prompt.uses):
@@ -281,9 +282,6 @@ class Host:
         except ToolError as exc:
             exc.args = (mask(str(exc), self.secrets()),)
             raise
-
-    def _prompt_names(self) -> list[str]:
-        return [item.published for item in served(self.offering.prompts)]
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:

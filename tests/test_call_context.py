@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Annotated, Any, Literal
 
 import anyio
@@ -93,16 +93,13 @@ def _count_anew() -> None:
     AskPlugin.runs = 0
 
 
-@pytest.fixture(params=["legacy", "auto"])
-def connect(request: pytest.FixtureRequest, make_host: MakeHost) -> Open:
-    @asynccontextmanager
-    async def open_client(answer: Any = None, **settings: Any) -> AsyncGenerator[Client]:
+@pytest.fixture
+def connect(open_client: Open, make_host: MakeHost) -> Open:
+    def opened(answer: Any = None, **settings: Any) -> AbstractAsyncContextManager[Client]:
         host = make_host({"ask": AskPlugin}, **settings)
-        server = build_server(host, "1")
-        async with Client(server, mode=request.param, elicitation_callback=answer) as client:
-            yield client
+        return open_client(host, elicitation_callback=answer)
 
-    return open_client
+    return opened
 
 
 def answering(*replies: ElicitResult, asked: list[str] | None = None, delay: float = 0):

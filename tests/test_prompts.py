@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -13,11 +13,10 @@ from pydantic import Field
 
 from standards_mcp import Message, Plugin, Prompt, Tool, hookimpl
 from standards_mcp.host import Host
-from standards_mcp.server import build_server
 
 pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]
-Connect = Callable[[Host], AbstractAsyncContextManager[Client]]
+OpenClient = Callable[[Host], AbstractAsyncContextManager[Client]]
 
 TOPICS = ["fractions", "fraction bars", "clocks"]
 
@@ -71,16 +70,6 @@ class TalkPlugin(Plugin):
         ]
 
 
-@pytest.fixture(params=["legacy", "auto"])
-def connect(request: pytest.FixtureRequest) -> Connect:
-    @asynccontextmanager
-    async def open_client(host: Host) -> AsyncGenerator[Client]:
-        async with Client(build_server(host, "1.2.3"), mode=request.param) as client:
-            yield client
-
-    return open_client
-
-
 def names(host: Host) -> list[str]:
     return [item.published for item in host.offering.prompts if not item.refusal]
 
@@ -90,8 +79,10 @@ async def said(client: Client, name: str, **arguments: str) -> list[tuple[str, s
     return [(message.role, message.content.text) for message in result.messages]
 
 
-async def test_prompts_are_listed_with_their_arguments(connect: Connect, make_host: MakeHost):
-    async with connect(make_host({"talk": TalkPlugin})) as client:
+async def test_prompts_are_listed_with_their_arguments(
+    open_client: OpenClient, make_host: MakeHost
+):
+    async with open_client(make_host({"talk": TalkPlugin})) as client:
         first, second, _ = (await client.list_prompts()).prompts
     assert (first.name, first.description) == ("align", "Align a lesson.")
     assert [(each.name, each.description, each.required) for each in first.arguments] == [
@@ -103,16 +94,18 @@ async def test_prompts_are_listed_with_their_arguments(connect: Connect, make_ho
 
 
 async def test_a_prompt_names_the_tools_that_are_served_as_clients_see_them(
-    connect: Connect, make_host: MakeHost
+    open_client: OpenClient, make_host: MakeHost
 ):
     tools = {"overrides": {"find": {"name": "search"}}}
-    async with connect(make_host({"talk": TalkPlugin}, tools=tools)) as client:
+    async with open_client(make_host({"talk": TalkPlugin}, tools=tools)) as client:
         found = await said(client, "align", lesson="Bars", grade="4")
     assert found == [("user", "Bars in grade 4: call search, ['find', 'look.up']")]
 
 
-async def test_a_prompt_may_say_several_things_in_turn(connect: Connect, make_host: MakeHost):
-    async with connect(make_host({"talk": TalkPlugin})) as client:
+async def test_a_prompt_may_say_several_things_in_turn(
+    open_client: OpenClient, make_host: MakeHost
+):
+    async with open_client(make_host({"talk": TalkPlugin})) as client:
         for name in ("talk.debate", "talk_debate"):
             assert await said(client, name, topic="clocks") == [
                 ("user", "Let us talk about clocks."),
@@ -135,14 +128,14 @@ async def test_a_prompt_may_say_several_things_in_turn(connect: Connect, make_ho
     ],
 )
 async def test_what_goes_wrong_is_a_protocol_error_that_says_what_to_do(
-    connect: Connect,
+    open_client: OpenClient,
     make_host: MakeHost,
     name: str,
     arguments: dict[str, str],
     code: int,
     message: str,
 ):
-    async with connect(make_host({"talk": TalkPlugin})) as client:
+    async with open_client(make_host({"talk": TalkPlugin})) as client:
         with pytest.raises(MCPError) as caught:
             await client.get_prompt(name, arguments)
         assert caught.value.error.code == code
@@ -151,8 +144,8 @@ async def test_what_goes_wrong_is_a_protocol_error_that_says_what_to_do(
         assert await said(client, "talk_debate", topic="x")  # the connection lives
 
 
-async def test_arguments_are_completed_by_the_plugin(connect: Connect, make_host: MakeHost):
-    async with connect(make_host({"talk": TalkPlugin})) as client:
+async def test_arguments_are_completed_by_the_plugin(open_client: OpenClient, make_host: MakeHost):
+    async with open_client(make_host({"talk": TalkPlugin})) as client:
 
         async def completed(typed: str, prompt: str = "talk_debate", **others: str) -> list[str]:
             ref = PromptReference(type="ref/prompt", name=prompt)
@@ -198,9 +191,9 @@ def test_the_admin_chooses_and_renames_prompts_as_tools(
     assert names(make_host({"talk": TalkPlugin}, **settings)) == served
 
 
-async def test_a_prompt_that_is_not_served_says_so(connect: Connect, make_host: MakeHost):
+async def test_a_prompt_that_is_not_served_says_so(open_client: OpenClient, make_host: MakeHost):
     host = make_host({"talk": TalkPlugin}, prompts={"disable": ["wrong"]})
-    async with connect(host) as client:
+    async with open_client(host) as client:
         with pytest.raises(MCPError, match=r"not served here \(\[prompts\] disable has 'wrong'\)"):
             await client.get_prompt("wrong", {"kind": "x"})
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import pytest
@@ -19,11 +19,10 @@ from standards_mcp import NotFoundError, Plugin, Resource, hookimpl
 from standards_mcp.handlers import PAGE_SIZE
 from standards_mcp.host import Host
 from standards_mcp.resources import find_resource, read_resource
-from standards_mcp.server import build_server
 
 pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]
-Connect = Callable[[Host], AbstractAsyncContextManager[Client]]
+OpenClient = Callable[[Host], AbstractAsyncContextManager[Client]]
 
 
 class Shelf(BaseModel):
@@ -76,24 +75,14 @@ class LibraryPlugin(Plugin):
         ]
 
 
-@pytest.fixture(params=["legacy", "auto"])
-def connect(request: pytest.FixtureRequest) -> Connect:
-    @asynccontextmanager
-    async def open_client(host: Host) -> AsyncGenerator[Client]:
-        async with Client(build_server(host, "1.2.3"), mode=request.param) as client:
-            yield client
-
-    return open_client
-
-
 def names(host: Host) -> list[str]:
     return [item.published for item in host.offering.resources if not item.refusal]
 
 
 async def test_plain_resources_and_templates_are_listed_apart(
-    connect: Connect, make_host: MakeHost
+    open_client: OpenClient, make_host: MakeHost
 ):
-    async with connect(make_host({"library": LibraryPlugin})) as client:
+    async with open_client(make_host({"library": LibraryPlugin})) as client:
         plain = (await client.list_resources()).resources
         (template,) = (await client.list_resource_templates()).resource_templates
     assert [each.uri for each in plain] == [
@@ -123,9 +112,9 @@ async def test_plain_resources_and_templates_are_listed_apart(
     ],
 )
 async def test_a_resource_is_read_by_its_uri(
-    connect: Connect, make_host: MakeHost, uri: str, mime_type: str, expected: object
+    open_client: OpenClient, make_host: MakeHost, uri: str, mime_type: str, expected: object
 ):
-    async with connect(make_host({"library": LibraryPlugin})) as client:
+    async with open_client(make_host({"library": LibraryPlugin})) as client:
         (contents,) = (await client.read_resource(uri)).contents
     assert (contents.uri, contents.mime_type) == (uri, mime_type)
     if isinstance(expected, bytes):
@@ -149,9 +138,9 @@ async def test_a_resource_is_read_by_its_uri(
     ],
 )
 async def test_what_goes_wrong_is_a_protocol_error_that_says_what_to_do(
-    connect: Connect, make_host: MakeHost, uri: str, code: int, message: str
+    open_client: OpenClient, make_host: MakeHost, uri: str, code: int, message: str
 ):
-    async with connect(make_host({"library": LibraryPlugin})) as client:
+    async with open_client(make_host({"library": LibraryPlugin})) as client:
         with pytest.raises(MCPError) as caught:
             await client.read_resource(uri)
         assert caught.value.error.code == code
@@ -161,9 +150,9 @@ async def test_what_goes_wrong_is_a_protocol_error_that_says_what_to_do(
         assert (await client.read_resource("library://shelves")).contents
 
 
-async def test_variables_are_completed_by_the_plugin(connect: Connect, make_host: MakeHost):
+async def test_variables_are_completed_by_the_plugin(open_client: OpenClient, make_host: MakeHost):
     ref = ResourceTemplateReference(type="ref/resource", uri="library://shelves/{shelf_id}{?page}")
-    async with connect(make_host({"library": LibraryPlugin})) as client:
+    async with open_client(make_host({"library": LibraryPlugin})) as client:
         found = (await client.complete(ref, {"name": "shelf_id", "value": "s"})).completion
         none = (await client.complete(ref, {"name": "page", "value": "1"})).completion
     assert (len(found.values), found.total, found.has_more) == (100, 250, True)
@@ -171,7 +160,7 @@ async def test_variables_are_completed_by_the_plugin(connect: Connect, make_host
     assert none.values == []
 
 
-async def test_long_lists_come_in_pages(connect: Connect, make_host: MakeHost):
+async def test_long_lists_come_in_pages(open_client: OpenClient, make_host: MakeHost):
     class ManyPlugin(Plugin):
         @hookimpl
         def register_resources(self):
@@ -180,7 +169,7 @@ async def test_long_lists_come_in_pages(connect: Connect, make_host: MakeHost):
                 for n in range(PAGE_SIZE + 5)
             ]
 
-    async with connect(make_host({"many": ManyPlugin})) as client:
+    async with open_client(make_host({"many": ManyPlugin})) as client:
         first = await client.list_resources()
         second = await client.list_resources(cursor=first.next_cursor)
         with pytest.raises(MCPError, match="leave it out for the first page"):
@@ -206,9 +195,11 @@ def test_the_admin_chooses_and_renames_resources_as_tools(
     assert names(make_host({"library": LibraryPlugin}, **settings)) == served
 
 
-async def test_a_resource_that_is_not_served_cannot_be_read(connect: Connect, make_host: MakeHost):
+async def test_a_resource_that_is_not_served_cannot_be_read(
+    open_client: OpenClient, make_host: MakeHost
+):
     host = make_host({"library": LibraryPlugin}, resources={"disable": ["shelf"]})
-    async with connect(host) as client:
+    async with open_client(host) as client:
         with pytest.raises(
             MCPError, match=r"not served here \(\[resources\] disable has 'shelf'\)"
         ):

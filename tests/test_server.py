@@ -15,11 +15,10 @@ from pydantic import BaseModel
 
 from standards_mcp import InvalidInputError, NotFoundError, Plugin, Tool, hookimpl
 from standards_mcp.host import Host
-from standards_mcp.server import build_server
 
 pytestmark = pytest.mark.anyio
 
-Connect = Callable[[Host], AbstractAsyncContextManager[Client]]
+OpenClient = Callable[[Host], AbstractAsyncContextManager[Client]]
 
 
 class Total(BaseModel):
@@ -57,23 +56,13 @@ class SumsPlugin(Plugin):
         SumsPlugin.opened -= 1
 
 
-@pytest.fixture(params=["legacy", "auto"])
-def connect(request: pytest.FixtureRequest) -> Connect:
-    @asynccontextmanager
-    async def open_client(host: Host) -> AsyncGenerator[Client]:
-        async with Client(build_server(host, "1.2.3"), mode=request.param) as client:
-            yield client
-
-    return open_client
-
-
 @pytest.fixture
 def host(make_host: Callable[..., Host]) -> Host:
     return make_host({"sums": SumsPlugin}, tools={"disable": ["hidden"]})
 
 
-async def test_tools_are_listed_with_what_a_model_needs(connect: Connect, host: Host):
-    async with connect(host) as client:
+async def test_tools_are_listed_with_what_a_model_needs(open_client: OpenClient, host: Host):
+    async with open_client(host) as client:
         listed = (await client.list_tools()).tools
     assert [tool.name for tool in listed] == ["sums_add", "find"]
     add, find = listed
@@ -96,8 +85,8 @@ async def test_tools_are_listed_with_what_a_model_needs(connect: Connect, host: 
     assert find.meta == {"standards-mcp/plugin": "sums", "example/cost": 1}
 
 
-async def test_a_client_learns_who_serves_it_and_how_to_use_it(connect: Connect, host: Host):
-    async with connect(host) as client:
+async def test_a_client_learns_who_serves_it_and_how_to_use_it(open_client: OpenClient, host: Host):
+    async with open_client(host) as client:
         assert client.server_info is not None
         assert (client.server_info.name, client.server_info.version) == ("standards-mcp", "1.2.3")
         assert "find_relevant_standards" in (client.instructions or "")
@@ -105,9 +94,9 @@ async def test_a_client_learns_who_serves_it_and_how_to_use_it(connect: Connect,
 
 @pytest.mark.parametrize("name", ["sums_add", "sums.add"])
 async def test_both_spellings_of_a_dotted_name_are_accepted(
-    connect: Connect, host: Host, name: str
+    open_client: OpenClient, host: Host, name: str
 ):
-    async with connect(host) as client:
+    async with open_client(host) as client:
         result = await client.call_tool(name, {"a": 1, "b": 2})
     assert result.structured_content == {"total": 3}
     assert json.loads(result.content[0].text) == {"total": 3}
@@ -115,18 +104,18 @@ async def test_both_spellings_of_a_dotted_name_are_accepted(
 
 
 async def test_declared_names_are_published_when_the_admin_says_so(
-    connect: Connect, make_host: Callable[..., Host]
+    open_client: OpenClient, make_host: Callable[..., Host]
 ):
-    async with connect(make_host({"sums": SumsPlugin}, tool_names="declared")) as client:
+    async with open_client(make_host({"sums": SumsPlugin}, tool_names="declared")) as client:
         assert (await client.list_tools()).tools[0].name == "sums.add"
         result = await client.call_tool("sums_add", {"a": 1})
     assert result.structured_content == {"total": 1}
 
 
 async def test_an_unknown_tool_is_a_protocol_error_with_the_nearest_name(
-    connect: Connect, host: Host
+    open_client: OpenClient, host: Host
 ):
-    async with connect(host) as client:
+    async with open_client(host) as client:
         with pytest.raises(MCPError, match="did you mean 'sums_add'") as caught:
             await client.call_tool("sums_ad", {})
     assert caught.value.error.code == INVALID_PARAMS
@@ -144,14 +133,14 @@ async def test_an_unknown_tool_is_a_protocol_error_with_the_nearest_name(
     ],
 )
 async def test_refusals_are_error_results_in_the_envelope(
-    connect: Connect,
+    open_client: OpenClient,
     host: Host,
     name: str,
     arguments: dict[str, Any],
     error_type: str,
     message: str,
 ):
-    async with connect(host) as client:
+    async with open_client(host) as client:
         result = await client.call_tool(name, arguments)
     assert result.is_error
     assert result.structured_content == {
@@ -164,37 +153,39 @@ async def test_refusals_are_error_results_in_the_envelope(
     assert json.loads(result.content[0].text) == result.structured_content
 
 
-async def test_a_crash_shows_an_id_and_nothing_of_the_exception(connect: Connect, host: Host):
-    async with connect(host) as client:
+async def test_a_crash_shows_an_id_and_nothing_of_the_exception(
+    open_client: OpenClient, host: Host
+):
+    async with open_client(host) as client:
         result = await client.call_tool("find", {"code": "crash"})
     assert result.is_error
     assert result.structured_content["error_type"] == "internal_error"
     assert "secret" not in result.content[0].text
 
 
-async def test_plugins_are_open_while_the_server_runs(connect: Connect, host: Host):
-    async with connect(host) as client:
+async def test_plugins_are_open_while_the_server_runs(open_client: OpenClient, host: Host):
+    async with open_client(host) as client:
         await client.list_tools()
         assert SumsPlugin.opened == 1
     assert SumsPlugin.opened == 0
 
 
 async def test_a_plugin_that_does_not_start_is_not_listed(
-    connect: Connect, make_host: Callable[..., Host]
+    open_client: OpenClient, make_host: Callable[..., Host]
 ):
     class Broken(SumsPlugin):
         @hookimpl
         def lifespan(self):
             raise ConnectionError("no database")
 
-    async with connect(make_host({"broken": Broken})) as client:
+    async with open_client(make_host({"broken": Broken})) as client:
         assert (await client.list_tools()).tools == []
 
 
-async def test_many_calls_in_flight_get_their_own_answers(connect: Connect, host: Host):
+async def test_many_calls_in_flight_get_their_own_answers(open_client: OpenClient, host: Host):
     answers: dict[int, Any] = {}
 
-    async with connect(host) as client:
+    async with open_client(host) as client:
 
         async def call(number: int) -> None:
             result = await client.call_tool("sums_add", {"a": number})
