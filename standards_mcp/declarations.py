@@ -54,6 +54,7 @@ class RegisteredTool(Contribution):
     Attributes:
         fault: Why it can be served to nobody, or an empty string.
         clash: Whose name it bears, which another name in its override mends; or an empty string.
+        filters: Those among its arguments; None where that is not settled.
         extend: Returns its arguments with filters, where they are not those of its function.
         context: The name of the argument that takes the `CallContext`, or an empty string.
     """
@@ -65,6 +66,7 @@ class RegisteredTool(Contribution):
     limits: Limits = Limits()
     fault: str = ""
     clash: str = ""
+    filters: tuple[Filter, ...] | None = None
     extend: Callable[[tuple[Filter, ...]], Arguments] | None = field(default=None, repr=False)
 
     def with_filters(self, filters: tuple[Filter, ...]) -> RegisteredTool:
@@ -73,10 +75,10 @@ class RegisteredTool(Contribution):
         Raises:
             SchemaError: They do not fit it.
         """
-        if not self.tool.accepts_filters:
+        if not self.tool.accepts_filters or filters == self.filters:
             return self
         read = self.extend or partial(read_arguments, self.tool)
-        return replace(self, arguments=read(filters))
+        return replace(self, arguments=read(filters), filters=filters)
 
     def with_filters_or_fault(self, filters: tuple[Filter, ...]) -> RegisteredTool:
         """Return the tool with filters, or with the reason why they do not fit it."""
@@ -125,6 +127,7 @@ def read_tool(plugin: str, tool: object) -> RegisteredTool:
         arguments=arguments,
         result=result,
         context=context,
+        filters=(),
     )
 
 

@@ -77,7 +77,8 @@ class Registry:
                     raise conflict(record.name, owner, f"filter {item.name!r}")
                 owners[item.name] = record.name
                 filters.append(own_filter(record.name, item))
-        self._try_filters(record, (*self.filters(), *filters))
+        if filters:
+            self._try_filters(record, (*self.filters(), *filters))
         record.filters = tuple(filters)
 
     def _try_filters(self, record: PluginRecord, filters: tuple[Filter, ...]) -> None:
