@@ -58,8 +58,9 @@ def serve(ctx: click.Context, *, watch: bool) -> None:
 
     version = importlib_metadata.version("standards-mcp")
 
-    async def announce() -> None:
+    async def announce(server: HostServer) -> None:
         milliseconds = round((time.perf_counter() - BEGAN) * 1000)
+        await server.first_listing()  # counting records must not hold up what a client waits for
         log.info("started", extra=await _summary(host, version) | {"milliseconds": milliseconds})
 
     async def reloads(server: HostServer) -> None:
