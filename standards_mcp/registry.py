@@ -44,6 +44,10 @@ class Registry:
         """Return the filters of all plugins, in the order of their plugins' names."""
         return tuple(item for record in self._records.values() for item in record.filters)
 
+    def filter_owners(self) -> dict[str, str]:
+        """Return whose each filter is, by the filters' names."""
+        return {item.name: each.name for each in self._records.values() for item in each.filters}
+
     def tools(self) -> list[RegisteredTool]:
         """Return every registered tool, served or not, in a stable order."""
         return [tool for record in self._records.values() for tool in record.tools]
@@ -66,9 +70,7 @@ class Registry:
         if source_of(record):
             return
         filters: list[Filter] = []
-        owners = {
-            item.name: other.name for other in self._records.values() for item in other.filters
-        }
+        owners = self.filter_owners()
         for items in self._call(record, "register_filters"):
             for item in items:
                 if why := filter_fault(item):
