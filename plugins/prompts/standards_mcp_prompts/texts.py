@@ -55,7 +55,8 @@ def align_lesson(
 
         Answer with a table: code,{its_grade} what it asks in a few words, which part of the lesson
         meets it, and how fully: meets (students do all of it), partly (some of it), or prepares
-        (what it builds on). At most six rows, the best first; rather two that hold than six that do not.
+        (what it builds on). At most six rows, the best first; rather two that hold than six that do
+        not.
 
         End with one change to the lesson that would turn a 'partly' into a 'meets'.
     """
