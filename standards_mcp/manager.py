@@ -271,7 +271,10 @@ class PluginManager:
         record.status = Status.REGISTERED
 
     def _construct(self, record: PluginRecord, plugin_type: type[Plugin[Any]]) -> Plugin[Any]:
-        settings = self._settings(record, plugin_type.settings_type)
+        model = plugin_type.settings_type
+        if not isinstance(model, type) or not issubclass(model, PluginSettings):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise PluginError(record.name, "its settings_type is not a subclass of PluginSettings")
+        settings = self._settings(record, model)
         record.secrets |= secrets_of(settings)
         context = PluginContext(
             name=record.name,

@@ -52,7 +52,7 @@ def connect(request: pytest.FixtureRequest, connect: Connect) -> Open:
 
 
 def test_the_plugin_keeps_the_rules():
-    check_plugin(PromptsPlugin, name="prompts", beside=BESIDE)
+    check_plugin(PromptsPlugin, name="prompts", beside=BESIDE, prompts=list(GIVEN.items()))
 
 
 async def text_of(client: Client, name: str, **more: str) -> str:
