@@ -36,7 +36,8 @@ _HIGH_SCHOOL: Final = re.compile(r"(?P<category>[NAFGS])\.[A-Z]+(?:\..*)?")
 _LITERACY: Final = re.compile(
     r"(?P<strand>RL|RI|RF|RH|RST|WHST|W|SL|L)\.(?:K|\d+|\d+-\d+)\.(?P<number>\d+)(?P<part>\..+)?"
 )
-_SUBJECT_STRANDS: Final = ("RH", "RST", "WHST")
+# Literacy in other subjects, which begins with grade 6, and what has its anchor standards before.
+_SUBJECT_STRANDS: Final[Mapping[str, str]] = {"RH": "RI", "RST": "RI", "WHST": "W"}
 _HIGH: Final = SCHOOL_GRADES[10:]
 
 
@@ -98,6 +99,8 @@ def continuation(code: str, level: str, step: int) -> Continuation:
 
 
 def _literacy(strand: str, number: str, part: str | None, level: str) -> Continuation:
+    if level in SCHOOL_GRADES[: SCHOOL_GRADES.index("06")]:
+        strand = _SUBJECT_STRANDS.get(strand, strand)
     grade = _literacy_grade(strand, level)
     same = f"{strand}.{grade}.{number}"
     # Letters count the parts of one grade: a of grade 4 need not be a of grade 5.

@@ -66,7 +66,10 @@ async def test_lists_are_resources_and_the_rest_are_templates(unfilled_client: C
         "standards://standards/{id}",
         "standards://standards/{id}/tree{?page}",
     ]
-    assert all(each.description for each in (*plain, *templates))
+    for each in (*plain, *templates):
+        assert each.description
+        assert each.title
+        assert each.mime_type == "application/json"
 
 
 async def test_the_sets_are_listed_with_the_uri_of_each(client: Client):
@@ -78,6 +81,7 @@ async def test_the_sets_are_listed_with_the_uri_of_each(client: Client):
     assert first["uri"] == "standards://sets/A-Engl-03"
     assert first["title"] == "English Language Arts 03"
     assert first["jurisdiction_title"] == "Aland Common Standards"
+    assert "source_url" not in first
     assert first.get("records", 2) == 2
     assert (await read(client, "standards://sets?page=1"))["sets"] == listed["sets"]
 

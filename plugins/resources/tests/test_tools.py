@@ -35,6 +35,13 @@ BELOW: list[tuple[str, list[str]]] = [
     ("3.nf.a", ["S31", "S32", "S310"]),
     ("CCSS.Math.Content.3.NF", ["C3"]),
     ("D4", ["S41", "S42"]),
+    # Nothing has these codes itself.
+    ("rl.4", ["R41", "R42"]),
+    ("RL", ["R31", "R32", "R41", "R42", "A0", "R51"]),
+    # Nor is any set called so.
+    ("math grade", []),
+    ("math 04", ["A-Math-04", "B-Math-04"]),
+    ("Science", ["B-Scie-03", "B-Scie-04"]),
 ]
 
 
@@ -49,6 +56,21 @@ async def test_a_jurisdiction_is_known_by_its_name_the_beginning_of_it_and_its_i
         answer = await ask("browse_standards", parent=name)
         assert len(ids(answer)) == 8, name
         assert "8 sets of Aland Common Standards" in answer["message"]
+
+
+async def test_what_begins_a_code_or_is_in_a_title_is_told_from_what_is_called_so(ask: Ask):
+    codes = (await ask("browse_standards", parent="RL.4"))["message"]
+    assert "2 standards with codes that begin with RL.4." in codes
+    mixed = (await ask("browse_standards", parent="RL.5"))["results"]
+    assert [each["jurisdiction_title"] for each in mixed] == ["Borduria", "Aland Common Standards"]
+    alone = (await ask("browse_standards", parent="RL.4"))["results"]
+    assert not any("jurisdiction_title" in each for each in alone)
+    sets = (await ask("browse_standards", parent="math 04"))["results"]
+    assert [each["jurisdiction_title"] for each in sets] == ["Aland Common Standards", "Borduria"]
+    titles = (await ask("browse_standards", parent="science"))["message"]
+    assert "2 sets have 'science' in their titles." in titles
+    nothing = (await ask("browse_standards", parent="math grade"))["message"]
+    assert "Leave parent out to begin at the top." in nothing
 
 
 async def test_the_top_tells_how_to_go_on_and_how_much_there_is(ask: Ask, catalog: Catalog):
@@ -201,7 +223,7 @@ async def test_the_message_says_where_the_strand_goes_on(ask: Ask):
 
     assert "The strand goes on in 6.NS and 6.RP" in await message("5.NF.B.3", "next_grade")
     assert "The strand comes from 3.NF" in await message("4.NF.A.1", "previous_grade")
-    assert "In grade 5 RL.5.1 is the same standard" in await message("RL.4.1", "next_grade")
+    assert "In grade 5 RL.5.1 has the same anchor standard" in await message("RL.4.1", "next_grade")
     assert "Under 'Matter and energy' in grade 4 too" in await message("B.3.1", "next_grade")
     assert "No strand of grade 5 is known to continue it" in await message("RF.4.3", "next_grade")
 
@@ -283,6 +305,10 @@ async def test_the_starter_set_knows_the_grade_before_and_after(make_host: MakeH
     assert await best("RL.4.1", "next_grade") == "CCSS.ELA-Literacy.RL.5.1"
     assert await best("RL.8.1", "next_grade") == "CCSS.ELA-Literacy.RL.9-10.1"
     assert await best("RH.6-8.1", "next_grade") == "CCSS.ELA-Literacy.RH.9-10.1"
+    assert await best("RH.6-8.1", "previous_grade") == "CCSS.ELA-Literacy.RI.5.1"
+    assert await best("RST.6-8.4", "previous_grade") == "CCSS.ELA-Literacy.RI.5.4"
+    assert await best("WHST.6-8.2", "previous_grade") == "CCSS.ELA-Literacy.W.5.2"
+    assert await best("RI.5.1", "next_grade") == "CCSS.ELA-Literacy.RI.6.1"
     assert await best("5.NF", "next_grade") == "CCSS.Math.Content.6.NS"
     assert await best("8.F.A.1", "next_grade") == "CCSS.Math.Content.HSF-IF.A.1"
     assert await best("HSF-IF.A.1", "previous_grade") == "CCSS.Math.Content.8.F.A.1"
