@@ -128,9 +128,7 @@ def _sets(sets: Sequence[StandardSet], what: str, *, counted: bool) -> _Shown:
     return _told_apart(nodes, sets), f"{len(sets)} {what}. {advice}"
 
 
-def _told_apart(
-    nodes: list[Node], items: Sequence[StandardRecord] | Sequence[StandardSet]
-) -> list[Node]:
+def _told_apart(nodes: list[Node], items: Sequence[StandardRecord | StandardSet]) -> list[Node]:
     """Return the nodes of *items*, with their jurisdictions where these are several."""
     if len({each.jurisdiction_id for each in items}) > 1:
         for node, item in zip(nodes, items, strict=True):
