@@ -265,6 +265,27 @@ async def test_the_note_is_shorter_where_the_catalog_cannot_be_asked_again(
     assert result.notes == ("Filters in force: depth = 9. Leave some out.",)
 
 
+async def test_the_note_is_shorter_where_a_filter_cannot_look_up_its_value_again(
+    catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    async def values(field: str) -> Any:
+        asked.append(field)
+        if asked.count(field) > 1:
+            raise CatalogError("the index is gone")
+        return await real(field)
+
+    asked, real = list[str](), catalog.values
+    monkeypatch.setattr(catalog, "values", values)
+    given = {"activity": "learners meet", "jurisdiction": "Aland", "depth": 9}
+    result = await host_of(catalog, tmp_path).call_tool("find_relevant_standards", given)
+    in_force = 'depth = 9, jurisdiction = "Aland"'
+    assert result.notes == (f"Filters in force: {in_force}. Leave some out.",)
+
+
+def test_a_level_beyond_school_has_none_beside_it():
+    assert grade_filter("Graduate within 3") == {"education_levels": {"$in": ["Graduate"]}}
+
+
 @pytest.fixture
 def unfilled(tmp_path: Path) -> LocalCatalog:
     return LocalCatalog(tmp_path / "unfilled", "none")
