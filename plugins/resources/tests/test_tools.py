@@ -114,6 +114,22 @@ async def test_a_code_that_several_standards_have_takes_the_first_and_names_the_
     assert "(Borduria)" in answer["message"]
 
 
+async def test_of_very_many_with_one_code_a_few_are_named(
+    make_host: MakeHost, unfilled: LocalCatalog
+):
+    await unfilled.upsert(
+        each.model_copy(update={"statement_notation": "Q.1", "jurisdiction_id": each.id})
+        for each in many(9)
+    )
+    for tool, given in [
+        ("browse_standards", {"parent": "Q.1"}),
+        ("get_related_standards", {"standard_id": "Q.1", "relation": "siblings"}),
+    ]:
+        message = str((await make_host(unfilled).call_tool(tool, given)).structured["message"])
+        assert message.count("(B)") >= 5
+        assert "and 3 more; give an _id for one of them." in message
+
+
 @pytest.mark.parametrize("tool", ["browse_standards", "get_related_standards"])
 async def test_what_is_not_there_is_answered_with_the_nearest_codes(ask: Ask, tool: str):
     name = "parent" if tool == "browse_standards" else "standard_id"
@@ -268,6 +284,22 @@ async def test_elsewhere_looks_in_one_jurisdiction_and_in_other_grades_at_last(a
     answer = await ask("get_related_standards", **given)
     assert set(ids(answer)) <= {ODD_ID, "X2", "A0"}
     assert "of other grades, because none of the same resembles it" in answer["message"]
+
+
+async def test_a_long_standard_is_compared_by_its_beginning(
+    ask: Ask, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+):
+    async def search(text: str, *rest: Any) -> Any:
+        asked.append(text)
+        return await real(text, *rest)
+
+    asked, real = list[str](), catalog.search
+    (record,) = await catalog.fetch(["S41"])
+    content = f"Depth 0: {'Compare two fractions. ' * 200}"
+    await catalog.upsert([record.model_copy(update={"content": content, "description": ""})])
+    monkeypatch.setattr(catalog, "search", search)
+    await ask("get_related_standards", standard_id="S41", relation="elsewhere")
+    assert {len(text) for text in asked} == {2000}
 
 
 async def test_any_identifier_of_a_standard_is_understood(ask: Ask):
