@@ -47,6 +47,7 @@ class PluginRecord:
         reason: Why the status is what it is, where that needs saying.
         secrets: Those of its settings.
         settings: Its settings, where the host validates them without importing it.
+        settings_type: What validates its table, once it is imported.
         is_server: It is another MCP server, which the configuration names.
         is_isolated: It runs in a process of its own, and is not imported.
         from_table: It is there because the configuration says so, not because it is installed.
@@ -68,6 +69,7 @@ class PluginRecord:
     prompts: tuple[RegisteredPrompt, ...] = ()
     resources: tuple[RegisteredResource, ...] = ()
     settings: PluginSettings | None = field(default=None, repr=False)
+    settings_type: type[PluginSettings] | None = field(default=None, repr=False)
     is_server: bool = False
     is_isolated: bool = False
     from_table: bool = False

@@ -291,6 +291,7 @@ class PluginManager:
         """Return the settings of a plugin, validated."""
         if record.settings is not None:
             return record.settings
+        record.settings_type = model
         options = self.settings.section(record.name).options
         # Before validation, so that what a validator raises can quote them.
         record.secrets = declared_secrets(model, options)

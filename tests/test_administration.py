@@ -138,6 +138,7 @@ def test_a_plugin_whose_settings_no_schema_can_tell_spoils_none(install: Install
         from collections.abc import Callable
         from pydantic import ConfigDict
         from standards_mcp import Plugin, PluginSettings
+        from typing_extensions import TypeAliasType
 
         class Odd: ...
 
@@ -146,6 +147,7 @@ def test_a_plugin_whose_settings_no_schema_can_tell_spoils_none(install: Install
             odd: Odd | None = None
             call: Callable[[], int] = print
             again: "OddSettings | None" = None
+            nested: TypeAliasType("Nested", "list[Nested] | dict[str, Nested] | str") = ""
             size: int = 3
 
         class OddPlugin(Plugin):
@@ -500,6 +502,42 @@ def test_a_plugin_is_shown_with_its_tools_and_keys():
     assert "[plugins.acme]\n" in done("plugins", "info", "acme")
     FILE.unlink()
     assert "field required" in " ".join(done("plugins", "info", "acme").split())
+
+
+@pytest.mark.parametrize("text", [WITH_TOKEN, ""], ids=["configured", "not configured"])
+@pytest.mark.usefixtures("acme")
+def test_the_keys_of_a_plugin_that_are_required_or_secret_are_marked(text: str):
+    FILE.write_text(text)
+    marks = {
+        key["name"]: (key["required"], key["secret"])
+        for key in json.loads(done("plugins", "info", "acme", "--json"))["keys"]
+    }
+    assert marks["token"] == (True, True)
+    assert marks["enabled"] == marks["weights"] == marks["depth"] == (False, False)
+    shown = done("plugins", "info", "acme")
+    assert re.search(r"^token = \.\.\. +Required, secret\. Opens the door\.$", shown, re.MULTILINE)
+    assert re.search(r"^profile\.depth = 1$", shown, re.MULTILINE)
+
+
+def test_a_secret_is_marked_wherever_it_stands_in_a_key(install: Install):
+    source = """
+        from pydantic import SecretStr
+        from standards_mcp import Plugin, PluginSettings
+
+        class SafeSettings(PluginSettings):
+            one: SecretStr | None = None
+            several: tuple[SecretStr, ...] = ()
+            by_name: dict[str, SecretStr] = {}
+            needed: int
+            plain: str = ""
+
+        class SafePlugin(Plugin):
+            settings_type = SafeSettings
+    """
+    install("safe", source)
+    keys = json.loads(done("plugins", "info", "safe", "--json"))["keys"]
+    assert [key["name"] for key in keys if key["secret"]] == ["one", "several", "by_name"]
+    assert [key["name"] for key in keys if key["required"]] == ["needed"]
 
 
 # Editing, as a mapping from text to text

@@ -115,8 +115,7 @@ def _models(invocation: Invocation) -> dict[str, type[BaseModel]]:
         records = invocation.loaded_host.manager.records.values()
     except StandardsMcpError:
         return {}  # the file that is to be mended must not stand in the way
-    own = (record for record in records if record.plugin and record.settings is None)
-    return {record.name: record.plugin.settings_type for record in own if record.plugin}
+    return {record.name: record.settings_type for record in records if record.settings_type}
 
 
 def _values(host: Host) -> dict[str, Any]:
