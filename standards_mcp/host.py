@@ -339,7 +339,8 @@ class Host:
         if profiles is None:
             profiles = settings.profiles_in_force
         found = (*mismatches(settings, names, profiles), *offering.faults)
-        return [f"{loaded.layers.where(each.path)}: {each.message}" for each in found]
+        lines = (f"{loaded.layers.where(each.path)}: {each.message}" for each in found)
+        return list(dict.fromkeys(lines))
 
     @property
     def _knows_all(self) -> bool:

@@ -319,6 +319,61 @@ def test_a_check_names_every_mistake(install: Install):
     )
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[tools]\ndisable = ["find_relevent*", "find_relevent*"]',
+        '[prompts]\ndisable = ["nothing"]',
+        'profile = "a"\n[profiles.a]\nplugins = ["nothing"]',
+        '[resources.overrides.nothing]\nname = "a"',
+        '[plugins.acme]\nsize = "big"',
+        "[plugins.acme]\nchoice = [1]",
+        '[plugins.acme]\nlists = ["x"]',
+        '[servers.a]\ncommand = "python"\nargs = [3]',
+        '[servers.a]\ncommand = "python"\nenv = {A = 3}',
+        '[servers.a]\nurl = "http://localhost"\nheaders = {A = 3}',
+        '[servers.a]\ncommand = "python"\nargs = ["${NOT_SET}"]',
+        '[plugins.acme]\nisolate = true\nmemory = "much"',
+    ],
+)
+def test_a_check_tells_each_mistake_once_and_in_words(install: Install, text: str):
+    source = """
+        from standards_mcp import Plugin, PluginSettings
+
+        class AcmeSettings(PluginSettings):
+            size: int | None = None
+            choice: int | str = 1
+            lists: list[list[bool] | dict[str, int]] = []
+
+        class AcmePlugin(Plugin):
+            settings_type = AcmeSettings
+    """
+    install("acme", source)
+    FILE.write_text(text)
+    result = run("config", "check")
+    assert result.exit_code in (1, 2)
+    assert result.output.count("\n") == 1
+    assert not re.search(r"\[(SecretStr|int|bool|lax)|pattern|list\[", result.output)
+
+
+def test_a_value_of_no_alternative_is_told_with_the_line_of_its_key(install: Install):
+    source = """
+        from standards_mcp import Plugin, PluginSettings
+
+        class AcmeSettings(PluginSettings):
+            choice: bool | int = 1
+
+        class AcmePlugin(Plugin):
+            settings_type = AcmeSettings
+    """
+    install("acme", source)
+    FILE.write_text('[plugins.acme]\nchoice = "x"')
+    told = run("config", "check").stdout
+    assert told.startswith("plugin acme: standards-mcp.toml:2: [plugins.acme] choice: input should")
+    assert "valid boolean" in told
+    assert " or input should be a valid integer" in told
+
+
 @pytest.mark.usefixtures("acme")
 def test_an_override_that_cannot_be_applied_is_told_with_the_line_of_its_key(monkeypatch: Any):
     monkeypatch.setenv("STANDARDS_MCP_TOOLS__OVERRIDES__ACME.WRITE__TIMEOUT", "3")

@@ -86,6 +86,7 @@ def check(ctx: click.Context) -> None:
     Exit code 1 when a plugin fails or a pattern names nothing, 2 when the file is refused.
     """
     invocation = ctx.ensure_object(Invocation)
+    invocation.report_alone()
     host = invocation.loaded_host
     failed = [
         f"plugin {record.name}: {record.reason}"

@@ -107,6 +107,10 @@ class Invocation:
             stream=own_stderr() if serving else None,
         )
 
+    def report_alone(self) -> None:
+        """Log nothing that -v does not ask for: the command itself tells what is wrong."""
+        self.configure_logging(silent=not self.verbosity)
+
     def secrets(self) -> frozenset[str]:
         """Return every secret that is known by now."""
         return self.host.secrets() if "host" in vars(self) else frozenset()
