@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, TypeAlias, cast, get_args, get_origin
+from typing import Any, Final, TypeAlias, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -59,7 +59,7 @@ def describe_errors(
     return [" ".join(f"{where}: {words}".split()) for where, words in found]
 
 
-def _key_of(location: _Location, value: object) -> _Location:
+def _key_of(location: _Location, value: Any) -> _Location:
     """Return *location* without what it says of a plain *value*: the alternatives to be tried."""
     for depth, part in enumerate(location):
         if value is not _MISSING and not isinstance(value, Mapping | list):
@@ -68,10 +68,10 @@ def _key_of(location: _Location, value: object) -> _Location:
     return location
 
 
-def _at(value: object, path: Sequence[str | int]) -> object:
+def _at(value: Any, path: Sequence[str | int]) -> Any:
     for part in path:
         try:
-            value = cast("Any", value)[part]
+            value = value[part]
         except (LookupError, TypeError):
             return _MISSING
     return value

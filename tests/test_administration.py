@@ -9,6 +9,7 @@ import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -332,7 +333,7 @@ def test_a_check_names_every_mistake(install: Install):
         '[servers.a]\ncommand = "python"\nargs = [3]',
         '[servers.a]\ncommand = "python"\nenv = {A = 3}',
         '[servers.a]\nurl = "http://localhost"\nheaders = {A = 3}',
-        '[servers.a]\ncommand = "python"\nargs = ["${NOT_SET}"]',
+        '[servers.a]\nurl = "http://localhost/${NOT_SET}"',
         '[plugins.acme]\nisolate = true\nmemory = "much"',
     ],
 )
@@ -354,6 +355,66 @@ def test_a_check_tells_each_mistake_once_and_in_words(install: Install, text: st
     assert result.exit_code in (1, 2)
     assert result.output.count("\n") == 1
     assert not re.search(r"\[(SecretStr|int|bool|lax)|pattern|list\[", result.output)
+
+
+@pytest.mark.parametrize(
+    ("server", "told"),
+    [
+        (
+            'command = "no-such"',
+            "'no-such' cannot be started: no such program is on PATH, which is ",
+        ),
+        ('command = "bin/server"', "'bin/server' cannot be started: it is not in "),
+        ('command = "./server.py"', "make it executable, or name what runs it as the command"),
+        ('command = "server.py"', "give its whole path, or install it"),
+        ('command = "/no/such"', "'/no/such' cannot be started: it is not there"),
+        ('command = "no-such"\ncwd = "/no/such"', "its cwd /no/such is no folder; make it"),
+    ],
+)
+@pytest.mark.skipif(sys.platform == "win32", reason="paths and modes of POSIX")
+def test_a_check_says_where_the_program_of_a_server_was_looked_for(server: str, told: str):
+    Path("server.py").write_text("print()")
+    FILE.write_text(f"[servers.a]\n{server}\n")
+    result = run("config", "check")
+    assert result.exit_code == 1
+    assert result.stdout.startswith("standards-mcp.toml:2: [servers.a] command: ")
+    assert told in result.stdout
+
+
+def test_a_check_finds_the_programs_that_are_there():
+    text = f"[servers.a]\ncommand = {json.dumps(sys.executable)}\n"
+    unused = '[servers.b]\ncommand = "no-such"\nenabled = false\n'
+    elsewhere = '[servers.c]\ncommand = "no-such"\nenv = {PATH = "/elsewhere"}\n'
+    FILE.write_text(text + unused + elsewhere)
+    assert done("config", "check")
+
+
+@pytest.mark.parametrize(
+    ("system", "keys", "told"),
+    [
+        ("linux", "isolate = true", ""),
+        ("linux", "", "it limits only a plugin in a process of its own; set isolate = true"),
+        ("darwin", "isolate = true", "it has no effect on "),
+        ("win32", "isolate = true", "it has no effect on "),
+    ],
+)
+def test_a_check_tells_of_limits_that_hold_nothing(
+    monkeypatch: pytest.MonkeyPatch, system: str, keys: str, told: str
+):
+    FILE.write_text(f'[plugins.search]\nmemory = "2GB"\nprocesses = 9\n{keys}\n')
+    monkeypatch.setattr("standards_mcp.mismatches.sys", SimpleNamespace(platform=system))
+    result = run("config", "check")
+    lines = result.stdout.splitlines()
+    if told:
+        assert "standards-mcp.toml:2: [plugins.search] memory: " + told in lines[0]
+        assert "standards-mcp.toml:3: [plugins.search] processes: " + told in lines[1]
+    assert result.exit_code == (1 if told else 0)
+
+
+def test_limits_that_nobody_set_are_no_mistake(monkeypatch: pytest.MonkeyPatch):
+    FILE.write_text("[plugins.search]\nisolate = true\n")
+    monkeypatch.setattr("standards_mcp.mismatches.sys", SimpleNamespace(platform="darwin"))
+    assert done("config", "check")
 
 
 def test_a_value_of_no_alternative_is_told_with_the_line_of_its_key(install: Install):

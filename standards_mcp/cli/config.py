@@ -16,6 +16,7 @@ from standards_mcp.files import replace_text
 from standards_mcp.host import Host
 from standards_mcp.loaded_settings import FILE_NAME
 from standards_mcp.masking import MASK, looks_secret, masked_data
+from standards_mcp.programs import why_not_found
 from standards_mcp.settings import PluginSection
 from standards_mcp.toml_values import toml_key, toml_value
 
@@ -93,12 +94,21 @@ def check(ctx: click.Context) -> None:
         for record in host.manager.records.values()
         if record.status is Status.FAILED
     ]
-    problems = [*failed, *host.warnings()]
+    problems = [*failed, *host.warnings(), *_programs_not_found(host)]
     for problem in problems:
         say(problem)
     if problems:
         ctx.exit(1)
     click.echo(f"ok: {host.loaded.file or 'no file; every key has its default'}")
+
+
+def _programs_not_found(host: Host) -> Iterator[str]:
+    for name, server in host.settings.servers.items():
+        if server.enabled and server.command and "PATH" not in server.env:
+            why = why_not_found(server.command, None, server.cwd)
+            if why:
+                where = host.loaded.layers.where(("servers", name, "command"))
+                yield f"{where}: {server.command!r} cannot be started: {why}"
 
 
 @config.command(epilog=examples("config schema > standards-mcp.schema.json"))
