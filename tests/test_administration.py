@@ -6,8 +6,10 @@ import json
 import re
 import subprocess
 import sys
+import threading
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -296,6 +298,53 @@ def test_secrets_are_never_shown(install: Install, *, broken: bool):
     assert "opensesame" not in run("config", "show").stdout
     values = tomllib.loads(run("config", "show").stdout)
     assert set(values["plugins"]["acme"]["token"]) == {"*"}
+
+
+class _Refusing(BaseHTTPRequestHandler):
+    """Refuses every request, and quotes the address that was asked for."""
+
+    def do_POST(self) -> None:
+        self.send_response(401, f"no access to {self.path}")
+        self.end_headers()
+
+    do_GET = do_POST  # noqa: N815  - as the base class spells it
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@pytest.fixture
+def refusing() -> Iterator[str]:
+    with HTTPServer(("127.0.0.1", 0), _Refusing) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/mcp"
+        server.shutdown()
+        thread.join()
+
+
+def test_a_secret_in_the_query_of_an_address_is_shown_nowhere(refusing: str):
+    address = f"{refusing}?page=2&api_key=hush%2Chush"
+    FILE.write_text(f'[servers.web]\nurl = "{address}"\nenabled = true\n')
+    output = ""
+    for arguments in (
+        ["config", "show"],
+        ["config", "show", "--json"],
+        ["-vv", "config", "check"],
+        ["plugins", "disable", "web", "--dry-run"],
+        ["plugins", "info", "web", "--json"],
+        ["-vv", "plugins", "check"],
+        ["-vv", "tools"],
+    ):
+        output += run(*arguments).output
+    assert not re.search(r"hush(%2C|,)hush", output)
+    assert f'url = "{refusing}?page=2&api_key=***"' in output
+    assert "server 'web' did not start" in output
+    FILE.write_text(f'[servers]\nweb = {{ url = "{address}", enabled = true }}\n')
+    assert "api_key=***" in done("plugins", "disable", "web", "--dry-run")
+    result = run("--set", f"servers.web.url={address}", "install", "claude-code", "--print")
+    assert result.exit_code == 2
+    assert "a secret does not belong on the command line of the server" in result.output
+    assert "hush%2C" not in result.output
 
 
 # config check
