@@ -51,6 +51,7 @@ class PluginRecord:
         is_server: It is another MCP server, which the configuration names.
         is_isolated: It runs in a process of its own, and is not imported.
         from_table: It is there because the configuration says so, not because it is installed.
+        seconds: How long its own code took so far to load, start and stop.
         deprecated: What it uses of the plugin API that goes away, and what to use instead.
     """
 
@@ -73,6 +74,7 @@ class PluginRecord:
     is_server: bool = False
     is_isolated: bool = False
     from_table: bool = False
+    seconds: float = 0.0
 
     def fail(self, reason: str) -> None:
         """Mark the plugin as failed and withdraw what it contributed."""
