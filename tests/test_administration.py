@@ -705,6 +705,30 @@ def test_a_secret_is_marked_wherever_it_stands_in_a_key(install: Install):
     assert [key["name"] for key in keys if key["required"]] == ["needed"]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["tools"], 0),
+        (["prompts"], 0),
+        (["resources"], 0),
+        (["plugins", "list"], 0),
+        (["plugins", "info", "broken"], 0),
+        (["config", "show"], 0),
+        (["plugins", "check"], 1),
+        (["config", "check"], 1),
+        (["call", "get_standard_details", "--args", '{"standard_id": ""}'], 2),
+        (["plugins", "info", "nobody"], 2),
+        (["--set", "tools.timeout=0", "tools"], 2),
+        (["--set", "plugins.broken.required=true", "tools"], 1),
+    ],
+)
+def test_what_lists_is_done_where_a_plugin_failed_and_what_judges_is_not(
+    install: Install, arguments: list[str], code: int
+):
+    install("broken", "raise RuntimeError('not today')")
+    assert run(*arguments).exit_code == code
+
+
 # Editing, as a mapping from text to text
 
 _words = st.text("abcx", min_size=1, max_size=2)

@@ -136,6 +136,9 @@ Exit codes:
   2    bad usage, input or configuration
   130  interrupted
 
+A list that could be made is done, whatever it tells of. What judges is `config
+check`, `plugins check` and `doctor`: they exit with 1 when a plugin failed.
+
 \b
 Examples:
   standards-mcp search "telling time to the minute" --grade 3
