@@ -45,7 +45,7 @@ def init(invocation: Invocation, /, file: Path, *, force: bool) -> None:
     try:
         backup = replace_text(file, config_template(_models(invocation)))
     except OSError as exc:
-        raise click.ClickException(f"{file} cannot be written: {exc.strerror}") from None
+        raise click.ClickException(f"{file} cannot be written: {exc}") from None
     click.echo(f"Wrote {file}" + (f"; the old file is {backup.name}" if backup else ""))
 
 

@@ -130,7 +130,7 @@ class Invocation:
             with divert_stdout():
                 return anyio.run(call)
         except UnknownToolError as exc:
-            raise click.UsageError(f"{exc}; see `standards-mcp tools`") from None
+            raise click.UsageError(f"{exc} (`standards-mcp tools` lists them)") from None
 
     def plugin_commands(self) -> dict[str, click.Command]:
         """Return the commands that plugins contribute, by the plugin's name."""
