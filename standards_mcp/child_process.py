@@ -71,9 +71,14 @@ class ChildProcess:
         self._reason = ""
         self.ending = ""
 
+    @property
+    def is_running(self) -> bool:
+        """Whether it was started and has not ended."""
+        return self._process is not None and self._process.returncode is None
+
     def kill(self, reason: str) -> None:
         """End the process and all that it started, at once; `ending` gives the *reason*."""
-        if self._process and self._process.returncode is None:
+        if self._process and self.is_running:
             self._reason = reason
             _kill_tree(self._process)
 

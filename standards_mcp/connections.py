@@ -134,6 +134,12 @@ class Connection:
             self._task.cancel()
             await asyncio.wait({self._task}, timeout=_END_SECONDS)
 
+    async def settle(self) -> None:
+        """Wait for the end of what was ended on purpose; the next call starts it without delay."""
+        if self._task:
+            await asyncio.wait({self._task}, timeout=_END_SECONDS)
+        self._failures, self._retry_at = 0, 0.0
+
     def _check_patience(self) -> None:
         seconds = self._retry_at - time.monotonic()
         if seconds > 0:

@@ -190,6 +190,10 @@ class Host:
         result = await self._policy.call(item, arguments, context)
         return _without_secrets(result, self.secrets()) if result.is_error else result
 
+    def stuck_seconds(self, plugin: str) -> float:
+        """For how long a function of a plugin has gone on after its call was given up."""
+        return self._policy.stuck_seconds(plugin)
+
     async def get_prompt(
         self, name: str, arguments: Mapping[str, str], tools: Mapping[str, str] | None = None
     ) -> list[Message]:

@@ -32,8 +32,9 @@ from .discovery import PluginRecord, Status, installed_plugins
 from .health import check_health
 from .hookspecs import hookimpl
 from .host import Host
+from .isolated_calls import HEALTH
 from .isolated_contributions import COMPLETE, PROMPT, READ
-from .isolation import CONVERT, DESCRIBE, DESCRIPTION, FILTER, HEALTH
+from .isolation import CONVERT, DESCRIBE, DESCRIPTION, FILTER
 from .loaded_settings import LoadedSettings
 from .logs import configure_logging
 from .plugin import Filter, Health, Plugin, PluginSettings, Tool
@@ -168,10 +169,11 @@ class _Helper(Plugin[PluginSettings]):
         return {"values": await ask(name, argument, typed, others)}
 
     async def health(self, ping: bool = False) -> dict[str, Any]:  # noqa: FBT001, FBT002
-        """Say how the plugin is; a *ping* asks only whether anything answers."""
+        """Say how the plugin is; a *ping* asks only whether it still answers, and what is stuck."""
         found = {} if ping else await check_health(self.place.host.manager)
         told = found.get(self.place.plugin) or Health(status="ok")
-        return {"status": told.status, "message": told.message}
+        stuck = self.place.host.stuck_seconds(self.place.plugin)
+        return {"status": told.status, "message": told.message, "stuck_seconds": stuck}
 
 
 def _same(value: FilterExpression) -> FilterExpression:

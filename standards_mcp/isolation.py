@@ -6,28 +6,28 @@ stdout (`isolated`). What it contributes looks as if it were local.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, cast
 
-import anyio
 from pydantic import Field, WithJsonSchema
 
 from .contributions import portable_name
 from .declarations import RegisteredTool
 from .discovery import PluginRecord
-from .errors import ApiError, InvalidInputError
+from .errors import InvalidInputError
+from .hookspecs import hookimpl
+from .isolated_calls import HEALTH, IsolatedCalls
 from .isolated_contributions import isolated_prompt, isolated_resource
 from .masking import revealed
 from .plugin import Filter, Health, Plugin, PluginContext, PluginSettings, Tool, ToolResult
 from .remote_plugins import RemotePlugin
-from .remote_tools import tool_result
 from .results import Result
 from .schemas import Schema, SchemaError
 from .settings import PluginSection, Settings
@@ -38,12 +38,9 @@ if TYPE_CHECKING:
 
 DESCRIBE: Final = "standards_mcp.describe"
 CONVERT: Final = "standards_mcp.convert"
-HEALTH: Final = "standards_mcp.health"
 FILTER: Final = "standards_mcp_filter"
 DESCRIPTION: Final = "standards-mcp/description"
 START_TIMEOUT: Final = 20.0
-_PING_SECONDS: Final = 5.0
-_WATCH_SECONDS: Final = 0.2
 
 
 class IsolationSettings(PluginSettings):
@@ -118,10 +115,19 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
     version: ClassVar[str] = ""
 
     def __init__(self, settings: IsolationSettings, context: PluginContext) -> None:
-        self._child: ChildProcess | None = None
-        self._doubts: set[asyncio.Task[None]] = set()
+        self._calls = IsolatedCalls(lambda: self.connection)
         identity = [settings.python, self.version, sorted(settings.handover["settings"]["plugins"])]
         super().__init__(settings, context, self._make_child, identity, START_TIMEOUT)
+
+    @hookimpl
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncGenerator[None]:
+        """Keep it running, and look after it. See `RemotePlugin.lifespan`."""
+        async with super().lifespan():
+            try:
+                yield
+            finally:
+                self._calls.stop()
 
     def read(self, raw: Sequence[dict[str, Any]]) -> None:
         """Take over what the child process says that the plugin contributes."""
@@ -134,17 +140,18 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         self.filters = tuple(map(self._filter, description.get("filters", ())))
         name = self.context.name
         self.prompts = tuple(
-            isolated_prompt(name, each, self._ask) for each in description.get("prompts", ())
+            isolated_prompt(name, each, self._calls.call) for each in description.get("prompts", ())
         )
         self.resources = tuple(
-            isolated_resource(name, each, self._ask) for each in description.get("resources", ())
+            isolated_resource(name, each, self._calls.call)
+            for each in description.get("resources", ())
         )
 
     async def health(self) -> Health:
         """Return how the plugin says that it is."""
         if self.failure:
             return Health(status="failed", message=self.failure)
-        answer = await self._ask(HEALTH, {})
+        answer = await self._calls.call(HEALTH, {})
         told = answer.structured or {}
         if told.get("status") == "ok" and self.notice:
             return Health(status="degraded", message=self.notice)
@@ -171,7 +178,7 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         annotation: Any = Annotated[Any, WithJsonSchema(data["schema"])]
 
         async def convert(value: Any) -> Any:
-            answer = await self._ask(CONVERT, {name: value})
+            answer = await self._calls.call(CONVERT, {name: value})
             if answer.is_error:
                 raise InvalidInputError(str((answer.structured or {}).get("message", answer.text)))
             return (answer.structured or {})["expression"]
@@ -184,47 +191,20 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         )
 
     async def _call(self, name: str, /, **arguments: Any) -> ToolResult:
-        try:
-            return await self._ask(name, arguments)
-        except asyncio.CancelledError:
-            doubt = asyncio.create_task(self._doubt())
-            self._doubts.add(doubt)
-            doubt.add_done_callback(self._doubts.discard)
-            raise
-
-    async def _ask(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        result = tool_result(await self.connection.call_tool(name, arguments))
-        only: Mapping[str, Any] = result.content[0] if len(result.content) == 1 else {}
-        is_text = only.keys() == {"type", "text"}
-        return replace(result, text=only["text"], content=()) if is_text else result
-
-    async def _doubt(self) -> None:
-        """End a child process that does not answer any more, after a call that was given up."""
-        child = self._child
-        try:
-            with anyio.fail_after(_PING_SECONDS):
-                await self.connection.call_tool(HEALTH, {"ping": True})
-        except TimeoutError:
-            if child and child is self._child:
-                child.kill(f"it was ended: it did not answer within {_PING_SECONDS:g} s")
-        except ApiError:
-            return  # it has ended by itself
+        return await self._calls.call(name, arguments)
 
     def _make_child(self) -> ChildProcess:
         from .child_process import ChildProcess, Command  # noqa: PLC0415  - imports the SDK
 
         settings = self.settings
-        self._child = ChildProcess(
-            self.context.name,
-            Command(
-                program=settings.python,
-                args=("-m", "standards_mcp.isolated", self.context.name),
-                env=dict(os.environ),
-                first_line=json.dumps(settings.handover).encode() + b"\n",
-                most_processes=settings.processes,
-            ),
+        command = Command(
+            program=settings.python,
+            args=("-m", "standards_mcp.isolated", self.context.name),
+            env=dict(os.environ),
+            first_line=json.dumps(settings.handover).encode() + b"\n",
+            most_processes=settings.processes,
         )
-        return self._child
+        return self._calls.watch(ChildProcess(self.context.name, command))
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,6 +118,13 @@ PLUGIN = '''
             while True:
                 pass
 
+        def spin(self, seconds: float = 600) -> str:
+            """Loop in a thread."""
+            end = time.monotonic() + seconds
+            while time.monotonic() < end:
+                pass
+            return "spun"
+
         async def rest(self, seconds: float) -> str:
             """Rest."""
             await asyncio.sleep(seconds)
@@ -136,6 +143,7 @@ PLUGIN = '''
                 Tool(name="filtered", function=self.filtered, accepts_filters=True),
                 Tool(name="fail", function=self.fail, timeout=60, meta={"acme/x": 1}),
                 Tool(name="block", function=self.block, timeout=0.3),
+                Tool(name="spin", function=self.spin, timeout=0.3),
                 Tool(name="rest", function=self.rest),
                 Tool(name="image", function=self.image),
             ]
@@ -374,7 +382,7 @@ async def test_a_crash_and_a_refusal_are_those_of_a_local_plugin(isolated: Calla
 async def test_a_plugin_that_blocks_is_ended_and_comes_back(
     isolated: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("standards_mcp.isolation._PING_SECONDS", 0.5)
+    monkeypatch.setattr("standards_mcp.isolated_calls.PING_SECONDS", 0.5)
     async with started(isolated()) as host:
         beside = asyncio.create_task(host.call_tool("rest", {"seconds": 20}))
         await anyio.sleep(0.1)
@@ -387,7 +395,7 @@ async def test_a_plugin_that_blocks_is_ended_and_comes_back(
 async def test_a_call_that_is_overdue_costs_nothing_else(
     isolated: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("standards_mcp.isolation._PING_SECONDS", 5)
+    monkeypatch.setattr("standards_mcp.isolated_calls.PING_SECONDS", 5)
     async with started(isolated()) as host:
         before = (await host.call_tool("state", {})).structured["pid"]
         call = asyncio.create_task(host.call_tool("rest", {"seconds": 20}))
@@ -395,6 +403,40 @@ async def test_a_call_that_is_overdue_costs_nothing_else(
         call.cancel()
         await anyio.sleep(0.3)
         assert (await host.call_tool("state", {})).structured["pid"] == before
+
+
+async def pid_of(host: Host) -> int:
+    return (await host.call_tool("state", {})).structured["pid"]
+
+
+async def test_a_process_in_which_a_function_never_returns_is_ended_once_nothing_else_runs(
+    isolated: Callable[..., Host], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    monkeypatch.setattr("standards_mcp.isolated_calls.PING_SECONDS", 0.2)
+    logging.getLogger("standards_mcp").propagate = True
+    async with started(isolated()) as host:
+        before = await pid_of(host)
+        beside = asyncio.create_task(host.call_tool("rest", {"seconds": 3}))
+        await anyio.sleep(0.1)
+        assert (await host.call_tool("spin", {})).structured["error_type"] == "timeout"
+        with anyio.fail_after(WAIT):
+            while await pid_of(host) == before:
+                await anyio.sleep(0.1)
+        assert beside.done()
+        assert (await beside).text == "rested"
+    ends = [record.reason for record in caplog.records if record.getMessage() == "ended"]
+    assert "it was ended: a function went on after its call was given up" in ends[0]
+
+
+async def test_a_function_that_returns_soon_after_its_call_was_given_up_costs_nothing_else(
+    isolated: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("standards_mcp.isolated_calls.PING_SECONDS", 1)
+    async with started(isolated()) as host:
+        before = await pid_of(host)
+        await host.call_tool("spin", {"seconds": 0.6})
+        await anyio.sleep(1.5)
+        assert await pid_of(host) == before
 
 
 @linux
