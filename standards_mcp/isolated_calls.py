@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
+from .call_context import HostContext
 from .errors import ApiError
 from .plugin import ToolResult
 from .remote_tools import tool_result
@@ -52,17 +53,15 @@ class IsolatedCalls:
         for doubt in self._doubts:
             doubt.cancel()
 
-    async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """Return the result of a tool of the process.
-
-        Raises:
-            ApiError: There is no answer.
-        """
+    async def call(
+        self, name: str, arguments: Mapping[str, Any], caller: HostContext | None = None
+    ) -> ToolResult:
+        """Return the result of a tool of the process. See `Connection.call_tool`."""
         await self._may_begin.wait()
         self._in_flight += 1
         self._idle.clear()
         try:
-            result = tool_result(await self._connection().call_tool(name, arguments))
+            result = tool_result(await self._connection().call_tool(name, arguments, caller))
         except asyncio.CancelledError:
             self._look_after(self._child)
             raise

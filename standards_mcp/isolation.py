@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, cast
 
 from pydantic import Field, WithJsonSchema
 
+from .call_context import CALL, HostContext
 from .contributions import portable_name
 from .declarations import RegisteredTool
 from .discovery import PluginRecord
@@ -170,6 +171,7 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
             description=str(tool.description),
             arguments=IsolatedArguments(schema),
             result=Result(None, data["output_schema"], wrapped=False),
+            context=CALL,
             extend=partial(_extended, schema),
         )
 
@@ -191,7 +193,8 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         )
 
     async def _call(self, name: str, /, **arguments: Any) -> ToolResult:
-        return await self._calls.call(name, arguments)
+        caller: HostContext = arguments.pop(CALL)
+        return await self._calls.call(name, arguments, caller)
 
     def _make_child(self) -> ChildProcess:
         from .child_process import ChildProcess, Command  # noqa: PLC0415  - imports the SDK

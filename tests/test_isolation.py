@@ -9,7 +9,7 @@ import os
 import sys
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,8 @@ from typing import Any
 import anyio
 import pytest
 from mcp import Client, MCPError
-from mcp_types import PromptReference, ResourceTemplateReference
+from mcp.client.context import ClientRequestContext
+from mcp_types import ElicitRequestParams, ElicitResult, PromptReference, ResourceTemplateReference
 
 from standards_mcp import ToolResult
 from standards_mcp.child_process import count_processes
@@ -31,6 +32,7 @@ from standards_mcp.settings import Settings
 
 pytestmark = pytest.mark.anyio
 Install = Callable[..., Path]
+OpenClient = Callable[..., AbstractAsyncContextManager[Client]]
 WAIT = 30.0
 linux = pytest.mark.skipif(sys.platform != "linux", reason="limits of the Linux kernel")
 
@@ -40,7 +42,8 @@ PLUGIN = '''
     from typing import Annotated
     from pydantic import BaseModel, Field, SecretStr
     from standards_mcp import (
-        Filter, Health, InvalidInputError, Message, NotFoundError, Plugin, PluginSettings, Prompt,
+        CallContext, Filter, Health, InvalidInputError, Message, NotFoundError, Plugin,
+        PluginSettings, Prompt,
         Resource, Tool, ToolResult, hookimpl
     )
 
@@ -54,6 +57,9 @@ PLUGIN = '''
         """A total."""
         total: int
         parts: list[int]
+
+    class Name(BaseModel):
+        name: str
 
     class AcmePlugin(Plugin[AcmeSettings]):
         settings_type = AcmeSettings
@@ -130,6 +136,16 @@ PLUGIN = '''
             await asyncio.sleep(seconds)
             return "rested"
 
+        async def greet(self, call: CallContext) -> str:
+            """Ask two names, and tell of progress."""
+            await call.report_progress(1, 2, "first")
+            mine = await call.ask("Your name?", Name)
+            if mine is None:
+                return "declined"
+            await call.report_progress(2, 2, "second")
+            other = await call.ask("And your friend's?", Name)
+            return f"{mine.name} and {other.name}"
+
         def image(self) -> ToolResult:
             """Show an image."""
             block = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
@@ -145,6 +161,7 @@ PLUGIN = '''
                 Tool(name="block", function=self.block, timeout=0.3),
                 Tool(name="spin", function=self.spin, timeout=0.3),
                 Tool(name="rest", function=self.rest),
+                Tool(name="greet", function=self.greet, timeout=5),
                 Tool(name="image", function=self.image),
             ]
 
@@ -293,6 +310,44 @@ async def outcome(request: Awaitable[object]) -> object:
         return await request
     except MCPError as exc:
         return exc.error
+
+
+async def test_it_asks_the_user_and_tells_of_its_progress_as_a_local_plugin_does(
+    isolated: Callable[..., Host], tmp_path: Path, open_client: OpenClient
+):
+    for host in (load(tmp_path / "local"), isolated()):
+        replies = [{"name": "Ada"}, {"name": "Bo"}, None]
+        asked: list[str] = []
+        heard: list[tuple[float, float | None, str | None]] = []
+
+        async def answer(_: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+            asked.append(params.message)  # noqa: B023  - it is called in this round of the loop
+            content = replies.pop(0)  # noqa: B023
+            return ElicitResult(action="accept" if content else "decline", content=content)
+
+        async def hear(done: float, total: float | None, message: str | None) -> None:
+            heard.append((done, total, message))  # noqa: B023
+
+        async with open_client(host, elicitation_callback=answer) as client:
+            result = await client.call_tool("greet", {}, progress_callback=hear)
+            assert result.content[0].text == "Ada and Bo"
+            assert asked == ["Your name?", "And your friend's?"]
+            assert heard[0] == (1, 2, "first")
+            assert heard[-1] == (2, 2, "second")
+            count = len(heard)
+            assert (await client.call_tool("greet", {})).content[0].text == "declined"
+            assert len(heard) == count
+
+
+async def test_where_nobody_can_be_asked_it_hears_so_as_a_local_plugin_does(
+    isolated: Callable[..., Host], tmp_path: Path, open_client: OpenClient
+):
+    async with open_client(load(tmp_path / "local")) as local, open_client(isolated()) as client:
+        ours, theirs = [await each.call_tool("greet", {}) for each in (client, local)]
+    assert ours.structured_content == theirs.structured_content
+    assert ours.structured_content["error_type"] == "cannot_ask"
+    async with started(isolated()) as host:
+        assert "Ask in the conversation: 'Your name?'" in message(await host.call_tool("greet", {}))
 
 
 async def test_its_prompts_and_resources_are_those_of_a_local_plugin(
