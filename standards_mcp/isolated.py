@@ -37,6 +37,7 @@ from .isolated_contributions import COMPLETE, PROMPT, READ
 from .isolation import CONVERT, DESCRIBE, DESCRIPTION, FILTER
 from .loaded_settings import LoadedSettings
 from .logs import configure_logging
+from .masking import masked_data
 from .plugin import Filter, Health, Plugin, PluginSettings, Tool
 from .prompts import RegisteredPrompt
 from .resources import RegisteredResource
@@ -201,7 +202,8 @@ class _Description(Mapping[str, Any]):
 def _description(host: Host, name: str) -> dict[str, Any]:
     record = host.manager.records[name]
     if record.status is Status.FAILED:
-        return {"failure": record.reason}
+        mistakes = [[list(each.path), each.message] for each in record.mistakes]
+        return {"failure": record.reason, "mistakes": masked_data(mistakes, record.secrets)}
     convert = host.offering.find(CONVERT)
     values: Mapping[str, Any] = convert.arguments.schema["properties"] if convert else {}
     left_out = [hook for hook in _LEFT_OUT if hasattr(type(record.plugin), hook)]

@@ -26,11 +26,14 @@ from .errors import InvalidInputError
 from .hookspecs import hookimpl
 from .isolated_calls import HEALTH, IsolatedCalls
 from .isolated_contributions import isolated_prompt, isolated_resource
+from .loaded_settings import LoadedSettings
 from .masking import revealed
-from .plugin import Filter, Health, Plugin, PluginContext, PluginSettings, Tool, ToolResult
+from .plugin import Filter, Health, PluginContext, PluginSettings, Tool, ToolResult
 from .remote_plugins import RemotePlugin
 from .results import Result
 from .schemas import Schema, SchemaError
+from .setting_errors import Mistake
+from .setting_layers import Layers
 from .settings import PluginSection, Settings
 from .signatures import Arguments, filter_arguments, refuse_unknown
 
@@ -59,10 +62,10 @@ class IsolationSettings(PluginSettings):
 
 
 def isolate(
-    records: Iterable[PluginRecord], settings: Settings, state_dir: Path
+    records: Iterable[PluginRecord], loaded: LoadedSettings, state_dir: Path
 ) -> list[PluginRecord]:
     """Return the records, those of isolated plugins made so, and one for each other interpreter."""
-    found = list(records)
+    found, settings = list(records), loaded.settings
     names = {record.name for record in found}
     for name, section in settings.plugins.items():
         if section.python and name not in names:
@@ -75,7 +78,8 @@ def isolate(
         section = settings.section(record.name)
         if section.is_isolated:
             required = section.required or settings.strict
-            record.load = partial(_plugin_type, version=record.version, required=required)
+            facts = {"required": required, "version": record.version, "layers": loaded.layers}
+            record.load = partial(type, "IsolatedPlugin", (IsolatedPlugin,), facts)
             record.settings = _isolation(record.name, section, settings, state_dir)
             record.is_isolated = True
     return found
@@ -83,10 +87,6 @@ def isolate(
 
 def _nothing() -> object:
     return None
-
-
-def _plugin_type(*, version: str, required: bool) -> type[Plugin[Any]]:
-    return type("IsolatedPlugin", (IsolatedPlugin,), {"required": required, "version": version})
 
 
 def _isolation(
@@ -109,9 +109,14 @@ def _isolation(
 
 
 class IsolatedPlugin(RemotePlugin[IsolationSettings]):
-    """A plugin in a child process."""
+    """A plugin in a child process.
+
+    Attributes:
+        layers: Where its settings come from, for naming mistakes in them.
+    """
 
     settings_type = IsolationSettings
+    layers: ClassVar[Layers] = Layers()
     is_eager = True
     version: ClassVar[str] = ""
 
@@ -135,7 +140,9 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         nothing: dict[str, Any] = {}
         found = next((each for each in raw if each.get("name") == DESCRIBE), nothing)
         description: dict[str, Any] = found.get("_meta", {}).get(DESCRIPTION, {})
-        self.failure = str(description.get("failure", ""))
+        mistakes = (Mistake(tuple(path), text) for path, text in description.get("mistakes", ()))
+        lines = "; ".join(each.line(self.layers) for each in mistakes)
+        self.failure = lines or str(description.get("failure", ""))
         self.notice = str(description.get("notice", ""))
         self.tools = tuple(map(self._tool, description.get("tools", ())))
         self.filters = tuple(map(self._filter, description.get("filters", ())))

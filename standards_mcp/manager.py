@@ -48,9 +48,9 @@ from .loaded_settings import LoadedSettings
 from .masking import declared_secrets, mask, secrets_of
 from .plugin import Plugin, PluginContext, PluginSettings, ToolHandler
 from .registry import Registry
-from .setting_errors import describe_errors
+from .setting_errors import find_mistakes
 from .setting_layers import DOT_ENV, ENVIRONMENT
-from .settings import PluginSection, Settings
+from .settings import PluginSection
 from .tool_sources import ToolSource, source_of, take_tools
 from .wrapping import Layer
 
@@ -92,7 +92,7 @@ class PluginManager:
         self._pm.add_hookspecs(hookspecs)
         self.on_tools_changed: Callable[[], None] = lambda: None
         plugins = installed_plugins() if installed is None else installed
-        self._discover(_elsewhere(plugins, self.settings, state_dir))
+        self._discover(_elsewhere(plugins, loaded, state_dir))
 
     def load(self, *, again: bool = False) -> None:
         """Import, configure and register the enabled plugins, then validate their tools.
@@ -300,7 +300,8 @@ class PluginManager:
             return model.model_validate(options)
         except ValidationError as exc:
             prefix = ("plugins", record.name)
-            lines = describe_errors(exc, model, self._loaded.layers, prefix)
+            record.mistakes = tuple(find_mistakes(exc, model, prefix))
+            lines = (each.line(self._loaded.layers) for each in record.mistakes)
             # Without the cause: it holds the values, and the secrets among them.
             raise PluginError(record.name, "; ".join(lines)) from None
 
@@ -324,14 +325,14 @@ class PluginManager:
 
 
 def _elsewhere(
-    plugins: Iterable[PluginRecord], settings: Settings, state_dir: Path
+    plugins: Iterable[PluginRecord], loaded: LoadedSettings, state_dir: Path
 ) -> list[PluginRecord]:
     """Return the records with those of plugins and servers that run in other processes."""
-    found = list(plugins)
+    found, settings = list(plugins), loaded.settings
     if any(section.is_isolated for section in settings.plugins.values()):
         from .isolation import isolate  # noqa: PLC0415  - costs start-up time
 
-        found = isolate(found, settings, state_dir)
+        found = isolate(found, loaded, state_dir)
     if settings.servers:
         from .external import server_records  # noqa: PLC0415  - costs start-up time
 

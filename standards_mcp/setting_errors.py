@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, Final, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -22,6 +23,23 @@ _MESSAGES: Final = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """What is wrong with a value.
+
+    Attributes:
+        path: The tables and keys to it, and where it goes on in a list, from zero.
+        message: What is wrong, and what may be meant.
+    """
+
+    path: tuple[str | int, ...]
+    message: str
+
+    def line(self, layers: Layers) -> str:
+        """Return the mistake with the origin of the value and its key, in one line."""
+        return " ".join(f"{layers.where(self.path)}: {self.message}".split())
+
+
 def describe_hidden(layers: Layers) -> list[str]:
     """Return one line for each plain value in a single source that stands in place of a table.
 
@@ -33,7 +51,7 @@ def describe_hidden(layers: Layers) -> list[str]:
             Settings(**layer.values)
         except ValidationError as exc:
             found = (item for item in exc.errors(include_url=False) if item["type"] in _NO_TABLE)
-            lines += [_line(item, Settings, Layers((layer,)), ()) for item in found]
+            lines += [_mistake(item, Settings, ()).line(Layers((layer,))) for item in found]
     return lines
 
 
@@ -44,18 +62,26 @@ def describe_errors(
     prefix: tuple[str, ...] = (),
 ) -> list[str]:
     """Return one line for each mistake in *error*: origin, key, what is wrong, nearest key."""
-    return [_line(item, model, layers, prefix) for item in error.errors(include_url=False)]
+    return [each.line(layers) for each in find_mistakes(error, model, prefix)]
 
 
-def _line(
-    item: ErrorDetails, model: type[BaseModel], layers: Layers, prefix: tuple[str, ...]
-) -> str:
-    where = layers.where((*prefix, *item["loc"]))
+def find_mistakes(
+    error: ValidationError, model: type[BaseModel], prefix: tuple[str, ...] = ()
+) -> list[Mistake]:
+    """Return the mistakes in *error*.
+
+    Args:
+        prefix: The tables in which the values of the model stand.
+    """
+    return [_mistake(item, model, prefix) for item in error.errors(include_url=False)]
+
+
+def _mistake(item: ErrorDetails, model: type[BaseModel], prefix: tuple[str, ...]) -> Mistake:
+    path = (*prefix, *item["loc"])
     if item["type"] == "extra_forbidden":
-        return f"{where}: unknown key{_nearest_key(model, item, prefix)}"
+        return Mistake(path, f"unknown key{_nearest_key(model, item, prefix)}")
     message = _MESSAGES.get(item["type"]) or item["msg"].removeprefix("Value error, ")
-    message = f"{message[:1].lower()}{message[1:]}{_nearest_choice(item)}"
-    return " ".join(f"{where}: {message}".split())
+    return Mistake(path, f"{message[:1].lower()}{message[1:]}{_nearest_choice(item)}")
 
 
 def _nearest_key(model: type[BaseModel], item: ErrorDetails, prefix: tuple[str, ...]) -> str:

@@ -7,6 +7,7 @@ import asyncio
 import logging
 import os
 import sys
+import textwrap
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -22,11 +23,11 @@ from mcp_types import ElicitRequestParams, ElicitResult, PromptReference, Resour
 
 from standards_mcp import ToolResult
 from standards_mcp.child_process import count_processes
-from standards_mcp.discovery import Status, installed_plugins
+from standards_mcp.discovery import PluginRecord, Status, installed_plugins
 from standards_mcp.errors import ConfigError, PluginError
 from standards_mcp.health import check_health
 from standards_mcp.host import Host
-from standards_mcp.loaded_settings import LoadedSettings
+from standards_mcp.loaded_settings import LoadedSettings, load_settings
 from standards_mcp.server import build_server
 from standards_mcp.settings import Settings
 
@@ -208,9 +209,14 @@ PLUGIN = '''
 '''
 
 
+def each_of(*names: str) -> list[PluginRecord]:
+    """Return records of what is installed for the test."""
+    return [each for each in installed_plugins() if each.name in names]
+
+
 def load(tmp_path: Path, **settings: Any) -> Host:
     """Return a host of what is installed for the test."""
-    found = [each for each in installed_plugins() if each.name in ("acme", "rest")]
+    found = each_of("acme", "rest")
     loaded = LoadedSettings(Settings(state_dir=tmp_path / "state", **settings), None)
     host = Host(loaded, installed=found)
     host.load()
@@ -546,6 +552,55 @@ async def test_settings_that_do_not_fit_fail_it_with_the_key(isolated: Callable[
         record = host.manager.records["acme"]
         assert record.status is Status.FAILED
         assert "[plugins.acme] limit: input should be a valid integer" in record.reason
+
+
+async def test_mistakes_in_its_settings_are_told_with_file_and_line_as_those_of_a_local_plugin(
+    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    install(
+        "acme",
+        """
+        from pydantic import BaseModel, SecretStr, field_validator
+        from standards_mcp import Plugin, PluginSettings
+
+        class Part(BaseModel):
+            size: int
+
+        class AcmeSettings(PluginSettings):
+            limit: int
+            owner: str
+            word: str = ""
+            parts: list[Part] = []
+            key: SecretStr = SecretStr("")
+
+            @field_validator("key")
+            @classmethod
+            def check(cls, value):
+                raise ValueError("not a key: " + value.get_secret_value())
+
+        class AcmePlugin(Plugin[AcmeSettings]):
+            settings_type = AcmeSettings
+        """,
+    )
+    monkeypatch.setenv("STANDARDS_MCP_PLUGINS__ACME__LIMIT", "many")
+    config = tmp_path / "acme.toml"
+    text = """
+        [plugins.acme]
+        key = "s3cret-key"
+        words = "x"
+        parts = [{size = 1}, {size = "big"}]
+    """
+    reasons: list[str] = []
+    for isolate in ("false", "true"):
+        config.write_text(f"{textwrap.dedent(text)}isolate = {isolate}\n", encoding="utf-8")
+        host = Host(load_settings(config), installed=each_of("acme"))
+        host.load()
+        async with started(host):
+            reasons.append(host.manager.records["acme"].reason)
+    assert reasons[0] == reasons[1]
+    assert f"{config}:4: [plugins.acme] words: unknown key; did you mean 'word'?" in reasons[0]
+    assert "environment: STANDARDS_MCP_PLUGINS__ACME__LIMIT: input should be" in reasons[0]
+    assert "not a key: ***" in reasons[0]
 
 
 async def test_one_that_failed_is_there_at_the_start_after_it_is_mended(
