@@ -300,10 +300,9 @@ class Host:
         try:
             async with running(self.manager):
                 self._remember("start")
-                try:
-                    yield
-                finally:
-                    self._remember("start")  # one that is isolated may have failed since
+                # One that is isolated may fail later, and the process be killed at any time.
+                self.manager.on_status_changed = partial(self._remember, "start")
+                yield
         finally:
             with anyio.CancelScope(shield=True):
                 await self._policy.aclose()

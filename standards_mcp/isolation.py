@@ -44,7 +44,8 @@ DESCRIBE: Final = "standards_mcp.describe"
 CONVERT: Final = "standards_mcp.convert"
 FILTER: Final = "standards_mcp_filter"
 DESCRIPTION: Final = "standards-mcp/description"
-START_TIMEOUT: Final = 20.0
+START_TIMEOUT: Final = 25.0
+"""Seconds until its tools are known: those of a lifespan, of which it tells itself, and more."""
 
 
 class IsolationSettings(PluginSettings):

@@ -91,6 +91,7 @@ class PluginManager:
         self._pm = pluggy.PluginManager(hookspecs.PROJECT)
         self._pm.add_hookspecs(hookspecs)
         self.on_tools_changed: Callable[[], None] = lambda: None
+        self.on_status_changed: Callable[[], None] = lambda: None
         plugins = installed_plugins() if installed is None else installed
         self._discover(_elsewhere(plugins, loaded, state_dir))
 
@@ -128,6 +129,10 @@ class PluginManager:
     async def ready(self) -> None:
         """Wait until all tools are known that come from elsewhere, each source for its time."""
         await asyncio.gather(*(source.ready() for source in self.sources()))
+
+    async def settled(self) -> None:
+        """Wait until all sources have started, or failed to, that are started with the host."""
+        await asyncio.gather(*(source.settled() for source in self.sources()))
 
     def sources(self) -> list[ToolSource]:
         """Return the plugins whose tools come from elsewhere."""
@@ -310,14 +315,26 @@ class PluginManager:
         return read_commands(record.name, found)
 
     def _take_changes(self) -> None:
+        before = [record.status for record in self.records.values()]
         for record in self.records.values():
-            source = source_of(record)
-            if source and source.failure and record.status is not Status.FAILED:
-                with suppress(PluginError):  # its lifespan raises it, where it matters
-                    self.fail(record, source.failure)
+            if source := source_of(record):
+                self._take_status(record, source)
         take_tools(self.records.values())
         self.registry.extend_tools()
         self.on_tools_changed()
+        if before != [record.status for record in self.records.values()]:
+            self.on_status_changed()
+
+    def _take_status(self, record: PluginRecord, source: ToolSource) -> None:
+        """Fail a plugin that is of no use, and one that cannot be started until it can."""
+        if source.failure:
+            if record.status is not Status.FAILED:
+                with suppress(PluginError):  # its lifespan raises it, where it matters
+                    self.fail(record, source.failure)
+        elif source.problem:
+            record.fail(source.problem)
+        elif record.status is Status.FAILED:
+            record.status, record.reason = Status.STARTED, ""
 
     def _wrap(self, layer: Layer, record: PluginRecord) -> None:
         for handler in self.call(record, "wrap_tool_call", call_next=layer.beyond):

@@ -14,7 +14,7 @@ from mcp import ClientSession, MCPError
 from mcp.client.session import ElicitationFnT, MessageHandlerFnT
 from mcp.shared.dispatcher import CallOptions
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
-from mcp_types import CLIENT_CAPABILITIES_META_KEY, CONNECTION_CLOSED
+from mcp_types import CLIENT_CAPABILITIES_META_KEY, CONNECTION_CLOSED, REQUEST_TIMEOUT
 from pydantic import ValidationError
 
 RawTool: TypeAlias = dict[str, Any]
@@ -67,7 +67,13 @@ async def negotiate(session: ClientSession) -> None:
     except (MCPError, ValidationError, RuntimeError) as exc:
         if isinstance(exc, MCPError) and is_closed(exc):
             raise
-        await session.initialize()
+        try:
+            await session.initialize()
+        except MCPError as refusal:
+            was_slow = isinstance(exc, MCPError) and exc.code == REQUEST_TIMEOUT
+            if is_closed(refusal) or not was_slow:
+                raise
+            await session.discover()  # it refuses since it has read the first question by now
 
 
 def is_closed(error: MCPError) -> bool:

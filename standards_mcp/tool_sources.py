@@ -41,6 +41,9 @@ class ToolSource:
     async def ready(self) -> None:
         """Wait until its tools are known, for as long as that may take."""
 
+    async def settled(self) -> None:
+        """Wait until it has started or failed to, if it is started with the host."""
+
 
 def source_of(record: PluginRecord) -> ToolSource | None:
     """Return the plugin of a record if its tools come from elsewhere."""

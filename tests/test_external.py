@@ -1,5 +1,5 @@
 """Other MCP servers behind the host, as real processes and over real HTTP."""
-# ruff: noqa: ASYNC110, ASYNC220  nothing tells of what other processes do
+# ruff: noqa: ASYNC110, ASYNC220, ASYNC240  nothing tells of what other processes do
 
 from __future__ import annotations
 
@@ -556,6 +556,17 @@ async def test_the_2026_generation_is_spoken_and_its_changes_are_heard(
         assert result.structured == {"result": 3}
         await host.call_tool("modern.grow", {})
         await until(lambda: "modern_more" in served(host))
+
+
+async def test_a_server_of_the_2026_generation_may_start_slowly(
+    make_host: MakeHost, modern: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("mcp.client.session.DISCOVER_TIMEOUT_SECONDS", 0.2)
+    source = modern.read_text("utf-8")
+    modern.write_text(f"import time\ntime.sleep(1)\n{source}", encoding="utf-8")
+    server = {"command": sys.executable, "args": [str(modern)]}
+    async with started(make_host(servers={"modern": server})) as host:
+        assert (await host.call_tool("modern.add", {"a": 2})).structured == {"result": 3}
 
 
 @pytest.fixture

@@ -241,6 +241,12 @@ def isolated(install: Install, tmp_path: Path) -> Callable[..., Host]:
     return make
 
 
+async def until(condition: Callable[[], bool]) -> None:
+    with anyio.fail_after(WAIT):
+        while not condition():
+            await anyio.sleep(0.05)
+
+
 async def recovered(host: Host) -> ToolResult:
     """Return the first answer after a failure; the plugin is started again after a second."""
     with anyio.fail_after(WAIT):
@@ -610,6 +616,72 @@ async def test_one_that_failed_is_there_at_the_start_after_it_is_mended(
         assert host.offering.tools == ()
     async with started(isolated()) as host:
         assert "rest" in [item.published for item in host.offering.served]
+
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="the interpreter is a shell script")
+
+
+@posix
+async def test_tools_of_an_earlier_start_hide_no_failure_and_are_back_once_it_can_be_started(
+    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    install("acme", PLUGIN)
+    python = tmp_path / "python"
+
+    def mend() -> None:
+        python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n', encoding="utf-8")
+        python.chmod(0o755)
+
+    def make() -> Host:
+        return load(tmp_path, plugins={"acme": {"python": str(python)}})
+
+    mend()
+    async with started(make()) as host:
+        assert not (await host.call_tool("state", {})).is_error
+    python.unlink()
+    monkeypatch.setattr("standards_mcp.remote_plugins._RETRY_SECONDS", 0.1)
+    host = make()
+    assert host.offering.find("state"), "nothing is known of the failure yet"
+    async with started(host):
+        record = host.manager.records["acme"]
+        await until(lambda: record.status is Status.FAILED)
+        assert f"'{python}' cannot be started" in record.reason
+        assert host.offering.tools == ()
+        told = make()
+        assert told.offering.tools == ()
+        assert f"'{python}' cannot be started" in told.manager.records["acme"].reason
+        mend()
+        await until(lambda: record.status is Status.STARTED)
+        assert record.reason == ""
+        assert not (await host.call_tool("state", {})).is_error
+
+
+async def test_a_plugin_that_was_uninstalled_is_no_longer_shown_as_served(
+    install: Install, tmp_path: Path
+):
+    module = install("acme", PLUGIN)
+
+    def make() -> Host:
+        settings = Settings(
+            state_dir=tmp_path / "state", plugins={"acme": {"python": sys.executable}}
+        )
+        host = Host(LoadedSettings(settings, None), installed=[])
+        host.load()
+        return host
+
+    async with started(make()) as host:
+        assert host.offering.find("state")
+    (module.parent / "standards_mcp_acme-1.0.dist-info" / "entry_points.txt").unlink()
+    async with started(make()) as host:
+        record = host.manager.records["acme"]
+        await until(lambda: record.status is Status.FAILED)
+        assert "it is not installed in" in record.reason
+    told = make()
+    assert told.offering.tools == ()
+    assert "it is not installed in" in told.manager.records["acme"].reason
+    listed = Host(told.loaded, installed=[])
+    listed.recall()
+    assert listed.manager.records["acme"].status is Status.FAILED
 
 
 async def test_hooks_that_cannot_be_carried_over_are_told(install: Install, tmp_path: Path):
