@@ -166,7 +166,7 @@ class Connection:
             self._task.cancel()
             await asyncio.wait({self._task}, timeout=_END_SECONDS)
 
-    async def settle(self) -> None:
+    async def excuse_end(self) -> None:
         """Wait for the end of what was ended on purpose; the next call starts it without delay."""
         if self._task:
             await asyncio.wait({self._task}, timeout=_END_SECONDS)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 HEALTH: Final = "standards_mcp.health"
 PING_SECONDS: Final = 5.0
 """How long a process may take to answer, and a function to return, after a call was given up."""
+_PAUSE_SECONDS: Final = 30.0
+"""How long calls wait for others to end; one that asks a user may last."""
 
 
 class IsolatedCalls:
@@ -84,18 +86,21 @@ class IsolatedCalls:
         await self._stuck_seconds(child)
         await anyio.sleep(PING_SECONDS)
         # Less than that: the process heard a little later that the call was given up.
-        if await self._stuck_seconds(child) > PING_SECONDS / 2 and self._may_begin.is_set():
-            self._may_begin.clear()
-            try:
-                await self._idle.wait()
-                await self._end_if_stuck(child)
-            finally:
-                self._may_begin.set()
+        while await self._stuck_seconds(child) > PING_SECONDS / 2:
+            if self._may_begin.is_set():
+                await self._end_between_calls(child)
+            await anyio.sleep(PING_SECONDS)
 
-    async def _end_if_stuck(self, child: ChildProcess) -> None:
-        if await self._stuck_seconds(child):
-            child.kill("it was ended: a function went on after its call was given up")
-            await self._connection().settle()
+    async def _end_between_calls(self, child: ChildProcess) -> None:
+        self._may_begin.clear()
+        try:
+            with anyio.move_on_after(_PAUSE_SECONDS):
+                await self._idle.wait()
+            if not self._in_flight and await self._stuck_seconds(child):
+                child.kill("it was ended: a function went on after its call was given up")
+                await self._connection().excuse_end()
+        finally:
+            self._may_begin.set()
 
     async def _stuck_seconds(self, child: ChildProcess) -> float:
         """Return for how long a function has gone on; end a process that does not answer."""

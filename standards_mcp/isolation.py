@@ -27,7 +27,7 @@ from .hookspecs import hookimpl
 from .isolated_calls import HEALTH, IsolatedCalls
 from .isolated_contributions import isolated_prompt, isolated_resource
 from .loaded_settings import LoadedSettings
-from .masking import revealed
+from .masking import long_texts, revealed
 from .plugin import Filter, Health, PluginContext, PluginSettings, Tool, ToolResult
 from .remote_plugins import RemotePlugin
 from .results import Result
@@ -214,6 +214,8 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
             env=dict(os.environ),
             first_line=json.dumps(settings.handover).encode() + b"\n",
             most_processes=settings.processes,
+            # Which are secret, only the process knows.
+            secrets=long_texts(settings.handover["settings"]["plugins"]),
         )
         return self._calls.watch(ChildProcess(self.context.name, command))
 

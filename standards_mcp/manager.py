@@ -45,7 +45,7 @@ from .errors import (
     did_you_mean,
 )
 from .loaded_settings import LoadedSettings
-from .masking import declared_secrets, mask, secrets_of
+from .masking import SHORTEST_SECRET, declared_secrets, mask, secrets_of
 from .plugin import Plugin, PluginContext, PluginSettings, ToolHandler
 from .registry import Registry
 from .setting_errors import find_mistakes
@@ -56,7 +56,6 @@ from .wrapping import Layer
 
 log = logging.getLogger(__name__)
 
-_SHORTEST_SECRET: Final = 6
 _HOST_KEYS: Final = frozenset(PluginSection.model_fields)
 
 
@@ -288,7 +287,7 @@ class PluginManager:
             value
             for key, value in values
             if isinstance(value, str)
-            and len(value) >= _SHORTEST_SECRET
+            and len(value) >= SHORTEST_SECRET
             and layers.origin((*path, key)) in (ENVIRONMENT, DOT_ENV)
         )
 
@@ -332,7 +331,7 @@ class PluginManager:
                 with suppress(PluginError):  # its lifespan raises it, where it matters
                     self.fail(record, source.failure)
         elif source.problem:
-            record.fail(source.problem)
+            record.fail(mask(source.problem, record.secrets))
         elif record.status is Status.FAILED:
             record.status, record.reason = Status.STARTED, ""
 

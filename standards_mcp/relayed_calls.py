@@ -71,12 +71,17 @@ async def next_turn(answer: Mapping[str, Any], caller: HostContext, title: str) 
     try:
         required = types.InputRequiredResult.model_validate(answer, by_name=False)
     except ValidationError:
-        raise ApiError(f"{title} asks in a way that is not of the protocol.") from None
+        raise ApiError(
+            f"{title} asks in a way that is not of the protocol. Tell whoever maintains it."
+        ) from None
     questions: dict[str, Question] = {}
     for key, request in (required.input_requests or {}).items():
         params = request.params
         if not isinstance(params, types.ElicitRequestFormParams):
-            raise ApiError(f"{title} asks for what cannot be passed on ({request.method}).")
+            raise ApiError(
+                f"{title} asks for what cannot be passed on ({request.method}), though it was told "
+                "so. Tell whoever maintains it."
+            )
         questions[key] = _question(params)
     if questions:
         return await caller.next_turn(questions, required.request_state)

@@ -107,6 +107,7 @@ class RemotePlugin(Plugin[SettingsT], ToolSource):
         finally:
             if self._learning:
                 self._learning.cancel()
+                self._learning = None
             await self._connection.aclose()
 
     @hookimpl

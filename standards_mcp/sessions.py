@@ -115,8 +115,9 @@ class Dispatcher(JSONRPCDispatcher[Any]):
         **kwargs: Any,
     ) -> dict[str, Any]:
         """Send a request; of a list of tools, all are kept aside and the well-formed returned."""
-        params = self._with_what_clients_can(method, params or {})
-        result = await super().send_raw_request(method, params or None, opts, **kwargs)
+        if params:
+            params = self._with_what_clients_can(method, params)
+        result = await super().send_raw_request(method, params, opts, **kwargs)
         if method != "tools/list" or not isinstance(result.get("tools"), list):
             return result
         found = cast("list[object]", result["tools"])

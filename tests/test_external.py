@@ -509,6 +509,7 @@ MODERN = """
     from typing import Annotated
     from pydantic import BaseModel
     from mcp.server.mcpserver import Context, Elicit, MCPServer, Resolve
+    from mcp_types import CreateMessageRequest, CreateMessageRequestParams, InputRequiredResult
 
     class Name(BaseModel):
         name: str
@@ -525,6 +526,16 @@ MODERN = """
     @server.tool()
     async def greet(greeting: str, name: Annotated[Name, Resolve(ask_name)]) -> str:
         return f"{greeting} {name.name}"
+
+    @server.tool()
+    async def odd(how: str, ctx: Context) -> str | InputRequiredResult:
+        if how == "wait" and ctx.request_state is None:
+            return InputRequiredResult(request_state="later")
+        if how == "sample":
+            params = CreateMessageRequestParams(messages=[], max_tokens=1)
+            request = CreateMessageRequest(params=params)
+            return InputRequiredResult(input_requests={"it": request})
+        return "done"
 
     @server.tool()
     async def grow(ctx: Context) -> str:
@@ -556,6 +567,16 @@ async def test_the_2026_generation_is_spoken_and_its_changes_are_heard(
         assert result.structured == {"result": 3}
         await host.call_tool("modern.grow", {})
         await until(lambda: "modern_more" in served(host))
+
+
+async def test_a_server_may_want_to_be_called_again_but_not_what_clients_are_not_asked_for(
+    make_host: MakeHost, modern: Path
+):
+    server = {"command": sys.executable, "args": [str(modern)]}
+    async with started(make_host(servers={"modern": server})) as host:
+        assert text_of(await host.call_tool("modern.odd", {"how": "wait"})) == "done"
+        asked = await host.call_tool("modern.odd", {"how": "sample"})
+        assert "cannot be passed on (sampling/createMessage)" in asked.structured["message"]
 
 
 async def test_a_server_of_the_2026_generation_may_start_slowly(

@@ -103,6 +103,9 @@ PLUGIN = '''
                 raise RuntimeError("inside")
             if how == "exit":
                 os._exit(7)
+            if how == "tell":
+                os.write(2, self.settings.key.get_secret_value().encode() + b" is wrong\\n")
+                os._exit(7)
             if how == "segfault":
                 os.kill(os.getpid(), signal.SIGSEGV)
             if how == "close":
@@ -723,6 +726,12 @@ async def test_another_interpreter_runs_a_plugin_that_is_not_installed_here(
 def test_a_table_without_a_plugin_and_without_an_interpreter_is_a_mistake(tmp_path: Path):
     with pytest.raises(ConfigError, match="no such plugin is installed"):
         load(tmp_path, plugins={"acme": {"isolate": True}})
+
+
+async def test_its_last_words_tell_no_secret(isolated: Callable[..., Host]):
+    async with started(isolated(key="s3cret-key")) as host:
+        told = message(await host.call_tool("fail", {"how": "tell"}))
+    assert "its last words: *** is wrong" in told
 
 
 async def test_its_secrets_stand_in_no_list_of_processes(
