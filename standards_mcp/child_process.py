@@ -24,6 +24,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 
 from .errors import ApiError
+from .masking import mask
 from .messages import MessageError, read_message
 from .output_log import OutputLog
 from .programs import why_not_found
@@ -48,6 +49,7 @@ class Command:
         env: Its whole environment.
         first_line: Written to its stdin before any message; it never stands in a list of processes.
         most_processes: How many it may have at a time, itself included; 0: any number.
+        secrets: What its last words must not tell.
     """
 
     program: str
@@ -56,6 +58,7 @@ class Command:
     cwd: Path | None = None
     first_line: bytes = field(default=b"", repr=False)
     most_processes: int = 0
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
 
 
 class ChildProcess:
@@ -72,9 +75,14 @@ class ChildProcess:
         self._reason = ""
         self.ending = ""
 
+    @property
+    def is_running(self) -> bool:
+        """Whether it was started and has not ended."""
+        return self._process is not None and self._process.returncode is None
+
     def kill(self, reason: str) -> None:
         """End the process and all that it started, at once; `ending` gives the *reason*."""
-        if self._process and self._process.returncode is None:
+        if self._process and self.is_running:
             self._reason = reason
             _kill_tree(self._process)
 
@@ -169,7 +177,8 @@ class ChildProcess:
 
     def _ending(self, process: asyncio.subprocess.Process) -> str:
         """Return how the process ended, with the last that it wrote to stderr."""
-        words = f"; its last words: {self._output.last_words}" if self._output.last_words else ""
+        last = mask(self._output.last_words, self._command.secrets)
+        words = f"; its last words: {last}" if last else ""
         return f"{self._reason or _exit(process.returncode)}{words}"
 
 

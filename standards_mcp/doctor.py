@@ -65,7 +65,7 @@ async def examine(load: Callable[[], Host], start: Callable[[], Sequence[str]]) 
         host = load()
         findings += _configuration(host)
         async with host.running():
-            await host.manager.ready()
+            await host.manager.settled()
             findings += [finding async for finding in _catalog(host)]
             findings += [finding async for finding in _plugins(host)]
         findings += [*_tools(host), *_start(start(), host.manager.records.values())]

@@ -191,6 +191,10 @@ class Host:
         result = await self._policy.call(item, arguments, context)
         return _without_secrets(result, self.secrets()) if result.is_error else result
 
+    def stuck_seconds(self, plugin: str) -> float:
+        """For how long a function of a plugin has gone on after its call was given up."""
+        return self._policy.stuck_seconds(plugin)
+
     async def get_prompt(
         self, name: str, arguments: Mapping[str, str], tools: Mapping[str, str] | None = None
     ) -> list[Message]:
@@ -317,10 +321,9 @@ class Host:
         try:
             async with running(self.manager):
                 self._remember("start")
-                try:
-                    yield
-                finally:
-                    self._remember("start")  # one that is isolated may have failed since
+                # One that is isolated may fail later, and the process be killed at any time.
+                self.manager.on_status_changed = partial(self._remember, "start")
+                yield
         finally:
             with anyio.CancelScope(shield=True):
                 await self._policy.aclose()

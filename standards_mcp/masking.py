@@ -13,6 +13,8 @@ from pydantic import AliasChoices, AliasPath, BaseModel, Secret, SecretBytes, Se
 from typing_extensions import is_typeddict
 
 MASK: Final = "***"
+SHORTEST_SECRET: Final = 6
+"""Fewer characters stand in other words, too, which would be masked with it."""
 _WORDS: Final = "token|secret|password|passwd|passphrase|credentials?|authorization"
 # The tables too in which clients keep what they hand to servers.
 _SECRET_KEY: Final = re.compile(
@@ -71,6 +73,11 @@ def secret_paths(value: object, path: tuple[str, ...] = ()) -> Iterator[tuple[st
             yield from secret_paths(item, (*path, key))
     elif any(looks_secret(str(key)) for key in path):
         yield path
+
+
+def long_texts(value: object) -> frozenset[str]:
+    """Return the texts in *value* that may be secrets, where nobody knows which are."""
+    return frozenset(text for text in _texts(value) if len(text) >= SHORTEST_SECRET)
 
 
 def secrets_of(value: object) -> frozenset[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -23,6 +24,23 @@ _MESSAGES: Final = {
     "path_type": "input should be a path",
 }
 _MISSING: Final = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """What is wrong with a value.
+
+    Attributes:
+        path: The tables and keys to it, and where it goes on in a list, from zero.
+        message: What is wrong, and what may be meant.
+    """
+
+    path: tuple[str | int, ...]
+    message: str
+
+    def line(self, layers: Layers) -> str:
+        """Return the mistake with the origin of the value and its key, in one line."""
+        return " ".join(f"{layers.where(self.path)}: {self.message}".split())
 
 
 def describe_hidden(layers: Layers) -> list[str]:
@@ -45,20 +63,21 @@ def describe_hidden(layers: Layers) -> list[str]:
     return lines
 
 
-def describe_errors(
-    error: ValidationError,
-    model: type[BaseModel],
-    layers: Layers,
-    prefix: tuple[str, ...] = (),
-) -> list[str]:
-    """Return one line for each mistake in *error*: origin, key, what is wrong, nearest key."""
-    values, lines = layers.merged(), dict[_Location, list[str]]()
+def find_mistakes(
+    error: ValidationError, model: type[BaseModel], values: Any, prefix: tuple[str, ...] = ()
+) -> list[Mistake]:
+    """Return the mistakes in *error*, one for each key.
+
+    Args:
+        values: What was validated.
+        prefix: The tables in which the values stand.
+    """
+    found: dict[_Location, list[str]] = {}
     for item in error.errors(include_url=False):
-        item["loc"] = _key_of(item["loc"], _at(values, prefix))
-        words = lines.setdefault(item["loc"], [])
+        item["loc"] = _key_of(item["loc"], values)
+        words = found.setdefault(item["loc"], [])
         words += {_words(item, model, prefix)} - set(words)
-    found = ((layers.where((*prefix, *key)), " or ".join(words)) for key, words in lines.items())
-    return [" ".join(f"{where}: {words}".split()) for where, words in found]
+    return [Mistake((*prefix, *key), " or ".join(words)) for key, words in found.items()]
 
 
 def _key_of(location: _Location, value: Any) -> _Location:
@@ -66,17 +85,15 @@ def _key_of(location: _Location, value: Any) -> _Location:
     for depth, part in enumerate(location):
         if value is not _MISSING and not isinstance(value, Mapping | list):
             return location[:depth]
-        value = _at(value, (part,))
+        value = _at(value, part)
     return location
 
 
-def _at(value: Any, path: Sequence[str | int]) -> Any:
-    for part in path:
-        try:
-            value = value[part]
-        except (LookupError, TypeError):
-            return _MISSING
-    return value
+def _at(value: Any, part: str | int) -> Any:
+    try:
+        return value[part]
+    except (LookupError, TypeError):
+        return _MISSING
 
 
 def _words(item: ErrorDetails, model: type[BaseModel], prefix: tuple[str, ...]) -> str:

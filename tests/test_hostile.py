@@ -100,7 +100,7 @@ ATTACKS = [
         "leaks",
         "keeps memory at every call",
         "the memory, until the server ends",
-        "its call, at its limit of memory",
+        "its call, at its limit of memory (Linux only)",
         calls={"leak": ({"megabytes": 10}, "10")},
     ),
     Attack(
@@ -227,7 +227,14 @@ def test_no_plugin_silences_another(install: Install, start: Start, attack: Atta
 
 
 UNKNOWN = "its tools are not known: "
-ISOLATED_REASONS = {"exits": UNKNOWN, "hangs": UNKNOWN, "stalls": UNKNOWN}
+ISOLATED_REASONS = {"exits": UNKNOWN, "hangs": UNKNOWN}
+IMPATIENT_PYTHON = f"""#!/bin/sh
+exec {sys.executable} -c "
+from standards_mcp import isolated, lifecycle
+lifecycle.START_TIMEOUT = 1
+isolated.main()
+"
+"""
 LEAK = {"leak": ({"megabytes": 4000}, CRASHED)}
 
 
@@ -236,8 +243,12 @@ LEAK = {"leak": ({"megabytes": 4000}, CRASHED)}
 def test_an_isolated_plugin_costs_its_own_calls_only(install: Install, start: Start, name: str):
     attack = next((each for each in ATTACKS if each.name == name), Attack(name, "", "", ""))
     attack_with(install, name)
+    python = Path("impatient-python")
+    python.write_text(IMPATIENT_PYTHON, encoding="utf-8")
+    python.chmod(0o755)
     with Path("standards-mcp.toml").open("a", encoding="utf-8") as config:
         config.write(f"\nplugins.{name}.isolate = true\nplugins.{name}.memory = '2GB'\n")
+        config.write(f"plugins.{name}.python = '{python.absolute()}'\n")
     peer = start()
     check_neighbours(peer)
     calls = LEAK if name == "leaks" else attack.calls
@@ -251,7 +262,9 @@ def test_an_isolated_plugin_costs_its_own_calls_only(install: Install, start: St
         assert text_of(answers[number + 100]) == "zulu answers"
     assert peer.end() == 0
     assert SECRET not in peer.log()
-    assert listed(name)["reason"].startswith(ISOLATED_REASONS.get(name, attack.reason))
+    found, reason = listed(name), ISOLATED_REASONS.get(name, attack.reason)
+    assert found["reason"].startswith(reason)
+    assert found["status"] == ("failed" if reason else "started")
 
 
 def die_twice(start: Start) -> None:

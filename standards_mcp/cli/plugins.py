@@ -87,6 +87,7 @@ def check(ctx: click.Context, *, as_json: bool) -> None:
 
 async def _healths(host: Host) -> dict[str, Health]:
     async with host.running():
+        await host.manager.settled()
         return await check_health(host.manager)
 
 
