@@ -56,7 +56,8 @@ def describe_errors(
     for item in error.errors(include_url=False):
         item["loc"] = _key_of(item["loc"], _at(values, prefix))
         words = lines.setdefault(item["loc"], [])
-        words += {_words(item, model, prefix)} - set(words)
+        if (told := _words(item, model, prefix)) not in words:
+            words.append(told)
     found = ((layers.where((*prefix, *key)), " or ".join(words)) for key, words in lines.items())
     return [" ".join(f"{where}: {words}".split()) for where, words in found]
 
