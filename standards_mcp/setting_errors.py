@@ -76,7 +76,8 @@ def find_mistakes(
     for item in error.errors(include_url=False):
         item["loc"] = _key_of(item["loc"], values)
         words = found.setdefault(item["loc"], [])
-        words += {_words(item, model, prefix)} - set(words)
+        if (told := _words(item, model, prefix)) not in words:
+            words.append(told)
     return [Mistake((*prefix, *key), " or ".join(words)) for key, words in found.items()]
 
 

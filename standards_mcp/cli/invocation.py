@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +27,7 @@ from standards_mcp.logs import configure_logging
 from standards_mcp.plugin import ToolResult
 
 _SILENT: Final = logging.CRITICAL + 1
+_TELL_OF_MISTAKES: Final = ("standards_mcp.host", "standards_mcp.manager")
 
 
 @dataclass
@@ -96,7 +97,9 @@ class Invocation:
         """Whether errors are shown with their tracebacks."""
         return self.verbosity > 1
 
-    def configure_logging(self, *, serving: bool = False, silent: bool = False) -> None:
+    def configure_logging(
+        self, *, serving: bool = False, silent: bool = False, without: Collection[str] = ()
+    ) -> None:
         """Log for people, in a server for programs, or not; before anything can log."""
         level = logging.INFO if serving else logging.WARNING
         configure_logging(
@@ -105,11 +108,13 @@ class Invocation:
             plain=not serving,
             tracebacks=self.shows_tracebacks,
             stream=own_stderr() if serving else None,
+            without=without,
         )
 
     def report_alone(self) -> None:
-        """Log nothing that -v does not ask for: the command itself tells what is wrong."""
-        self.configure_logging(silent=not self.verbosity)
+        """Leave what the host logs of its mistakes to the command, unless -v asks for more."""
+        if not self.verbosity:
+            self.configure_logging(without=_TELL_OF_MISTAKES)
 
     def secrets(self) -> frozenset[str]:
         """Return every secret that is known by now."""
