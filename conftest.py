@@ -30,7 +30,9 @@ Install = Callable[..., Path]
 pytest_plugins = ["standards_mcp.testing"]
 
 # How long an example takes depends on what else the machine does.
-hypothesis.settings.register_profile("standards-mcp", deadline=None)
+hypothesis.settings.register_profile("standards-mcp", deadline=None, max_examples=50)
+# For a search at leisure: pytest --hypothesis-profile thorough
+hypothesis.settings.register_profile("thorough", deadline=None, max_examples=2000)
 hypothesis.settings.load_profile("standards-mcp")
 
 
