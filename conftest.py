@@ -68,8 +68,12 @@ def _prepend(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _clean_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _clean_environment(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Give every test its own home and working directory and no settings of the machine."""
+    if request.node.get_closest_marker("unmeasured"):
+        monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
     ours = ("STANDARDS_MCP_", "PINECONE_", "CSP_", "PYTHONUNBUFFERED")
     for name in [name for name in os.environ if name.startswith(ours)]:
         monkeypatch.delenv(name)

@@ -206,6 +206,7 @@ def check_neighbours(peer: Peer) -> None:
     assert [text_of(answers[n]) for n in sorted(answers)] == [f"{n} answers" for n in NEIGHBOURS]
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
 def test_no_plugin_silences_another(install: Install, start: Start, attack: Attack):
     attack_with(install, attack.name)
@@ -231,6 +232,7 @@ ISOLATED_REASONS = {"exits": UNKNOWN, "hangs": UNKNOWN, "stalls": UNKNOWN}
 LEAK = {"leak": ({"megabytes": 4000}, CRASHED)}
 
 
+@pytest.mark.unmeasured
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
 @pytest.mark.parametrize("name", [*(attack.name for attack in ATTACKS), "exits", "hangs"])
 def test_an_isolated_plugin_costs_its_own_calls_only(install: Install, start: Start, name: str):
