@@ -29,7 +29,7 @@ from standards_mcp.loaded_settings import LoadedSettings
 from standards_mcp.server import build_server
 from standards_mcp.settings import Settings
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.unmeasured]
 Install = Callable[..., Path]
 WAIT = 30.0
 linux = pytest.mark.skipif(sys.platform != "linux", reason="limits of the Linux kernel")
