@@ -14,7 +14,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
-from .discovery import PluginRecord
+from .discovery import PluginRecord, Status
 from .files import of_environment
 
 if TYPE_CHECKING:
@@ -96,12 +96,16 @@ class Casualties:
                 self._learn()
 
     @contextmanager
-    def watch(self, phase: str) -> Generator[None]:
+    def watch(self, phase: str, records: Iterable[PluginRecord]) -> Generator[None]:
         """Note what is being tried in this context; only one process of a folder does at a time.
 
         Args:
             phase: Which part of the start it is; who dies in one may have survived another.
+            records: All plugins; nothing is noted where only the host's own will be tried.
         """
+        if not any(map(_is_suspect, records)):
+            yield
+            return
         ended = threading.Event()
         self._phase, self._tried = phase, set()
         with self._locked(), self._signals():
@@ -116,6 +120,9 @@ class Casualties:
     @contextmanager
     def trying(self, record: PluginRecord) -> Generator[None]:
         """Note that a plugin is being tried, and when that has an end, that it has."""
+        if not _is_suspect(record):
+            yield
+            return
         entry = _Entry(
             distribution=record.distribution,
             version=record.version,
@@ -244,6 +251,11 @@ class Casualties:
                     file.write_text(json.dumps(entries), encoding="utf-8")
                 else:
                     file.unlink(missing_ok=True)
+
+
+def _is_suspect(record: PluginRecord) -> bool:
+    """Tell whether a plugin could be a casualty: it is tried, and is not the host's own."""
+    return not record.is_own and record.status in (Status.DISCOVERED, Status.REGISTERED)
 
 
 def _identity(entry: _Entry) -> tuple[str, str]:

@@ -10,8 +10,6 @@ from enum import StrEnum
 from typing import Any, Final
 
 import importlib_metadata
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
 
 from .declarations import RegisteredTool
 from .errors import describe_exception
@@ -25,6 +23,7 @@ log = logging.getLogger(__name__)
 DISTRIBUTION: Final = "standards-mcp"
 ENTRY_POINT_GROUP: Final = "standards_mcp.plugins"
 PLUGIN_NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+_SEPARATORS: Final = re.compile(r"[-_.]+")
 
 
 class Status(StrEnum):
@@ -43,7 +42,8 @@ class PluginRecord:
 
     Attributes:
         load: Imports the plugin and returns its class.
-        requires: The distribution's requirements, as its metadata spells them.
+        requires: The distribution's requirements, as its metadata spells them; none for the
+            host's own.
         reason: Why the status is what it is, where that needs saying.
         secrets: Those of its settings.
         settings: Its settings, where the host validates them without importing it.
@@ -72,6 +72,11 @@ class PluginRecord:
     is_isolated: bool = False
     from_table: bool = False
 
+    @property
+    def is_own(self) -> bool:
+        """Whether it comes with the host."""
+        return canonical_name(self.distribution) == DISTRIBUTION
+
     def fail(self, reason: str) -> None:
         """Mark the plugin as failed and withdraw what it contributed."""
         self.status, self.reason = Status.FAILED, reason
@@ -94,7 +99,7 @@ def _readable_entry_points() -> list[Any]:
     found: Any = importlib_metadata
     for distribution in found.distributions():
         try:
-            name = canonicalize_name(distribution.name)
+            name = canonical_name(distribution.name)
             points.setdefault(name, distribution.entry_points.select(group=ENTRY_POINT_GROUP))
         except Exception as exc:  # noqa: BLE001  - see `installed_plugins`
             where = getattr(distribution, "_path", "a distribution")
@@ -105,8 +110,9 @@ def _readable_entry_points() -> list[Any]:
 def _record_of(point: Any) -> PluginRecord:
     record = PluginRecord(name=point.name, load=point.load)
     try:
-        record.distribution, record.version = point.dist.name, point.dist.version
-        record.requires = tuple(point.dist.requires or ())
+        metadata: Any = point.dist.metadata  # read once: each property of `dist` reads it anew
+        record.distribution, record.version = metadata["Name"], metadata["Version"]
+        record.requires = () if record.is_own else tuple(point.dist.requires or ())
     except Exception as exc:  # noqa: BLE001  - see `installed_plugins`
         record.reason = f"its metadata cannot be read: {describe_exception(exc)}"
     return record
@@ -114,12 +120,17 @@ def _record_of(point: Any) -> PluginRecord:
 
 def incompatibility(requires: Iterable[str]) -> str:
     """Return why a plugin with these requirements cannot run in this host, or an empty string."""
+    from packaging.requirements import (  # noqa: PLC0415  - costs start-up time
+        InvalidRequirement,
+        Requirement,
+    )
+
     for text in requires:
         try:
             requirement = Requirement(text)
         except InvalidRequirement:
             continue
-        if canonicalize_name(requirement.name) != DISTRIBUTION:
+        if canonical_name(requirement.name) != DISTRIBUTION:
             continue
         if requirement.marker and not requirement.marker.evaluate():
             continue
@@ -129,23 +140,32 @@ def incompatibility(requires: Iterable[str]) -> str:
     return ""
 
 
+def canonical_name(distribution: str) -> str:
+    """Return the one spelling that all spellings of a distribution's name share.
+
+    https://packaging.python.org/en/latest/specifications/name-normalization/
+    """
+    return _SEPARATORS.sub("-", distribution).lower()
+
+
 def load_order(record: PluginRecord) -> tuple[bool, bool, str, str]:
     """Sort by name, after the host's own plugins: nobody takes over the names of their tools.
 
     Other servers come last, since their names may change while they run.
     """
-    foreign = canonicalize_name(record.distribution) != DISTRIBUTION
-    return record.is_server, foreign, record.name, record.distribution
+    return record.is_server, not record.is_own, record.name, record.distribution
 
 
 def is_trusted(distribution: str, patterns: Iterable[str]) -> bool:
     """Tell whether a glob names a distribution, in whatever way either of them is spelt."""
-    canonical = [canonicalize_name(pattern) for pattern in patterns]
-    return bool(first_match((canonicalize_name(distribution),), canonical))
+    canonical = [canonical_name(pattern) for pattern in patterns]
+    return bool(first_match((canonical_name(distribution),), canonical))
 
 
 def unloadable(record: PluginRecord) -> str:
     """Return why a plugin cannot be imported, as far as metadata tell, or an empty string."""
     if not record.is_server and not PLUGIN_NAME.fullmatch(record.name):
         return "its entry-point name is not lower_snake_case"
-    return record.reason or incompatibility(record.requires)
+    if record.reason or not record.requires:
+        return record.reason
+    return incompatibility(record.requires)

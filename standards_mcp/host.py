@@ -90,7 +90,7 @@ class Host:
         Raises:
             ConfigError: Under ``strict``, a pattern or an override names no tool.
         """
-        with self.manager.casualties.watch("loading"):
+        with self.manager.casualties.watch("loading", self.manager.records.values()):
             try:
                 self.manager.load(again=again)
             finally:

@@ -45,7 +45,7 @@ async def running(manager: PluginManager) -> AsyncGenerator[None]:
 
 async def _start(manager: PluginManager, lifespans: list[_Lifespan]) -> None:
     """Start the plugins in order; one that is slow holds up the next for a moment only."""
-    with manager.casualties.watch("starting"):
+    with manager.casualties.watch("starting", manager.records.values()):
         for record in manager.records.values():
             if record.status is Status.REGISTERED:
                 lifespans.append(lifespan := _Lifespan(manager, record))

@@ -12,18 +12,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
+from .argument_overrides import argument_fault, overridden_arguments
 from .contributions import Contribution
 from .declarations import Limits, RegisteredTool
-from .errors import did_you_mean
 from .mismatches import Mismatch
 from .prompts import RegisteredPrompt
 from .resources import RegisteredResource
-from .schemas import Schema
 from .setting_layers import key_name
 from .settings import Settings
-from .signatures import Arguments, refuse_unknown
 from .tool_settings import (
-    ArgumentOverride,
     Kind,
     Override,
     Selection,
@@ -131,26 +128,6 @@ def offer(registered: Registered, settings: Settings) -> Offering:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class OverriddenArguments:
-    """A tool's arguments as the admin changed them.
-
-    Attributes:
-        schema: What clients see: without the fixed arguments.
-    """
-
-    inner: Arguments
-    schema: Schema
-    defaults: Mapping[str, Any]
-    fixed: Mapping[str, Any]
-
-    async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return keyword arguments for the function. See `Arguments.validate`."""
-        refuse_unknown(arguments, self.schema["properties"])
-        given = {name: value for name, value in arguments.items() if value is not None}
-        return await self.inner.validate({**self.defaults, **given, **self.fixed})
-
-
 def _each(
     registered: Iterable[_C], kind: Kind, settings: Settings, faults: list[Mismatch]
 ) -> list[_C]:
@@ -203,7 +180,7 @@ def _as_tool(item: RegisteredTool, settings: Settings) -> RegisteredTool:
     override = next((overrides[name] for name in item.names if name in overrides), ToolOverride())
     item = replace(item, limits=_limits(item, override, settings))
     if override.arguments and not item.refusal:
-        return replace(item, arguments=_overridden_arguments(item.arguments, override.arguments))
+        return replace(item, arguments=overridden_arguments(item.arguments, override.arguments))
     return item
 
 
@@ -275,43 +252,4 @@ def _tool_fault(
 ) -> Mismatch | None:
     if override.cache_ttl and not item.tool.read_only:
         return Mismatch((*table, "cache_ttl"), "it needs a read-only tool")
-    properties: Schema = item.arguments.schema.get("properties", {})
-    for name, argument in override.arguments.items():
-        path = (*table, "arguments", name)
-        if name not in properties:
-            hint = did_you_mean(name, properties) or f"; it has {', '.join(properties) or 'none'}"
-            return Mismatch(path, f"the tool has no such argument{hint}")
-        for key, value in (("default", argument.default), ("fixed", argument.fixed)):
-            if value is not None and (why := _misfit(value, properties[name])):
-                return Mismatch((*path, key), why)
-    return None
-
-
-def _misfit(value: Any, schema: Schema) -> str:
-    import jsonschema  # noqa: PLC0415  - costs start-up time, and few configurations need it
-
-    validator: Any = jsonschema.Draft202012Validator(schema)
-    error = next(iter(validator.iter_errors(value)), None)
-    return "" if error is None else str(error.message)
-
-
-def _overridden_arguments(
-    inner: Arguments, overrides: Mapping[str, ArgumentOverride]
-) -> OverriddenArguments:
-    fixed = {name: each.fixed for name, each in overrides.items() if each.fixed is not None}
-    defaults = {name: each.default for name, each in overrides.items() if each.default is not None}
-    properties: Schema = {
-        name: _overridden_property(schema, overrides.get(name) or ArgumentOverride())
-        for name, schema in inner.schema.get("properties", {}).items()
-        if name not in fixed
-    }
-    schema = {**inner.schema, "properties": properties}
-    if "required" in schema:
-        optional = fixed.keys() | defaults.keys()
-        schema["required"] = [name for name in schema["required"] if name not in optional]
-    return OverriddenArguments(inner, schema, defaults, fixed)
-
-
-def _overridden_property(schema: Schema, override: ArgumentOverride) -> Schema:
-    changes = {"description": override.description, "default": override.default}
-    return schema | {name: value for name, value in changes.items() if value is not None}
+    return argument_fault(item.arguments, override.arguments, (*table, "arguments"))

@@ -52,6 +52,7 @@ DRAIN_SECONDS: Final = 10.0
 _BESIDE_SECONDS: Final = 2.0
 """How long a client's leaving may be held up by what runs beside the server."""
 _NOTICE_SECONDS: Final = 1.0
+_FIRST_LISTING_SECONDS: Final = 0.2
 _GATHER_SECONDS: Final = 0.1
 _MOST_SESSIONS: Final = 1000
 _EVENTS: Final[Mapping[Kind, Callable[[], ServerEvent]]] = {
@@ -68,8 +69,9 @@ class HostServer(Server[None]):
         self._bus = InMemorySubscriptionBus()
         self._sessions = deque[ServerSession](maxlen=_MOST_SESSIONS)
         self._announcement: asyncio.Future[None] | None = None
+        self._listed = asyncio.Event()
         super().__init__(*args, on_subscriptions_listen=ListenHandler(self._bus), **kwargs)
-        self.middleware.append(self._remember_session)
+        self.middleware.append(self._follow)
         # What a client carries between the rounds of a question is not to be trusted unsealed.
         security = RequestStateSecurity.ephemeral()
         self.middleware.append(RequestStateBoundary(security, default_audience=self.name))
@@ -87,6 +89,11 @@ class HostServer(Server[None]):
         return super().create_initialization_options(
             promised, experimental_capabilities, extensions
         )
+
+    async def first_listing(self) -> None:
+        """Wait until a client has been given the tools, but for a moment only."""
+        with anyio.move_on_after(_FIRST_LISTING_SECONDS):
+            await self._listed.wait()
 
     def announce_changes(self) -> None:
         """Let clients be told soon; what changes meanwhile is told with it."""
@@ -120,16 +127,19 @@ class HostServer(Server[None]):
             with suppress(ValueError):
                 self._sessions.remove(session)
 
-    async def _remember_session(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+    async def _follow(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         if ctx.method == "notifications/initialized":
             self._sessions.append(ctx.session)
-        return await call_next(ctx)
+        result = await call_next(ctx)
+        if ctx.method == "tools/list":
+            self._listed.set()
+        return result
 
 
 def build_server(
     host: Host,
     version: str,
-    on_started: Callable[[], Awaitable[None]] | None = None,
+    on_started: Callable[[HostServer], Awaitable[None]] | None = None,
     while_serving: Callable[[HostServer], Awaitable[None]] | None = None,
 ) -> HostServer:
     """Return a server of what *host* serves; its lifespan is the plugins' lifespan.
@@ -144,7 +154,7 @@ def build_server(
         made = cast("HostServer", server)
         host.manager.on_tools_changed = made.announce_changes
         async with host.running():
-            beside = [asyncio.ensure_future(on_started())] if on_started else []
+            beside = [asyncio.ensure_future(on_started(made))] if on_started else []
             lasting = [asyncio.ensure_future(while_serving(made))] if while_serving else []
             try:
                 yield

@@ -29,6 +29,8 @@ def describe_hidden(layers: Layers) -> list[str]:
     """
     lines: list[str] = []
     for layer in layers.ordered:
+        if not layer.values:
+            continue
         try:
             Settings(**layer.values)
         except ValidationError as exc:

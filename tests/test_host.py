@@ -128,6 +128,21 @@ def test_nothing_is_loaded_before_it_is_asked_for(tmp_path: Path):
     assert not (tmp_path / "state").exists()
 
 
+@pytest.mark.parametrize(("distribution", "noted"), [("standards-mcp", False), ("acme", True)])
+def test_a_start_is_noted_where_others_than_the_hosts_own_plugins_are_tried(
+    tmp_path: Path, distribution: str, noted: bool
+):
+    tried: list[bool] = []
+
+    def load() -> type[Plugin]:
+        tried.append(any((tmp_path / "state").glob("starting*.json")))
+        return Acme
+
+    record = PluginRecord(name="acme", load=load, distribution=distribution)
+    Host(LoadedSettings(Settings(state_dir=tmp_path / "state"), None), installed=[record]).load()
+    assert tried == [noted]
+
+
 @pytest.mark.parametrize("strict", [False, True])
 def test_how_plugins_fared_is_remembered_even_when_that_is_fatal(tmp_path: Path, strict: bool):
     def fresh() -> Host:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import logging
 import os
@@ -176,6 +177,7 @@ def cli(ctx: click.Context, /, **options: Any) -> None:
     del options  # `_Commands` has read them: commands are looked up before this runs
     if ctx.invoked_subcommand not in (None, "serve"):
         regard_hangup()
+        gc.enable()
     if ctx.invoked_subcommand is None:
         from .serve import serve
 

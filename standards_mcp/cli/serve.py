@@ -49,8 +49,6 @@ def serve(ctx: click.Context, *, watch: bool) -> None:
     invocation = ctx.ensure_object(Invocation)
     invocation.configure_logging(serving=True)
     reader, writer = claim_standard_streams()
-    # Nearly all that start-up allocates stays; collecting it again and again costs a tenth of it.
-    gc.disable()
     host = invocation.loaded_host
 
     from standards_mcp.reloading import reload_when_told
@@ -58,8 +56,9 @@ def serve(ctx: click.Context, *, watch: bool) -> None:
 
     version = importlib_metadata.version("standards-mcp")
 
-    async def announce() -> None:
+    async def announce(server: HostServer) -> None:
         milliseconds = round((time.perf_counter() - BEGAN) * 1000)
+        await server.first_listing()  # counting records must not hold up what a client waits for
         log.info("started", extra=await _summary(host, version) | {"milliseconds": milliseconds})
 
     async def reloads(server: HostServer) -> None:

@@ -24,7 +24,6 @@ from standards_mcp import (
 
 from .command import search_command
 from .envelope import SearchEnvelope, found, no_results
-from .scope import how_to_widen, scope_filter
 
 MAX_RESULTS = 50
 MAX_CHARACTERS = 8000
@@ -121,6 +120,8 @@ def _finder(catalog: Catalog, default_count: int) -> Callable[..., Any]:
         *,
         filter: FilterExpression | None = None,  # noqa: A002  - the host's name for it
     ) -> SearchEnvelope:
+        from .scope import how_to_widen, scope_filter  # noqa: PLC0415  - costs start-up time
+
         text = _checked(activity)
         try:
             expression = await scope_filter(catalog, grade, subject, filter)
