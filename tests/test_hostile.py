@@ -207,7 +207,6 @@ def check_neighbours(peer: Peer) -> None:
     assert [text_of(answers[n]) for n in sorted(answers)] == [f"{n} answers" for n in NEIGHBOURS]
 
 
-@pytest.mark.unmeasured
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
 def test_no_plugin_silences_another(install: Install, start: Start, attack: Attack):
     attack_with(install, attack.name)

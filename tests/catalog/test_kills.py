@@ -205,7 +205,6 @@ def test_an_upload_that_is_killed_at_any_moment_is_run_again_and_nothing_is_lost
     assert (differences["new"], differences["changed"], differences["extra"]) == ([], [], [])
 
 
-@pytest.mark.unmeasured
 @pytest.mark.parametrize("same", [True, False], ids=["of the same", "of different files"])
 def test_of_two_imports_at_once_one_waits_and_both_end_right(
     start: Start, tmp_path: Path, *, same: bool
