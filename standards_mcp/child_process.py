@@ -26,6 +26,7 @@ from mcp.shared.message import SessionMessage
 from .errors import ApiError
 from .messages import MessageError, read_message
 from .output_log import OutputLog
+from .programs import why_not_found
 
 MAX_LINE: Final = 32 << 20
 """The longest message that is read from a child process, in bytes."""
@@ -125,9 +126,9 @@ class ChildProcess:
                 start_new_session=True,
             )
         except (OSError, ValueError) as exc:
-            reason = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)
-            where = f" in {command.cwd}" if command.cwd else ""
-            raise ApiError(f"{command.program!r} cannot be started{where}: {reason}") from None
+            reason = why_not_found(command.program, command.env.get("PATH"), command.cwd)
+            reason = reason or (isinstance(exc, OSError) and exc.strerror) or str(exc)
+            raise ApiError(f"{command.program!r} cannot be started: {reason}") from None
         if process.stdin and command.first_line:
             process.stdin.write(command.first_line)
         return process

@@ -254,7 +254,7 @@ class Address:
         headers: Sent with every request.
     """
 
-    url: str
+    url: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     ending: str = ""
 

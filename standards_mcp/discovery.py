@@ -47,9 +47,11 @@ class PluginRecord:
         reason: Why the status is what it is, where that needs saying.
         secrets: Those of its settings.
         settings: Its settings, where the host validates them without importing it.
+        settings_type: What validates its table, once it is imported.
         is_server: It is another MCP server, which the configuration names.
         is_isolated: It runs in a process of its own, and is not imported.
         from_table: It is there because the configuration says so, not because it is installed.
+        seconds: How long its own code took so far to load, start and stop.
         deprecated: What it uses of the plugin API that goes away, and what to use instead.
     """
 
@@ -68,9 +70,11 @@ class PluginRecord:
     prompts: tuple[RegisteredPrompt, ...] = ()
     resources: tuple[RegisteredResource, ...] = ()
     settings: PluginSettings | None = field(default=None, repr=False)
+    settings_type: type[PluginSettings] | None = field(default=None, repr=False)
     is_server: bool = False
     is_isolated: bool = False
     from_table: bool = False
+    seconds: float = 0.0
 
     @property
     def is_own(self) -> bool:

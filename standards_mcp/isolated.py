@@ -164,8 +164,9 @@ class _Helper(Plugin[PluginSettings]):
     ) -> dict[str, Any]:
         """Return values for an argument of a prompt or a resource."""
         host = self.place.host
-        ask = host.complete_prompt if kind == "prompt" else host.complete_resource
-        return {"values": await ask(name, argument, typed, others)}
+        items = host.offering.prompts if kind == "prompt" else host.offering.resources
+        item = next(each for each in items if each.declared == name)
+        return {"values": await host.complete(item, argument, typed, others)}
 
     async def health(self, ping: bool = False) -> dict[str, Any]:  # noqa: FBT001, FBT002
         """Say how the plugin is; a *ping* asks only whether anything answers."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import time
 import traceback
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
@@ -237,8 +238,12 @@ class PluginManager:
     @contextmanager
     def _attended(self, record: PluginRecord) -> Generator[None]:
         """Note that a plugin's code runs, what it prints and what it is warned of."""
-        with self.casualties.trying(record), divert_stdout(), noted(record.deprecated):
-            yield
+        began = time.monotonic()
+        try:
+            with self.casualties.trying(record), divert_stdout(), noted(record.deprecated):
+                yield
+        finally:
+            record.seconds += time.monotonic() - began
 
     def _withdraw(self, record: PluginRecord, reason: str, cause: BaseException) -> None:
         if record.plugin is not None and self._pm.is_registered(record.plugin):
@@ -291,6 +296,7 @@ class PluginManager:
         """Return the settings of a plugin, validated."""
         if record.settings is not None:
             return record.settings
+        record.settings_type = model
         options = self.settings.section(record.name).options
         # Before validation, so that what a validator raises can quote them.
         record.secrets = declared_secrets(model, options)

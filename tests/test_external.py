@@ -339,7 +339,7 @@ async def test_one_server_that_hangs_and_one_that_dies_delay_no_other(
         assert text_of(await host.call_tool("good_echo", {"value": "x"})) == "x"
         await until(lambda: bool(host.manager.records["dies"].reason))
         assert "its last words: cannot start" in host.manager.records["dies"].reason
-        assert "cannot be started: No such file" in host.manager.records["none"].reason
+        assert "cannot be started: no such program" in host.manager.records["none"].reason
     assert not any(is_alive(pid) for name in servers for pid in runs(tmp_path / name))
 
 

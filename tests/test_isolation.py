@@ -153,7 +153,8 @@ PLUGIN = '''
             return [
                 Prompt(name="align", description="Align.", function=align, needs=("acme.add",),
                        uses=("gone",), complete={"grade": grades}),
-                Prompt(name="lost", description="Lost.", function=align, needs=("gone",)),
+                Prompt(name="lost", description="Lost.", function=align, needs=("gone",),
+                       complete={"grade": grades}),
             ]
 
         @hookimpl
@@ -297,6 +298,24 @@ async def test_its_prompts_and_resources_are_those_of_a_local_plugin(
         "",
         "it needs the tool 'gone', which is not served",
     ]
+
+
+async def test_a_prompt_that_needs_a_tool_of_another_plugin_is_completed(
+    isolated: Callable[..., Host], install: Install
+):
+    install(
+        "rest",
+        """
+        from standards_mcp import Plugin, Tool, hookimpl
+
+        class RestPlugin(Plugin):
+            @hookimpl
+            def register_tools(self):
+                return [Tool(name="gone", description="Here.", function=lambda: None)]
+        """,
+    )
+    async with started(isolated()) as host:
+        assert await host.complete_prompt("lost", "grade", "3", {}) == ["3", "31"]
 
 
 async def test_filters_of_other_plugins_reach_an_isolated_tool_and_its_own_reach_theirs(

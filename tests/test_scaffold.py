@@ -121,7 +121,14 @@ def test_the_host_that_writes_a_plugin_can_load_it(numbers: tuple[int, ...], suf
         ("", "use lower_snake_case"),
         ("é", "use lower_snake_case"),
         ("a" * 31, "at most 30 characters"),
-        ("search", "is a plugin of standards-mcp, which is installed; choose another"),
+        ("search", "is a plugin of standards-mcp, which is installed; choose another name"),
+        ("filters", "standards-mcp-filters is a plugin of standards-mcp itself; choose another"),
+        ("standards_mcp", "stands before each name by itself; leave it out"),
+        ("standards_mcp_rubrics", "leave it out, such as 'rubrics'"),
+        ("standards-mcp-rubrics", "use lower_snake_case, at most 30 characters, such as 'rubrics'"),
+        ("nul", "Windows keeps 'nul' for a device"),
+        ("com1", "Windows keeps 'com1' for a device"),
+        ("plugin", "its settings would be called PluginSettings"),
         ("doctor", "`standards-mcp doctor` is a command; choose another name"),
     ],
 )
@@ -131,6 +138,25 @@ def test_a_name_that_cannot_be_is_refused(
     assert cli.run(["plugins", "new", "--", name]) == 2
     assert expected in capfd.readouterr().err
     assert not list(Path.cwd().iterdir())
+
+
+def test_resources_get_no_scheme_that_others_use(capfd: pytest.CaptureFixture[str]):
+    assert cli.run(["plugins", "new", "standards", "--kind", "resources"]) == 2
+    assert "would begin with standards://, which others use" in capfd.readouterr().err
+    assert begin("standards", "--kind", "tools").is_dir()
+
+
+@pytest.mark.parametrize("name", ["class", "test"])
+def test_the_tests_of_a_plugin_pass_whatever_its_name_means_to_python(
+    name: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(begin(name, "--kind", "prompts"))
+    command = [sys.executable, "-m", "pytest", "-q", "-pno:standards_mcp", "-pno:cacheprovider"]
+    command += ["-pstandards_mcp.testing"]
+    path = os.pathsep.join([str(Path.cwd()), str(ROOT)])
+    variables = {**os.environ, "PYTHONPATH": path}
+    ran = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout
 
 
 def test_a_package_that_is_there_already_is_not_hidden(

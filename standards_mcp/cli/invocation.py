@@ -107,6 +107,10 @@ class Invocation:
             stream=own_stderr() if serving else None,
         )
 
+    def report_alone(self) -> None:
+        """Log nothing that -v does not ask for: the command itself tells what is wrong."""
+        self.configure_logging(silent=not self.verbosity)
+
     def secrets(self) -> frozenset[str]:
         """Return every secret that is known by now."""
         return self.host.secrets() if "host" in vars(self) else frozenset()
@@ -126,7 +130,7 @@ class Invocation:
             with divert_stdout():
                 return anyio.run(call)
         except UnknownToolError as exc:
-            raise click.UsageError(f"{exc}; see `standards-mcp tools`") from None
+            raise click.UsageError(f"{exc} (`standards-mcp tools` lists them)") from None
 
     def plugin_commands(self) -> dict[str, click.Command]:
         """Return the commands that plugins contribute, by the plugin's name."""
