@@ -80,6 +80,7 @@ def test_the_plugin_of_the_tutorial_works(
     assert "No standard 'nonsense'" in json.loads(capfd.readouterr().out)["message"]
 
 
+@pytest.mark.unmeasured
 def test_the_tests_of_the_tutorial_pass(install: Callable[..., Path], tmp_path: Path):
     source, *_ = blocks("docs/plugins/writing.md", "python")
     (tests,) = blocks("docs/plugins/testing.md", "python")

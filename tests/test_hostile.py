@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -238,6 +239,7 @@ isolated.main()
 LEAK = {"leak": ({"megabytes": 4000}, CRASHED)}
 
 
+@pytest.mark.unmeasured
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
 @pytest.mark.parametrize("name", [*(attack.name for attack in ATTACKS), "exits", "hangs"])
 def test_an_isolated_plugin_costs_its_own_calls_only(install: Install, start: Start, name: str):
@@ -343,6 +345,7 @@ def test_a_plugin_is_not_blamed_when_the_client_ends_the_server_at_once(
     peer = Peer()
     while not ready.exists():
         assert peer.process.poll() is None
+        time.sleep(0.01)
     peer.process.send_signal(signal.SIGTERM)
     assert peer.process.wait(WAIT) == -signal.SIGTERM
     peer.kill()
@@ -373,9 +376,7 @@ AT_START = """@hookimpl
 
 
 @pytest.mark.parametrize("hook", [AT_IMPORT, AT_START], ids=["import", "lifespan"])
-@pytest.mark.parametrize(
-    ("kills", "status"), [((1,), "started"), ((1, 3), "started"), ((1, 2), "failed")], ids=str
-)
+@pytest.mark.parametrize(("kills", "status"), [((1, 3), "started"), ((1, 2), "failed")], ids=str)
 @pytest.mark.usefixtures("start")
 def test_a_plugin_is_blamed_for_the_second_killed_start_in_a_row(
     install: Install, tmp_path: Path, hook: str, kills: tuple[int, ...], status: str
@@ -386,6 +387,7 @@ def test_a_plugin_is_blamed_for_the_second_killed_start_in_a_row(
         if number in kills:
             while not (tmp_path / "tries").exists() or (tmp_path / "tries").stat().st_size < number:
                 assert peer.process.poll() is None
+                time.sleep(0.01)
         else:
             check_neighbours(peer)
             assert peer.end() == 0

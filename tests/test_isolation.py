@@ -31,7 +31,7 @@ from standards_mcp.loaded_settings import LoadedSettings, load_settings
 from standards_mcp.server import build_server
 from standards_mcp.settings import Settings
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.unmeasured]
 Install = Callable[..., Path]
 OpenClient = Callable[..., AbstractAsyncContextManager[Client]]
 WAIT = 30.0
