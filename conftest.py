@@ -30,7 +30,9 @@ Install = Callable[..., Path]
 pytest_plugins = ["standards_mcp.testing"]
 
 # How long an example takes depends on what else the machine does.
-hypothesis.settings.register_profile("standards-mcp", deadline=None)
+hypothesis.settings.register_profile("standards-mcp", deadline=None, max_examples=50)
+# For a search at leisure: pytest --hypothesis-profile thorough
+hypothesis.settings.register_profile("thorough", deadline=None, max_examples=2000)
 hypothesis.settings.load_profile("standards-mcp")
 
 
@@ -66,8 +68,12 @@ def _prepend(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _clean_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _clean_environment(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Give every test its own home and working directory and no settings of the machine."""
+    if request.node.get_closest_marker("unmeasured"):
+        monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
     ours = ("STANDARDS_MCP_", "PINECONE_", "CSP_", "PYTHONUNBUFFERED")
     for name in [name for name in os.environ if name.startswith(ours)]:
         monkeypatch.delenv(name)

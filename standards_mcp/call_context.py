@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
 
 import anyio
 
@@ -17,6 +18,33 @@ from .errors import CannotAskError
 from .plugin import AnswerT
 
 LOCAL: Final = "local"
+CALL: Final = "standards-mcp/call"
+"""The argument that takes the context, of functions that take arguments of any name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What another server asks a user.
+
+    Attributes:
+        schema: A JSON Schema of the reply: an object of texts, numbers, booleans and choices.
+    """
+
+    text: str
+    schema: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What another server gets with a call that it answered with questions before.
+
+    Attributes:
+        replies: To its questions, as the SDK has them.
+        state: What it gave along, and wants back.
+    """
+
+    replies: dict[str, Any] | None = None
+    state: str | None = None
 
 
 class InputRequiredError(BaseException):
@@ -38,10 +66,12 @@ class HostContext(ABC):
 
     Attributes:
         caller: Who calls; limits and cached answers are each caller's own.
+        turn: What the client brings along for another server that asked.
     """
 
     def __init__(self, caller: str = LOCAL) -> None:
         self.caller = caller
+        self.turn = Turn()
         self._deadlines: list[anyio.CancelScope] = []
 
     @abstractmethod
@@ -53,6 +83,33 @@ class HostContext(ABC):
     @abstractmethod
     async def ask(self, question: str, answer: type[AnswerT]) -> AnswerT | None:
         """Return what the user answers to a question, or None when they decline."""
+
+    @property
+    @abstractmethod
+    def can_ask(self) -> bool:
+        """Whether there is a user who can be asked."""
+
+    @property
+    @abstractmethod
+    def can_ask_midway(self) -> bool:
+        """Whether they can be asked while the call runs."""
+
+    @abstractmethod
+    async def put(self, question: Question) -> Any:
+        """Return the reply to a question of another server, which waits for it.
+
+        Raises:
+            CannotAskError: Nobody can be asked while the call runs.
+        """
+
+    @abstractmethod
+    async def next_turn(self, questions: Mapping[str, Question], state: str | None) -> Turn:
+        """Return the replies to the questions by which another server answered the call.
+
+        Raises:
+            CannotAskError: Nobody can be asked.
+            InputRequiredError: The client asks, and calls again.
+        """
 
     @contextmanager
     def within(self, seconds: float) -> Generator[None]:
@@ -91,3 +148,22 @@ class Unattended(HostContext):
         """Refuse. See `standards_mcp.CallContext.ask`."""
         del answer
         raise CannotAskError(question)
+
+    @property
+    def can_ask(self) -> bool:
+        """Never. See `HostContext`."""
+        return False
+
+    @property
+    def can_ask_midway(self) -> bool:
+        """Never, either."""
+        return False
+
+    async def put(self, question: Question) -> Any:
+        """Refuse. See `HostContext`."""
+        raise CannotAskError(question.text)
+
+    async def next_turn(self, questions: Mapping[str, Question], state: str | None) -> Turn:
+        """Refuse. See `HostContext`."""
+        del state
+        raise CannotAskError(" ".join(each.text for each in questions.values()))

@@ -24,8 +24,10 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 
 from .errors import ApiError
+from .masking import mask
 from .messages import MessageError, read_message
 from .output_log import OutputLog
+from .programs import why_not_found
 
 MAX_LINE: Final = 32 << 20
 """The longest message that is read from a child process, in bytes."""
@@ -47,6 +49,7 @@ class Command:
         env: Its whole environment.
         first_line: Written to its stdin before any message; it never stands in a list of processes.
         most_processes: How many it may have at a time, itself included; 0: any number.
+        secrets: What its last words must not tell.
     """
 
     program: str
@@ -55,6 +58,7 @@ class Command:
     cwd: Path | None = None
     first_line: bytes = field(default=b"", repr=False)
     most_processes: int = 0
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
 
 
 class ChildProcess:
@@ -71,9 +75,14 @@ class ChildProcess:
         self._reason = ""
         self.ending = ""
 
+    @property
+    def is_running(self) -> bool:
+        """Whether it was started and has not ended."""
+        return self._process is not None and self._process.returncode is None
+
     def kill(self, reason: str) -> None:
         """End the process and all that it started, at once; `ending` gives the *reason*."""
-        if self._process and self._process.returncode is None:
+        if self._process and self.is_running:
             self._reason = reason
             _kill_tree(self._process)
 
@@ -125,9 +134,9 @@ class ChildProcess:
                 start_new_session=True,
             )
         except (OSError, ValueError) as exc:
-            reason = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)
-            where = f" in {command.cwd}" if command.cwd else ""
-            raise ApiError(f"{command.program!r} cannot be started{where}: {reason}") from None
+            reason = why_not_found(command.program, command.env.get("PATH"), command.cwd)
+            reason = reason or (isinstance(exc, OSError) and exc.strerror) or str(exc)
+            raise ApiError(f"{command.program!r} cannot be started: {reason}") from None
         if process.stdin and command.first_line:
             process.stdin.write(command.first_line)
         return process
@@ -168,7 +177,8 @@ class ChildProcess:
 
     def _ending(self, process: asyncio.subprocess.Process) -> str:
         """Return how the process ended, with the last that it wrote to stderr."""
-        words = f"; its last words: {self._output.last_words}" if self._output.last_words else ""
+        last = mask(self._output.last_words, self._command.secrets)
+        words = f"; its last words: {last}" if last else ""
         return f"{self._reason or _exit(process.returncode)}{words}"
 
 

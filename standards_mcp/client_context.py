@@ -10,22 +10,33 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import Any, Final
 
 import mcp_types as types
 from mcp.server import ServerRequestContext
 from mcp.server.elicitation import render_elicitation_schema
 from mcp_types.version import is_version_at_least
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, ValidationError
 
-from .call_context import HostContext, InputRequiredError
+from .call_context import HostContext, InputRequiredError, Question, Turn
 from .errors import CannotAskError, InvalidInputError
 from .plugin import AnswerT
 
 _ASKS_BY_RESULT: Final = "2026-07-28"
-_REPLIES: Final = TypeAdapter(dict[str, types.ElicitResult])
-
 Context = ServerRequestContext[None, Any]
+
+
+class _State(BaseModel):
+    """What travels with a client that asks its user.
+
+    Attributes:
+        known: What was answered before, by the questions of a tool of this host.
+        of_server: The state of another server, whose tool it is.
+    """
+
+    known: dict[str, types.ElicitResult] = {}
+    of_server: str | None = None
 
 
 class ClientContext(HostContext):
@@ -35,7 +46,9 @@ class ClientContext(HostContext):
         super().__init__()
         self._ctx = ctx
         self._asked = 0
-        self._known = _replies(params.request_state)
+        state = _State.model_validate_json(params.request_state or "{}")
+        self.turn = Turn(params.input_responses, state.of_server)
+        self._known = state.known
         for key, reply in (params.input_responses or {}).items():
             if isinstance(reply, types.ElicitResult):
                 self._known[key] = reply
@@ -49,9 +62,9 @@ class ClientContext(HostContext):
     async def ask(self, question: str, answer: type[AnswerT]) -> AnswerT | None:
         """Return what the user answers. See `standards_mcp.CallContext.ask`."""
         schema = render_elicitation_schema(answer)
-        if not _asks_users(self._ctx.session.client_capabilities):
+        if not self.can_ask:
             raise CannotAskError(question)
-        reply = await self._reply(question, schema)
+        reply = await self._reply(Question(question, schema))
         if reply.action != "accept":
             return None
         try:
@@ -62,30 +75,59 @@ class ClientContext(HostContext):
             message = f"the user's answer to {question!r} does not fit: {where}: {first['msg']}"
             raise InvalidInputError(message) from None
 
-    async def _reply(self, question: str, schema: dict[str, Any]) -> types.ElicitResult:
-        if not is_version_at_least(self._ctx.protocol_version, _ASKS_BY_RESULT):
-            with self.paused():
-                return await self._ctx.session.elicit_form(question, schema, self._ctx.request_id)
+    @property
+    def can_ask(self) -> bool:
+        """Whether the client can show forms. See `HostContext`."""
+        return _asks_users(self._ctx.session.client_capabilities)
+
+    @property
+    def can_ask_midway(self) -> bool:
+        """Whether it can, in a generation in which it does so during a call."""
+        return self.can_ask and not is_version_at_least(self._ctx.protocol_version, _ASKS_BY_RESULT)
+
+    async def put(self, question: Question) -> types.ElicitResult:
+        """Return the reply to a question of another server. See `HostContext`."""
+        if not self.can_ask_midway:
+            raise CannotAskError(question.text)
+        with self.paused():
+            return await self._ctx.session.elicit_form(
+                question.text, question.schema, self._ctx.request_id
+            )
+
+    async def next_turn(self, questions: Mapping[str, Question], state: str | None) -> Turn:
+        """Return the replies to questions of another server. See `HostContext`."""
+        if not self.can_ask:
+            raise CannotAskError(" ".join(each.text for each in questions.values()))
+        if not self.can_ask_midway:
+            raise _required(questions, _State(of_server=state))
+        return Turn({key: await self.put(each) for key, each in questions.items()}, state)
+
+    async def _reply(self, question: Question) -> types.ElicitResult:
+        if self.can_ask_midway:
+            return await self.put(question)
         self._asked += 1
-        key = f"{self._asked}-{_digest(question, schema)}"
+        key = f"{self._asked}-{_digest(question)}"
         if key in self._known:
             return self._known[key]
-        params = types.ElicitRequestFormParams(message=question, requested_schema=schema)
-        raise InputRequiredError(
-            types.InputRequiredResult(
-                input_requests={key: types.ElicitRequest(params=params)},
-                request_state=_REPLIES.dump_json(self._known, by_alias=True).decode(),
-            )
+        raise _required({key: question}, _State(known=self._known))
+
+
+def _required(questions: Mapping[str, Question], state: _State) -> InputRequiredError:
+    requests: dict[str, types.InputRequest] = {
+        key: types.ElicitRequest(
+            params=types.ElicitRequestFormParams(message=each.text, requested_schema=each.schema)
         )
+        for key, each in questions.items()
+    }
+    kept = state.model_dump_json(by_alias=True)
+    return InputRequiredError(
+        types.InputRequiredResult(input_requests=requests, request_state=kept)
+    )
 
 
-def _replies(state: str | None) -> dict[str, types.ElicitResult]:
-    return _REPLIES.validate_json(state) if state else {}
-
-
-def _digest(question: str, schema: dict[str, Any]) -> str:
+def _digest(question: Question) -> str:
     """Tell questions apart: a reply must not be taken for that to another one."""
-    text = json.dumps([question, schema], sort_keys=True)
+    text = json.dumps([question.text, question.schema], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -20,6 +20,8 @@ from .toml_values import toml_value
 
 Schema = dict[str, Any]
 
+_DEEPEST: Final = 4
+"""How far lists of lists and the like are followed: a type may hold itself."""
 _HEAD: Final = """\
 # Configuration of standards-mcp. Every key stands here with its default. To set one, remove its
 # '# ', and that of its [table] if there is any; write a value for '...' and a name for '<...>'."""
@@ -39,6 +41,8 @@ class Key:
     Attributes:
         table: Its table as it is written, such as ``tools.overrides."<name>"``; empty at the top.
         default: As TOML, or empty for a key that has none.
+        required: Whether the file or a variable must give it.
+        secret: Whether it, or something in it, is declared to be a secret.
     """
 
     table: str
@@ -46,6 +50,8 @@ class Key:
     kind: str
     default: str
     description: str
+    required: bool = False
+    secret: bool = False
 
 
 def config_schema(plugins: Mapping[str, type[BaseModel]]) -> Schema:
@@ -54,6 +60,13 @@ def config_schema(plugins: Mapping[str, type[BaseModel]]) -> Schema:
     Args:
         plugins: The settings models of the installed plugins, by the plugins' names.
     """
+    schema = _schema(plugins)
+    for section in schema["properties"]["plugins"]["properties"].values():
+        section.pop("required", None)  # a variable can give what the file leaves out
+    return schema
+
+
+def _schema(plugins: Mapping[str, type[BaseModel]]) -> Schema:
     schema = Settings.model_json_schema()
     host_keys = schema["$defs"]["PluginSection"]["properties"]
     sections: Schema = {}
@@ -68,7 +81,7 @@ def config_schema(plugins: Mapping[str, type[BaseModel]]) -> Schema:
 
 def config_keys(plugins: Mapping[str, type[BaseModel]]) -> Iterator[Key]:
     """Yield every key, table by table."""
-    schema = config_schema(plugins)
+    schema = _schema(plugins)
     yield from _keys(schema, schema["$defs"], "")
 
 
@@ -100,7 +113,6 @@ def _of_plugin(name: str, model: type[BaseModel]) -> Schema:
     if is_recursive := str(own.get("$ref", "")).rpartition("/")[2]:
         own |= own["$defs"][is_recursive]
         del own["$ref"]
-    own.pop("required", None)  # a variable can give what the file leaves out
     return own
 
 
@@ -127,8 +139,15 @@ def _keys(
         if tables and not any(_same(each, other) for each in tables.values() for other in around):
             inner += tables.items()
         else:
-            kind, text = _kind(given, definitions), resolved.get("description", "")
-            yield Key(table, name, kind, _default(given), text)
+            yield Key(
+                table,
+                name,
+                kind=_kind(given, definitions),
+                default=_default(given),
+                description=resolved.get("description", ""),
+                required=name in schema.get("required", ()),
+                secret=_is_secret(given, definitions),
+            )
     for path, resolved in inner:
         yield from _keys(resolved, definitions, path, (*around, resolved))
 
@@ -161,19 +180,35 @@ def _same(one: Schema, other: Schema) -> bool:
     return one["properties"] is other["properties"]
 
 
-def _kind(given: Schema, definitions: Schema) -> str:
+def _kind(given: Schema, definitions: Schema, depth: int = 0) -> str:
     schema = _resolved(given, definitions)
+    if depth > _DEEPEST:
+        return "any"
     if "enum" in schema:
         return " or ".join(json.dumps(each) for each in schema["enum"])
     if options := schema.get("anyOf") if "type" not in schema else None:
-        kinds = [_kind(each, definitions) for each in options if each.get("type") != "null"]
+        others = (each for each in options if each.get("type") != "null")
+        kinds = [_kind(each, definitions, depth + 1) for each in others]
         return " or ".join(dict.fromkeys(kinds))
     kind = schema.get("type", "any")
     if kind == "array":
-        return f"list of {_kind(schema.get('items', {}), definitions)}s"
+        return f"list of {_kind(schema.get('items', {}), definitions, depth + 1)}s"
     if schema.get("format") == "path":
         return "path"
     return "table" if kind == "object" else str(kind)
+
+
+def _is_secret(given: Schema, definitions: Schema, depth: int = 0) -> bool:
+    """Tell whether a value, an alternative to it or what it is a list or a table of is secret."""
+    schema = _resolved(given, definitions)
+    inner = [*schema.get("anyOf", ()), schema.get("items"), schema.get("additionalProperties")]
+    if depth > _DEEPEST:
+        return False
+    return bool(schema.get("writeOnly")) or any(
+        _is_secret(cast("Schema", each), definitions, depth + 1)
+        for each in inner
+        if isinstance(each, dict)
+    )
 
 
 def _default(schema: Schema) -> str:

@@ -11,19 +11,18 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, cast
 
 import anyio
-import httpx2
 import mcp_types as types
 from mcp import ClientSession, MCPError
-from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost, listen
 from pydantic import TypeAdapter, ValidationError
 
+from .call_context import HostContext, Unattended
 from .errors import ApiError, describe_exception
-from .sessions import Live, RawTool, is_closed, negotiate, open_session
+from .relayed_calls import Callers, next_turn
+from .sessions import ASKS, Live, RawTool, is_closed, negotiate, open_session
 
 log = logging.getLogger(__name__)
 
@@ -32,8 +31,6 @@ _MAX_PAGES: Final = 100
 LONGEST_WAIT: Final = 60.0
 """Seconds until a server that keeps failing is tried again; a run of so long counts as healthy."""
 _SETTLE_SECONDS: Final = 0.2
-_HTTP_SECONDS: Final = 30.0
-_STREAM_SECONDS: Final = 300.0
 _SESSION_LOST: Final = "Session terminated"  # how the SDK says that an HTTP server forgot us
 _END_SECONDS: Final = 10.0
 
@@ -79,6 +76,10 @@ class Connection:
         self._task: asyncio.Task[None] | None = None
         self._opened: asyncio.Future[Live] | None = None
         self._changed = anyio.Event()
+        self._callers = Callers()
+        self._first_call = asyncio.Lock()
+        self._is_unused = True
+        self._asks = False
         self._failures = 0
         self._retry_at = 0.0
         self.problem = ""
@@ -97,24 +98,44 @@ class Connection:
         # Who waits may give up; the server starts on for those that come later.
         return await asyncio.shield(self._opened)
 
-    async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    async def call_tool(
+        self, name: str, arguments: Mapping[str, Any], caller: HostContext | None = None
+    ) -> dict[str, Any]:
         """Return the result of a tool as the server spelt it.
+
+        Args:
+            caller: Who is told of progress and asked; by default nobody.
 
         Raises:
             ApiError: There was no answer, or one that is none; the message says what to do.
+            CannotAskError: The server asks, and the caller cannot be asked.
+            InputRequiredError: The caller's client asks, and calls again.
         """
-        params = types.CallToolRequestParams(name=name, arguments=dict(arguments))
-        return await self.request(types.CallToolRequest(params=params))
+        caller = caller or Unattended()
+        turn = caller.turn
+        while True:
+            params = types.CallToolRequestParams(
+                name=name,
+                arguments=dict(arguments),
+                input_responses=turn.replies,
+                request_state=turn.state,
+                _meta=cast("types.RequestParamsMeta", {ASKS: caller.can_ask}),
+            )
+            result = await self._request(types.CallToolRequest(params=params), caller)
+            if not (following := await next_turn(result, caller, self._title)):
+                return result
+            turn = following
 
-    async def request(self, request: types.Request[Any, Any]) -> dict[str, Any]:
-        """Return the result of a request. See `call_tool`.
-
-        Raises:
-            ApiError: See `call_tool`.
-        """
-        live = await self.open()
+    async def _request(
+        self, request: types.Request[Any, Any], caller: HostContext
+    ) -> dict[str, Any]:
+        live = await self._open_for(caller)
+        report: Any = caller.report_progress
         try:
-            result: dict[str, Any] = await live.session.send_request(request, _OBJECT)
+            with self._callers.calling(caller):
+                result: dict[str, Any] = await live.session.send_request(
+                    request, _OBJECT, progress_callback=report
+                )
         except MCPError as exc:
             if is_closed(exc) or exc.message == _SESSION_LOST:
                 raise await self._broken(live, exc) from None
@@ -128,11 +149,28 @@ class Connection:
             ) from None
         return result
 
+    async def _open_for(self, caller: HostContext) -> Live:
+        """Return the connection, made anew where the first caller could be asked more."""
+        async with self._first_call:
+            live = await self.open()
+            if caller.can_ask_midway and not self._asks and live.is_told_once and self._is_unused:
+                self._asks = True
+                await self.aclose()
+                live = await self.open()
+            self._is_unused = False
+        return live
+
     async def aclose(self) -> None:
         """End the connection, and the process with it."""
         if self._task and not self._task.done():
             self._task.cancel()
             await asyncio.wait({self._task}, timeout=_END_SECONDS)
+
+    async def excuse_end(self) -> None:
+        """Wait for the end of what was ended on purpose; the next call starts it without delay."""
+        if self._task:
+            await asyncio.wait({self._task}, timeout=_END_SECONDS)
+        self._failures, self._retry_at = 0, 0.0
 
     def _check_patience(self) -> None:
         seconds = self._retry_at - time.monotonic()
@@ -175,7 +213,11 @@ class Connection:
 
     @asynccontextmanager
     async def _session(self, target: Target) -> AsyncGenerator[Live]:
-        async with target.open() as streams, open_session(streams, self._hear) as live:
+        self._is_unused = True
+        async with (
+            target.open() as streams,
+            open_session(streams, self._hear, self._callers.ask, asks=self._asks) as live,
+        ):
             with anyio.fail_after(self._start_timeout):
                 await negotiate(live.session)
                 await self._list(live)
@@ -244,29 +286,6 @@ class Connection:
             fields = {"plugin": self._name, "kept": min(len(tools), MAX_TOOLS)}
             log.warning("a server has more tools than are taken", extra=fields)
         self._on_tools(tools[:MAX_TOOLS])
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """A server that is reached by streamable HTTP.
-
-    Attributes:
-        headers: Sent with every request.
-    """
-
-    url: str
-    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    ending: str = ""
-
-    @asynccontextmanager
-    async def open(self) -> AsyncGenerator[Any]:
-        """Return the streams of a new connection."""
-        timeout = httpx2.Timeout(_HTTP_SECONDS, read=_STREAM_SECONDS)
-        async with (
-            httpx2.AsyncClient(headers=dict(self.headers), timeout=timeout) as client,
-            streamable_http_client(self.url, http_client=client) as streams,
-        ):
-            yield streams
 
 
 def _leaf(exc: BaseException) -> BaseException:

@@ -16,6 +16,7 @@ from .errors import describe_exception
 from .plugin import Filter, Plugin, PluginSettings
 from .prompts import RegisteredPrompt
 from .resources import RegisteredResource
+from .setting_errors import Mistake
 from .tool_settings import first_match
 
 log = logging.getLogger(__name__)
@@ -46,10 +47,13 @@ class PluginRecord:
             host's own.
         reason: Why the status is what it is, where that needs saying.
         secrets: Those of its settings.
+        mistakes: Those in its settings for which it failed.
         settings: Its settings, where the host validates them without importing it.
+        settings_type: What validates its table, once it is imported.
         is_server: It is another MCP server, which the configuration names.
         is_isolated: It runs in a process of its own, and is not imported.
         from_table: It is there because the configuration says so, not because it is installed.
+        seconds: How long its own code took so far to load, start and stop.
         deprecated: What it uses of the plugin API that goes away, and what to use instead.
     """
 
@@ -63,14 +67,17 @@ class PluginRecord:
     plugin: Plugin[Any] | None = field(default=None, repr=False)
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
     deprecated: list[str] = field(default_factory=list[str])
+    mistakes: tuple[Mistake, ...] = field(default=(), repr=False)
     filters: tuple[Filter, ...] = ()
     tools: tuple[RegisteredTool, ...] = ()
     prompts: tuple[RegisteredPrompt, ...] = ()
     resources: tuple[RegisteredResource, ...] = ()
     settings: PluginSettings | None = field(default=None, repr=False)
+    settings_type: type[PluginSettings] | None = field(default=None, repr=False)
     is_server: bool = False
     is_isolated: bool = False
     from_table: bool = False
+    seconds: float = 0.0
 
     @property
     def is_own(self) -> bool:

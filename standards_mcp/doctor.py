@@ -6,6 +6,7 @@ import json
 import platform
 import re
 import subprocess
+import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ import importlib_metadata
 from .catalog import CatalogError
 from .client_files import ClientFileError, own_servers
 from .clients import CLIENTS, System
-from .discovery import Status
+from .discovery import PluginRecord, Status
 from .errors import StandardsMcpError
 from .health import check_health
 from .host import Host
@@ -29,8 +30,11 @@ _PACKAGES: Final = ("standards-mcp", "mcp", "pinecone", "pluggy", "pydantic", "o
 _PORTABLE_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,50}")
 _MANY_TOOLS: Final = 40  # what one client counts as too many
 _SLOW_START: Final = 5.0  # seconds; the least patient client waits for 10
+_SLOW_PLUGIN: Final = 1.0  # seconds
 _START_DEADLINE: Final = 60.0
 _INSTALL_AGAIN: Final = "Install standards-mcp again."
+_DATA_STATUS: Final = "Run `standards-mcp data status` to see more."
+_BY_HAND: Final = "Run `standards-mcp serve` in a terminal, and read what it says."
 
 Level = Literal["ok", "warning", "error"]
 
@@ -61,10 +65,10 @@ async def examine(load: Callable[[], Host], start: Callable[[], Sequence[str]]) 
         host = load()
         findings += _configuration(host)
         async with host.running():
-            await host.manager.ready()
+            await host.manager.settled()
             findings += [finding async for finding in _catalog(host)]
             findings += [finding async for finding in _plugins(host)]
-        findings += [*_tools(host), *_start(start())]
+        findings += [*_tools(host), *_start(start(), host.manager.records.values())]
     except StandardsMcpError as exc:  # no server starts like this either
         fix = "Correct it; `standards-mcp config check` reads it again."
         findings.append(Finding("configuration", "error", str(exc), fix))
@@ -96,12 +100,12 @@ async def _catalog(host: Host) -> AsyncGenerator[Finding]:
         stats = await host.catalog_stats()
         found = await host.catalog.search("fractions on a number line", 1)
     except CatalogError as exc:
-        yield Finding("catalog", "error", str(exc), "See `standards-mcp data status`.")
+        yield Finding("catalog", "error", str(exc), _DATA_STATUS)
         return
     about = f"{stats.backend}: {stats.records:,} standards; {stats.details['reason']}"
     yield Finding("catalog", "ok", about)
     for note in found.notes:
-        yield Finding("catalog", "warning", note, "See `standards-mcp data status`.")
+        yield Finding("catalog", "warning", note, _DATA_STATUS)
 
 
 async def _plugins(host: Host) -> AsyncGenerator[Finding]:
@@ -109,22 +113,26 @@ async def _plugins(host: Host) -> AsyncGenerator[Finding]:
     for record in host.manager.records.values():
         subject = f"plugin {record.name}"
         health = healths.get(record.name) or Health(status="ok")
+        disable = f"disable it: `standards-mcp plugins disable {record.name}`."
         if record.status is Status.FAILED:
-            yield Finding(subject, "error", record.reason, "Mend, update or disable it.")
+            yield Finding(subject, "error", record.reason, f"Mend it, update it, or {disable}")
         elif health.status == "ok":
             yield Finding(subject, "ok", record.reason or health.message or str(record.status))
         else:
             level: Level = "error" if health.status == "failed" else "warning"
-            yield Finding(subject, level, health.message, "What it says, or disable it.")
+            message = health.message or f"it calls itself {health.status}"
+            yield Finding(subject, level, message, f"Mend what it tells of, or {disable}")
         for use in record.deprecated:
-            yield Finding(subject, "warning", use, "Update it, or ask its author to.")
+            yield Finding(
+                subject, "warning", use, "Update it, or ask its author for a version without it."
+            )
 
 
 def _tools(host: Host) -> Iterator[Finding]:
     served = host.offering.served
     for item in served:
         if not _PORTABLE_NAME.fullmatch(item.published):
-            fix = 'Set tool_names = "portable", or a name in its override.'
+            fix = 'Set tool_names = "portable", or give it another name in its override.'
             message = (
                 f"{item.published!r} is a name that some clients refuse, with the whole server"
             )
@@ -132,9 +140,12 @@ def _tools(host: Host) -> Iterator[Finding]:
     cost = sum(definition_tokens(item) for item in served)
     message = f"{len(served)} served, about {cost:,} tokens of a model's context"
     if not served:
-        yield Finding("tools", "error", "no tool is served", "See `standards-mcp tools`.")
+        yield Finding(
+            "tools", "error", "no tool is served", "Run `standards-mcp tools`: it says why."
+        )
     elif len(served) > _MANY_TOOLS:
-        yield Finding("tools", "warning", message, "Disable some: `standards-mcp tools disable`.")
+        fix = "Disable some of them: `standards-mcp tools disable GLOB`."
+        yield Finding("tools", "warning", message, fix)
     else:
         yield Finding("tools", "ok", message)
 
@@ -145,7 +156,7 @@ def _clients(system: System) -> Iterator[Finding]:
         try:
             entries = own_servers(client, file)
         except ClientFileError as exc:
-            yield Finding(client.title, "error", str(exc), "Correct the file.")
+            yield Finding(client.title, "error", str(exc), "Correct the file, or move it away.")
             continue
         for name, entry in entries.items():
             yield _client_entry(client.title, name, client.command_line(entry), client.key)
@@ -166,7 +177,7 @@ def _client_entry(title: str, name: str, line: Sequence[str], key: str) -> Findi
     return Finding(title, "ok", f"{name!r} starts {command}")
 
 
-def _start(command: Sequence[str]) -> Iterator[Finding]:
+def _start(command: Sequence[str], plugins: Iterable[PluginRecord]) -> Iterator[Finding]:
     """Start a server as a client does, and hold every line of its stdout against the protocol."""
     began = time.perf_counter()
     try:
@@ -177,24 +188,43 @@ def _start(command: Sequence[str]) -> Iterator[Finding]:
             timeout=_START_DEADLINE,
             check=False,
         )
-    except (OSError, subprocess.TimeoutExpired) as exc:
-        yield Finding("start", "error", str(exc), "Run `standards-mcp serve` by hand and read on.")
+    except OSError as exc:
+        yield Finding("start", "error", str(exc), _BY_HAND)
+        return
+    except subprocess.TimeoutExpired:
+        message = f"the server was not done within {_START_DEADLINE:g} seconds"
+        yield Finding("start", "error", _slow_start(message, plugins)[0], _BY_HAND)
         return
     seconds = time.perf_counter() - began
     lines = ran.stdout.decode(errors="replace").splitlines()
     if stray := [line for line in lines if not _is_message(line)]:
         yield Finding(
-            "stdout", "error", f"not of the protocol: {stray[0][:80]!r}", "Find who prints."
+            "stdout",
+            "error",
+            f"not of the protocol: {stray[0][:80]!r}",
+            "Disable plugins one by one until it is gone.",
         )
     if not any('"tools"' in line for line in lines):
         last = ran.stderr.decode(errors="replace").strip().splitlines()[-1:]
         message = f"the server gave no list of tools; its last words: {''.join(last)[:200]}"
-        yield Finding("start", "error", message, "Run `standards-mcp serve` by hand and read on.")
+        yield Finding("start", "error", message, _BY_HAND)
         return
-    slow = seconds > _SLOW_START
-    fix = "Compile the bytecode: `python -m compileall` on its folder." if slow else ""
     message = f"from start to end with a list of tools in {seconds:.1f} s; stdout is clean"
-    yield Finding("start", "warning" if slow else "ok", message, fix)
+    if seconds <= _SLOW_START:
+        yield Finding("start", "ok", message)
+    else:
+        yield Finding("start", "warning", *_slow_start(message, plugins))
+
+
+def _slow_start(message: str, plugins: Iterable[PluginRecord]) -> tuple[str, str]:
+    """Return what made the start slow and what to do: a plugin, or else bytecode to be compiled."""
+    slow = [record for record in plugins if record.seconds >= _SLOW_PLUGIN]
+    if not slow:
+        folder = Path(__file__).parents[1]
+        return message, f'Compile the bytecode: `"{sys.executable}" -m compileall "{folder}"`.'
+    took = ", ".join(f"plugin {each.name!r} took {each.seconds:.1f} s" for each in slow)
+    names = " and ".join(each.name for each in slow)
+    return f"{message}; when it was loaded here, {took}", f"Mend, update or disable {names}."
 
 
 def _is_message(line: str) -> bool:

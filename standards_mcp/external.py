@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from .call_context import HostContext
 from .discovery import PluginRecord
 from .errors import PluginError
 from .plugin import Plugin, PluginContext
@@ -66,8 +67,10 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
             read_remote_tool(name, each, prefix, self._call, self.settings.timeout) for each in raw
         )
 
-    async def _call(self, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        return await self.connection.call_tool(name, arguments)
+    async def _call(
+        self, name: str, arguments: Mapping[str, Any], caller: HostContext
+    ) -> Mapping[str, Any]:
+        return await self.connection.call_tool(name, arguments, caller)
 
 
 def _target_maker(
@@ -79,7 +82,7 @@ def _target_maker(
     url = expansion.text(settings.url or "")
 
     def connect() -> Target:
-        from .connections import Address  # noqa: PLC0415  - imports the SDK's client
+        from .http_address import Address  # noqa: PLC0415  - imports the SDK's client
 
         if settings.command is None:
             return Address(url, headers)

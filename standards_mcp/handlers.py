@@ -127,16 +127,15 @@ class _Answers:
     async def complete(
         self, _: Context, params: types.CompleteRequestParams
     ) -> types.CompleteResult:
+        await self._host.manager.ready()
         ref, argument = params.ref, params.argument
         others = (params.context.arguments if params.context else None) or {}
-        if isinstance(ref, types.PromptReference):
-            values = await self._host.complete_prompt(
-                ref.name, argument.name, argument.value, others
-            )
-        else:
-            values = await self._host.complete_resource(
-                ref.uri, argument.name, argument.value, others
-            )
+        given = (argument.name, argument.value, others)
+        with _as_protocol_errors():
+            if isinstance(ref, types.PromptReference):
+                values = await self._host.complete_prompt(ref.name, *given)
+            else:
+                values = await self._host.complete_resource(ref.uri, *given)
         shown = values[:_MOST_COMPLETIONS]
         return types.CompleteResult(
             completion=types.Completion(

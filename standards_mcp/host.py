@@ -29,12 +29,13 @@ from .masking import mask, masked_data, secrets_of
 from .mismatches import Names, mismatches
 from .offering import Offering, Registered, named, offer, served
 from .outcomes import Step, recall, remember
-from .plugin import Completer, Message, ToolResult
+from .plugin import Message, ToolResult
 from .policy import Policy
-from .prompts import TOOLS_ARGUMENT, messages_of
+from .prompts import TOOLS_ARGUMENT, RegisteredPrompt, messages_of
 from .resources import Contents, RegisteredResource, contents_of, find_resource
 from .results import error_result
 from .settings import Settings
+from .signatures import refuse_unknown
 from .threads import UnjoinedExecutor
 
 log = logging.getLogger(__name__)
@@ -191,6 +192,10 @@ class Host:
         result = await self._policy.call(item, arguments, context)
         return _without_secrets(result, self.secrets()) if result.is_error else result
 
+    def stuck_seconds(self, plugin: str) -> float:
+        """For how long a function of a plugin has gone on after its call was given up."""
+        return self._policy.stuck_seconds(plugin)
+
     async def get_prompt(
         self, name: str, arguments: Mapping[str, str], tools: Mapping[str, str] | None = None
     ) -> list[Message]:
@@ -236,28 +241,48 @@ class Host:
     async def complete_prompt(
         self, name: str, argument: str, typed: str, others: Mapping[str, str]
     ) -> list[str]:
-        """Return values for an argument of a prompt, best first; none where something fails."""
-        item = named(served(self.offering.prompts), name)
-        completer = item.prompt.complete.get(argument) if item else None
-        return await self._complete(item, completer, typed, others)
+        """Return values for an argument of a prompt. See `complete`.
+
+        Raises:
+            NotServedError: No such prompt is served.
+            InvalidInputError: It has no such argument.
+        """
+        items = self.offering.prompts
+        known = (each.published for each in served(items))
+        item = _served_one("prompt", name, named(items, name), known)
+        return await self.complete(item, argument, typed, others)
 
     async def complete_resource(
         self, uri: str, argument: str, typed: str, others: Mapping[str, str]
     ) -> list[str]:
-        """Return values for a variable of a template, best first; none where something fails."""
-        items = served(self.offering.resources)
-        item = next((each for each in items if each.resource.uri == uri), None)
-        completer = item.resource.complete.get(argument) if item else None
-        return await self._complete(item, completer, typed, others)
+        """Return values for a variable of a template. See `complete`.
 
-    async def _complete(
+        Raises:
+            NotServedError: No resource that is served has this URI or template.
+            InvalidInputError: It has no such variable.
+        """
+        items = self.offering.resources
+        item = next((each for each in items if each.resource.uri == uri), None)
+        known = (each.resource.uri for each in served(items))
+        return await self.complete(
+            _served_one("resource", uri, item, known), argument, typed, others
+        )
+
+    async def complete(
         self,
-        item: Contribution | None,
-        completer: Completer | None,
+        item: RegisteredPrompt | RegisteredResource,
+        argument: str,
         typed: str,
         others: Mapping[str, str],
     ) -> list[str]:
-        if item is None or completer is None:
+        """Return values for an argument, best first; none where the plugin fails.
+
+        Raises:
+            InvalidInputError: There is no such argument.
+        """
+        refuse_unknown({argument: typed}, item.arguments.schema["properties"])
+        completer = item.completers.get(argument)
+        if completer is None:
             return []
         try:
             return await self._provide(item, partial(completer, typed, others), {}, _texts)
@@ -297,10 +322,9 @@ class Host:
         try:
             async with running(self.manager):
                 self._remember("start")
-                try:
-                    yield
-                finally:
-                    self._remember("start")  # one that is isolated may have failed since
+                # One that is isolated may fail later, and the process be killed at any time.
+                self.manager.on_status_changed = partial(self._remember, "start")
+                yield
         finally:
             with anyio.CancelScope(shield=True):
                 await self._policy.aclose()
@@ -319,7 +343,8 @@ class Host:
         if profiles is None:
             profiles = settings.profiles_in_force
         found = (*mismatches(settings, names, profiles), *offering.faults)
-        return [f"{loaded.layers.where(each.path)}: {each.message}" for each in found]
+        lines = (f"{loaded.layers.where(each.path)}: {each.message}" for each in found)
+        return list(dict.fromkeys(lines))
 
     @property
     def _knows_all(self) -> bool:

@@ -32,10 +32,12 @@ from .discovery import PluginRecord, Status, installed_plugins
 from .health import check_health
 from .hookspecs import hookimpl
 from .host import Host
+from .isolated_calls import HEALTH
 from .isolated_contributions import COMPLETE, PROMPT, READ
-from .isolation import CONVERT, DESCRIBE, DESCRIPTION, FILTER, HEALTH
+from .isolation import CONVERT, DESCRIBE, DESCRIPTION, FILTER
 from .loaded_settings import LoadedSettings
 from .logs import configure_logging
+from .masking import masked_data
 from .plugin import Filter, Health, Plugin, PluginSettings, Tool
 from .prompts import RegisteredPrompt
 from .resources import RegisteredResource
@@ -164,14 +166,16 @@ class _Helper(Plugin[PluginSettings]):
     ) -> dict[str, Any]:
         """Return values for an argument of a prompt or a resource."""
         host = self.place.host
-        ask = host.complete_prompt if kind == "prompt" else host.complete_resource
-        return {"values": await ask(name, argument, typed, others)}
+        items = host.offering.prompts if kind == "prompt" else host.offering.resources
+        item = next(each for each in items if each.declared == name)
+        return {"values": await host.complete(item, argument, typed, others)}
 
     async def health(self, ping: bool = False) -> dict[str, Any]:  # noqa: FBT001, FBT002
-        """Say how the plugin is; a *ping* asks only whether anything answers."""
+        """Say how the plugin is; a *ping* asks only whether it still answers, and what is stuck."""
         found = {} if ping else await check_health(self.place.host.manager)
         told = found.get(self.place.plugin) or Health(status="ok")
-        return {"status": told.status, "message": told.message}
+        stuck = self.place.host.stuck_seconds(self.place.plugin)
+        return {"status": told.status, "message": told.message, "stuck_seconds": stuck}
 
 
 def _same(value: FilterExpression) -> FilterExpression:
@@ -199,7 +203,8 @@ class _Description(Mapping[str, Any]):
 def _description(host: Host, name: str) -> dict[str, Any]:
     record = host.manager.records[name]
     if record.status is Status.FAILED:
-        return {"failure": record.reason}
+        mistakes = [[list(each.path), each.message] for each in record.mistakes]
+        return {"failure": record.reason, "mistakes": masked_data(mistakes, record.secrets)}
     convert = host.offering.find(CONVERT)
     values: Mapping[str, Any] = convert.arguments.schema["properties"] if convert else {}
     left_out = [hook for hook in _LEFT_OUT if hasattr(type(record.plugin), hook)]

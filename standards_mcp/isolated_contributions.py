@@ -71,7 +71,7 @@ def isolated_resource(plugin: str, data: Mapping[str, Any], ask: Ask) -> Registe
         name=name,
         function=function,
         mime_type=data["mime_type"],
-        complete=_completers("resource", uri, data, ask),
+        complete=_completers("resource", name, data, ask),
     )
     return RegisteredResource(
         plugin=plugin, resource=resource, template=template_of(uri), **_common(data)

@@ -6,30 +6,34 @@ stdout (`isolated`). What it contributes looks as if it were local.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, cast
 
-import anyio
 from pydantic import Field, WithJsonSchema
 
+from .call_context import CALL, HostContext
 from .contributions import portable_name
 from .declarations import RegisteredTool
 from .discovery import PluginRecord
-from .errors import ApiError, InvalidInputError
+from .errors import InvalidInputError
+from .hookspecs import hookimpl
+from .isolated_calls import HEALTH, IsolatedCalls
 from .isolated_contributions import isolated_prompt, isolated_resource
-from .masking import revealed
-from .plugin import Filter, Health, Plugin, PluginContext, PluginSettings, Tool, ToolResult
+from .loaded_settings import LoadedSettings
+from .masking import long_texts, revealed
+from .plugin import Filter, Health, PluginContext, PluginSettings, Tool, ToolResult
 from .remote_plugins import RemotePlugin
-from .remote_tools import tool_result
 from .results import Result
 from .schemas import Schema, SchemaError
+from .setting_errors import Mistake
+from .setting_layers import Layers
 from .settings import PluginSection, Settings
 from .signatures import Arguments, filter_arguments, refuse_unknown
 
@@ -38,12 +42,10 @@ if TYPE_CHECKING:
 
 DESCRIBE: Final = "standards_mcp.describe"
 CONVERT: Final = "standards_mcp.convert"
-HEALTH: Final = "standards_mcp.health"
 FILTER: Final = "standards_mcp_filter"
 DESCRIPTION: Final = "standards-mcp/description"
-START_TIMEOUT: Final = 20.0
-_PING_SECONDS: Final = 5.0
-_WATCH_SECONDS: Final = 0.2
+START_TIMEOUT: Final = 25.0
+"""Seconds until its tools are known: those of a lifespan, of which it tells itself, and more."""
 
 
 class IsolationSettings(PluginSettings):
@@ -61,10 +63,10 @@ class IsolationSettings(PluginSettings):
 
 
 def isolate(
-    records: Iterable[PluginRecord], settings: Settings, state_dir: Path
+    records: Iterable[PluginRecord], loaded: LoadedSettings, state_dir: Path
 ) -> list[PluginRecord]:
     """Return the records, those of isolated plugins made so, and one for each other interpreter."""
-    found = list(records)
+    found, settings = list(records), loaded.settings
     names = {record.name for record in found}
     for name, section in settings.plugins.items():
         if section.python and name not in names:
@@ -77,7 +79,8 @@ def isolate(
         section = settings.section(record.name)
         if section.is_isolated:
             required = section.required or settings.strict
-            record.load = partial(_plugin_type, version=record.version, required=required)
+            facts = {"required": required, "version": record.version, "layers": loaded.layers}
+            record.load = partial(type, "IsolatedPlugin", (IsolatedPlugin,), facts)
             record.settings = _isolation(record.name, section, settings, state_dir)
             record.is_isolated = True
     return found
@@ -85,10 +88,6 @@ def isolate(
 
 def _nothing() -> object:
     return None
-
-
-def _plugin_type(*, version: str, required: bool) -> type[Plugin[Any]]:
-    return type("IsolatedPlugin", (IsolatedPlugin,), {"required": required, "version": version})
 
 
 def _isolation(
@@ -111,40 +110,57 @@ def _isolation(
 
 
 class IsolatedPlugin(RemotePlugin[IsolationSettings]):
-    """A plugin in a child process."""
+    """A plugin in a child process.
+
+    Attributes:
+        layers: Where its settings come from, for naming mistakes in them.
+    """
 
     settings_type = IsolationSettings
+    layers: ClassVar[Layers] = Layers()
     is_eager = True
     version: ClassVar[str] = ""
 
     def __init__(self, settings: IsolationSettings, context: PluginContext) -> None:
-        self._child: ChildProcess | None = None
-        self._doubts: set[asyncio.Task[None]] = set()
+        self._calls = IsolatedCalls(lambda: self.connection)
         identity = [settings.python, self.version, sorted(settings.handover["settings"]["plugins"])]
         super().__init__(settings, context, self._make_child, identity, START_TIMEOUT)
+
+    @hookimpl
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncGenerator[None]:
+        """Keep it running, and look after it. See `RemotePlugin.lifespan`."""
+        async with super().lifespan():
+            try:
+                yield
+            finally:
+                self._calls.stop()
 
     def read(self, raw: Sequence[dict[str, Any]]) -> None:
         """Take over what the child process says that the plugin contributes."""
         nothing: dict[str, Any] = {}
         found = next((each for each in raw if each.get("name") == DESCRIBE), nothing)
         description: dict[str, Any] = found.get("_meta", {}).get(DESCRIPTION, {})
-        self.failure = str(description.get("failure", ""))
+        mistakes = (Mistake(tuple(path), text) for path, text in description.get("mistakes", ()))
+        lines = "; ".join(each.line(self.layers) for each in mistakes)
+        self.failure = lines or str(description.get("failure", ""))
         self.notice = str(description.get("notice", ""))
         self.tools = tuple(map(self._tool, description.get("tools", ())))
         self.filters = tuple(map(self._filter, description.get("filters", ())))
         name = self.context.name
         self.prompts = tuple(
-            isolated_prompt(name, each, self._ask) for each in description.get("prompts", ())
+            isolated_prompt(name, each, self._calls.call) for each in description.get("prompts", ())
         )
         self.resources = tuple(
-            isolated_resource(name, each, self._ask) for each in description.get("resources", ())
+            isolated_resource(name, each, self._calls.call)
+            for each in description.get("resources", ())
         )
 
     async def health(self) -> Health:
         """Return how the plugin says that it is."""
         if self.failure:
             return Health(status="failed", message=self.failure)
-        answer = await self._ask(HEALTH, {})
+        answer = await self._calls.call(HEALTH, {})
         told = answer.structured or {}
         if told.get("status") == "ok" and self.notice:
             return Health(status="degraded", message=self.notice)
@@ -163,6 +179,7 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
             description=str(tool.description),
             arguments=IsolatedArguments(schema),
             result=Result(None, data["output_schema"], wrapped=False),
+            context=CALL,
             extend=partial(_extended, schema),
         )
 
@@ -171,7 +188,7 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         annotation: Any = Annotated[Any, WithJsonSchema(data["schema"])]
 
         async def convert(value: Any) -> Any:
-            answer = await self._ask(CONVERT, {name: value})
+            answer = await self._calls.call(CONVERT, {name: value})
             if answer.is_error:
                 raise InvalidInputError(str((answer.structured or {}).get("message", answer.text)))
             return (answer.structured or {})["expression"]
@@ -184,47 +201,23 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         )
 
     async def _call(self, name: str, /, **arguments: Any) -> ToolResult:
-        try:
-            return await self._ask(name, arguments)
-        except asyncio.CancelledError:
-            doubt = asyncio.create_task(self._doubt())
-            self._doubts.add(doubt)
-            doubt.add_done_callback(self._doubts.discard)
-            raise
-
-    async def _ask(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        result = tool_result(await self.connection.call_tool(name, arguments))
-        only: Mapping[str, Any] = result.content[0] if len(result.content) == 1 else {}
-        is_text = only.keys() == {"type", "text"}
-        return replace(result, text=only["text"], content=()) if is_text else result
-
-    async def _doubt(self) -> None:
-        """End a child process that does not answer any more, after a call that was given up."""
-        child = self._child
-        try:
-            with anyio.fail_after(_PING_SECONDS):
-                await self.connection.call_tool(HEALTH, {"ping": True})
-        except TimeoutError:
-            if child and child is self._child:
-                child.kill(f"it was ended: it did not answer within {_PING_SECONDS:g} s")
-        except ApiError:
-            return  # it has ended by itself
+        caller: HostContext = arguments.pop(CALL)
+        return await self._calls.call(name, arguments, caller)
 
     def _make_child(self) -> ChildProcess:
         from .child_process import ChildProcess, Command  # noqa: PLC0415  - imports the SDK
 
         settings = self.settings
-        self._child = ChildProcess(
-            self.context.name,
-            Command(
-                program=settings.python,
-                args=("-m", "standards_mcp.isolated", self.context.name),
-                env=dict(os.environ),
-                first_line=json.dumps(settings.handover).encode() + b"\n",
-                most_processes=settings.processes,
-            ),
+        command = Command(
+            program=settings.python,
+            args=("-m", "standards_mcp.isolated", self.context.name),
+            env=dict(os.environ),
+            first_line=json.dumps(settings.handover).encode() + b"\n",
+            most_processes=settings.processes,
+            # Which are secret, only the process knows.
+            secrets=long_texts(settings.handover["settings"]["plugins"]),
         )
-        return self._child
+        return self._calls.watch(ChildProcess(self.context.name, command))
 
 
 @dataclass(frozen=True, slots=True)

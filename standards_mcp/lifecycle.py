@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
+import time
+from collections.abc import AsyncGenerator, Generator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Final
 
 import anyio
@@ -107,6 +108,10 @@ class _Lifespan:
             self._manager.fail(self._record, reason, TimeoutError())
 
     async def stop(self) -> None:
+        with self._timed():
+            await self._end()
+
+    async def _end(self) -> None:
         if not self._outcome:
             self._task.cancel()
             return
@@ -124,13 +129,22 @@ class _Lifespan:
             return asyncio.CancelledError()
         return self._task.exception()
 
+    @contextmanager
+    def _timed(self) -> Generator[None]:
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._record.seconds += time.monotonic() - began
+
     async def _run(self) -> None:
         try:
             async with AsyncExitStack() as stack:
-                with divert_stdout():
-                    lifespans = self._manager.call(self._record, "lifespan")
-                for lifespan in lifespans:
-                    await stack.enter_async_context(lifespan)
+                with self._timed():
+                    with divert_stdout():
+                        lifespans = self._manager.call(self._record, "lifespan")
+                    for lifespan in lifespans:
+                        await stack.enter_async_context(lifespan)
                 self._started.set()
                 await self._stop.wait()
         except SystemExit as exc:

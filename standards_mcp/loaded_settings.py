@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from .catalog_settings import SECRET_KEYS, VARIABLES
 from .errors import ConfigError
-from .setting_errors import describe_errors, describe_hidden
+from .setting_errors import describe_hidden, find_mistakes
 from .setting_layers import DOT_ENV, ENVIRONMENT, Layer, Layers
 from .setting_paths import in_home
 from .setting_sources import (
@@ -81,10 +81,12 @@ def load_settings(
     shared = layers.merged().get("servers_file")
     if isinstance(shared, str):
         layers = Layers((*layers.ordered, servers_layer(shared)))
+    values = layers.merged()
     try:
-        return LoadedSettings(Settings(**layers.merged()), file, layers)
+        return LoadedSettings(Settings(**values), file, layers)
     except ValidationError as exc:
-        raise ConfigError("\n".join(describe_errors(exc, Settings, layers))) from None
+        mistakes = find_mistakes(exc, Settings, values)
+        raise ConfigError("\n".join(each.line(layers) for each in mistakes)) from None
 
 
 def find_config(config: Path | None = None) -> Path | None:

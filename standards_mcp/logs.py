@@ -6,7 +6,7 @@ import json
 import logging
 import sys
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, datetime
 from typing import Any, Final, TextIO, TypeAlias
 
@@ -81,6 +81,7 @@ def configure_logging(
     plain: bool = False,
     tracebacks: bool = False,
     stream: TextIO | None = None,
+    without: Collection[str] = (),
 ) -> None:
     """Send log records to stderr, in place of where they went before.
 
@@ -91,6 +92,7 @@ def configure_logging(
         plain: Write for people, not for programs.
         tracebacks: Write them for people, too. Programs always get them.
         stream: Where to write in place of stderr.
+        without: The names of loggers of the host that are not heard.
     """
     logging.raiseExceptions = False  # a closed stderr must not end up as more output on it
     handler = logging.StreamHandler(stream or sys.stderr)
@@ -98,6 +100,7 @@ def configure_logging(
         PlainFormatter(secrets, tracebacks=tracebacks) if plain else JsonFormatter(secrets)
     )
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    handler.addFilter(lambda record: record.name not in without)
     package = logging.getLogger(_PACKAGE)
     package.handlers[:] = [handler]
     package.propagate = False

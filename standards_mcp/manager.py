@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import time
 import traceback
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
@@ -45,18 +46,17 @@ from .errors import (
     did_you_mean,
 )
 from .loaded_settings import LoadedSettings
-from .masking import declared_secrets, mask, secrets_of
+from .masking import SHORTEST_SECRET, declared_secrets, mask, secrets_of
 from .plugin import Plugin, PluginContext, PluginSettings, ToolHandler
 from .registry import Registry
-from .setting_errors import describe_errors
+from .setting_errors import find_mistakes
 from .setting_layers import DOT_ENV, ENVIRONMENT
-from .settings import PluginSection, Settings
+from .settings import PluginSection
 from .tool_sources import ToolSource, source_of, take_tools
 from .wrapping import Layer
 
 log = logging.getLogger(__name__)
 
-_SHORTEST_SECRET: Final = 6
 _HOST_KEYS: Final = frozenset(PluginSection.model_fields)
 
 
@@ -91,8 +91,9 @@ class PluginManager:
         self._pm = pluggy.PluginManager(hookspecs.PROJECT)
         self._pm.add_hookspecs(hookspecs)
         self.on_tools_changed: Callable[[], None] = lambda: None
+        self.on_status_changed: Callable[[], None] = lambda: None
         plugins = installed_plugins() if installed is None else installed
-        self._discover(_elsewhere(plugins, self.settings, state_dir))
+        self._discover(_elsewhere(plugins, loaded, state_dir))
 
     def load(self, *, again: bool = False) -> None:
         """Import, configure and register the enabled plugins, then validate their tools.
@@ -128,6 +129,10 @@ class PluginManager:
     async def ready(self) -> None:
         """Wait until all tools are known that come from elsewhere, each source for its time."""
         await asyncio.gather(*(source.ready() for source in self.sources()))
+
+    async def settled(self) -> None:
+        """Wait until all sources have started, or failed to, that are started with the host."""
+        await asyncio.gather(*(source.settled() for source in self.sources()))
 
     def sources(self) -> list[ToolSource]:
         """Return the plugins whose tools come from elsewhere."""
@@ -246,8 +251,12 @@ class PluginManager:
     @contextmanager
     def _attended(self, record: PluginRecord) -> Generator[None]:
         """Note that a plugin's code runs, what it prints and what it is warned of."""
-        with self.casualties.trying(record), divert_stdout(), noted(record.deprecated):
-            yield
+        began = time.monotonic()
+        try:
+            with self.casualties.trying(record), divert_stdout(), noted(record.deprecated):
+                yield
+        finally:
+            record.seconds += time.monotonic() - began
 
     def _withdraw(self, record: PluginRecord, reason: str, cause: BaseException) -> None:
         if record.plugin is not None and self._pm.is_registered(record.plugin):
@@ -295,7 +304,7 @@ class PluginManager:
             value
             for key, value in values
             if isinstance(value, str)
-            and len(value) >= _SHORTEST_SECRET
+            and len(value) >= SHORTEST_SECRET
             and layers.origin((*path, key)) in (ENVIRONMENT, DOT_ENV)
         )
 
@@ -303,6 +312,7 @@ class PluginManager:
         """Return the settings of a plugin, validated."""
         if record.settings is not None:
             return record.settings
+        record.settings_type = model
         options = self.settings.section(record.name).options
         # Before validation, so that what a validator raises can quote them.
         record.secrets = declared_secrets(model, options)
@@ -312,7 +322,8 @@ class PluginManager:
             return model.model_validate(options)
         except ValidationError as exc:
             prefix = ("plugins", record.name)
-            lines = describe_errors(exc, model, self._loaded.layers, prefix)
+            record.mistakes = tuple(find_mistakes(exc, model, options, prefix))
+            lines = (each.line(self._loaded.layers) for each in record.mistakes)
             # Without the cause: it holds the values, and the secrets among them.
             raise PluginError(record.name, "; ".join(lines)) from None
 
@@ -321,14 +332,26 @@ class PluginManager:
         return read_commands(record.name, found)
 
     def _take_changes(self) -> None:
+        before = [record.status for record in self.records.values()]
         for record in self.records.values():
-            source = source_of(record)
-            if source and source.failure and record.status is not Status.FAILED:
-                with suppress(PluginError):  # its lifespan raises it, where it matters
-                    self.fail(record, source.failure)
+            if source := source_of(record):
+                self._take_status(record, source)
         take_tools(self.records.values())
         self.registry.extend_tools()
         self.on_tools_changed()
+        if before != [record.status for record in self.records.values()]:
+            self.on_status_changed()
+
+    def _take_status(self, record: PluginRecord, source: ToolSource) -> None:
+        """Fail a plugin that is of no use, and one that cannot be started until it can."""
+        if source.failure:
+            if record.status is not Status.FAILED:
+                with suppress(PluginError):  # its lifespan raises it, where it matters
+                    self.fail(record, source.failure)
+        elif source.problem:
+            record.fail(mask(source.problem, record.secrets))
+        elif record.status is Status.FAILED:
+            record.status, record.reason = Status.STARTED, ""
 
     def _wrap(self, layer: Layer, record: PluginRecord) -> None:
         for handler in self.call(record, "wrap_tool_call", call_next=layer.beyond):
@@ -336,14 +359,14 @@ class PluginManager:
 
 
 def _elsewhere(
-    plugins: Iterable[PluginRecord], settings: Settings, state_dir: Path
+    plugins: Iterable[PluginRecord], loaded: LoadedSettings, state_dir: Path
 ) -> list[PluginRecord]:
     """Return the records with those of plugins and servers that run in other processes."""
-    found = list(plugins)
+    found, settings = list(plugins), loaded.settings
     if any(section.is_isolated for section in settings.plugins.values()):
         from .isolation import isolate  # noqa: PLC0415  - costs start-up time
 
-        found = isolate(found, settings, state_dir)
+        found = isolate(found, loaded, state_dir)
     if settings.servers:
         from .external import server_records  # noqa: PLC0415  - costs start-up time
 

@@ -13,10 +13,18 @@ from pydantic import AliasChoices, AliasPath, BaseModel, Secret, SecretBytes, Se
 from typing_extensions import is_typeddict
 
 MASK: Final = "***"
+SHORTEST_SECRET: Final = 6
+"""Fewer characters stand in other words, too, which would be masked with it."""
+_WORDS: Final = "token|secret|password|passwd|passphrase|credentials?|authorization"
 # The tables too in which clients keep what they hand to servers.
 _SECRET_KEY: Final = re.compile(
-    r"(token|secret|password|passwd|passphrase|credentials?|authorization"
-    r"|(api|access|private|secret|signing)[_-]?key)$|^(envs?|headers)$",
+    rf"({_WORDS}|(api|access|private|secret|signing)[_-]?key)$|^(envs?|headers)$", re.IGNORECASE
+)
+_OF_VALUE: Final = r"[^\s&#'\"<>\\]"
+# Names are shorter in a query: ?key=, &sig=. What a ${VARIABLE} stands for is not there yet.
+_IN_QUERY: Final = re.compile(
+    rf"(?P<name>[?&;#][\w.%-]*?(?:{_WORDS}|auth|jwt|key|pwd|sig|signature)=)"
+    rf"(?!\$\{{\w+\}}(?!{_OF_VALUE}))(?P<value>{_OF_VALUE}+)",
     re.IGNORECASE,
 )
 _USER_INFO: Final = re.compile(r"://[^\s/?#@'\"]+@")
@@ -25,12 +33,18 @@ _USER_INFO: Final = re.compile(r"://[^\s/?#@'\"]+@")
 def mask(text: str, secrets: Iterable[str]) -> str:
     """Return *text* without the secrets, also as JSON, Python, an address or one line spells them.
 
-    Whatever the secrets are, user names and passwords in addresses go too.
+    Whatever the secrets are, user names and passwords in addresses go too, and in their queries
+    the values of what is named like a secret.
     """
     for secret in sorted(filter(None, tuple(secrets)), key=len, reverse=True):
         for spelling in _spellings(secret):
             text = re.sub(re.escape(spelling), MASK, text, flags=re.IGNORECASE)
-    return _USER_INFO.sub(f"://{MASK}@", text)
+    return _IN_QUERY.sub(rf"\g<name>{MASK}", _USER_INFO.sub(f"://{MASK}@", text))
+
+
+def query_secrets(address: str) -> frozenset[str]:
+    """Return the values in the query of an address that their names call secrets, as they stand."""
+    return frozenset(match["value"] for match in _IN_QUERY.finditer(address))
 
 
 def masked_data(value: object, secrets: Iterable[str]) -> Any:
@@ -59,6 +73,11 @@ def secret_paths(value: object, path: tuple[str, ...] = ()) -> Iterator[tuple[st
             yield from secret_paths(item, (*path, key))
     elif any(looks_secret(str(key)) for key in path):
         yield path
+
+
+def long_texts(value: object) -> frozenset[str]:
+    """Return the texts in *value* that may be secrets, where nobody knows which are."""
+    return frozenset(text for text in _texts(value) if len(text) >= SHORTEST_SECRET)
 
 
 def secrets_of(value: object) -> frozenset[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import platform
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -51,12 +53,26 @@ def mismatches(settings: Settings, names: Names, profiles: Iterable[str]) -> Ite
         if pattern != "*" and not any(is_trusted(each, (pattern,)) for each in names.distributions):
             message = no_match(pattern, "distributions", names.distributions)
             yield Mismatch(("trusted",), message)
+    yield from _limits(settings)
     for kind, known in names.contributions.items():
         yield from _of_kind(settings, kind, known, chosen)
     for profile in chosen:
         for pattern in _unmatched(settings.profiles[profile].plugins, names.plugins):
             message = no_match(pattern, "plugins", names.plugins)
             yield Mismatch(("profiles", profile, "plugins"), message)
+
+
+def _limits(settings: Settings) -> Iterator[Mismatch]:
+    """Yield the limits of plugins that nothing holds them to."""
+    for name, section in settings.plugins.items():
+        why = ""
+        if not section.is_isolated:
+            why = "it limits only a plugin in a process of its own; set isolate = true"
+        elif sys.platform != "linux":
+            why = f"it has no effect on {platform.system()}; only Linux holds a process to it"
+        for key in ("memory", "processes") if why else ():
+            if key in section.model_fields_set:
+                yield Mismatch(("plugins", name, key), why)
 
 
 def _of_kind(

@@ -138,6 +138,11 @@ class Policy:
             log.info("%s provided", item.kind, extra=fields)
         return value
 
+    def stuck_seconds(self, plugin: str) -> float:
+        """For how long a function of a plugin has gone on after its call was given up."""
+        threads = self._threads.get(plugin)
+        return threads.stuck_seconds if threads else 0.0
+
     async def aclose(self) -> None:
         """Let go of shared storage; a later call connects anew."""
         if self._pool:

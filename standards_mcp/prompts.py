@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 from .contributions import Contribution, check_completers, check_texts, describe, portable_name
 from .errors import PluginError
-from .plugin import Message, Prompt
+from .plugin import Completer, Message, Prompt
 from .schemas import SchemaError
 from .signatures import read_function
 
@@ -21,6 +21,11 @@ class RegisteredPrompt(Contribution):
 
     kind = "prompt"
     prompt: Prompt
+
+    @property
+    def completers(self) -> Mapping[str, Completer]:
+        """What completes its arguments, by their names."""
+        return self.prompt.complete
 
     @property
     def definition(self) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import anyio
 from pydantic import TypeAdapter
+from typing_extensions import TypedDict
 
 from .errors import ApiError, PluginError
 from .files import keep_text
@@ -32,7 +33,17 @@ if TYPE_CHECKING:
 _RETRY_SECONDS: Final = 60.0
 _SLOW_SECONDS: Final = 5.0
 """What fails later than that is not waited for at the next start."""
-_RAW_TOOLS: Final = TypeAdapter(list[dict[str, Any]])
+_UNKNOWN: Final = "its tools are not known: "
+
+
+class _Kept(TypedDict):
+    of: str
+    tools: list[dict[str, Any]] | None
+    failure: str
+    was_slow: bool
+
+
+_KEPT: Final = TypeAdapter(_Kept)
 
 
 class RemotePlugin(Plugin[SettingsT], ToolSource):
@@ -63,10 +74,11 @@ class RemotePlugin(Plugin[SettingsT], ToolSource):
         self._snapshot = _Snapshot(context.state_dir / "tools.json", identity)
         self._raw = self._snapshot.tools
         self._answered = asyncio.Event()
-        if self._snapshot.failed:
+        self._learning: asyncio.Task[None] | None = None
+        if self._snapshot.failure:
             self.problem = (
-                "its tools are not known: it was too slow to start when last tried; "
-                "`standards-mcp plugins check` tries it again"
+                f"{_UNKNOWN}{self._snapshot.failure} (when it was last tried; "
+                "`standards-mcp plugins check` tries it again)"
             )
         self.read(self._raw or ())
 
@@ -84,18 +96,18 @@ class RemotePlugin(Plugin[SettingsT], ToolSource):
         self._connection = Connection(
             name, f"{self.kind} {name!r}", self._connect, self._start_timeout, self._take
         )
-        learning = None
         try:
             if self.required:
                 await self._connection.open()
                 if self.failure:
                     raise PluginError(self.context.name, self.failure)
             elif self.is_eager or self._raw is None:
-                learning = asyncio.create_task(self._learn(self._connection))
+                self._learning = asyncio.create_task(self._learn(self._connection))
             yield
         finally:
-            if learning:
-                learning.cancel()
+            if self._learning:
+                self._learning.cancel()
+                self._learning = None
             await self._connection.aclose()
 
     @hookimpl
@@ -129,11 +141,16 @@ class RemotePlugin(Plugin[SettingsT], ToolSource):
     @property
     def is_known(self) -> bool:
         """Whether its tools are known, from this run or an earlier one."""
-        return self._raw is not None or self._snapshot.failed
+        return self._raw is not None or self._snapshot.was_slow
 
     async def ready(self) -> None:
         """Wait until one that is new has listed its tools, or failed to."""
-        if not self.is_known and self._connection:
+        if not self.is_known:
+            await self.settled()
+
+    async def settled(self) -> None:
+        """Wait until one that is started with the host has listed its tools, or failed to."""
+        if self._learning:
             with anyio.move_on_after(self._start_timeout):
                 await self._answered.wait()
 
@@ -143,24 +160,27 @@ class RemotePlugin(Plugin[SettingsT], ToolSource):
             try:
                 await connection.open()
             except ApiError as exc:
-                if self._raw is not None:
-                    return  # the next call starts it
-                self._note_failure(time.monotonic() - began)
-                self._answered.set()
-                self.problem = mask(f"its tools are not known: {exc}", self.secrets)
-                self.on_change()
+                why = mask(str(exc), self.secrets)
+                self._note_failure(why, time.monotonic() - began)
+                self._withdraw(f"{_UNKNOWN}{why}")
                 await anyio.sleep(_RETRY_SECONDS)
             else:
                 if self.failure:  # it is withdrawn, and nothing is asked of it any more
+                    self._note_failure(self.failure, time.monotonic() - began)
                     await connection.aclose()
                 return
 
-    def _note_failure(self, seconds: float) -> None:
+    def _note_failure(self, why: str, seconds: float) -> None:
         """Let the next start wait again for one that fails fast: it may be mended by then."""
-        if seconds >= min(_SLOW_SECONDS, self._start_timeout):
-            self._snapshot.note_failure()
-        else:
-            self._snapshot.keep_none()
+        was_slow = seconds >= min(_SLOW_SECONDS, self._start_timeout)
+        self._snapshot.keep_failure(why, was_slow=was_slow)
+
+    def _withdraw(self, problem: str) -> None:
+        """Contribute nothing until it can be started, whatever it did at an earlier start."""
+        self._raw, self.problem = None, problem
+        self.read(())
+        self._answered.set()
+        self.on_change()
 
     def _take(self, raw: list[dict[str, Any]]) -> None:
         changed = raw != self._raw
@@ -168,7 +188,7 @@ class RemotePlugin(Plugin[SettingsT], ToolSource):
             self._raw, self.problem = raw, ""
             self.read(raw)
             if self.failure:
-                self._snapshot.keep_none()
+                self._snapshot.keep_failure(self.failure, was_slow=False)
             else:
                 self._snapshot.keep(raw)
         self._answered.set()
@@ -181,32 +201,30 @@ class _Snapshot:
 
     Attributes:
         tools: As they were listed; None when they are not known.
-        failed: It could not be started when that was last tried, and none are known.
+        failure: Why it could not be started when that was last tried, or an empty string.
+        was_slow: It took long to fail.
     """
 
     def __init__(self, file: Path, identity: object) -> None:
         self._key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
         self._file = file
         self.tools: list[dict[str, Any]] | None = None
-        self.failed = False
-        try:
-            kept = json.loads(self._file.read_bytes())
+        self.failure, self.was_slow = "", False
+        with suppress(OSError, ValueError, RecursionError):  # none, or not of this version
+            kept = _KEPT.validate_json(self._file.read_bytes())
             if kept["of"] == self._key:
-                self.failed = kept["tools"] is None
-                self.tools = None if self.failed else _RAW_TOOLS.validate_python(kept["tools"])
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            return  # none was kept, or not by this version
+                self.tools, self.failure = kept["tools"], kept["failure"]
+                self.was_slow = kept["was_slow"]
 
-    def keep(self, tools: list[dict[str, Any]] | None) -> None:
+    def keep(self, tools: list[dict[str, Any]]) -> None:
         """Remember the tools for the next start."""
-        keep_text(self._file, json.dumps({"of": self._key, "tools": tools}))
+        self._write(tools, "", was_slow=False)
 
-    def keep_none(self) -> None:
-        """Forget them, so that the next start asks for them anew."""
-        with suppress(OSError):
-            self._file.unlink(missing_ok=True)
+    def keep_failure(self, why: str, *, was_slow: bool) -> None:
+        """Remember it in place of the tools; the next start does not wait for one that was slow."""
+        self.was_slow = was_slow
+        self._write(None, why, was_slow=was_slow)
 
-    def note_failure(self) -> None:
-        """Remember that they are not known, so that the next start does not wait for them."""
-        self.failed = True
-        self.keep(None)
+    def _write(self, tools: list[dict[str, Any]] | None, failure: str, *, was_slow: bool) -> None:
+        kept = {"of": self._key, "tools": tools, "failure": failure, "was_slow": was_slow}
+        keep_text(self._file, json.dumps(kept))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, TypeAlias, cast
 
+from .call_context import CALL, HostContext
 from .contributions import MAX_NAME, portable_name
 from .declarations import RegisteredTool
 from .errors import InvalidInputError
@@ -16,7 +17,7 @@ from .results import Result
 from .schemas import Schema, SchemaError, portable_input_schema, portable_output_schema
 from .signatures import check_json_schema, schema_mistakes
 
-CallTool: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
+CallTool: TypeAlias = Callable[[str, Mapping[str, Any], HostContext], Awaitable[Mapping[str, Any]]]
 """Calls a tool by the name that its server gave it and returns the result as it came."""
 
 _ODD: Final = re.compile(r"[^A-Za-z0-9_.-]|\.(?=\.|$)")
@@ -66,7 +67,8 @@ def read_remote_tool(
     title = _text(raw.get("title")) or _text(annotations.get("title"))
 
     async def function(**arguments: Any) -> ToolResult:
-        return tool_result(await call(own, arguments))
+        caller: HostContext = arguments.pop(CALL)
+        return tool_result(await call(own, arguments, caller))
 
     tool = Tool(
         name=_declared_name(server, prefix, own),
@@ -91,6 +93,7 @@ def read_remote_tool(
         description=str(tool.description),
         arguments=GivenArguments(schema),
         result=Result(None, _output_schema(raw.get("outputSchema")), wrapped=False),
+        context=CALL,
         fault=fault,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
@@ -11,7 +11,7 @@ import pydantic_core
 
 from .contributions import Contribution, check_completers, check_texts, describe, portable_name
 from .errors import PluginError
-from .plugin import Resource
+from .plugin import Completer, Resource
 from .schemas import SchemaError
 from .signatures import read_function
 
@@ -47,6 +47,11 @@ class RegisteredResource(Contribution):
     kind = "resource"
     resource: Resource
     template: Template | None = field(repr=False)
+
+    @property
+    def completers(self) -> Mapping[str, Completer]:
+        """What completes the variables of its template, by their names."""
+        return self.resource.complete
 
     @property
     def definition(self) -> dict[str, Any]:

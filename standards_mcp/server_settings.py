@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias, cast
+from urllib.parse import unquote
 
 from pydantic import BeforeValidator, Field, SecretStr, model_validator
 
 from .errors import ConfigError, describe_exception
-from .masking import looks_secret
+from .masking import looks_secret, query_secrets
 from .plugin import PluginSettings
 from .tables import Seconds
 
@@ -80,7 +81,7 @@ class ServerSettings(PluginSettings):
     args: HiddenArguments = ()
     env: dict[str, HiddenText] = Field(default_factory=dict[str, HiddenText])
     cwd: Path | None = None
-    url: Annotated[str, Field(min_length=1)] | None = None
+    url: Annotated[str | None, Field(min_length=1, repr=False)] = None
     headers: dict[str, HiddenText] = Field(default_factory=dict[str, HiddenText])
     prefix: Annotated[str, Field(pattern=r"^([A-Za-z][A-Za-z0-9_.-]{0,31})?$")] | None = None
     start_timeout: Seconds = START_TIMEOUT
@@ -129,6 +130,8 @@ class Expansion:
         text = value.get_secret_value() if isinstance(value, SecretStr) else value
         if named := _named_secret(text):
             self.secrets.add(named)
+        for found in query_secrets(text):
+            self.secrets |= {found, unquote(found)}
         return _VARIABLE.sub(self._variable, text)
 
     def texts(self, values: Mapping[str, SecretStr | str]) -> dict[str, str]:

@@ -11,14 +11,16 @@ import anyio
 import importlib_metadata
 import mcp_types as types
 from mcp import ClientSession, MCPError
-from mcp.client.session import MessageHandlerFnT
+from mcp.client.session import ElicitationFnT, MessageHandlerFnT
 from mcp.shared.dispatcher import CallOptions
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
-from mcp_types import CONNECTION_CLOSED
+from mcp_types import CLIENT_CAPABILITIES_META_KEY, CONNECTION_CLOSED, REQUEST_TIMEOUT
 from pydantic import ValidationError
 
 RawTool: TypeAlias = dict[str, Any]
 """A tool as its server lists it."""
+ASKS: Final = "standards-mcp/asks"
+"""In the ``_meta`` of a call, which it does not leave with: its caller can be asked."""
 _CLOSED: Final = "Connection closed"  # how the SDK says it, whatever the transport
 
 
@@ -29,19 +31,31 @@ class Live:
     session: ClientSession
     dispatcher: Dispatcher
 
+    @property
+    def is_told_once(self) -> bool:
+        """Whether the server was told at its start, and not with each call, what clients can."""
+        return self.session.discover_result is None
+
 
 @asynccontextmanager
-async def open_session(streams: Any, hear: MessageHandlerFnT) -> AsyncGenerator[Live]:
+async def open_session(
+    streams: Any, hear: MessageHandlerFnT, ask: ElicitationFnT, *, asks: bool
+) -> AsyncGenerator[Live]:
     """Yield a session over the two streams of a transport; nothing is agreed upon yet.
 
     Args:
         hear: Gets the notifications of the server.
+        ask: Gets its questions during calls.
+        asks: Whether a server of an earlier generation is told that it may ask.
     """
-    dispatcher = Dispatcher(*streams)
+    dispatcher = Dispatcher(*streams, asks=asks)
     version = importlib_metadata.version("standards-mcp")
     client = types.Implementation(name="standards-mcp", version=version)
     async with ClientSession(
-        dispatcher=dispatcher, message_handler=hear, client_info=client
+        dispatcher=dispatcher,
+        message_handler=hear,
+        elicitation_callback=ask,
+        client_info=client,
     ) as session:
         yield Live(session, dispatcher)
 
@@ -53,7 +67,13 @@ async def negotiate(session: ClientSession) -> None:
     except (MCPError, ValidationError, RuntimeError) as exc:
         if isinstance(exc, MCPError) and is_closed(exc):
             raise
-        await session.initialize()
+        try:
+            await session.initialize()
+        except MCPError as refusal:
+            was_slow = isinstance(exc, MCPError) and exc.code == REQUEST_TIMEOUT
+            if is_closed(refusal) or not was_slow:
+                raise
+            await session.discover()  # it refuses since it has read the first question by now
 
 
 def is_closed(error: MCPError) -> bool:
@@ -64,11 +84,13 @@ def is_closed(error: MCPError) -> bool:
 class Dispatcher(JSONRPCDispatcher[Any]):
     """Tells of the end of its connection, and keeps listed tools from being held to one standard.
 
-    The SDK refuses a list for one malformed tool in it, and with it all tools of the server.
+    The SDK refuses a list for one malformed tool in it, and with it all tools of the server. It
+    would also tell every server that all callers can be asked, in every way.
     """
 
-    def __init__(self, reader: Any, writer: Any) -> None:
+    def __init__(self, reader: Any, writer: Any, *, asks: bool) -> None:
         super().__init__(reader, writer)
+        self._asks = asks
         self.ended = anyio.Event()
         self.failure = ""
         self.listed: list[RawTool] = []
@@ -93,12 +115,31 @@ class Dispatcher(JSONRPCDispatcher[Any]):
         **kwargs: Any,
     ) -> dict[str, Any]:
         """Send a request; of a list of tools, all are kept aside and the well-formed returned."""
+        if params:
+            params = self._with_what_clients_can(method, params)
         result = await super().send_raw_request(method, params, opts, **kwargs)
         if method != "tools/list" or not isinstance(result.get("tools"), list):
             return result
         found = cast("list[object]", result["tools"])
         self.listed = [cast("RawTool", tool) for tool in found if isinstance(tool, dict)]
         return {**result, "tools": [tool for tool in self.listed if _is_well_formed(tool)]}
+
+    def _with_what_clients_can(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        if method == "initialize":
+            return {**params, "capabilities": _able(params["capabilities"], asks=self._asks)}
+        if not (meta := dict(params.get("_meta", {}))):
+            return params
+        asks = meta.pop(ASKS, False)
+        if CLIENT_CAPABILITIES_META_KEY in meta:
+            able = _able(meta[CLIENT_CAPABILITIES_META_KEY], asks=asks)
+            meta[CLIENT_CAPABILITIES_META_KEY] = able
+        rest = {key: value for key, value in params.items() if key != "_meta"}
+        return rest | ({"_meta": meta} if meta else {})
+
+
+def _able(capabilities: Mapping[str, Any], *, asks: bool) -> dict[str, Any]:
+    others = {key: value for key, value in capabilities.items() if key != "elicitation"}
+    return others | ({"elicitation": {"form": {}}} if asks else {})
 
 
 def _is_well_formed(tool: RawTool) -> bool:

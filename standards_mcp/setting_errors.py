@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Any, Final, get_args, get_origin
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -13,6 +14,8 @@ from .errors import did_you_mean
 from .setting_layers import Layers
 from .settings import PluginSection, Settings
 
+_Location: TypeAlias = tuple[str | int, ...]
+
 _NO_TABLE: Final = ("dict_type", "model_type")
 _NO_LIST: Final = ("list_type", "tuple_type")
 _MESSAGES: Final = {
@@ -20,6 +23,24 @@ _MESSAGES: Final = {
     **dict.fromkeys(_NO_LIST, """input should be a list, for example '["a", "b"]'"""),
     "path_type": "input should be a path",
 }
+_MISSING: Final = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """What is wrong with a value.
+
+    Attributes:
+        path: The tables and keys to it, and where it goes on in a list, from zero.
+        message: What is wrong, and what may be meant.
+    """
+
+    path: tuple[str | int, ...]
+    message: str
+
+    def line(self, layers: Layers) -> str:
+        """Return the mistake with the origin of the value and its key, in one line."""
+        return " ".join(f"{layers.where(self.path)}: {self.message}".split())
 
 
 def describe_hidden(layers: Layers) -> list[str]:
@@ -34,30 +55,53 @@ def describe_hidden(layers: Layers) -> list[str]:
         try:
             Settings(**layer.values)
         except ValidationError as exc:
-            found = (item for item in exc.errors(include_url=False) if item["type"] in _NO_TABLE)
-            lines += [_line(item, Settings, Layers((layer,)), ()) for item in found]
+            lines += [
+                f"{layer.where(item['loc'])}: {_MESSAGES[item['type']]}"
+                for item in exc.errors(include_url=False)
+                if item["type"] in _NO_TABLE
+            ]
     return lines
 
 
-def describe_errors(
-    error: ValidationError,
-    model: type[BaseModel],
-    layers: Layers,
-    prefix: tuple[str, ...] = (),
-) -> list[str]:
-    """Return one line for each mistake in *error*: origin, key, what is wrong, nearest key."""
-    return [_line(item, model, layers, prefix) for item in error.errors(include_url=False)]
+def find_mistakes(
+    error: ValidationError, model: type[BaseModel], values: Any, prefix: tuple[str, ...] = ()
+) -> list[Mistake]:
+    """Return the mistakes in *error*, one for each key.
+
+    Args:
+        values: What was validated.
+        prefix: The tables in which the values stand.
+    """
+    found: dict[_Location, list[str]] = {}
+    for item in error.errors(include_url=False):
+        item["loc"] = _key_of(item["loc"], values)
+        words = found.setdefault(item["loc"], [])
+        if (told := _words(item, model, prefix)) not in words:
+            words.append(told)
+    return [Mistake((*prefix, *key), " or ".join(words)) for key, words in found.items()]
 
 
-def _line(
-    item: ErrorDetails, model: type[BaseModel], layers: Layers, prefix: tuple[str, ...]
-) -> str:
-    where = layers.where((*prefix, *item["loc"]))
+def _key_of(location: _Location, value: Any) -> _Location:
+    """Return *location* without what it says of a plain *value*: the alternatives to be tried."""
+    for depth, part in enumerate(location):
+        if value is not _MISSING and not isinstance(value, Mapping | list):
+            return location[:depth]
+        value = _at(value, part)
+    return location
+
+
+def _at(value: Any, part: str | int) -> Any:
+    try:
+        return value[part]
+    except (LookupError, TypeError):
+        return _MISSING
+
+
+def _words(item: ErrorDetails, model: type[BaseModel], prefix: tuple[str, ...]) -> str:
     if item["type"] == "extra_forbidden":
-        return f"{where}: unknown key{_nearest_key(model, item, prefix)}"
+        return f"unknown key{_nearest_key(model, item, prefix)}"
     message = _MESSAGES.get(item["type"]) or item["msg"].removeprefix("Value error, ")
-    message = f"{message[:1].lower()}{message[1:]}{_nearest_choice(item)}"
-    return " ".join(f"{where}: {message}".split())
+    return f"{message[:1].lower()}{message[1:]}{_nearest_choice(item)}"
 
 
 def _nearest_key(model: type[BaseModel], item: ErrorDetails, prefix: tuple[str, ...]) -> str:

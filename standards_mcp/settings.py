@@ -13,10 +13,10 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from .catalog_settings import CatalogSettings
 from .errors import did_you_mean
 from .server_settings import ServerSection
-from .tables import Documented
+from .tables import Documented, Like
 from .tool_settings import Choice, ContributionSettings, Kind, Profile, ToolSettings
 
-_SIZE: Final = re.compile(r"^([1-9][0-9]*) ?([KMGkmg])[Bb]$")
+_SIZE: Final = re.compile(r"([1-9][0-9]*) ?([KMGkmg])[Bb]")
 _UNITS: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SERVER_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 ENV_PREFIX: Final = "STANDARDS_MCP_"
@@ -42,7 +42,7 @@ class PluginSection(Documented):
     required: bool = False
     isolate: bool = False
     python: str | None = None
-    memory: Annotated[str, Field(pattern=_SIZE.pattern)] | None = None
+    memory: Annotated[str, Like(_SIZE.pattern, "a size such as '512MB' or '2GB'")] | None = None
     processes: Annotated[int, Field(gt=0)] = 32
 
     @property

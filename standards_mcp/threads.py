@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import logging
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, TypeVar
@@ -38,7 +39,12 @@ class PluginThreads:
         self._plugin = plugin
         self._size = size
         self._free = asyncio.Semaphore(size)
-        self._abandoned: set[concurrent.futures.Future[None]] = set()
+        self._abandoned: dict[concurrent.futures.Future[None], float] = {}
+
+    @property
+    def stuck_seconds(self) -> float:
+        """For how long a function has gone on after its call was cancelled; 0 where none does."""
+        return max((time.monotonic() - since for since in self._abandoned.values()), default=0.0)
 
     async def run(self, function: Callable[[], _T]) -> _T:
         """Return what *function* returns, waiting for a thread where all are busy.
@@ -71,7 +77,7 @@ class PluginThreads:
             )
         finally:
             if not ended.done() and not ended.cancel():
-                self._abandoned.add(ended)
+                self._abandoned[ended] = time.monotonic()
 
     def _tracked(self) -> concurrent.futures.Future[None]:
         """Return a future for the end of a thread's work, which then frees its place."""
@@ -79,7 +85,7 @@ class PluginThreads:
         ended = concurrent.futures.Future[None]()
 
         def release() -> None:
-            self._abandoned.discard(ended)
+            self._abandoned.pop(ended, None)
             self._free.release()
 
         def notify(_: object) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from .declarations import RegisteredTool
 from .discovery import PluginRecord, Status
+from .masking import mask
 from .plugin import Filter
 from .prompts import RegisteredPrompt
 from .resources import RegisteredResource
@@ -41,6 +42,9 @@ class ToolSource:
     async def ready(self) -> None:
         """Wait until its tools are known, for as long as that may take."""
 
+    async def settled(self) -> None:
+        """Wait until it has started or failed to, if it is started with the host."""
+
 
 def source_of(record: PluginRecord) -> ToolSource | None:
     """Return the plugin of a record if its tools come from elsewhere."""
@@ -58,7 +62,7 @@ def take_tools(records: Iterable[PluginRecord]) -> None:
     sources = [(record, source) for record in loaded if (source := source_of(record))]
     for record, source in sources:
         record.tools, record.filters, record.prompts, record.resources = (), (), (), ()
-        record.reason = source.problem
+        record.reason = mask(source.problem, record.secrets)
     _take_others(loaded, sources)
     owners = {
         name: item.plugin for record in loaded for item in record.tools for name in item.names

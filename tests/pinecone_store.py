@@ -14,7 +14,6 @@ from typing import Any
 from urllib.parse import unquote
 
 from pinecone_contract import (
-    ID,
     MAX_RECORDS,
     MAX_RERANKED,
     REQUESTS,
@@ -130,7 +129,7 @@ class PineconeStore:
                     "'null'"
                 )
             check(REQUESTS["record"], line)
-            check(ID, line["_id"])
+            check(REQUESTS["id"], line["_id"])
             if not str(line.get(self.only_index.field_name, "")).strip():
                 raise ContractError(f"record {line['_id']} has no {self.only_index.field_name}")
             if len(json.dumps(line, ensure_ascii=False).encode()) > 40_960:
@@ -192,7 +191,7 @@ class PineconeStore:
 
     def fetch(self, request: Request) -> tuple[int, Any]:
         ids = request.query.get("ids", [])
-        check({"type": "array", "items": ID, "minItems": 1, "maxItems": 1000}, ids)
+        check(REQUESTS["ids"], ids)
         (namespace,) = request.query.get("namespace", [""])
         stored = self.records(namespace)
         found = {id_: _vector(id_, stored[id_]) for id_ in ids if id_ in stored}
@@ -217,7 +216,7 @@ class PineconeStore:
     def list(self, request: Request) -> tuple[int, Any]:
         query = {name: values[0] for name, values in request.query.items()}
         limit = int(query.get("limit", "100"))
-        check({"minimum": 1, "maximum": 100}, limit)
+        check(REQUESTS["limit"], limit)
         namespace = query.get("namespace", "")
         ids = sorted(i for i in self.records(namespace) if i.startswith(query.get("prefix", "")))
         start = int(query.get("paginationToken", "0"))

@@ -3,7 +3,8 @@
 usage: python plain_server.py [FOLDER]
 
 It reads the tools that it lists from FOLDER/tools.json, if that is there, and leaves files in
-FOLDER that tell what it went through: one named after its process id, and ``cancelled``.
+FOLDER that tell what it went through: one named after its process id, ``cancelled``, and
+``able.json`` with what it was told that clients can.
 """
 # ruff: noqa: C901, PLR0911  a table of what it can be asked to do
 
@@ -25,9 +26,16 @@ TOOLS = [
     | {"annotations": {"readOnlyHint": True, "title": "Echo"}},
     *(
         {"name": name, "inputSchema": ANY}
-        for name in ("blocks", "crash", "env", "fail", "noise", "refuse", "sleep", "spawn", "wrong")
+        for name in (
+            *("ask", "blocks", "crash", "env", "fail", "noise", "progress"),
+            *("refuse", "sleep", "spawn", "wrong"),
+        )
     ),
 ]
+
+
+ASKING: dict[object, object] = {}
+"""The calls that wait for the reply to a question, by the ids of the questions."""
 
 
 def send(**message: object) -> None:
@@ -83,16 +91,39 @@ def call(name: str, value: object) -> dict[str, object] | None:
     return text(value)
 
 
+def ask(number: object, question: str) -> None:
+    """Ask the user, and answer the call with the reply, once it comes."""
+    ASKING[f"q{number}"] = number
+    schema = {"type": "object", "properties": {"name": {"type": "string"}}}
+    params = {"message": question, "requestedSchema": schema}
+    send(id=f"q{number}", method="elicitation/create", params=params)
+
+
 def answer(message: dict[str, object]) -> None:
+    if "method" not in message:
+        reply = message.get("result") or message["error"]["message"]
+        send(id=ASKING.pop(message["id"]), result=text(reply))
+        return
     method, number = message["method"], message.get("id")
     params = message.get("params") or {}
     if method == "initialize":
+        (FOLDER / "able.json").write_text(json.dumps(params["capabilities"]))
         info = {"name": "plain", "version": "1"}
         able = {"tools": {"listChanged": True}}
         result = {"protocolVersion": "2025-06-18", "capabilities": able, "serverInfo": info}
         send(id=number, result=result)
     elif method == "tools/list":
         send(id=number, result=page(params.get("cursor")))
+    elif method == "tools/call" and params["name"] == "ask":
+        ask(number, "Your name?")
+    elif method == "tools/call" and params["name"] == "progress":
+        token = params["_meta"]["progressToken"]
+        for done in (1, 2):
+            send(
+                method="notifications/progress",
+                params={"progressToken": token, "progress": done, "message": f"at {done}"},
+            )
+        send(id=number, result=text("counted"))
     elif method == "tools/call" and params["name"] == "refuse":
         code = (params["arguments"] or {}).get("value") or -32602
         send(id=number, error={"code": code, "message": "Unknown tool: refuse"})

@@ -6,9 +6,12 @@ import json
 import re
 import subprocess
 import sys
+import threading
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -138,6 +141,7 @@ def test_a_plugin_whose_settings_no_schema_can_tell_spoils_none(install: Install
         from collections.abc import Callable
         from pydantic import ConfigDict
         from standards_mcp import Plugin, PluginSettings
+        from typing_extensions import TypeAliasType
 
         class Odd: ...
 
@@ -146,6 +150,7 @@ def test_a_plugin_whose_settings_no_schema_can_tell_spoils_none(install: Install
             odd: Odd | None = None
             call: Callable[[], int] = print
             again: "OddSettings | None" = None
+            nested: TypeAliasType("Nested", "list[Nested] | dict[str, Nested] | str") = ""
             size: int = 3
 
         class OddPlugin(Plugin):
@@ -295,6 +300,53 @@ def test_secrets_are_never_shown(install: Install, *, broken: bool):
     assert set(values["plugins"]["acme"]["token"]) == {"*"}
 
 
+class _Refusing(BaseHTTPRequestHandler):
+    """Refuses every request, and quotes the address that was asked for."""
+
+    def do_POST(self) -> None:
+        self.send_response(401, f"no access to {self.path}")
+        self.end_headers()
+
+    do_GET = do_POST  # noqa: N815  - as the base class spells it
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@pytest.fixture
+def refusing() -> Iterator[str]:
+    with HTTPServer(("127.0.0.1", 0), _Refusing) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/mcp"
+        server.shutdown()
+        thread.join()
+
+
+def test_a_secret_in_the_query_of_an_address_is_shown_nowhere(refusing: str):
+    address = f"{refusing}?page=2&api_key=hush%2Chush"
+    FILE.write_text(f'[servers.web]\nurl = "{address}"\nenabled = true\n')
+    output = ""
+    for arguments in (
+        ["config", "show"],
+        ["config", "show", "--json"],
+        ["-vv", "config", "check"],
+        ["plugins", "disable", "web", "--dry-run"],
+        ["plugins", "info", "web", "--json"],
+        ["-vv", "plugins", "check"],
+        ["-vv", "tools"],
+    ):
+        output += run(*arguments).output
+    assert not re.search(r"hush(%2C|,)hush", output)
+    assert f'url = "{refusing}?page=2&api_key=***"' in output
+    assert "server 'web' did not start" in output
+    FILE.write_text(f'[servers]\nweb = {{ url = "{address}", enabled = true }}\n')
+    assert "api_key=***" in done("plugins", "disable", "web", "--dry-run")
+    result = run("--set", f"servers.web.url={address}", "install", "claude-code", "--print")
+    assert result.exit_code == 2
+    assert "a secret does not belong on the command line of the server" in result.output
+    assert "hush%2C" not in result.output
+
+
 # config check
 
 
@@ -315,6 +367,121 @@ def test_a_check_names_every_mistake(install: Install):
         "standards-mcp: standards-mcp.toml:2: [tools] read_onyl: unknown key; did you mean "
         "'read_only'?\n"
     )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[tools]\ndisable = ["find_relevent*", "find_relevent*"]',
+        '[prompts]\ndisable = ["nothing"]',
+        'profile = "a"\n[profiles.a]\nplugins = ["nothing"]',
+        '[resources.overrides.nothing]\nname = "a"',
+        '[plugins.acme]\nsize = "big"',
+        "[plugins.acme]\nchoice = [1]",
+        '[plugins.acme]\nlists = ["x"]',
+        '[servers.a]\ncommand = "python"\nargs = [3]',
+        '[servers.a]\ncommand = "python"\nenv = {A = 3}',
+        '[servers.a]\nurl = "http://localhost"\nheaders = {A = 3}',
+        '[servers.a]\nurl = "http://localhost/${NOT_SET}"',
+        '[plugins.acme]\nisolate = true\nmemory = "much"',
+    ],
+)
+def test_a_check_tells_each_mistake_once_and_in_words(install: Install, text: str):
+    source = """
+        from standards_mcp import Plugin, PluginSettings
+
+        class AcmeSettings(PluginSettings):
+            size: int | None = None
+            choice: int | str = 1
+            lists: list[list[bool] | dict[str, int]] = []
+
+        class AcmePlugin(Plugin):
+            settings_type = AcmeSettings
+    """
+    install("acme", source)
+    FILE.write_text(text)
+    result = run("config", "check")
+    assert result.exit_code in (1, 2)
+    assert result.output.count("\n") == 1
+    assert not re.search(r"\[(SecretStr|int|bool|lax)|pattern|list\[", result.output)
+
+
+@pytest.mark.parametrize(
+    ("server", "told"),
+    [
+        (
+            'command = "no-such"',
+            "'no-such' cannot be started: no such program is on PATH, which is ",
+        ),
+        ('command = "bin/server"', "'bin/server' cannot be started: it is not in "),
+        ('command = "./server.py"', "make it executable, or name what runs it as the command"),
+        ('command = "server.py"', "give its whole path, or install it"),
+        ('command = "/no/such"', "'/no/such' cannot be started: it is not there"),
+        ('command = "no-such"\ncwd = "/no/such"', "its cwd /no/such is no folder; make it"),
+    ],
+)
+@pytest.mark.skipif(sys.platform == "win32", reason="paths and modes of POSIX")
+def test_a_check_says_where_the_program_of_a_server_was_looked_for(server: str, told: str):
+    Path("server.py").write_text("print()")
+    FILE.write_text(f"[servers.a]\n{server}\n")
+    result = run("config", "check")
+    assert result.exit_code == 1
+    assert result.stdout.startswith("standards-mcp.toml:2: [servers.a] command: ")
+    assert told in result.stdout
+
+
+def test_a_check_finds_the_programs_that_are_there():
+    text = f"[servers.a]\ncommand = {json.dumps(sys.executable)}\n"
+    unused = '[servers.b]\ncommand = "no-such"\nenabled = false\n'
+    elsewhere = '[servers.c]\ncommand = "no-such"\nenv = {PATH = "/elsewhere"}\n'
+    FILE.write_text(text + unused + elsewhere)
+    assert done("config", "check")
+
+
+@pytest.mark.parametrize(
+    ("system", "keys", "told"),
+    [
+        ("linux", "isolate = true", ""),
+        ("linux", "", "it limits only a plugin in a process of its own; set isolate = true"),
+        ("darwin", "isolate = true", "it has no effect on "),
+        ("win32", "isolate = true", "it has no effect on "),
+    ],
+)
+def test_a_check_tells_of_limits_that_hold_nothing(
+    monkeypatch: pytest.MonkeyPatch, system: str, keys: str, told: str
+):
+    FILE.write_text(f'[plugins.search]\nmemory = "2GB"\nprocesses = 9\n{keys}\n')
+    monkeypatch.setattr("standards_mcp.mismatches.sys", SimpleNamespace(platform=system))
+    result = run("config", "check")
+    lines = result.stdout.splitlines()
+    if told:
+        assert "standards-mcp.toml:2: [plugins.search] memory: " + told in lines[0]
+        assert "standards-mcp.toml:3: [plugins.search] processes: " + told in lines[1]
+    assert result.exit_code == (1 if told else 0)
+
+
+def test_limits_that_nobody_set_are_no_mistake(monkeypatch: pytest.MonkeyPatch):
+    FILE.write_text("[plugins.search]\nisolate = true\n")
+    monkeypatch.setattr("standards_mcp.mismatches.sys", SimpleNamespace(platform="darwin"))
+    assert done("config", "check")
+
+
+def test_a_value_of_no_alternative_is_told_with_the_line_of_its_key(install: Install):
+    source = """
+        from standards_mcp import Plugin, PluginSettings
+
+        class AcmeSettings(PluginSettings):
+            choice: bool | int = 1
+
+        class AcmePlugin(Plugin):
+            settings_type = AcmeSettings
+    """
+    install("acme", source)
+    FILE.write_text('[plugins.acme]\nchoice = "x"')
+    told = run("config", "check").stdout
+    assert told.startswith("plugin acme: standards-mcp.toml:2: [plugins.acme] choice: input should")
+    assert "valid boolean" in told
+    assert " or input should be a valid integer" in told
 
 
 @pytest.mark.usefixtures("acme")
@@ -500,6 +667,66 @@ def test_a_plugin_is_shown_with_its_tools_and_keys():
     assert "[plugins.acme]\n" in done("plugins", "info", "acme")
     FILE.unlink()
     assert "field required" in " ".join(done("plugins", "info", "acme").split())
+
+
+@pytest.mark.parametrize("text", [WITH_TOKEN, ""], ids=["configured", "not configured"])
+@pytest.mark.usefixtures("acme")
+def test_the_keys_of_a_plugin_that_are_required_or_secret_are_marked(text: str):
+    FILE.write_text(text)
+    marks = {
+        key["name"]: (key["required"], key["secret"])
+        for key in json.loads(done("plugins", "info", "acme", "--json"))["keys"]
+    }
+    assert marks["token"] == (True, True)
+    assert marks["enabled"] == marks["weights"] == marks["depth"] == (False, False)
+    shown = done("plugins", "info", "acme")
+    assert re.search(r"^token = \.\.\. +Required, secret\. Opens the door\.$", shown, re.MULTILINE)
+    assert re.search(r"^profile\.depth = 1$", shown, re.MULTILINE)
+
+
+def test_a_secret_is_marked_wherever_it_stands_in_a_key(install: Install):
+    source = """
+        from pydantic import SecretStr
+        from standards_mcp import Plugin, PluginSettings
+
+        class SafeSettings(PluginSettings):
+            one: SecretStr | None = None
+            several: tuple[SecretStr, ...] = ()
+            by_name: dict[str, SecretStr] = {}
+            needed: int
+            plain: str = ""
+
+        class SafePlugin(Plugin):
+            settings_type = SafeSettings
+    """
+    install("safe", source)
+    keys = json.loads(done("plugins", "info", "safe", "--json"))["keys"]
+    assert [key["name"] for key in keys if key["secret"]] == ["one", "several", "by_name"]
+    assert [key["name"] for key in keys if key["required"]] == ["needed"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["tools"], 0),
+        (["prompts"], 0),
+        (["resources"], 0),
+        (["plugins", "list"], 0),
+        (["plugins", "info", "broken"], 0),
+        (["config", "show"], 0),
+        (["plugins", "check"], 1),
+        (["config", "check"], 1),
+        (["call", "get_standard_details", "--args", '{"standard_id": ""}'], 2),
+        (["plugins", "info", "nobody"], 2),
+        (["--set", "tools.timeout=0", "tools"], 2),
+        (["--set", "plugins.broken.required=true", "tools"], 1),
+    ],
+)
+def test_what_lists_is_done_where_a_plugin_failed_and_what_judges_is_not(
+    install: Install, arguments: list[str], code: int
+):
+    install("broken", "raise RuntimeError('not today')")
+    assert run(*arguments).exit_code == code
 
 
 # Editing, as a mapping from text to text

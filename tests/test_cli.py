@@ -229,6 +229,19 @@ def test_a_pattern_without_effect_is_told_with_the_nearest_tool(run: Run):
     assert run("--set", "tools.enable=['*', 'get.*', 'get_*']", "tools").err.count("warning") == 1
 
 
+@pytest.mark.parametrize(
+    ("command", "tool"),
+    [("search", "find_relevant_standards"), ("lookup", "get_standard_details")],
+)
+def test_a_command_whose_tool_is_disabled_quotes_the_rule_as_it_stands(
+    run: Run, command: str, tool: str
+):
+    refused = run("--set", f"tools.disable=['{tool}']", command, "MP1")
+    told = " ".join(refused.err.split())
+    assert refused.code == 1
+    assert f"`standards-mcp {command}` is not served here ([tools] disable has '{tool}')" in told
+
+
 @pytest.mark.usefixtures("greeter")
 def test_call_prints_the_answer_and_its_exit_code_tells_success(run: Run):
     assert run("call", "greet", "--args", '{"name": "Ada"}').out == "hello Ada\n"
@@ -246,6 +259,7 @@ def test_call_prints_the_answer_and_its_exit_code_tells_success(run: Run):
         (["call", "greet", "--args", "[]"], "--args must be a JSON object"),
         (["lookup"], "Missing argument 'ID...'"),
         (["nonsense"], "No such command 'nonsense'"),
+        (["toosl"], "No such command 'toosl'; did you mean 'tools'?"),
         (["--set", "nonsense", "tools"], "write KEY=VALUE"),
         (["--set", "tools..timeout=1", "tools"], "write KEY=VALUE"),
         (

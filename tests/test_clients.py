@@ -101,6 +101,7 @@ def test_a_server_is_added_to_an_empty_home_and_taken_out_again(client: Client):
     assert found[client.environment] == {"KEY": "value"}
     removed = run("uninstall", client.key)
     assert removed.exit_code == 0, removed.output
+    assert f"from {client.title}. Start it again if it is open." in removed.output
     assert "standards" not in (read(file).get(client.table[0]) or {})
 
 

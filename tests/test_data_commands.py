@@ -112,7 +112,7 @@ def test_nothing_to_import_is_told(run, tmp_path):
 def test_a_strict_import_prints_its_report_and_fails(run, store, table, tmp_path):
     result = run(import_command, table, str(tmp_path / "missing.csv"), "--strict")
     assert result.exit_code == 1
-    assert "Skipped: cannot be read, 1 times" in result.output
+    assert "Skipped: cannot be read, 1 time\n" in result.output
     assert store.contents == {}
 
 

@@ -80,6 +80,7 @@ def test_the_plugin_of_the_tutorial_works(
     assert "No standard 'nonsense'" in json.loads(capfd.readouterr().out)["message"]
 
 
+@pytest.mark.unmeasured
 def test_the_tests_of_the_tutorial_pass(install: Callable[..., Path], tmp_path: Path):
     source, *_ = blocks("docs/plugins/writing.md", "python")
     (tests,) = blocks("docs/plugins/testing.md", "python")
@@ -103,7 +104,8 @@ def test_the_configurations_in_the_documents_are_without_a_mistake(
 ):
     for name in ("GITHUB_TOKEN", "WIKI_TOKEN"):
         monkeypatch.setenv(name, "some-secret")
-    example = example.replace("/opt/rubrics/bin/python", sys.executable)
+    for program in ("/opt/rubrics/bin/python", "github-mcp-server"):
+        example = example.replace(program, sys.executable)
     install("rubrics", TEAM_PLUGIN, distribution="acme-rubrics")
     Path("standards-mcp.toml").write_text(example, encoding="utf-8")
     assert cli.run(["config", "check"]) == 0

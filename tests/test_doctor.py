@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from standards_mcp.cli import cli
 
 Install = Callable[..., Path]
 FILE = Path("standards-mcp.toml")
+FIX = re.compile(r"(Compile|Correct|Disable|Install|Mend|Run|Set|Update)\b.+\.")
 
 
 @pytest.fixture(scope="session")
@@ -37,6 +39,8 @@ def findings(*arguments: str, code: int) -> dict[str, list[Any]]:
     assert result.exit_code == code, result.output
     found: dict[str, list[Any]] = {}
     for each in json.loads(result.stdout):
+        assert bool(each["fix"]) == (each["level"] != "ok")
+        assert not each["fix"] or FIX.fullmatch(each["fix"]), each["fix"]
         found.setdefault(each["subject"], []).append(each)
     return found
 
@@ -72,7 +76,7 @@ def test_a_failed_plugin_is_an_error_with_what_to_do(install: Install):
     install("broken", "raise RuntimeError('not today')")
     shown = run("doctor")
     assert shown.exit_code == 1
-    line = "ERROR plugin broken RuntimeError: not today -> Mend, update or disable it."
+    line = "ERROR plugin broken RuntimeError: not today -> Mend it, update it, or disable it:"
     assert line in " ".join(shown.stdout.split())
 
 
@@ -97,7 +101,7 @@ def test_a_catalog_that_cannot_be_used_is_an_error(monkeypatch: pytest.MonkeyPat
     (finding,) = findings(code=1)["catalog"]
     assert finding["level"] == "error"
     assert "file" in finding["message"]
-    assert finding["fix"] == "See `standards-mcp data status`."
+    assert finding["fix"] == "Run `standards-mcp data status` to see more."
 
 
 def test_a_client_that_starts_what_is_gone_is_an_error():
@@ -152,3 +156,54 @@ def test_names_that_some_clients_refuse_are_a_warning(install: Install):
     first, *rest = findings("--set", "tool_names=declared", code=0)["tools"]
     assert "'dot.find' is a name that some clients refuse" in first["message"]
     assert [each["level"] for each in rest] == ["ok"]
+
+
+SLOW = """
+    import time
+    from contextlib import asynccontextmanager
+    import anyio
+    from standards_mcp import Health, Plugin, hookimpl
+
+    time.sleep({at_import})
+
+    class SlowPlugin(Plugin):
+        @hookimpl
+        @asynccontextmanager
+        async def lifespan(self):
+            await anyio.sleep({in_lifespan})
+            yield
+
+        @hookimpl
+        async def check_health(self):
+            return Health(status="failed")
+"""
+
+
+@pytest.mark.parametrize(("at_import", "in_lifespan"), [(0.6, 0), (0, 0.6), (0, 60)])
+def test_a_slow_start_is_put_down_to_the_plugin_that_takes_long(
+    install: Install, monkeypatch: pytest.MonkeyPatch, at_import: float, in_lifespan: float
+):
+    install("slow", SLOW.format(at_import=at_import, in_lifespan=in_lifespan))
+    monkeypatch.setattr("standards_mcp.doctor._SLOW_START", 0.1)
+    monkeypatch.setattr("standards_mcp.doctor._SLOW_PLUGIN", 0.6)
+    monkeypatch.setattr("standards_mcp.lifecycle.START_TIMEOUT", 0.7)
+    monkeypatch.setattr("standards_mcp.doctor._START_DEADLINE", 2.0)
+    (start,) = findings(code=1)["start"]
+    assert re.search(r"when it was loaded here, .*plugin 'slow' took \d+\.\d s", start["message"])
+    assert "bytecode" not in start["fix"]
+
+
+def test_a_slow_start_without_a_slow_plugin_is_put_down_to_bytecode(
+    install: Install, monkeypatch: pytest.MonkeyPatch
+):
+    install("slow", SLOW.format(at_import=0, in_lifespan=0))
+    monkeypatch.setattr("standards_mcp.doctor._SLOW_START", 0.1)
+    monkeypatch.setattr("standards_mcp.doctor._SLOW_PLUGIN", 60.0)
+    found = findings(code=1)
+    (start,) = found["start"]
+    assert start["fix"].startswith(f'Compile the bytecode: `"{sys.executable}" -m compileall ')
+    (slow,) = found["plugin slow"]
+    assert slow["message"] == "it calls itself failed"
+    assert (
+        slow["fix"] == "Mend what it tells of, or disable it: `standards-mcp plugins disable slow`."
+    )

@@ -1,5 +1,5 @@
 """Other MCP servers behind the host, as real processes and over real HTTP."""
-# ruff: noqa: ASYNC110, ASYNC220  nothing tells of what other processes do
+# ruff: noqa: ASYNC110, ASYNC220, ASYNC240  nothing tells of what other processes do
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 from mcp import Client, StdioServerParameters
-from mcp_types import ToolListChangedNotification
+from mcp.client.context import ClientRequestContext
+from mcp_types import ElicitRequestParams, ElicitResult, ToolListChangedNotification
 
 from standards_mcp import Plugin, Tool, ToolResult, hookimpl
 from standards_mcp.discovery import Status
@@ -33,6 +34,7 @@ from standards_mcp.server import build_server
 
 pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]
+OpenClient = Callable[..., AbstractAsyncContextManager[Client]]
 PLAIN = Path(__file__).with_name("plain_server.py")
 WAIT = 30.0
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and process groups")
@@ -97,8 +99,8 @@ def text_of(result: ToolResult) -> str:
 
 async def test_tools_of_a_server_are_served_under_its_name(host: Host):
     async with started(host):
-        assert served(host)[:2] == ["peer_echo", "peer_blocks"]
-        assert len(served(host)) == 10
+        assert served(host)[:2] == ["peer_echo", "peer_ask"]
+        assert len(served(host)) == 12
         echo = host.offering.find("peer.echo")
         assert echo.tool.read_only
         assert echo.title == "Echo"
@@ -157,7 +159,7 @@ async def test_a_server_is_started_by_the_first_call_once_its_tools_are_known(
         assert len(runs(folder)) == 1
     assert (folder / "ended").exists()
     again = make_host(servers={"peer": entry(folder)})
-    assert len(served(again)) == 10
+    assert len(served(again)) == 12
     async with started(again) as host:
         await anyio.sleep(0.1)
         assert len(runs(folder)) == 1
@@ -339,7 +341,7 @@ async def test_one_server_that_hangs_and_one_that_dies_delay_no_other(
         assert text_of(await host.call_tool("good_echo", {"value": "x"})) == "x"
         await until(lambda: bool(host.manager.records["dies"].reason))
         assert "its last words: cannot start" in host.manager.records["dies"].reason
-        assert "cannot be started: No such file" in host.manager.records["none"].reason
+        assert "cannot be started: no such program" in host.manager.records["none"].reason
     assert not any(is_alive(pid) for name in servers for pid in runs(tmp_path / name))
 
 
@@ -430,15 +432,110 @@ async def test_an_answer_that_is_not_of_the_protocol_and_a_refusal_are_errors_of
         assert text_of(await host.call_tool("peer_echo", {"value": "x"})) == "x"
 
 
+async def ada(_: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+    assert params.message == "Your name?"
+    await anyio.sleep(1.2)
+    return ElicitResult(action="accept", content={"name": "Ada"})
+
+
+async def test_progress_of_a_server_reaches_the_client(host: Host, open_client: OpenClient):
+    heard: list[tuple[float, float | None, str | None]] = []
+
+    async def hear(done: float, total: float | None, message: str | None) -> None:
+        heard.append((done, total, message))
+
+    async with open_client(host) as client:
+        await client.call_tool("peer_progress", {}, progress_callback=hear)
+        assert heard == [(1, None, "at 1"), (2, None, "at 2")]
+        await client.call_tool("peer_progress", {})
+        assert len(heard) == 2
+
+
+async def test_a_server_of_an_earlier_generation_asks_clients_of_one(
+    make_host: MakeHost, folder: Path
+):
+    host = make_host(servers={"peer": entry(folder)})
+    able = folder / "able.json"
+    async with Client(build_server(host, "1"), mode="legacy", elicitation_callback=ada) as client:
+        await client.list_tools()
+        assert json.loads(able.read_text()) == {}, "it was started before anybody called"
+        result = await client.call_tool("peer_ask", {})
+        assert json.loads(able.read_text()) == {"elicitation": {"form": {}}}
+        reply = {"action": "accept", "content": {"name": "Ada"}}
+        assert json.loads(result.content[0].text) == reply
+        beside = asyncio.create_task(client.call_tool("peer_sleep", {}))
+        await anyio.sleep(0.1)
+        confused = await client.call_tool("peer_ask", {})
+        assert "2 calls are running" in confused.content[0].text
+        beside.cancel()
+    assert len(runs(folder)) == 2
+
+
+async def test_the_deadline_stands_still_while_a_server_asks(make_host: MakeHost, folder: Path):
+    host = make_host(servers={"peer": entry(folder, timeout=1)})
+    async with Client(build_server(host, "1"), mode="legacy", elicitation_callback=ada) as client:
+        while (await client.call_tool("peer_echo", {})).is_error:
+            pass  # it is being started
+        assert not (await client.call_tool("peer_ask", {})).is_error
+
+
+@pytest.mark.parametrize(("mode", "callback"), [("auto", ada), ("legacy", None)])
+async def test_a_server_of_an_earlier_generation_is_told_where_nobody_can_be_asked(
+    host: Host, folder: Path, mode: Any, callback: Any
+):
+    async with Client(build_server(host, "1"), mode=mode, elicitation_callback=callback) as client:
+        result = await client.call_tool("peer_ask", {})
+        assert "Ask in the conversation: 'Your name?'" in result.content[0].text
+        assert json.loads((folder / "able.json").read_text()) == {}
+    assert len(runs(folder)) == 1
+
+
+async def test_a_server_of_the_2026_generation_asks_clients_of_every_one(
+    make_host: MakeHost, modern: Path, open_client: OpenClient
+):
+    server = {"command": sys.executable, "args": [str(modern)]}
+    host = make_host(servers={"modern": server})
+    async with open_client(host, elicitation_callback=ada) as client:
+        for _ in range(2):
+            result = await client.call_tool("modern_greet", {"greeting": "Hello"})
+            assert result.content[0].text == "Hello Ada"
+    async with open_client(make_host(servers={"modern": server})) as client:
+        result = await client.call_tool("modern_greet", {"greeting": "Hello"})
+        assert "elicitation" in result.structured_content["message"]
+
+
 MODERN = """
     import sys
-    from mcp.server.mcpserver import Context, MCPServer
+    from typing import Annotated
+    from pydantic import BaseModel
+    from mcp.server.mcpserver import Context, Elicit, MCPServer, Resolve
+    from mcp_types import CreateMessageRequest, CreateMessageRequestParams, InputRequiredResult
+
+    class Name(BaseModel):
+        name: str
+
+    async def ask_name() -> Name | Elicit[Name]:
+        return Elicit("Your name?", Name)
 
     server = MCPServer("modern", version="2")
 
     @server.tool()
     def add(a: int, b: int = 1) -> int:
         return a + b
+
+    @server.tool()
+    async def greet(greeting: str, name: Annotated[Name, Resolve(ask_name)]) -> str:
+        return f"{greeting} {name.name}"
+
+    @server.tool()
+    async def odd(how: str, ctx: Context) -> str | InputRequiredResult:
+        if how == "wait" and ctx.request_state is None:
+            return InputRequiredResult(request_state="later")
+        if how == "sample":
+            params = CreateMessageRequestParams(messages=[], max_tokens=1)
+            request = CreateMessageRequest(params=params)
+            return InputRequiredResult(input_requests={"it": request})
+        return "done"
 
     @server.tool()
     async def grow(ctx: Context) -> str:
@@ -470,6 +567,27 @@ async def test_the_2026_generation_is_spoken_and_its_changes_are_heard(
         assert result.structured == {"result": 3}
         await host.call_tool("modern.grow", {})
         await until(lambda: "modern_more" in served(host))
+
+
+async def test_a_server_may_want_to_be_called_again_but_not_what_clients_are_not_asked_for(
+    make_host: MakeHost, modern: Path
+):
+    server = {"command": sys.executable, "args": [str(modern)]}
+    async with started(make_host(servers={"modern": server})) as host:
+        assert text_of(await host.call_tool("modern.odd", {"how": "wait"})) == "done"
+        asked = await host.call_tool("modern.odd", {"how": "sample"})
+        assert "cannot be passed on (sampling/createMessage)" in asked.structured["message"]
+
+
+async def test_a_server_of_the_2026_generation_may_start_slowly(
+    make_host: MakeHost, modern: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("mcp.client.session.DISCOVER_TIMEOUT_SECONDS", 0.2)
+    source = modern.read_text("utf-8")
+    modern.write_text(f"import time\ntime.sleep(1)\n{source}", encoding="utf-8")
+    server = {"command": sys.executable, "args": [str(modern)]}
+    async with started(make_host(servers={"modern": server})) as host:
+        assert (await host.call_tool("modern.add", {"a": 2})).structured == {"result": 3}
 
 
 @pytest.fixture

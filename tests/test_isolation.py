@@ -7,9 +7,10 @@ import asyncio
 import logging
 import os
 import sys
+import textwrap
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,20 +18,22 @@ from typing import Any
 import anyio
 import pytest
 from mcp import Client, MCPError
-from mcp_types import PromptReference, ResourceTemplateReference
+from mcp.client.context import ClientRequestContext
+from mcp_types import ElicitRequestParams, ElicitResult, PromptReference, ResourceTemplateReference
 
 from standards_mcp import ToolResult
 from standards_mcp.child_process import count_processes
-from standards_mcp.discovery import Status, installed_plugins
+from standards_mcp.discovery import PluginRecord, Status, installed_plugins
 from standards_mcp.errors import ConfigError, PluginError
 from standards_mcp.health import check_health
 from standards_mcp.host import Host
-from standards_mcp.loaded_settings import LoadedSettings
+from standards_mcp.loaded_settings import LoadedSettings, load_settings
 from standards_mcp.server import build_server
 from standards_mcp.settings import Settings
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.unmeasured]
 Install = Callable[..., Path]
+OpenClient = Callable[..., AbstractAsyncContextManager[Client]]
 WAIT = 30.0
 linux = pytest.mark.skipif(sys.platform != "linux", reason="limits of the Linux kernel")
 
@@ -40,7 +43,8 @@ PLUGIN = '''
     from typing import Annotated
     from pydantic import BaseModel, Field, SecretStr
     from standards_mcp import (
-        Filter, Health, InvalidInputError, Message, NotFoundError, Plugin, PluginSettings, Prompt,
+        CallContext, Filter, Health, InvalidInputError, Message, NotFoundError, Plugin,
+        PluginSettings, Prompt,
         Resource, Tool, ToolResult, hookimpl
     )
 
@@ -54,6 +58,9 @@ PLUGIN = '''
         """A total."""
         total: int
         parts: list[int]
+
+    class Name(BaseModel):
+        name: str
 
     class AcmePlugin(Plugin[AcmeSettings]):
         settings_type = AcmeSettings
@@ -96,6 +103,9 @@ PLUGIN = '''
                 raise RuntimeError("inside")
             if how == "exit":
                 os._exit(7)
+            if how == "tell":
+                os.write(2, self.settings.key.get_secret_value().encode() + b" is wrong\\n")
+                os._exit(7)
             if how == "segfault":
                 os.kill(os.getpid(), signal.SIGSEGV)
             if how == "close":
@@ -118,10 +128,27 @@ PLUGIN = '''
             while True:
                 pass
 
+        def spin(self, seconds: float = 600) -> str:
+            """Loop in a thread."""
+            end = time.monotonic() + seconds
+            while time.monotonic() < end:
+                pass
+            return "spun"
+
         async def rest(self, seconds: float) -> str:
             """Rest."""
             await asyncio.sleep(seconds)
             return "rested"
+
+        async def greet(self, call: CallContext) -> str:
+            """Ask two names, and tell of progress."""
+            await call.report_progress(1, 2, "first")
+            mine = await call.ask("Your name?", Name)
+            if mine is None:
+                return "declined"
+            await call.report_progress(2, 2, "second")
+            other = await call.ask("And your friend's?", Name)
+            return f"{mine.name} and {other.name}"
 
         def image(self) -> ToolResult:
             """Show an image."""
@@ -136,7 +163,9 @@ PLUGIN = '''
                 Tool(name="filtered", function=self.filtered, accepts_filters=True),
                 Tool(name="fail", function=self.fail, timeout=60, meta={"acme/x": 1}),
                 Tool(name="block", function=self.block, timeout=0.3),
+                Tool(name="spin", function=self.spin, timeout=0.3),
                 Tool(name="rest", function=self.rest),
+                Tool(name="greet", function=self.greet, timeout=5),
                 Tool(name="image", function=self.image),
             ]
 
@@ -153,7 +182,8 @@ PLUGIN = '''
             return [
                 Prompt(name="align", description="Align.", function=align, needs=("acme.add",),
                        uses=("gone",), complete={"grade": grades}),
-                Prompt(name="lost", description="Lost.", function=align, needs=("gone",)),
+                Prompt(name="lost", description="Lost.", function=align, needs=("gone",),
+                       complete={"grade": grades}),
             ]
 
         @hookimpl
@@ -183,9 +213,14 @@ PLUGIN = '''
 '''
 
 
+def each_of(*names: str) -> list[PluginRecord]:
+    """Return records of what is installed for the test."""
+    return [each for each in installed_plugins() if each.name in names]
+
+
 def load(tmp_path: Path, **settings: Any) -> Host:
     """Return a host of what is installed for the test."""
-    found = [each for each in installed_plugins() if each.name in ("acme", "rest")]
+    found = each_of("acme", "rest")
     loaded = LoadedSettings(Settings(state_dir=tmp_path / "state", **settings), None)
     host = Host(loaded, installed=found)
     host.load()
@@ -208,6 +243,12 @@ def isolated(install: Install, tmp_path: Path) -> Callable[..., Host]:
         return load(tmp_path, plugins={"acme": {"isolate": True, **keys}})
 
     return make
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    with anyio.fail_after(WAIT):
+        while not condition():
+            await anyio.sleep(0.05)
 
 
 async def recovered(host: Host) -> ToolResult:
@@ -287,6 +328,44 @@ async def outcome(request: Awaitable[object]) -> object:
         return exc.error
 
 
+async def test_it_asks_the_user_and_tells_of_its_progress_as_a_local_plugin_does(
+    isolated: Callable[..., Host], tmp_path: Path, open_client: OpenClient
+):
+    for host in (load(tmp_path / "local"), isolated()):
+        replies = [{"name": "Ada"}, {"name": "Bo"}, None]
+        asked: list[str] = []
+        heard: list[tuple[float, float | None, str | None]] = []
+
+        async def answer(_: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+            asked.append(params.message)  # noqa: B023  - it is called in this round of the loop
+            content = replies.pop(0)  # noqa: B023
+            return ElicitResult(action="accept" if content else "decline", content=content)
+
+        async def hear(done: float, total: float | None, message: str | None) -> None:
+            heard.append((done, total, message))  # noqa: B023
+
+        async with open_client(host, elicitation_callback=answer) as client:
+            result = await client.call_tool("greet", {}, progress_callback=hear)
+            assert result.content[0].text == "Ada and Bo"
+            assert asked == ["Your name?", "And your friend's?"]
+            assert heard[0] == (1, 2, "first")
+            assert heard[-1] == (2, 2, "second")
+            count = len(heard)
+            assert (await client.call_tool("greet", {})).content[0].text == "declined"
+            assert len(heard) == count
+
+
+async def test_where_nobody_can_be_asked_it_hears_so_as_a_local_plugin_does(
+    isolated: Callable[..., Host], tmp_path: Path, open_client: OpenClient
+):
+    async with open_client(load(tmp_path / "local")) as local, open_client(isolated()) as client:
+        ours, theirs = [await each.call_tool("greet", {}) for each in (client, local)]
+    assert ours.structured_content == theirs.structured_content
+    assert ours.structured_content["error_type"] == "cannot_ask"
+    async with started(isolated()) as host:
+        assert "Ask in the conversation: 'Your name?'" in message(await host.call_tool("greet", {}))
+
+
 async def test_its_prompts_and_resources_are_those_of_a_local_plugin(
     isolated: Callable[..., Host], tmp_path: Path
 ):
@@ -297,6 +376,24 @@ async def test_its_prompts_and_resources_are_those_of_a_local_plugin(
         "",
         "it needs the tool 'gone', which is not served",
     ]
+
+
+async def test_a_prompt_that_needs_a_tool_of_another_plugin_is_completed(
+    isolated: Callable[..., Host], install: Install
+):
+    install(
+        "rest",
+        """
+        from standards_mcp import Plugin, Tool, hookimpl
+
+        class RestPlugin(Plugin):
+            @hookimpl
+            def register_tools(self):
+                return [Tool(name="gone", description="Here.", function=lambda: None)]
+        """,
+    )
+    async with started(isolated()) as host:
+        assert await host.complete_prompt("lost", "grade", "3", {}) == ["3", "31"]
 
 
 async def test_filters_of_other_plugins_reach_an_isolated_tool_and_its_own_reach_theirs(
@@ -374,7 +471,7 @@ async def test_a_crash_and_a_refusal_are_those_of_a_local_plugin(isolated: Calla
 async def test_a_plugin_that_blocks_is_ended_and_comes_back(
     isolated: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("standards_mcp.isolation._PING_SECONDS", 0.5)
+    monkeypatch.setattr("standards_mcp.isolated_calls.PING_SECONDS", 0.5)
     async with started(isolated()) as host:
         beside = asyncio.create_task(host.call_tool("rest", {"seconds": 20}))
         await anyio.sleep(0.1)
@@ -387,7 +484,7 @@ async def test_a_plugin_that_blocks_is_ended_and_comes_back(
 async def test_a_call_that_is_overdue_costs_nothing_else(
     isolated: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("standards_mcp.isolation._PING_SECONDS", 5)
+    monkeypatch.setattr("standards_mcp.isolated_calls.PING_SECONDS", 5)
     async with started(isolated()) as host:
         before = (await host.call_tool("state", {})).structured["pid"]
         call = asyncio.create_task(host.call_tool("rest", {"seconds": 20}))
@@ -395,6 +492,40 @@ async def test_a_call_that_is_overdue_costs_nothing_else(
         call.cancel()
         await anyio.sleep(0.3)
         assert (await host.call_tool("state", {})).structured["pid"] == before
+
+
+async def pid_of(host: Host) -> int:
+    return (await host.call_tool("state", {})).structured["pid"]
+
+
+async def test_a_process_in_which_a_function_never_returns_is_ended_once_nothing_else_runs(
+    isolated: Callable[..., Host], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    monkeypatch.setattr("standards_mcp.isolated_calls.PING_SECONDS", 0.2)
+    logging.getLogger("standards_mcp").propagate = True
+    async with started(isolated()) as host:
+        before = await pid_of(host)
+        beside = asyncio.create_task(host.call_tool("rest", {"seconds": 3}))
+        await anyio.sleep(0.1)
+        assert (await host.call_tool("spin", {})).structured["error_type"] == "timeout"
+        with anyio.fail_after(WAIT):
+            while await pid_of(host) == before:
+                await anyio.sleep(0.1)
+        assert beside.done()
+        assert (await beside).text == "rested"
+    ends = [record.reason for record in caplog.records if record.getMessage() == "ended"]
+    assert "it was ended: a function went on after its call was given up" in ends[0]
+
+
+async def test_a_function_that_returns_soon_after_its_call_was_given_up_costs_nothing_else(
+    isolated: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("standards_mcp.isolated_calls.PING_SECONDS", 1)
+    async with started(isolated()) as host:
+        before = await pid_of(host)
+        await host.call_tool("spin", {"seconds": 0.6})
+        await anyio.sleep(1.5)
+        assert await pid_of(host) == before
 
 
 @linux
@@ -451,6 +582,55 @@ async def test_settings_that_do_not_fit_fail_it_with_the_key(isolated: Callable[
         assert "[plugins.acme] limit: input should be a valid integer" in record.reason
 
 
+async def test_mistakes_in_its_settings_are_told_with_file_and_line_as_those_of_a_local_plugin(
+    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    install(
+        "acme",
+        """
+        from pydantic import BaseModel, SecretStr, field_validator
+        from standards_mcp import Plugin, PluginSettings
+
+        class Part(BaseModel):
+            size: int
+
+        class AcmeSettings(PluginSettings):
+            limit: int
+            owner: str
+            word: str = ""
+            parts: list[Part] = []
+            key: SecretStr = SecretStr("")
+
+            @field_validator("key")
+            @classmethod
+            def check(cls, value):
+                raise ValueError("not a key: " + value.get_secret_value())
+
+        class AcmePlugin(Plugin[AcmeSettings]):
+            settings_type = AcmeSettings
+        """,
+    )
+    monkeypatch.setenv("STANDARDS_MCP_PLUGINS__ACME__LIMIT", "many")
+    config = tmp_path / "acme.toml"
+    text = """
+        [plugins.acme]
+        key = "s3cret-key"
+        words = "x"
+        parts = [{size = 1}, {size = "big"}]
+    """
+    reasons: list[str] = []
+    for isolate in ("false", "true"):
+        config.write_text(f"{textwrap.dedent(text)}isolate = {isolate}\n", encoding="utf-8")
+        host = Host(load_settings(config), installed=each_of("acme"))
+        host.load()
+        async with started(host):
+            reasons.append(host.manager.records["acme"].reason)
+    assert reasons[0] == reasons[1]
+    assert f"{config}:4: [plugins.acme] words: unknown key; did you mean 'word'?" in reasons[0]
+    assert "environment: STANDARDS_MCP_PLUGINS__ACME__LIMIT: input should be" in reasons[0]
+    assert "not a key: ***" in reasons[0]
+
+
 async def test_one_that_failed_is_there_at_the_start_after_it_is_mended(
     isolated: Callable[..., Host],
 ):
@@ -458,6 +638,72 @@ async def test_one_that_failed_is_there_at_the_start_after_it_is_mended(
         assert host.offering.tools == ()
     async with started(isolated()) as host:
         assert "rest" in [item.published for item in host.offering.served]
+
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="the interpreter is a shell script")
+
+
+@posix
+async def test_tools_of_an_earlier_start_hide_no_failure_and_are_back_once_it_can_be_started(
+    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    install("acme", PLUGIN)
+    python = tmp_path / "python"
+
+    def mend() -> None:
+        python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n', encoding="utf-8")
+        python.chmod(0o755)
+
+    def make() -> Host:
+        return load(tmp_path, plugins={"acme": {"python": str(python)}})
+
+    mend()
+    async with started(make()) as host:
+        assert not (await host.call_tool("state", {})).is_error
+    python.unlink()
+    monkeypatch.setattr("standards_mcp.remote_plugins._RETRY_SECONDS", 0.1)
+    host = make()
+    assert host.offering.find("state"), "nothing is known of the failure yet"
+    async with started(host):
+        record = host.manager.records["acme"]
+        await until(lambda: record.status is Status.FAILED)
+        assert f"'{python}' cannot be started" in record.reason
+        assert host.offering.tools == ()
+        told = make()
+        assert told.offering.tools == ()
+        assert f"'{python}' cannot be started" in told.manager.records["acme"].reason
+        mend()
+        await until(lambda: record.status is Status.STARTED)
+        assert record.reason == ""
+        assert not (await host.call_tool("state", {})).is_error
+
+
+async def test_a_plugin_that_was_uninstalled_is_no_longer_shown_as_served(
+    install: Install, tmp_path: Path
+):
+    module = install("acme", PLUGIN)
+
+    def make() -> Host:
+        settings = Settings(
+            state_dir=tmp_path / "state", plugins={"acme": {"python": sys.executable}}
+        )
+        host = Host(LoadedSettings(settings, None), installed=[])
+        host.load()
+        return host
+
+    async with started(make()) as host:
+        assert host.offering.find("state")
+    (module.parent / "standards_mcp_acme-1.0.dist-info" / "entry_points.txt").unlink()
+    async with started(make()) as host:
+        record = host.manager.records["acme"]
+        await until(lambda: record.status is Status.FAILED)
+        assert "it is not installed in" in record.reason
+    told = make()
+    assert told.offering.tools == ()
+    assert "it is not installed in" in told.manager.records["acme"].reason
+    listed = Host(told.loaded, installed=[])
+    listed.recall()
+    assert listed.manager.records["acme"].status is Status.FAILED
 
 
 async def test_hooks_that_cannot_be_carried_over_are_told(install: Install, tmp_path: Path):
@@ -499,6 +745,12 @@ async def test_another_interpreter_runs_a_plugin_that_is_not_installed_here(
 def test_a_table_without_a_plugin_and_without_an_interpreter_is_a_mistake(tmp_path: Path):
     with pytest.raises(ConfigError, match="no such plugin is installed"):
         load(tmp_path, plugins={"acme": {"isolate": True}})
+
+
+async def test_its_last_words_tell_no_secret(isolated: Callable[..., Host]):
+    async with started(isolated(key="s3cret-key")) as host:
+        told = message(await host.call_tool("fail", {"how": "tell"}))
+    assert "its last words: *** is wrong" in told
 
 
 async def test_its_secrets_stand_in_no_list_of_processes(

@@ -34,6 +34,25 @@ def test_the_password_in_an_address_is_masked_whatever_the_secrets():
     assert mask("at https://ann:pw@host/x?y=a@b", ()) == "at https://***@host/x?y=a@b"
 
 
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("https://host/mcp?api_key=hush", "https://host/mcp?api_key=***"),
+        ("https://host/?a=b&Access_Token=hu%2Csh&c=d", "https://host/?a=b&Access_Token=***&c=d"),
+        ("for 'https://host?key=hush' of", "for 'https://host?key=***' of"),
+        ('{"url": "https://host?x-sig=hush#top"}', '{"url": "https://host?x-sig=***#top"}'),
+        ("https://host/#auth=hush", "https://host/#auth=***"),
+        ("https://host?key=${KEY}", "https://host?key=${KEY}"),
+        ("https://host?key=${KEY}hush", "https://host?key=***"),
+        ("https://host?keyword=fractions&page=2", "https://host?keyword=fractions&page=2"),
+        ("is the key = 3? key=4", "is the key = 3? key=4"),
+    ],
+)
+def test_what_a_query_names_like_a_secret_is_masked_whatever_the_secrets(address: str, shown: str):
+    assert mask(address, ()) == shown
+    assert mask(shown, ()) == shown
+
+
 class Inner(BaseModel):
     password: SecretStr = SecretStr("inner")
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from mcp_types import (
     INVALID_REQUEST,
@@ -142,13 +142,11 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=50)
 @given(st.binary() | JSON.map(lambda value: json.dumps(value).encode()))
 def test_any_line_is_a_message_or_has_a_reason(line: bytes):
     assert is_message_or_has_a_reason(line)
 
 
-@settings(max_examples=50)
 @given(
     st.fixed_dictionaries(
         {"jsonrpc": st.just("2.0") | JSON},

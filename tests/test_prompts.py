@@ -165,7 +165,26 @@ async def test_arguments_are_completed_by_the_plugin(open_client: OpenClient, ma
         assert await completed("fra", **{"not": "fractions"}) == ["fraction bars"]
         assert await completed("fra", prompt="talk.debate") == ["fractions", "fraction bars"]
         assert await completed("crash") == []
-        assert await completed("x", prompt="nobody") == []
+
+
+@pytest.mark.parametrize(
+    ("prompt", "argument", "message"),
+    [
+        ("talk_debat", "topic", "Unknown prompt: talk_debat; did you mean 'talk_debate'?"),
+        ("talk_debate", "topik", "topik: unknown argument; did you mean 'topic'?"),
+        ("align", "lesson", "align is not served here ([prompts] disable has 'align')"),
+    ],
+)
+async def test_a_completion_for_what_is_not_there_is_refused(
+    open_client: OpenClient, make_host: MakeHost, prompt: str, argument: str, message: str
+):
+    host = make_host({"talk": TalkPlugin}, prompts={"disable": ["align"]})
+    async with open_client(host) as client:
+        ref = PromptReference(type="ref/prompt", name=prompt)
+        with pytest.raises(MCPError) as caught:
+            await client.complete(ref, {"name": argument, "value": "x"})
+    assert caught.value.error.code == INVALID_PARAMS
+    assert message in caught.value.error.message
 
 
 def test_a_prompt_is_served_only_while_the_tools_that_it_needs_are(make_host: MakeHost):

@@ -160,6 +160,25 @@ async def test_variables_are_completed_by_the_plugin(open_client: OpenClient, ma
     assert none.values == []
 
 
+@pytest.mark.parametrize(
+    ("uri", "variable", "message"),
+    [
+        ("library://shelvs/{shelf_id}", "shelf_id", "Unknown resource: library://shelvs/"),
+        ("library://shelves/{shelf_id}{?page}", "shelf", "shelf: unknown argument; did you mean"),
+        ("library://shelves", "page", "page: unknown argument; known: none"),
+    ],
+)
+async def test_a_completion_for_what_is_not_there_is_refused(
+    open_client: OpenClient, make_host: MakeHost, uri: str, variable: str, message: str
+):
+    async with open_client(make_host({"library": LibraryPlugin})) as client:
+        ref = ResourceTemplateReference(type="ref/resource", uri=uri)
+        with pytest.raises(MCPError) as caught:
+            await client.complete(ref, {"name": variable, "value": "x"})
+    assert caught.value.error.code == INVALID_PARAMS
+    assert message in caught.value.error.message
+
+
 async def test_long_lists_come_in_pages(open_client: OpenClient, make_host: MakeHost):
     class ManyPlugin(Plugin):
         @hookimpl

@@ -40,8 +40,9 @@ def begin(name: str, *options: str) -> Path:
 
 
 def run(*command: str | Path, **options: Any) -> str:
-    """Run a command without a path to this source tree, and return what it writes."""
-    variables = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    """Run a command that knows nothing of this source tree or of coverage; return its output."""
+    ours = ("PYTHONPATH", "COVERAGE_PROCESS_CONFIG")
+    variables = {key: value for key, value in os.environ.items() if key not in ours}
     ran = subprocess.run(
         command, env=variables, capture_output=True, text=True, check=False, **options
     )
@@ -120,7 +121,14 @@ def test_the_host_that_writes_a_plugin_can_load_it(numbers: tuple[int, ...], suf
         ("", "use lower_snake_case"),
         ("é", "use lower_snake_case"),
         ("a" * 31, "at most 30 characters"),
-        ("search", "is a plugin of standards-mcp, which is installed; choose another"),
+        ("search", "is a plugin of standards-mcp, which is installed; choose another name"),
+        ("filters", "standards-mcp-filters is a plugin of standards-mcp itself; choose another"),
+        ("standards_mcp", "stands before each name by itself; leave it out"),
+        ("standards_mcp_rubrics", "leave it out, such as 'rubrics'"),
+        ("standards-mcp-rubrics", "use lower_snake_case, at most 30 characters, such as 'rubrics'"),
+        ("nul", "Windows keeps 'nul' for a device"),
+        ("com1", "Windows keeps 'com1' for a device"),
+        ("plugin", "its settings would be called PluginSettings"),
         ("doctor", "`standards-mcp doctor` is a command; choose another name"),
     ],
 )
@@ -130,6 +138,25 @@ def test_a_name_that_cannot_be_is_refused(
     assert cli.run(["plugins", "new", "--", name]) == 2
     assert expected in capfd.readouterr().err
     assert not list(Path.cwd().iterdir())
+
+
+def test_resources_get_no_scheme_that_others_use(capfd: pytest.CaptureFixture[str]):
+    assert cli.run(["plugins", "new", "standards", "--kind", "resources"]) == 2
+    assert "would begin with standards://, which others use" in capfd.readouterr().err
+    assert begin("standards", "--kind", "tools").is_dir()
+
+
+@pytest.mark.parametrize("name", ["class", "test"])
+def test_the_tests_of_a_plugin_pass_whatever_its_name_means_to_python(
+    name: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(begin(name, "--kind", "prompts"))
+    command = [sys.executable, "-m", "pytest", "-q", "-pno:standards_mcp", "-pno:cacheprovider"]
+    command += ["-pstandards_mcp.testing"]
+    path = os.pathsep.join([str(Path.cwd()), str(ROOT)])
+    variables = {**os.environ, "PYTHONPATH": path}
+    ran = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout
 
 
 def test_a_package_that_is_there_already_is_not_hidden(
@@ -193,22 +220,38 @@ def install(programs: Path, *what: str | Path) -> None:
     run(TOOLS / "uv", "pip", "install", *options, *what)
 
 
+def joined_pyright(projects: list[Path]) -> Path:
+    """Write a configuration for the files of all projects, by the rules that each of them has."""
+    includes: list[str] = []
+    rules: list[dict[str, Any]] = []
+    for project in projects:
+        text = (project / "pyproject.toml").read_text("utf-8")
+        rules.append(tomllib.loads(text)["tool"]["pyright"])
+        includes += [f"{project.name}/{part}" for part in rules[-1].pop("include")]
+    assert all(each == rules[0] for each in rules)
+    file = Path("pyrightconfig.json")
+    file.write_text(json.dumps(rules[0] | {"include": includes}), encoding="utf-8")
+    return file
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_new_plugin_installs_passes_its_checks_and_shows_at_once(environment: Path, kind: str):
+def test_new_plugins_install_pass_their_checks_and_show_at_once(environment: Path):
     python, program = environment / "python", environment / "standards-mcp"
-    name = f"my_{kind}"
+    distributions = [f"standards-mcp-my-{kind}" for kind in KINDS]
     # Other plugins may be installed where the dependencies come from.
-    trusted = f'trusted = ["standards-mcp", "standards-mcp-my-{kind}"]'
+    trusted = f"trusted = {json.dumps(['standards-mcp', *distributions])}"
     Path("standards-mcp.toml").write_text(trusted, encoding="utf-8")
-    run(program, "plugins", "new", name, "--kind", kind)
-    project = Path(f"standards-mcp-my-{kind}").resolve()
-    install(environment, project)
-    run(python, "-m", "pytest", cwd=project)
-    cache = environment.parent / "mypy"
-    run(python, "-m", "mypy", "--cache-dir", cache, cwd=project)
-    run(python, "-m", "pyright", "--pythonpath", python, cwd=project)
-    arguments, expected = SHOWN[kind]
-    assert expected in run(program, *arguments)
+    for kind in KINDS:
+        run(program, "plugins", "new", f"my_{kind}", "--kind", kind)
+    projects = [Path(name).resolve() for name in distributions]
+    install(environment, *projects)
+    for project in projects:
+        run(python, "-m", "pytest", cwd=project)
+        run(python, "-m", "mypy", "--cache-dir", environment.parent / "mypy", cwd=project)
+    # What pyright reads of the dependencies takes it long, so it looks at all of them at once.
+    run(python, "-m", "pyright", "--pythonpath", python, "-p", joined_pyright(projects))
+    for arguments, expected in SHOWN.values():
+        assert expected in run(program, *arguments)
     checked = json.loads(run(program, "plugins", "check", "--json"))
-    assert {each["name"]: each["status"] for each in checked}[name] == "started"
+    found = {each["name"]: each["status"] for each in checked}
+    assert {found[f"my_{kind}"] for kind in KINDS} == {"started"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import logging
 import os
@@ -17,7 +18,12 @@ import click
 
 from standards_mcp._hangup import regard_hangup
 from standards_mcp._stdout import fill_closed_streams, flush_or_drop
-from standards_mcp.errors import ConfigError, StandardsMcpError, describe_exception
+from standards_mcp.errors import (
+    ConfigError,
+    StandardsMcpError,
+    describe_exception,
+    did_you_mean,
+)
 from standards_mcp.printable import printable
 
 BEGAN: Final = time.perf_counter()
@@ -73,6 +79,15 @@ class _Commands(click.Group):
         except StandardsMcpError:
             contributed = {}  # help must work with a configuration that does not
         return sorted({*COMMANDS, *contributed})
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as exc:  # click knows the names of no command that is not loaded
+            hint = did_you_mean(args[0], self.list_commands(ctx))
+            raise click.UsageError(f"{exc.message.rstrip('.')}{hint}", ctx) from None
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         from .invocation import Invocation
@@ -136,6 +151,9 @@ Exit codes:
   2    bad usage, input or configuration
   130  interrupted
 
+A list that could be made is done, whatever it tells of. What judges is `config
+check`, `plugins check` and `doctor`: they exit with 1 when a plugin failed.
+
 \b
 Examples:
   standards-mcp search "telling time to the minute" --grade 3
@@ -176,6 +194,7 @@ def cli(ctx: click.Context, /, **options: Any) -> None:
     del options  # `_Commands` has read them: commands are looked up before this runs
     if ctx.invoked_subcommand not in (None, "serve"):
         regard_hangup()
+        gc.enable()
     if ctx.invoked_subcommand is None:
         from .serve import serve
 

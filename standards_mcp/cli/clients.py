@@ -141,7 +141,7 @@ def uninstall(
         _show(client, file, done)
         return
     _tell(file, done)
-    click.echo(f"Removed {name!r} from {client.title}. {client.after}")
+    click.echo(f"Removed {name!r} from {client.title}. Start it again if it is open.")
 
 
 @click.group()

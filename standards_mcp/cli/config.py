@@ -16,6 +16,7 @@ from standards_mcp.files import replace_text
 from standards_mcp.host import Host
 from standards_mcp.loaded_settings import FILE_NAME
 from standards_mcp.masking import MASK, looks_secret, masked_data
+from standards_mcp.programs import why_not_found
 from standards_mcp.settings import PluginSection
 from standards_mcp.toml_values import toml_key, toml_value
 
@@ -44,7 +45,7 @@ def init(invocation: Invocation, /, file: Path, *, force: bool) -> None:
     try:
         backup = replace_text(file, config_template(_models(invocation)))
     except OSError as exc:
-        raise click.ClickException(f"{file} cannot be written: {exc.strerror}") from None
+        raise click.ClickException(f"{file} cannot be written: {exc}") from None
     click.echo(f"Wrote {file}" + (f"; the old file is {backup.name}" if backup else ""))
 
 
@@ -86,18 +87,28 @@ def check(ctx: click.Context) -> None:
     Exit code 1 when a plugin fails or a pattern names nothing, 2 when the file is refused.
     """
     invocation = ctx.ensure_object(Invocation)
+    invocation.report_alone()
     host = invocation.loaded_host
     failed = [
         f"plugin {record.name}: {record.reason}"
         for record in host.manager.records.values()
         if record.status is Status.FAILED
     ]
-    problems = [*failed, *host.warnings()]
+    problems = [*failed, *host.warnings(), *_programs_not_found(host)]
     for problem in problems:
         say(problem)
     if problems:
         ctx.exit(1)
     click.echo(f"ok: {host.loaded.file or 'no file; every key has its default'}")
+
+
+def _programs_not_found(host: Host) -> Iterator[str]:
+    for name, server in host.settings.servers.items():
+        if server.enabled and server.command and "PATH" not in server.env:
+            why = why_not_found(server.command, None, server.cwd)
+            if why:
+                where = host.loaded.layers.where(("servers", name, "command"))
+                yield f"{where}: {server.command!r} cannot be started: {why}"
 
 
 @config.command(epilog=examples("config schema > standards-mcp.schema.json"))
@@ -115,8 +126,7 @@ def _models(invocation: Invocation) -> dict[str, type[BaseModel]]:
         records = invocation.loaded_host.manager.records.values()
     except StandardsMcpError:
         return {}  # the file that is to be mended must not stand in the way
-    own = (record for record in records if record.plugin and record.settings is None)
-    return {record.name: record.plugin.settings_type for record in own if record.plugin}
+    return {record.name: record.settings_type for record in records if record.settings_type}
 
 
 def _values(host: Host) -> dict[str, Any]:

@@ -27,6 +27,7 @@ def doctor(ctx: click.Context, *, as_json: bool) -> None:
     Exit code 1 when anything is an error.
     """
     invocation = ctx.ensure_object(Invocation)
+    invocation.report_alone()
     with divert_stdout():
         findings = anyio.run(
             examine, lambda: invocation.loaded_host, lambda: [*_command(), *invocation.options]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +27,7 @@ from standards_mcp.logs import configure_logging
 from standards_mcp.plugin import ToolResult
 
 _SILENT: Final = logging.CRITICAL + 1
+_TELL_OF_MISTAKES: Final = ("standards_mcp.host", "standards_mcp.manager")
 
 
 @dataclass
@@ -96,7 +97,9 @@ class Invocation:
         """Whether errors are shown with their tracebacks."""
         return self.verbosity > 1
 
-    def configure_logging(self, *, serving: bool = False, silent: bool = False) -> None:
+    def configure_logging(
+        self, *, serving: bool = False, silent: bool = False, without: Collection[str] = ()
+    ) -> None:
         """Log for people, in a server for programs, or not; before anything can log."""
         level = logging.INFO if serving else logging.WARNING
         configure_logging(
@@ -105,7 +108,13 @@ class Invocation:
             plain=not serving,
             tracebacks=self.shows_tracebacks,
             stream=own_stderr() if serving else None,
+            without=without,
         )
+
+    def report_alone(self) -> None:
+        """Leave what the host logs of its mistakes to the command, unless -v asks for more."""
+        if not self.verbosity:
+            self.configure_logging(without=_TELL_OF_MISTAKES)
 
     def secrets(self) -> frozenset[str]:
         """Return every secret that is known by now."""
@@ -126,7 +135,7 @@ class Invocation:
             with divert_stdout():
                 return anyio.run(call)
         except UnknownToolError as exc:
-            raise click.UsageError(f"{exc}; see `standards-mcp tools`") from None
+            raise click.UsageError(f"{exc} (`standards-mcp tools` lists them)") from None
 
     def plugin_commands(self) -> dict[str, click.Command]:
         """Return the commands that plugins contribute, by the plugin's name."""

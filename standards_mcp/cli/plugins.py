@@ -12,13 +12,13 @@ import click
 
 from standards_mcp._stdout import divert_stdout
 from standards_mcp.config_file import with_plugin
-from standards_mcp.config_schema import config_keys
+from standards_mcp.config_schema import Key, config_keys
 from standards_mcp.contributions import Contribution
 from standards_mcp.discovery import PluginRecord, Status
 from standards_mcp.errors import StandardsMcpError, did_you_mean
 from standards_mcp.health import check_health
 from standards_mcp.host import Host
-from standards_mcp.plugin import Health
+from standards_mcp.plugin import Health, PluginSettings
 
 from .completion import installed_plugins, offer
 from .config_edits import dry_run_option, edit_config
@@ -87,6 +87,7 @@ def check(ctx: click.Context, *, as_json: bool) -> None:
 
 async def _healths(host: Host) -> dict[str, Health]:
     async with host.running():
+        await host.manager.settled()
         return await check_health(host.manager)
 
 
@@ -98,8 +99,7 @@ def info(invocation: Invocation, /, name: str, *, as_json: bool) -> None:
     """Show what the plugin NAME is, what it adds, and which keys its table takes."""
     host = invocation.listed_host
     record = _record(host, name)
-    own = {name: record.plugin.settings_type} if record.plugin and record.settings is None else {}
-    keys = [key for key in config_keys(own) if key.table == f"plugins.{name}"]
+    keys = _keys(record)
     offering = host.offering
     data = _as_data(record) | {
         "requires": list(record.requires),
@@ -115,7 +115,7 @@ def info(invocation: Invocation, /, name: str, *, as_json: bool) -> None:
     print_table((key, _text(data[key])) for key in _ABOUT if data[key])
     if keys:
         click.echo(f"\n[plugins.{name}]")
-    print_table((f"{key.name} = {key.default or '...'}", key.description) for key in keys)
+    print_table(_key_row(key, f"plugins.{name}") for key in keys)
 
 
 @plugins.command(epilog=examples("plugins enable acme", "plugins enable acme --dry-run"))
@@ -160,6 +160,22 @@ def _record(host: Host, name: str) -> PluginRecord:
         hint = did_you_mean(name, records) or f"; installed: {', '.join(records) or 'none'}"
         raise click.UsageError(f"no plugin {name!r} is installed{hint}")
     return records[name]
+
+
+def _keys(record: PluginRecord) -> list[Key]:
+    """Return the keys of a plugin's table and of the tables in it, as far as they are known."""
+    if record.is_server:
+        return []
+    table = f"plugins.{record.name}"
+    known = config_keys({record.name: record.settings_type or PluginSettings})
+    return [key for key in known if f"{key.table}.".startswith(f"{table}.")]
+
+
+def _key_row(key: Key, table: str) -> tuple[str, str]:
+    path = f"{key.table}.{key.name}".removeprefix(f"{table}.")
+    marks = [word for word in ("required", "secret") if getattr(key, word)]
+    about = f"{', '.join(marks).capitalize()}. {key.description}" if marks else key.description
+    return f"{path} = {key.default or '...'}", about.strip()
 
 
 def _names(items: Iterable[Contribution], plugin: str) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Final, get_args
 
 import click
 import importlib_metadata
+from packaging.requirements import Requirement
 
 from standards_mcp.discovery import DISTRIBUTION, PLUGIN_NAME, installed_plugins
 from standards_mcp.scaffold import (
@@ -24,6 +25,10 @@ from . import COMMANDS
 from .output import examples
 
 _KINDS: Final = get_args(Kind)
+_OWN_PREFIX: Final = re.compile(r"standards_mcp(_|$)")
+_DEVICE: Final = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]")
+_SCHEMES: Final = frozenset(("file", "ftp", "git", "http", "https", "standards", "ui"))
+"""Of URIs that mean something else to clients, or are another plugin's."""
 
 
 @click.command(epilog=examples("plugins new acme", "plugins new acme --kind prompts --into .."))
@@ -46,14 +51,14 @@ def new(name: str, *, kind: Kind, into: Path) -> None:
 
     NAME is lower_snake_case, such as acme. The folder is standards-mcp-NAME.
     """
-    _check_name(name)
+    _check_name(name, kind)
     folder = into / distribution_of(name)
     version = importlib_metadata.version(DISTRIBUTION)
     write_project(folder, render_plugin(name, kind, version))
     click.echo(f"Wrote {folder}. Its README.md says how to install, test and use it.")
 
 
-def _check_name(name: str) -> None:
+def _check_name(name: str, kind: Kind) -> None:
     """See that a plugin can have this name.
 
     Raises:
@@ -62,18 +67,43 @@ def _check_name(name: str) -> None:
     if not PLUGIN_NAME.fullmatch(name) or len(name) > MAX_NAME:
         allowed = f"use lower_snake_case, at most {MAX_NAME} characters"
         raise _bad(f"{name!r} cannot be the name of a plugin; {allowed}{_suggestion(name)}")
-    taken = {record.name: record.distribution for record in installed_plugins()}
-    if name in taken:
-        raise _bad(f"{name!r} is a plugin of {taken[name]}, which is installed; choose another")
+    if _OWN_PREFIX.match(name):
+        raise _bad(
+            f"standards_mcp stands before each name by itself; leave it out{_suggestion(name)}"
+        )
+    if why := _taken(name) or _unusable(name, kind):
+        raise _bad(f"{why}; choose another name")
+
+
+def _taken(name: str) -> str:
+    """Return whose name it is already, or an empty string."""
+    plugins = {record.name: record.distribution for record in installed_plugins()}
+    if name in plugins:
+        return f"{name!r} is a plugin of {plugins[name]}, which is installed"
     if name in COMMANDS:
-        raise _bad(f"`standards-mcp {name}` is a command; choose another name")
+        return f"`standards-mcp {name}` is a command"
+    extras = map(Requirement, importlib_metadata.requires(DISTRIBUTION) or ())
+    if distribution_of(name) in {each.name for each in extras}:
+        return f"{distribution_of(name)} is a plugin of standards-mcp itself"
     if find_spec(package_of(name)):
-        raise _bad(f"the package {package_of(name)} is installed already; choose another name")
+        return f"the package {package_of(name)} is installed already"
+    return ""
+
+
+def _unusable(name: str, kind: Kind) -> str:
+    """Return what would not work with this name, or an empty string."""
+    if name == "plugin":
+        return "its settings would be called PluginSettings, as a class of the host is"
+    if _DEVICE.fullmatch(name):
+        return f"Windows keeps {name!r} for a device, and can make no folder of this name"
+    if kind == "resources" and name in _SCHEMES:
+        return f"the URIs of its resources would begin with {name}://, which others use"
+    return ""
 
 
 def _suggestion(name: str) -> str:
     words = re.findall(r"[a-z0-9]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower())
-    proposed = "_".join(words).lstrip("0123456789_")[:MAX_NAME].rstrip("_")
+    proposed = _OWN_PREFIX.sub("", "_".join(words)).lstrip("0123456789_")[:MAX_NAME].rstrip("_")
     return f", such as {proposed!r}" if PLUGIN_NAME.fullmatch(proposed) else ""
 
 

@@ -49,8 +49,6 @@ def serve(ctx: click.Context, *, watch: bool) -> None:
     invocation = ctx.ensure_object(Invocation)
     invocation.configure_logging(serving=True)
     reader, writer = claim_standard_streams()
-    # Nearly all that start-up allocates stays; collecting it again and again costs a tenth of it.
-    gc.disable()
     host = invocation.loaded_host
 
     from standards_mcp.reloading import reload_when_told

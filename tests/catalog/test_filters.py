@@ -23,7 +23,7 @@ from standards_mcp.catalog.filters import (
     values_of,
 )
 
-steady = settings(derandomize=True, deadline=None)
+steady = settings(derandomize=True, deadline=None, max_examples=100)
 
 RECORD: dict[str, Any] = {
     "subject": "Mathematics",

@@ -78,7 +78,6 @@ def served(record: MakeRecord, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 @given(expression=EXPRESSIONS)
-@settings(max_examples=150, deadline=None)
 def test_a_filter_lets_through_exactly_what_its_definition_says(
     served: LocalStore, record: MakeRecord, expression: dict[str, Any]
 ) -> None:
@@ -93,7 +92,7 @@ def test_a_filter_lets_through_exactly_what_its_definition_says(
 
 
 @given(text=st.text(st.characters(codec=None), max_size=300))
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_every_string_is_a_legal_query(served: LocalStore, text: str) -> None:
     for mode in ("hybrid", "lexical"):
         scores = [hit.score for hit in served.search(text, 5, None, mode).hits]

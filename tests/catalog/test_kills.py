@@ -111,6 +111,7 @@ def chance(request: pytest.FixtureRequest) -> random.Random:
     return random.Random(seed)  # noqa: S311
 
 
+@pytest.mark.unmeasured
 def test_an_import_that_is_killed_at_any_moment_wrote_all_or_nothing_and_is_run_again(
     start: Start, tmp_path: Path, chance: random.Random
 ) -> None:
@@ -162,6 +163,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[PineconeServer]:
     assert not server.broken_answers
 
 
+@pytest.mark.unmeasured
 def test_an_upload_that_is_killed_at_any_moment_is_run_again_and_nothing_is_lost_or_doubled(
     start: Start, tmp_path: Path, server: PineconeServer, chance: random.Random
 ) -> None:

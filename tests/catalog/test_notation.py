@@ -18,7 +18,7 @@ from standards_mcp.catalog.notation import (
 )
 from standards_mcp.catalog.starter import starter_seed
 
-steady = settings(derandomize=True, deadline=None)
+steady = settings(derandomize=True, deadline=None, max_examples=100)
 
 GUID = "1F72443D6AC449C7B959047522ED087B"
 DASHED = "1f72443d-6ac4-49c7-b959-047522ed087b"

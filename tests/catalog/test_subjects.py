@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from standards_mcp.catalog.subjects import match_subjects, nearest_subjects
 
-steady = settings(derandomize=True, deadline=None)
+steady = settings(derandomize=True, deadline=None, max_examples=100)
 
 STATES = (
     "English Language Arts",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from collections.abc import Iterable
 from typing import Any
@@ -84,10 +85,10 @@ def _show(answer: dict[str, Any]) -> None:
 
 
 def _for_people(message: str) -> str:
-    """Put what the tool says to a model into the words of the command line."""
+    """Put what the tool says to a model into the words of the command line; quotes stay."""
     message = message.replace(SEARCH_ADVICE, 'Try: standards-mcp search "what students do".')
     for name, word in _WORDS.items():
-        message = message.replace(name, word)
+        message = re.sub(rf"(?<!')\b{name}\b(?!')", word, message)
     return message
 
 

@@ -36,8 +36,9 @@ _HIGH_SCHOOL: Final = re.compile(r"(?P<category>[NAFGS])\.[A-Z]+(?:\..*)?")
 _LITERACY: Final = re.compile(
     r"(?P<strand>RL|RI|RF|RH|RST|WHST|W|SL|L)\.(?:K|\d+|\d+-\d+)\.(?P<number>\d+)(?P<part>\..+)?"
 )
-# Literacy in other subjects, which begins with grade 6, and what has its anchor standards before.
 _SUBJECT_STRANDS: Final[Mapping[str, str]] = {"RH": "RI", "RST": "RI", "WHST": "W"}
+"""Strands for history and science, and where their standards stand, by number, up to grade 5."""
+_UP_TO_GRADE_5: Final = SCHOOL_GRADES[: SCHOOL_GRADES.index("06")]
 _HIGH: Final = SCHOOL_GRADES[10:]
 
 
@@ -49,10 +50,12 @@ class Continuation:
         code: The same standard's code there, where codes tell.
         strands: What codes of the same strand begin with, the narrowest first; a strand may go on
             in several.
+        note: Why the strand is another one, or why there is none, where that is known.
     """
 
     code: str | None = None
     strands: tuple[tuple[str, ...], ...] = ()
+    note: str = ""
 
 
 def neighbouring_grade(levels: Collection[str], step: int) -> str | None:
@@ -99,12 +102,17 @@ def continuation(code: str, level: str, step: int) -> Continuation:
 
 
 def _literacy(strand: str, number: str, part: str | None, level: str) -> Continuation:
-    if level in SCHOOL_GRADES[: SCHOOL_GRADES.index("06")]:
-        strand = _SUBJECT_STRANDS.get(strand, strand)
-    grade = _literacy_grade(strand, level)
+    grade, note = _literacy_grade(strand, level), ""
+    if strand in _SUBJECT_STRANDS and level in _UP_TO_GRADE_5:
+        before = _SUBJECT_STRANDS[strand]
+        note = f"{strand} begins in grade 6; up to grade 5 its standards stand within {before}."
+        narrow, wide = f"{before}.{grade}.{number}", f"{before}.{grade}"
+        return Continuation(strands=((narrow,), (wide,)), note=note)
+    if strand == "RF" and level not in _UP_TO_GRADE_5:
+        note = "RF, the foundational skills, ends with grade 5."
     same = f"{strand}.{grade}.{number}"
     # Letters count the parts of one grade: a of grade 4 need not be a of grade 5.
-    return Continuation(None if part else same, ((same,), (f"{strand}.{grade}",)))
+    return Continuation(None if part else same, ((same,), (f"{strand}.{grade}",)), note)
 
 
 def _literacy_grade(strand: str, level: str) -> str:

@@ -91,20 +91,24 @@ async def _in_grade(
         return answer((), _no_grade(record, step))
     found = await _same_code(catalog, record, level, step)
     if found is not None:
-        message = (
-            f"In {grade_name(level)} {_name(found)} has the same anchor standard, by its code."
-        )
+        grades = grades_name(found.education_levels)
+        message = f"In {grades} {_name(found)} has the same anchor standard, by its code."
         return answer([related(found, "code")], message, catalog.notes())
     async for scope in _scopes(catalog, record, level, step):
         result = await _nearest(catalog, record, scope.filter, most)
         if result.hits:
             hits = [related_hit(hit, scope.found_by) for hit in result.hits]
             return answer(hits, scope.reason, (*result.notes, *catalog.notes()))
-    message = (
-        f"No standard of {record.jurisdiction_title} for {grade_name(level)} in {record.subject} "
-        "that resembles it is here. Try relation elsewhere, or browse_standards."
-    )
-    return answer((), message, catalog.notes())
+    return answer((), await _nothing_in_grade(catalog, record, level, step), catalog.notes())
+
+
+async def _nothing_in_grade(catalog: Catalog, record: StandardRecord, level: str, step: int) -> str:
+    which = f"of {record.jurisdiction_title} for {grade_name(level)} in {record.subject}"
+    advice = "Try relation elsewhere, or browse_standards."
+    if await catalog.select(_grade_filter(record, level, step), 1):
+        return f"No standard {which} resembles {_name(record)}. {advice}"
+    grades = grades_name(record.education_levels)
+    return f"{_name(record)} is for {grades}, and no standards {which} are here. {advice}"
 
 
 async def _elsewhere(
@@ -174,12 +178,12 @@ async def _scopes(
     grade, kind = _grade_filter(record, level, step), _kind_filter(record)
     known = continuation(record.statement_notation or "", level, step)
     for strands in known.strands:
-        named = " and ".join(map(strand_name, strands))
+        how = "goes on in" if step > 0 else "comes from"
+        where = f"The strand {how} {' and '.join(map(strand_name, strands))}"
         yield _Scope(
             {"$and": [grade, kind, {PREFIXES_FIELD: {"$in": list(strands)}}]},
             "strand",
-            f"The strand {'goes on in' if step > 0 else 'comes from'} {named}; nearest in meaning "
-            "first.",
+            f"{known.note} {where}; nearest in meaning first.".lstrip(),
         )
     if not known.strands and (heading := await _heading(catalog, record, grade)):
         name, ids = heading
@@ -188,10 +192,9 @@ async def _scopes(
             "heading",
             f"Under {name!r} in {grade_name(level)} too; nearest in meaning first.",
         )
-    reason = (
-        f"No strand of {grade_name(level)} is known to continue it. These are the nearest by "
-        f"meaning in {record.subject} of {grade_name(level)}."
-    )
+    ending = known.note or f"No strand of {grade_name(level)} is known to continue it."
+    near = f"These are the nearest by meaning in {record.subject} of {grade_name(level)}."
+    reason = f"{ending} {near}"
     yield _Scope({"$and": [grade, kind]}, "meaning", reason)
     yield _Scope(grade, "meaning", reason)
 

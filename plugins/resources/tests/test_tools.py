@@ -327,17 +327,22 @@ async def test_the_starter_set_knows_the_grade_before_and_after(make_host: MakeH
     catalog = open_catalog()
     host = make_host(catalog)
 
-    async def best(standard: str, relation: str) -> str:
+    async def related(standard: str, relation: str) -> dict[str, Any]:
         given = {"standard_id": standard, "relation": relation}
-        answer = (await host.call_tool("get_related_standards", given)).structured
-        return str(answer["results"][0]["statement_notation"]) if answer["results"] else ""
+        return (await host.call_tool("get_related_standards", given)).structured or {}
+
+    async def best(standard: str, relation: str) -> str:
+        results = (await related(standard, relation))["results"]
+        return str(results[0]["statement_notation"]) if results else ""
+
+    async def said(standard: str, relation: str) -> str:
+        return str((await related(standard, relation))["message"])
 
     assert await best("3.NF.A.1", "next_grade") == "CCSS.Math.Content.4.NF.A.1"
     assert await best("3.NF.A.1", "previous_grade") == "CCSS.Math.Content.2.G.A.3"
     assert await best("RL.4.1", "next_grade") == "CCSS.ELA-Literacy.RL.5.1"
     assert await best("RL.8.1", "next_grade") == "CCSS.ELA-Literacy.RL.9-10.1"
     assert await best("RH.6-8.1", "next_grade") == "CCSS.ELA-Literacy.RH.9-10.1"
-    assert await best("RH.6-8.1", "previous_grade") == "CCSS.ELA-Literacy.RI.5.1"
     assert await best("RST.6-8.4", "previous_grade") == "CCSS.ELA-Literacy.RI.5.4"
     assert await best("WHST.6-8.2", "previous_grade") == "CCSS.ELA-Literacy.W.5.2"
     assert await best("RI.5.1", "next_grade") == "CCSS.ELA-Literacy.RI.6.1"
@@ -345,5 +350,15 @@ async def test_the_starter_set_knows_the_grade_before_and_after(make_host: MakeH
     assert await best("8.F.A.1", "next_grade") == "CCSS.Math.Content.HSF-IF.A.1"
     assert await best("HSF-IF.A.1", "previous_grade") == "CCSS.Math.Content.8.F.A.1"
     assert await best("HSF-IF.A.1", "next_grade") == ""
+    assert await best("RST.11-12.7", "previous_grade") == "CCSS.ELA-Literacy.RST.9-10.7"
+    assert await best("RH.6-8.1", "previous_grade") == "CCSS.ELA-Literacy.RI.5.1"
+    assert await best("WHST.6-8.4", "previous_grade") == "CCSS.ELA-Literacy.W.5.4"
+    assert await best("RL.K.1", "previous_grade") == ""
     assert await best("MP1", "next_grade") == ""
+    assert "In grade 6 to grade 8 CCSS.ELA-Literacy.RH.6-8.1 has the same anchor" in await said(
+        "RH.9-10.1", "previous_grade"
+    )
+    assert "RST begins in grade 6; up to grade 5" in await said("RST.6-8.1", "previous_grade")
+    assert "RF, the foundational skills, ends with grade 5" in await said("RF.5.3", "next_grade")
+    assert "is for kindergarten, and no standards of" in await said("K.CC.A.1", "previous_grade")
     await catalog.aclose()

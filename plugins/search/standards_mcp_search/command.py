@@ -71,9 +71,9 @@ def _show(answer: dict[str, Any]) -> None:
 
 
 def _for_people(message: str) -> str:
-    """Put what the tool says to a model into the words of the command line."""
+    """Put what the tool says to a model into the words of the command line; quotes stay."""
     for name, word in _WORDS.items():
-        message = re.sub(rf"\b{name}\b", word, message)
+        message = re.sub(rf"(?<!')\b{name}\b(?!')", word, message)
     return message
 
 

@@ -100,7 +100,7 @@ class Report:
             yield f"{self.left:,} are no longer in the replaced sets, and stay in others."
         for title, counts in (("Skipped", self.skipped), ("Noted", self.notes)):
             for reason, count in counts.most_common():
-                yield f"{title}: {reason}, {count:,} times"
+                yield f"{title}: {reason}, {count:,} {'time' if count == 1 else 'times'}"
         yield from map(str, self.problems)
 
 

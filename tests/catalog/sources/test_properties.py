@@ -192,19 +192,18 @@ CASE: dict[str, Any] = {
 
 
 @given(st.sampled_from(places(CSP)), JSON)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100)
 def test_anything_at_any_place_of_a_standard_set_is_read_or_told(path, value):
     check(list(read_csp(replaced(CSP, path, value), "file")))
 
 
 @given(st.sampled_from(places(CASE)), JSON)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100)
 def test_anything_at_any_place_of_a_case_package_is_read_or_told(path, value):
     check(list(read_case(replaced(CASE, path, value), "file", "2030-01-01")))
 
 
 @given(JSON)
-@settings(deadline=None)
 def test_any_json_at_all_is_read_or_told_by_every_reader(value):
     check(list(read_csp(value, "file")))
     check(list(read_case(value, "file", "2030-01-01")))
@@ -213,7 +212,6 @@ def test_any_json_at_all_is_read_or_told_by_every_reader(value):
 
 
 @given(st.binary(max_size=300) | st.text().map(lambda text: b"code,text\n" + text.encode("utf-16")))
-@settings(deadline=None)
 def test_any_bytes_at_all_are_read_or_told_as_a_table(data):
     check(list(read_table(data, "file")))
 
@@ -222,7 +220,6 @@ CELLS = st.text("aB1 ,;\t\"'\n|<", max_size=8)
 
 
 @given(st.lists(st.tuples(CELLS, CELLS, CELLS), max_size=12), st.sampled_from(",;\t"))
-@settings(deadline=None)
 def test_every_row_of_a_table_is_one_record_or_one_problem_with_its_line(rows, delimiter):
     file = io.StringIO()
     writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
@@ -252,7 +249,6 @@ SETS = st.lists(
 
 
 @given(first=SETS, second=SETS, replace=st.booleans())
-@settings(max_examples=100, deadline=None)
 def test_every_import_adds_up_and_is_at_rest_when_repeated(
     first, second, replace, memory_store, csp_set
 ):
