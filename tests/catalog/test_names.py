@@ -49,6 +49,7 @@ def test_a_title_that_is_it_comes_before_those_that_it_begins():
     assert jurisdictions_named("texas", ["Texas Bridge", "Texas"]) == ["Texas"]
     assert jurisdictions_named("TX", ["Texas Bridge", "Texas"]) == ["Texas"]
     assert jurisdictions_named("TX", ["Texas Bridge", "TX"]) == ["TX"]
+    assert jurisdictions_named("ND", ["New Designs", "North Dakota"]) == ["North Dakota"]
 
 
 SETS = ("Mathematics: Grade 1", "Mathematics: Grade 11", "English: Grade 1", "English: Grades 9-10")

@@ -37,6 +37,7 @@ BELOW: list[tuple[str, list[str]]] = [
     ("D4", ["S41", "S42"]),
     # Nothing has these codes itself.
     ("rl.4", ["R41", "R42"]),
+    ("L.4", ["L41"]),
     ("RL", ["R31", "R32", "R41", "R42", "A0", "R51"]),
     # Nor is any set called so.
     ("math grade", []),
