@@ -7,7 +7,7 @@ import inspect
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypedDict
 
 from .errors import PluginConflictError, PluginError, did_you_mean
 from .plugin import Prompt, Resource, Tool
@@ -46,6 +46,27 @@ class Contribution:
     def names(self) -> tuple[str, ...]:
         """All names that are its alone: as declared, as portable and as published."""
         return tuple(dict.fromkeys((self.declared, self.portable, self.published)))
+
+
+class CommonFields(TypedDict):
+    """The fields of a `Contribution` that its author's declaration tells."""
+
+    plugin: str
+    declared: str
+    published: str
+    title: str | None
+    description: str
+
+
+def common_fields(plugin: str, item: Tool | Prompt | Resource, description: str) -> CommonFields:
+    """Return what a declaration tells; it is published under a name that every client accepts."""
+    return {
+        "plugin": plugin,
+        "declared": item.name,
+        "published": portable_name(item.name),
+        "title": item.title,
+        "description": description,
+    }
 
 
 def portable_name(name: str) -> str:

@@ -15,7 +15,7 @@ from pydantic import ValidationError, ValidatorFunctionWrapHandler, WrapValidato
 
 from .catalog import FilterExpression
 from .catalog.filters import parse_search_filter
-from .contributions import Contribution, check_texts, conflict, describe, portable_name
+from .contributions import Contribution, check_texts, common_fields, conflict, describe
 from .errors import FilterFailedError, InvalidInputError, PluginError, ToolError, describe_exception
 from .plugin import Filter, Tool
 from .results import Result, read_result
@@ -118,12 +118,8 @@ def read_tool(plugin: str, tool: object) -> RegisteredTool:
     except SchemaError as exc:
         raise PluginError(plugin, f"{what}: {exc}") from exc
     return RegisteredTool(
-        plugin=plugin,
+        **common_fields(plugin, tool, description),
         tool=tool,
-        declared=tool.name,
-        published=portable_name(tool.name),
-        title=tool.title,
-        description=description,
         arguments=arguments,
         result=result,
         context=context,

@@ -17,6 +17,7 @@ from .plugin import Filter, Plugin, PluginSettings
 from .prompts import RegisteredPrompt
 from .resources import RegisteredResource
 from .setting_errors import Mistake
+from .settings import Settings
 from .tool_settings import first_match
 
 log = logging.getLogger(__name__)
@@ -161,6 +162,18 @@ def load_order(record: PluginRecord) -> tuple[bool, bool, str, str]:
     Other servers come last, since their names may change while they run.
     """
     return record.is_server, not record.is_own, record.name, record.distribution
+
+
+def disabled_reason(record: PluginRecord, settings: Settings) -> str:
+    """Return why the configuration keeps a plugin from being imported, or an empty string."""
+    section, table = settings.section(record.name), settings.table(record.name)
+    if section.enabled is None and not settings.autoload:
+        return f"autoload = false; set [{table}] enabled = true"
+    if section.enabled is False:
+        return f"[{table}] enabled = false"
+    if not record.from_table and not is_trusted(record.distribution, settings.trusted):
+        return f"trusted has no pattern for {record.distribution!r}"
+    return ""
 
 
 def is_trusted(distribution: str, patterns: Iterable[str]) -> bool:

@@ -16,10 +16,11 @@ from .call_context import InputRequiredError
 from .client_context import ClientContext, Context
 from .declarations import RegisteredTool
 from .errors import InvalidInputError, NotFoundError, ToolError
-from .host import Host, NotServedError, UnknownToolError
+from .host import Host, UnknownToolError
 from .offering import served
 from .plugin import Message, ToolResult
 from .prompts import RegisteredPrompt
+from .provider import NotServedError
 from .resources import Contents, RegisteredResource
 from .results import error_result
 
@@ -90,7 +91,7 @@ class _Answers:
     ) -> types.GetPromptResult:
         await self._host.manager.ready()
         with _as_protocol_errors():
-            messages = await self._host.get_prompt(params.name, params.arguments or {})
+            messages = await self._host.provider.get_prompt(params.name, params.arguments or {})
         return types.GetPromptResult(messages=[_wire_message(item) for item in messages])
 
     async def list_resources(
@@ -121,7 +122,7 @@ class _Answers:
     ) -> types.ReadResourceResult:
         await self._host.manager.ready()
         with _as_protocol_errors({"uri": params.uri}):
-            contents = await self._host.read_resource(params.uri)
+            contents = await self._host.provider.read_resource(params.uri)
         return types.ReadResourceResult(contents=[_wire_contents(params.uri, contents)])
 
     async def complete(
@@ -133,9 +134,9 @@ class _Answers:
         given = (argument.name, argument.value, others)
         with _as_protocol_errors():
             if isinstance(ref, types.PromptReference):
-                values = await self._host.complete_prompt(ref.name, *given)
+                values = await self._host.provider.complete_prompt(ref.name, *given)
             else:
-                values = await self._host.complete_resource(ref.uri, *given)
+                values = await self._host.provider.complete_resource(ref.uri, *given)
         shown = values[:_MOST_COMPLETIONS]
         return types.CompleteResult(
             completion=types.Completion(

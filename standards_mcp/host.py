@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import operator
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import anyio
 
@@ -18,38 +18,27 @@ from .call_context import HostContext
 from .casualties import Casualties
 from .catalog import Catalog, CatalogStats, open_catalog
 from .catalog_settings import CatalogSettings
-from .contributions import Contribution
-from .declarations import Limits
 from .discovery import PluginRecord
-from .errors import ConfigError, StandardsMcpError, ToolError, did_you_mean
+from .errors import ConfigError, StandardsMcpError, did_you_mean
 from .lifecycle import running
 from .loaded_settings import LoadedSettings
 from .manager import PluginManager
 from .masking import mask, masked_data, secrets_of
 from .mismatches import Names, mismatches
-from .offering import Offering, Registered, named, offer, served
+from .offering import Offering, Registered, offer
 from .outcomes import Step, recall, remember
-from .plugin import Message, ToolResult
+from .plugin import ToolResult
 from .policy import Policy
-from .prompts import TOOLS_ARGUMENT, RegisteredPrompt, messages_of
-from .resources import Contents, RegisteredResource, contents_of, find_resource
+from .provider import Provider
 from .results import error_result
 from .settings import Settings
-from .signatures import refuse_unknown
 from .threads import UnjoinedExecutor
 
 log = logging.getLogger(__name__)
 
-_T = TypeVar("_T")
-_C = TypeVar("_C", bound=Contribution)
-
 
 class UnknownToolError(StandardsMcpError):
     """No plugin declares a tool of this name."""
-
-
-class NotServedError(StandardsMcpError):
-    """No prompt or resource of this name is served."""
 
 
 class Host:
@@ -82,6 +71,7 @@ class Host:
         self.manager = PluginManager(loaded, self.catalog, self.state_dir, casualties, installed)
         storage = self.settings.tools.storage
         self._policy = Policy(storage.get_secret_value() if storage else None)
+        self.provider = Provider(self, self._policy)
         self._remembers = remembers
         self._offered: tuple[list[object], Offering] | None = None
 
@@ -196,119 +186,6 @@ class Host:
         """For how long a function of a plugin has gone on after its call was given up."""
         return self._policy.stuck_seconds(plugin)
 
-    async def get_prompt(
-        self, name: str, arguments: Mapping[str, str], tools: Mapping[str, str] | None = None
-    ) -> list[Message]:
-        """Return what a prompt says, by its published or its declared name.
-
-        Args:
-            tools: What the tools that it names are called, where they are those of another host.
-
-        Raises:
-            NotServedError: No such prompt is served.
-            ToolError: It refused the arguments, failed or did not answer in time.
-        """
-        item = named(self.offering.prompts, name)
-        if item is None or tools is None:
-            known = (each.published for each in served(self.offering.prompts))
-            item = _served_one("prompt", name, item, known)
-        with self._masked():
-            keywords = await item.arguments.validate(arguments)
-            if declared := (*item.prompt.needs, *item.prompt.uses):
-                own = self.offering.tool_names(declared)
-                keywords[TOOLS_ARGUMENT] = own if tools is None else dict(tools)
-            return await self._provide(item, item.prompt.function, keywords, messages_of)
-
-    async def read_resource(self, uri: str) -> Contents:
-        """Return what a resource holds.
-
-        Raises:
-            NotServedError: No resource that is served has this URI.
-            ToolError: It refused the variables, failed or did not answer in time.
-        """
-        found = find_resource(served(self.offering.resources), uri)
-        item, variables = found or find_resource(self.offering.resources, uri) or (None, {})
-        known = (each.resource.uri for each in served(self.offering.resources))
-        return await self.read(_served_one("resource", uri, item, known), variables)
-
-    async def read(self, item: RegisteredResource, variables: Mapping[str, Any]) -> Contents:
-        """Return what a resource holds for these values of its variables. See `read_resource`."""
-        render = partial(contents_of, mime_type=item.resource.mime_type)
-        with self._masked():
-            keywords = await item.arguments.validate(variables)
-            return await self._provide(item, item.resource.function, keywords, render)
-
-    async def complete_prompt(
-        self, name: str, argument: str, typed: str, others: Mapping[str, str]
-    ) -> list[str]:
-        """Return values for an argument of a prompt. See `complete`.
-
-        Raises:
-            NotServedError: No such prompt is served.
-            InvalidInputError: It has no such argument.
-        """
-        items = self.offering.prompts
-        known = (each.published for each in served(items))
-        item = _served_one("prompt", name, named(items, name), known)
-        return await self.complete(item, argument, typed, others)
-
-    async def complete_resource(
-        self, uri: str, argument: str, typed: str, others: Mapping[str, str]
-    ) -> list[str]:
-        """Return values for a variable of a template. See `complete`.
-
-        Raises:
-            NotServedError: No resource that is served has this URI or template.
-            InvalidInputError: It has no such variable.
-        """
-        items = self.offering.resources
-        item = next((each for each in items if each.resource.uri == uri), None)
-        known = (each.resource.uri for each in served(items))
-        return await self.complete(
-            _served_one("resource", uri, item, known), argument, typed, others
-        )
-
-    async def complete(
-        self,
-        item: RegisteredPrompt | RegisteredResource,
-        argument: str,
-        typed: str,
-        others: Mapping[str, str],
-    ) -> list[str]:
-        """Return values for an argument, best first; none where the plugin fails.
-
-        Raises:
-            InvalidInputError: There is no such argument.
-        """
-        refuse_unknown({argument: typed}, item.arguments.schema["properties"])
-        completer = item.completers.get(argument)
-        if completer is None:
-            return []
-        try:
-            return await self._provide(item, partial(completer, typed, others), {}, _texts)
-        except ToolError:
-            return []  # the log has it, and who types has not asked yet
-
-    async def _provide(
-        self,
-        item: Contribution,
-        function: Callable[..., Any],
-        keywords: Mapping[str, Any],
-        render: Callable[[Any], _T],
-    ) -> _T:
-        tools = self.settings.tools
-        limits = Limits(timeout=tools.timeout, plugin_concurrency=tools.concurrency)
-        return await self._policy.provide(item, function, keywords, render, limits)
-
-    @contextmanager
-    def _masked(self) -> Generator[None]:
-        """Let no secret out with the message of a `ToolError`."""
-        try:
-            yield
-        except ToolError as exc:
-            exc.args = (mask(str(exc), self.secrets()),)
-            raise
-
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
         """Keep the plugins started; release the catalog at the end.
@@ -361,18 +238,6 @@ class Host:
         if not self._remembers:
             return
         remember(self.manager.records.values(), self.state_dir, step)
-
-
-def _served_one(kind: str, name: str, item: _C | None, known: Iterable[str]) -> _C:
-    if item is None:
-        raise NotServedError(f"Unknown {kind}: {name}{did_you_mean(name, known)}")
-    if item.refusal:
-        raise NotServedError(f"{name} is not served here ({item.refusal}). Ask the administrator.")
-    return item
-
-
-def _texts(values: Iterable[object]) -> list[str]:
-    return [str(value) for value in values]
 
 
 def _without_secrets(result: ToolResult, secrets: frozenset[str]) -> ToolResult:

@@ -149,14 +149,14 @@ class _Helper(Plugin[PluginSettings]):
         self, name: str, arguments: dict[str, Any], tools: dict[str, str] | None = None
     ) -> dict[str, Any]:
         """Return what a prompt says."""
-        messages = await self.place.host.get_prompt(name, arguments, tools or {})
+        messages = await self.place.host.provider.get_prompt(name, arguments, tools or {})
         return {"messages": [asdict(each) for each in messages]}
 
     async def read(self, name: str, variables: dict[str, Any]) -> dict[str, Any]:
         """Return what a resource holds."""
         host = self.place.host
         item = next(each for each in host.offering.resources if each.declared == name)
-        contents = await host.read(item, variables)
+        contents = await host.provider.read(item, variables)
         data, is_text = contents.data, isinstance(contents.data, str)
         text = base64.b64encode(data).decode() if isinstance(data, bytes) else data
         return {"data": text, "is_text": is_text, "mime_type": contents.mime_type}
@@ -168,7 +168,7 @@ class _Helper(Plugin[PluginSettings]):
         host = self.place.host
         items = host.offering.prompts if kind == "prompt" else host.offering.resources
         item = next(each for each in items if each.declared == name)
-        return {"values": await host.complete(item, argument, typed, others)}
+        return {"values": await host.provider.complete(item, argument, typed, others)}
 
     async def health(self, ping: bool = False) -> dict[str, Any]:  # noqa: FBT001, FBT002
         """Say how the plugin is; a *ping* asks only whether it still answers, and what is stuck."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from .contributions import portable_name
+from .contributions import common_fields
 from .errors import ApiError, InvalidInputError, NotFoundError, ToolError
 from .plugin import Completer, Message, Prompt, Resource, ToolResult
 from .prompts import TOOLS_ARGUMENT, RegisteredPrompt
@@ -49,10 +49,15 @@ def isolated_prompt(plugin: str, data: Mapping[str, Any], ask: Ask) -> Registere
         name=name,
         function=function,
         needs=tuple(data["needs"]),
+        title=data["title"],
         uses=tuple(data["uses"]),
         complete=_completers("prompt", name, data, ask),
     )
-    return RegisteredPrompt(plugin=plugin, prompt=prompt, **_common(data))
+    return RegisteredPrompt(
+        **common_fields(plugin, prompt, data["description"]),
+        prompt=prompt,
+        arguments=PassedArguments(data["schema"]),
+    )
 
 
 def isolated_resource(plugin: str, data: Mapping[str, Any], ask: Ask) -> RegisteredResource:
@@ -70,22 +75,16 @@ def isolated_resource(plugin: str, data: Mapping[str, Any], ask: Ask) -> Registe
         uri=uri,
         name=name,
         function=function,
+        title=data["title"],
         mime_type=data["mime_type"],
         complete=_completers("resource", name, data, ask),
     )
     return RegisteredResource(
-        plugin=plugin, resource=resource, template=template_of(uri), **_common(data)
+        **common_fields(plugin, resource, data["description"]),
+        resource=resource,
+        template=template_of(uri),
+        arguments=PassedArguments(data["schema"]),
     )
-
-
-def _common(data: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "declared": data["name"],
-        "published": portable_name(data["name"]),
-        "title": data["title"],
-        "description": data["description"],
-        "arguments": PassedArguments(data["schema"]),
-    }
 
 
 def _completers(kind: str, name: str, data: Mapping[str, Any], ask: Ask) -> dict[str, Completer]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, cast
 from pydantic import Field, WithJsonSchema
 
 from .call_context import CALL, HostContext
-from .contributions import portable_name
+from .contributions import common_fields
 from .declarations import RegisteredTool
 from .discovery import PluginRecord
 from .errors import InvalidInputError
@@ -171,12 +171,8 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         tool = Tool(**data["tool"], function=partial(self._call, data["tool"]["name"]))
         schema: Schema = data["input_schema"]
         return RegisteredTool(
-            plugin=self.context.name,
+            **common_fields(self.context.name, tool, data["tool"]["description"]),
             tool=tool,
-            declared=tool.name,
-            published=portable_name(tool.name),
-            title=tool.title,
-            description=str(tool.description),
             arguments=IsolatedArguments(schema),
             result=Result(None, data["output_schema"], wrapped=False),
             context=CALL,

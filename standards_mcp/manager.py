@@ -9,55 +9,42 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import time
 import traceback
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeGuard
+from typing import Any
 
 import click
 import pluggy
-from pydantic import ValidationError
 
 from . import hookspecs
 from ._builtins import ChangedBuiltinsError, KeptBuiltins
 from ._stdout import divert_stdout
 from .casualties import Casualties
 from .catalog import Catalog
-from .declarations import (
-    read_commands,
-)
+from .construction import check_hooks, construct
+from .declarations import read_commands
 from .deprecations import noted
 from .discovery import (
     PluginRecord,
     Status,
+    disabled_reason,
     installed_plugins,
-    is_trusted,
     load_order,
     unloadable,
 )
-from .errors import (
-    ConfigError,
-    PluginError,
-    describe_exception,
-    did_you_mean,
-)
+from .errors import ConfigError, PluginError, describe_exception, did_you_mean
 from .loaded_settings import LoadedSettings
-from .masking import SHORTEST_SECRET, declared_secrets, mask, secrets_of
-from .plugin import Plugin, PluginContext, PluginSettings, ToolHandler
+from .masking import mask
+from .plugin import PluginContext, ToolHandler
 from .registry import Registry
-from .setting_errors import find_mistakes
-from .setting_layers import DOT_ENV, ENVIRONMENT
-from .settings import PluginSection
 from .tool_sources import ToolSource, source_of, take_tools
 from .wrapping import Layer
 
 log = logging.getLogger(__name__)
-
-_HOST_KEYS: Final = frozenset(PluginSection.model_fields)
 
 
 class PluginManager:
@@ -218,15 +205,8 @@ class PluginManager:
                 twin.reason = f"{twin.distribution} and {record.distribution} share this name"
         self.check_sections(self._loaded)
         for record in self.records.values():
-            section = self.settings.section(record.name)
-            if not _is_enabled(section, autoload=self.settings.autoload):
-                record.status = Status.DISABLED
-                record.reason = _disabled_reason(self.settings.table(record.name), section)
-            elif not record.from_table and not is_trusted(
-                record.distribution, self.settings.trusted
-            ):
-                record.status = Status.DISABLED
-                record.reason = f"trusted has no pattern for {record.distribution!r}"
+            if why := disabled_reason(record, self.settings):
+                record.status, record.reason = Status.DISABLED, why
             elif why := unloadable(record):
                 self.fail(record, why)
 
@@ -264,68 +244,18 @@ class PluginManager:
         self.fail(record, reason, cause)
 
     def _register(self, record: PluginRecord) -> None:
-        # What is secret among its values only its class tells, and that is not imported yet.
-        record.secrets = self._from_variables(record)
-        plugin_type = record.load()
-        if not _is_plugin_type(plugin_type):
-            raise PluginError(record.name, "its entry point is not a subclass of Plugin")
-        record.plugin = self._construct(record, plugin_type)
-        self._pm.register(record.plugin, name=record.name)
-        try:
-            self._pm.check_pending()
-        except pluggy.PluginValidationError as exc:
-            raise PluginError(record.name, _unknown_hook(exc, self._pm)) from exc
-        if forgotten := _unmarked_hook(record.plugin, self._pm):
-            raise PluginError(record.name, f"its method {forgotten!r} is not marked with @hookimpl")
-        record.status = Status.REGISTERED
-
-    def _construct(self, record: PluginRecord, plugin_type: type[Plugin[Any]]) -> Plugin[Any]:
-        model = plugin_type.settings_type
-        if not isinstance(model, type) or not issubclass(model, PluginSettings):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise PluginError(record.name, "its settings_type is not a subclass of PluginSettings")
-        settings = self._settings(record, model)
-        record.secrets |= secrets_of(settings)
         context = PluginContext(
             name=record.name,
             state_dir=self._state_dir / "plugins" / record.name,
             catalog=self._catalog,
         )
-        plugin = plugin_type(settings, context)
-        if isinstance(plugin, ToolSource):
-            record.secrets |= plugin.secrets
-            plugin.on_change = self._take_changes
-        return plugin
-
-    def _from_variables(self, record: PluginRecord) -> frozenset[str]:
-        """Return the texts of a plugin's table that variables set, where secrets belong."""
-        layers, path = self._loaded.layers, ("plugins", record.name)
-        values = self.settings.section(record.name).options.items()
-        return frozenset(
-            value
-            for key, value in values
-            if isinstance(value, str)
-            and len(value) >= SHORTEST_SECRET
-            and layers.origin((*path, key)) in (ENVIRONMENT, DOT_ENV)
-        )
-
-    def _settings(self, record: PluginRecord, model: type[PluginSettings]) -> PluginSettings:
-        """Return the settings of a plugin, validated."""
-        if record.settings is not None:
-            return record.settings
-        record.settings_type = model
-        options = self.settings.section(record.name).options
-        # Before validation, so that what a validator raises can quote them.
-        record.secrets = declared_secrets(model, options)
-        if taken := _HOST_KEYS & model.model_fields.keys():
-            raise PluginError(record.name, f"its setting {min(taken)!r} bears a name of the host's")
-        try:
-            return model.model_validate(options)
-        except ValidationError as exc:
-            prefix = ("plugins", record.name)
-            record.mistakes = tuple(find_mistakes(exc, model, options, prefix))
-            lines = (each.line(self._loaded.layers) for each in record.mistakes)
-            # Without the cause: it holds the values, and the secrets among them.
-            raise PluginError(record.name, "; ".join(lines)) from None
+        record.plugin = construct(record, context, self._loaded)
+        if source := source_of(record):
+            record.secrets |= source.secrets
+            source.on_change = self._take_changes
+        self._pm.register(record.plugin, name=record.name)
+        check_hooks(self._pm, record)
+        record.status = Status.REGISTERED
 
     def _read_commands(self, record: PluginRecord) -> dict[str, click.Command]:
         found = [item for items in self.call(record, "register_commands") for item in items]
@@ -372,31 +302,3 @@ def _elsewhere(
 
         found += server_records(settings.servers)
     return found
-
-
-def _is_plugin_type(value: object) -> TypeGuard[type[Plugin[Any]]]:
-    return isinstance(value, type) and issubclass(value, Plugin)
-
-
-def _is_enabled(section: PluginSection, *, autoload: bool) -> bool:
-    return autoload if section.enabled is None else section.enabled
-
-
-def _disabled_reason(table: str, section: PluginSection) -> str:
-    if section.enabled is None:
-        return f"autoload = false; set [{table}] enabled = true"
-    return f"[{table}] enabled = false"
-
-
-def _unmarked_hook(plugin: Plugin[Any], pm: pluggy.PluginManager) -> str:
-    """Return the name of a method that is named like a hook and would never be called, or ''."""
-    hooks = [name for name, caller in vars(pm.hook).items() if getattr(caller, "spec", None)]
-    present = (name for name in hooks if callable(getattr(type(plugin), name, None)))
-    return next((n for n in present if pm.parse_hookimpl_opts(plugin, n) is None), "")
-
-
-def _unknown_hook(error: pluggy.PluginValidationError, pm: pluggy.PluginManager) -> str:
-    match = re.search(r"unknown hook '(\w+)'", str(error))
-    name = match[1] if match else str(error)
-    known = [hook for hook, caller in vars(pm.hook).items() if getattr(caller, "spec", None)]
-    return f"it implements an unknown hook {name!r}{did_you_mean(name, known)}"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from .contributions import Contribution, check_completers, check_texts, describe, portable_name
+from .contributions import Contribution, check_completers, check_texts, common_fields, describe
 from .errors import PluginError
 from .plugin import Completer, Message, Prompt
 from .schemas import SchemaError
@@ -58,12 +58,8 @@ def read_prompt(plugin: str, prompt: object) -> RegisteredPrompt:
         raise PluginError(plugin, f"{what}: {exc}") from exc
     check_completers(plugin, what, prompt.complete, arguments.schema["properties"])
     return RegisteredPrompt(
-        plugin=plugin,
+        **common_fields(plugin, prompt, description),
         prompt=prompt,
-        declared=prompt.name,
-        published=portable_name(prompt.name),
-        title=prompt.title,
-        description=description,
         arguments=arguments,
     )
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, Final, TypeAlias, cast
 
 from .call_context import CALL, HostContext
-from .contributions import MAX_NAME, portable_name
+from .contributions import MAX_NAME, common_fields
 from .declarations import RegisteredTool
 from .errors import InvalidInputError
 from .plugin import Tool, ToolResult
@@ -65,6 +65,7 @@ def read_remote_tool(
     own = str(raw.get("name") or "")
     annotations = _object(raw.get("annotations"))
     title = _text(raw.get("title")) or _text(annotations.get("title"))
+    description = _text(raw.get("description")) or title or own
 
     async def function(**arguments: Any) -> ToolResult:
         caller: HostContext = arguments.pop(CALL)
@@ -74,7 +75,7 @@ def read_remote_tool(
         name=_declared_name(server, prefix, own),
         function=function,
         title=title or None,
-        description=_text(raw.get("description")) or title or own,
+        description=description,
         read_only=annotations.get("readOnlyHint") is True,
         destructive=annotations.get("destructiveHint") is not False,
         idempotent=annotations.get("idempotentHint") is True,
@@ -85,12 +86,8 @@ def read_remote_tool(
     fault = _fault(raw, own, tool.name)
     schema = _NO_ARGUMENTS if fault else dict(_object(raw.get("inputSchema")))
     return RegisteredTool(
-        plugin=server,
+        **common_fields(server, tool, description),
         tool=tool,
-        declared=tool.name,
-        published=portable_name(tool.name),
-        title=tool.title,
-        description=str(tool.description),
         arguments=GivenArguments(schema),
         result=Result(None, _output_schema(raw.get("outputSchema")), wrapped=False),
         context=CALL,

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pydantic_core
 
-from .contributions import Contribution, check_completers, check_texts, describe, portable_name
+from .contributions import Contribution, check_completers, check_texts, common_fields, describe
 from .errors import PluginError
 from .plugin import Completer, Resource
 from .schemas import SchemaError
@@ -97,13 +97,9 @@ def read_resource(plugin: str, resource: object) -> RegisteredResource:
         raise PluginError(plugin, f"{what}: {exc}") from exc
     check_completers(plugin, what, resource.complete, arguments.schema["properties"])
     return RegisteredResource(
-        plugin=plugin,
+        **common_fields(plugin, resource, description),
         resource=resource,
         template=template,
-        declared=resource.name,
-        published=portable_name(resource.name),
-        title=resource.title,
-        description=description,
         arguments=arguments,
     )
 

@@ -22,9 +22,10 @@ from standards_mcp.deprecations import noted
 from standards_mcp.discovery import PluginRecord
 from standards_mcp.errors import StandardsMcpError, ToolError, describe_exception
 from standards_mcp.health import HEALTH_TIMEOUT
-from standards_mcp.host import Host, NotServedError, UnknownToolError
+from standards_mcp.host import Host, UnknownToolError
 from standards_mcp.lifecycle import START_TIMEOUT, STOP_TIMEOUT
 from standards_mcp.plugin import Health, Plugin, PluginContext
+from standards_mcp.provider import NotServedError
 
 from . import Allowed, Call
 from .advice import declaration_faults, settings_faults
@@ -178,9 +179,9 @@ async def _check_uses(host: Host, uses: Uses, watch: Watch) -> None:
     for name, arguments in uses.calls:
         await _check_use(f"tool {name!r}", _call(host, name, arguments), watch)
     for name, arguments in uses.prompts:
-        await _check_use(f"prompt {name!r}", host.get_prompt(name, arguments), watch)
+        await _check_use(f"prompt {name!r}", host.provider.get_prompt(name, arguments), watch)
     for uri in uses.reads:
-        await _check_use(f"resource {uri!r}", host.read_resource(uri), watch)
+        await _check_use(f"resource {uri!r}", host.provider.read_resource(uri), watch)
 
 
 async def _check_use(what: str, use: Awaitable[object], watch: Watch) -> None:
