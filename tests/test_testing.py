@@ -392,6 +392,21 @@ def test_a_wrapper_that_forgets_to_return_is_found():
     assert faults(plugin(wrap_tool_call=wrap_tool_call)) == [fault]
 
 
+def test_a_wrapper_that_crashes_is_found_though_the_call_succeeds():
+    def wrap_tool_call(_: Plugin, call_next: object) -> object:
+        async def handle(call: object) -> object:
+            raise RuntimeError(f"{call_next} {call}"[:0] + "broken")
+
+        return handle
+
+    made = plugin(
+        wrap_tool_call=wrap_tool_call,
+        register_tools=lambda _: [Tool(name="made", function=add, read_only=True)],
+    )
+    (found,) = faults(made, calls=[("made", {"number": 1})])
+    assert found.startswith("tool 'made' crashes: RuntimeError: broken at test_testing.py:")
+
+
 def test_prompts_and_resources_are_tried_as_tools_are():
     def ask(text: Number) -> str:
         print("asked")  # noqa: T201

@@ -12,7 +12,6 @@ from contextlib import (
     asynccontextmanager,
     contextmanager,
     nullcontext,
-    suppress,
 )
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,7 +75,7 @@ def _expect_no_loop() -> None:
 
 
 def _check_declarations(bench: Bench, folder: Path, watch: Watch, allow: Allowed) -> None:
-    with suppress(AttributeError):  # of what is no plugin the host says so
+    if hasattr(bench.plugin_type, "settings_type"):  # of what is no plugin the host says so
         for fault in settings_faults(bench.plugin_type.settings_type):
             watch.add(fault)
     try:
@@ -185,17 +184,18 @@ async def _check_uses(host: Host, uses: Uses, watch: Watch) -> None:
 
 
 async def _check_use(what: str, use: Awaitable[object], watch: Watch) -> None:
-    crashes: list[str] = []
+    crashes, error = list[str](), ""
     try:
         with watch.phase(what), _crashes(crashes):
             await use
     except (UnknownToolError, NotServedError) as exc:
         watch.add(f"{exc}; name what the plugin has")
     except ToolError as exc:
-        if crashes:
-            watch.add(f"{what} crashes: {crashes[0]}; raise a ToolError where it can go wrong")
-        else:
-            watch.add(f"{what} answers what is tried with an error: {exc}")
+        error = str(exc)
+    if crashes:
+        watch.add(f"{what} crashes: {crashes[0]}; raise a ToolError where it can go wrong")
+    elif error:
+        watch.add(f"{what} answers what is tried with an error: {error}")
 
 
 async def _call(host: Host, name: str, arguments: Mapping[str, Any]) -> None:
