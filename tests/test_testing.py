@@ -394,8 +394,11 @@ def test_a_wrapper_that_forgets_to_return_is_found():
 
 def test_a_wrapper_that_crashes_is_found_though_the_call_succeeds():
     def wrap_tool_call(_: Plugin, call_next: object) -> object:
+        del call_next
+
         async def handle(call: object) -> object:
-            raise RuntimeError(f"{call_next} {call}"[:0] + "broken")
+            del call
+            raise RuntimeError("broken")
 
         return handle
 
