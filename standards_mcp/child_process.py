@@ -118,6 +118,11 @@ class ChildProcess:
             self.ending = self._ending(process)
             _release(process)
 
+    def explain(self, error: BaseException) -> str:
+        """Say nothing: how the process ended is all that is known. See `connections.Target`."""
+        del error
+        return ""
+
     async def _spawn(self) -> asyncio.subprocess.Process:
         command = self._command
         program = shutil.which(command.program, path=command.env.get("PATH")) or command.program

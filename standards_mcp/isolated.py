@@ -14,6 +14,7 @@ import gc
 import json
 import logging
 import os
+import select
 import signal
 import sys
 from collections.abc import Iterator, Mapping
@@ -281,6 +282,10 @@ def _end_with_parent() -> None:
     set_parent_death_signal = 1
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
+    stdin = select.poll()
+    stdin.register(0, 0)
+    if any(event & select.POLLHUP for _, event in stdin.poll(0)):
+        os._exit(0)  # it was killed before that, of which nothing is told any more
 
 
 if __name__ == "__main__":

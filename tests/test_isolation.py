@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
+import subprocess
 import sys
 import textwrap
 import time
@@ -751,6 +753,43 @@ async def test_its_last_words_tell_no_secret(isolated: Callable[..., Host]):
     async with started(isolated(key="s3cret-key")) as host:
         told = message(await host.call_tool("fail", {"how": "tell"}))
     assert "its last words: *** is wrong" in told
+
+
+async def test_its_last_words_are_those_of_its_end_and_not_the_log_of_its_calls(
+    isolated: Callable[..., Host],
+):
+    async with started(isolated()) as host:
+        await host.call_tool("fail", {"how": "crash"})
+        told = message(await host.call_tool("fail", {"how": "exit"}))
+    assert "it ended with exit code 7" in told
+    assert "tool crashed" not in told
+
+
+async def test_an_interpreter_with_another_version_of_the_host_is_told_as_the_reason(
+    isolated: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
+):
+    def of_another_version(plugin: str, data: dict[str, Any], ask: object) -> object:
+        del plugin, ask
+        return data["gone"]
+
+    async with started(isolated()):
+        pass
+    monkeypatch.setattr("standards_mcp.isolation.isolated_prompt", of_another_version)
+    host = isolated()
+    assert host.manager.records["acme"].status is Status.REGISTERED, "what was kept is forgotten"
+    async with started(host):
+        reason = host.manager.records["acme"].reason
+    assert f"the standards-mcp that {sys.executable} has describes plugins in another" in reason
+    assert "install the version there that runs here" in reason
+
+
+@linux
+def test_it_ends_where_the_host_was_killed_before_it_could_know(install: Install, tmp_path: Path):
+    install("acme", "import time; time.sleep(600)")
+    handover = {"name": "acme", "memory": None, "settings": {"state_dir": str(tmp_path)}}
+    command = [sys.executable, "-m", "standards_mcp.isolated", "acme"]
+    line = json.dumps(handover).encode() + b"\n"
+    subprocess.run(command, input=line, timeout=WAIT, check=True, stdout=subprocess.DEVNULL)
 
 
 async def test_its_secrets_stand_in_no_list_of_processes(
