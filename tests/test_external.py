@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.context import ClientRequestContext
@@ -26,7 +27,15 @@ from mcp.client.subscriptions import SubscriptionLost
 from mcp_types import ElicitRequestParams, ElicitResult, ToolListChangedNotification
 from web_server import WebServer, web_server
 
-from standards_mcp import Plugin, Tool, ToolResult, child_process, hookimpl, tool_lists
+from standards_mcp import (
+    Plugin,
+    Tool,
+    ToolResult,
+    child_process,
+    connections,
+    hookimpl,
+    tool_lists,
+)
 from standards_mcp.discovery import Status
 from standards_mcp.errors import PluginError
 from standards_mcp.health import check_health
@@ -816,3 +825,39 @@ async def test_what_a_server_said_when_it_failed_is_kept_without_its_secrets(
         assert "the key *** is not valid" in host.manager.records["peer"].reason
     kept = (tmp_path / "state" / "plugins" / "peer" / "tools.json").read_text("utf-8")
     assert "the key *** is not valid" in kept
+
+
+async def test_who_can_be_asked_ends_no_server_that_others_have_called(
+    make_host: MakeHost, folder: Path
+):
+    host = make_host(servers={"peer": entry(folder)})
+    async with Client(build_server(host, "1"), mode="legacy", elicitation_callback=ada) as client:
+        await client.list_tools()
+        assert text_of(await host.call_tool("peer_echo", {"value": "x"})) == "x"
+        await client.call_tool("peer_ask", {})
+        assert len(runs(folder)) == 1
+
+
+async def test_a_caller_who_gives_up_while_a_server_starts_costs_no_other_its_answer(
+    make_host: MakeHost, folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    begun, may_go_on = anyio.Event(), anyio.Event()
+    negotiate = connections.negotiate
+
+    async def slowly(session: Any) -> None:
+        begun.set()
+        await may_go_on.wait()
+        await negotiate(session)
+
+    async with started(make_host(servers={"peer": entry(folder)})):
+        pass
+    monkeypatch.setattr(connections, "negotiate", slowly)
+    async with started(make_host(servers={"peer": entry(folder)})) as host:
+        first = asyncio.create_task(host.call_tool("peer_echo", {"value": "x"}))
+        await begun.wait()
+        first.cancel()
+        second = asyncio.create_task(host.call_tool("peer_echo", {"value": "y"}))
+        await anyio.lowlevel.checkpoint()
+        may_go_on.set()
+        assert text_of(await second) == "y"
+    assert len(runs(folder)) == 2
