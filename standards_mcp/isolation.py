@@ -157,6 +157,9 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         mistakes = (Mistake(tuple(path), text) for path, text in description.get("mistakes", ()))
         lines = "; ".join(each.line(self.layers) for each in mistakes)
         self.failure = lines or str(description.get("failure", ""))
+        options = self.settings.handover["settings"]["plugins"][self.context.name]
+        secret: list[str] = description.get("secret", [])
+        self.secrets = long_texts([options[key] for key in secret if key in options])
         self.notice = str(description.get("notice", ""))
         self.tools = tuple(map(self._tool, description.get("tools", ())))
         self.filters = tuple(map(self._filter, description.get("filters", ())))

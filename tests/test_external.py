@@ -198,6 +198,9 @@ async def test_a_server_that_ends_during_a_call_costs_that_call_and_is_started_a
         result = await until_answered(host, "peer_echo", {"value": "x"})
         assert text_of(result) == "x"
         assert len(runs(folder)) == 2
+        await host.call_tool("peer_crash", {})
+        result = await host.call_tool("peer_echo", {"value": "x"})
+        assert "It is started again when called in 2 s or later" in result.structured["message"]
 
 
 async def test_a_call_that_is_cancelled_or_overdue_is_cancelled_at_the_server(
@@ -861,3 +864,26 @@ async def test_a_caller_who_gives_up_while_a_server_starts_costs_no_other_its_an
         may_go_on.set()
         assert text_of(await second) == "y"
     assert len(runs(folder)) == 2
+
+
+@pytest.mark.parametrize(
+    ("cursor", "size", "kept"), [("same", 1, 2), ("{}", 1, 100), ("{}", 600, 1000)]
+)
+async def test_a_list_without_end_is_taken_up_to_a_limit(
+    make_host: MakeHost,
+    web: WebServer,
+    caplog: pytest.LogCaptureFixture,
+    cursor: str,
+    size: int,
+    kept: int,
+):
+    def page(number: int) -> dict[str, Any]:
+        names = [f"t{number}_{each}" for each in range(size)]
+        tools = [{"name": name, "inputSchema": {"type": "object"}} for name in names]
+        return {"tools": tools, "nextCursor": cursor.format(number)}
+
+    logging.getLogger("standards_mcp").propagate = True
+    web.page_of = page
+    async with started(make_host(servers={"web": {"url": web.url}})) as host:
+        assert len(served(host)) == kept
+    assert any("more tools than are taken" in record.getMessage() for record in caplog.records)

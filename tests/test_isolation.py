@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import logging
 import os
@@ -30,6 +31,7 @@ from standards_mcp.errors import ConfigError, PluginError
 from standards_mcp.health import check_health
 from standards_mcp.host import Host
 from standards_mcp.loaded_settings import LoadedSettings, load_settings
+from standards_mcp.logs import configure_logging
 from standards_mcp.server import build_server
 from standards_mcp.settings import Settings
 
@@ -108,6 +110,8 @@ PLUGIN = '''
             if how == "tell":
                 os.write(2, self.settings.key.get_secret_value().encode() + b" is wrong\\n")
                 os._exit(7)
+            if how == "print":
+                print("the key is", self.settings.key.get_secret_value(), "of", self.settings.limit)
             if how == "segfault":
                 os.kill(os.getpid(), signal.SIGSEGV)
             if how == "close":
@@ -790,6 +794,15 @@ def test_it_ends_where_the_host_was_killed_before_it_could_know(install: Install
     command = [sys.executable, "-m", "standards_mcp.isolated", "acme"]
     line = json.dumps(handover).encode() + b"\n"
     subprocess.run(command, input=line, timeout=WAIT, check=True, stdout=subprocess.DEVNULL)
+
+
+async def test_what_it_prints_is_logged_without_its_secrets(isolated: Callable[..., Host]):
+    stream = io.StringIO()
+    host = isolated(key="s3cret-key", limit=100_000)
+    configure_logging(logging.INFO, host.secrets, stream=stream)
+    async with started(host):
+        await host.call_tool("fail", {"how": "print"})
+        await until(lambda: "the key is *** of 100000" in stream.getvalue())
 
 
 async def test_its_secrets_stand_in_no_list_of_processes(

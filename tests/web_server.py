@@ -6,7 +6,7 @@ import http.server
 import json
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,15 +20,18 @@ class WebServer(http.server.ThreadingHTTPServer):
         page: What it answers with in place of JSON.
         sessions: Those that it knows.
         calls: How many calls of its tool it has taken.
+        page_of: Its pages of tools, by their number; None for the only page that there is.
     """
 
     status = 0
     page = ""
     calls = 0
+    page_of: Callable[[int], dict[str, Any]] | None = None
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.sessions: set[str] = set()
+        self.pages = 0
 
     @property
     def url(self) -> str:
@@ -40,7 +43,8 @@ class WebServer(http.server.ThreadingHTTPServer):
             able: dict[str, Any] = {"tools": {}}
             return {"protocolVersion": "2025-06-18", "capabilities": able, "serverInfo": info}
         if method == "tools/list":
-            return {"tools": TOOLS}
+            self.pages += 1
+            return self.page_of(self.pages) if self.page_of else {"tools": TOOLS}
         self.calls += 1
         return {"content": [{"type": "text", "text": str(self.calls)}]}
 
