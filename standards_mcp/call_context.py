@@ -67,12 +67,16 @@ class HostContext(ABC):
     Attributes:
         caller: Who calls; limits and cached answers are each caller's own.
         turn: What the client brings along for another server that asked.
+        goes_on: The client calls again, as it was told to, with what its user answered.
     """
 
     def __init__(self, caller: str = LOCAL) -> None:
         self.caller = caller
         self.turn = Turn()
+        self.goes_on = False
         self._deadlines: list[anyio.CancelScope] = []
+        self._questions = 0
+        self._left: list[tuple[anyio.CancelScope, float]] = []
 
     @abstractmethod
     async def report_progress(
@@ -123,17 +127,27 @@ class HostContext(ABC):
 
     @contextmanager
     def paused(self) -> Generator[None]:
-        """Let no deadline pass meanwhile."""
-        began = anyio.current_time()
-        left = [(scope, scope.deadline - began) for scope in self._deadlines]
-        for scope, _ in left:
-            scope.deadline = math.inf
+        """Let no deadline pass meanwhile; several questions may be open at a time."""
+        self._questions += 1
+        if self._questions == 1:
+            self._stop_clocks()
         try:
             yield
         finally:
-            now = anyio.current_time()
-            for scope, seconds in left:
-                scope.deadline = now + seconds
+            self._questions -= 1
+            if not self._questions:
+                self._start_clocks()
+
+    def _stop_clocks(self) -> None:
+        now = anyio.current_time()
+        self._left = [(scope, scope.deadline - now) for scope in self._deadlines]
+        for scope in self._deadlines:
+            scope.deadline = math.inf
+
+    def _start_clocks(self) -> None:
+        now = anyio.current_time()
+        for scope, seconds in self._left:
+            scope.deadline = now + seconds
 
 
 class Unattended(HostContext):

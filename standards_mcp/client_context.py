@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
 import mcp_types as types
+from mcp import MCPError
 from mcp.server import ServerRequestContext
 from mcp.server.elicitation import render_elicitation_schema
 from mcp_types.version import is_version_at_least
@@ -22,6 +24,8 @@ from pydantic import BaseModel, ValidationError
 from .call_context import HostContext, InputRequiredError, Question, Turn
 from .errors import CannotAskError, InvalidInputError
 from .plugin import AnswerT
+
+log = logging.getLogger(__name__)
 
 _ASKS_BY_RESULT: Final = "2026-07-28"
 Context = ServerRequestContext[None, Any]
@@ -48,6 +52,7 @@ class ClientContext(HostContext):
         self._asked = 0
         state = _State.model_validate_json(params.request_state or "{}")
         self.turn = Turn(params.input_responses, state.of_server)
+        self.goes_on = params.request_state is not None
         self._known = state.known
         for key, reply in (params.input_responses or {}).items():
             if isinstance(reply, types.ElicitResult):
@@ -90,9 +95,13 @@ class ClientContext(HostContext):
         if not self.can_ask_midway:
             raise CannotAskError(question.text)
         with self.paused():
-            return await self._ctx.session.elicit_form(
-                question.text, question.schema, self._ctx.request_id
-            )
+            try:
+                return await self._ctx.session.elicit_form(
+                    question.text, question.schema, self._ctx.request_id
+                )
+            except MCPError as exc:  # it says that it can, and does not
+                log.warning("a client does not put a question", extra={"reason": exc.message})
+                raise CannotAskError(question.text) from None
 
     async def next_turn(self, questions: Mapping[str, Question], state: str | None) -> Turn:
         """Return the replies to questions of another server. See `HostContext`."""

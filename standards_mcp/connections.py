@@ -15,24 +15,30 @@ from typing import Any, Final, Protocol, cast
 
 import anyio
 import mcp_types as types
-from mcp import ClientSession, MCPError
-from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost, listen
+from mcp import MCPError
 from pydantic import TypeAdapter, ValidationError
 
 from .call_context import HostContext, Unattended
 from .errors import ApiError, describe_exception
 from .relayed_calls import Callers, next_turn
-from .sessions import ASKS, Live, RawTool, is_closed, negotiate, open_session
+from .sessions import (
+    ASKS,
+    Live,
+    RawTool,
+    is_closed,
+    negotiate,
+    open_session,
+    why_not_valid,
+)
+from .tool_lists import ToolList
 
 log = logging.getLogger(__name__)
 
-MAX_TOOLS: Final = 1000
-_MAX_PAGES: Final = 100
 LONGEST_WAIT: Final = 60.0
 """Seconds until a server that keeps failing is tried again; a run of so long counts as healthy."""
-_SETTLE_SECONDS: Final = 0.2
 _SESSION_LOST: Final = "Session terminated"  # how the SDK says that an HTTP server forgot us
 _END_SECONDS: Final = 10.0
+_LEAVE_SECONDS: Final = 1.0
 
 _OBJECT: Final[Any] = TypeAdapter(dict[str, Any])  # a result as it came, unlike the SDK's models
 
@@ -47,6 +53,10 @@ class Target(Protocol):
 
     def open(self) -> AbstractAsyncContextManager[Any]:
         """Return the streams of a new connection."""
+        ...
+
+    def explain(self, error: BaseException) -> str:
+        """Return what is wrong and what to do, where the error itself does not say it."""
         ...
 
 
@@ -72,10 +82,10 @@ class Connection:
         self._title = title
         self._connect = connect
         self._start_timeout = start_timeout
-        self._on_tools = on_tools
+        self._tools = ToolList(name, on_tools)
         self._task: asyncio.Task[None] | None = None
         self._opened: asyncio.Future[Live] | None = None
-        self._changed = anyio.Event()
+        self._target: Target | None = None
         self._callers = Callers()
         self._first_call = asyncio.Lock()
         self._is_unused = True
@@ -129,25 +139,57 @@ class Connection:
     async def _request(
         self, request: types.Request[Any, Any], caller: HostContext
     ) -> dict[str, Any]:
-        live = await self._open_for(caller)
+        live, task = await self._open_for(caller), self._task
+        try:
+            return await self._send(live, request, caller)
+        except MCPError as exc:
+            if exc.message != _SESSION_LOST:
+                raise await self._failure(live, task, exc) from None
+        # A server that has forgotten a session has not done what was asked of it there.
+        await self._leave(live, task)
+        live, task = await self._open_for(caller), self._task
+        try:
+            return await self._send(live, request, caller)
+        except MCPError as exc:
+            raise await self._failure(live, task, exc) from None
+
+    async def _leave(self, live: Live, task: asyncio.Task[None] | None) -> None:
+        """End a session that the server has forgotten, once its other calls have heard so, too."""
+        with anyio.move_on_after(_LEAVE_SECONDS):
+            await self._callers.all_answered()
+        live.dispatcher.give_up("the server ended the session")
+        await self.excuse_end(task)
+
+    async def _send(
+        self, live: Live, request: types.Request[Any, Any], caller: HostContext
+    ) -> dict[str, Any]:
         report: Any = caller.report_progress
         try:
             with self._callers.calling(caller):
                 result: dict[str, Any] = await live.session.send_request(
                     request, _OBJECT, progress_callback=report
                 )
-        except MCPError as exc:
-            if is_closed(exc) or exc.message == _SESSION_LOST:
-                raise await self._broken(live, exc) from None
-            raise ApiError(f"{self._title} refused it: {exc.message}") from None
         except ValidationError as exc:
-            first = exc.errors(include_url=False, include_input=False)[0]
-            where = ".".join(map(str, first["loc"]))
             raise ApiError(
-                f"the answer of {self._title} is not of the protocol ({where}: "
-                f"{first['msg']}). Tell whoever maintains it."
+                f"the answer of {self._title} is not of the protocol ({why_not_valid(exc)}). Tell "
+                "whoever maintains it."
             ) from None
         return result
+
+    async def _failure(
+        self, live: Live, task: asyncio.Task[None] | None, cause: MCPError
+    ) -> ApiError:
+        """Return what a call comes to that a server did not answer."""
+        if not is_closed(cause):
+            why = self._target.explain(cause) if self._target else ""
+            return ApiError(f"{self._title} refused it: {why or cause.message}")
+        live.dispatcher.give_up(cause.message)
+        await self._wait_for_end(task)
+        return ApiError(
+            f"{self._title} failed during the call: {self.problem or cause.message}. Whether the "
+            "call had an effect is not known; what it wrote is in the log. It is started again "
+            "when called."
+        )
 
     async def _open_for(self, caller: HostContext) -> Live:
         """Return the connection, made anew where the first caller could be asked more."""
@@ -166,11 +208,18 @@ class Connection:
             self._task.cancel()
             await asyncio.wait({self._task}, timeout=_END_SECONDS)
 
-    async def excuse_end(self) -> None:
-        """Wait for the end of what was ended on purpose; the next call starts it without delay."""
-        if self._task:
-            await asyncio.wait({self._task}, timeout=_END_SECONDS)
+    async def excuse_end(self, task: asyncio.Task[None] | None = None) -> None:
+        """Wait for the end of what was ended on purpose; the next call starts it without delay.
+
+        Args:
+            task: That of a connection; by default the present one.
+        """
+        await self._wait_for_end(task or self._task)
         self._failures, self._retry_at = 0, 0.0
+
+    async def _wait_for_end(self, task: asyncio.Task[None] | None) -> None:
+        if task:
+            await asyncio.wait({task}, timeout=_END_SECONDS)
 
     def _check_patience(self) -> None:
         seconds = self._retry_at - time.monotonic()
@@ -180,26 +229,16 @@ class Connection:
                 f"called in {max(1, round(seconds))} s or later; what it wrote is in the log."
             )
 
-    async def _broken(self, live: Live, cause: MCPError) -> ApiError:
-        live.dispatcher.give_up(cause.message)
-        if self._task:
-            await asyncio.wait({self._task}, timeout=_END_SECONDS)
-        return ApiError(
-            f"{self._title} failed during the call: {self.problem or cause.message}. Whether the "
-            "call had an effect is not known; what it wrote is in the log. It is started again "
-            "when called."
-        )
-
     async def _run(self, opened: asyncio.Future[Live]) -> None:
         """Hold one connection from its start to its end."""
         began = time.monotonic()
-        target = self._connect()
+        self._target = target = self._connect()
         try:
             async with self._session(target) as live:
                 opened.set_result(live)
                 self.problem = ""
                 log.info("started", extra={"plugin": self._name})
-                await self._follow(live)
+                await self._tools.follow(live)
             reason = target.ending or live.dispatcher.failure or "the connection was closed"
         except Exception as exc:  # noqa: BLE001  - whatever the transport or the server raises
             reason = self._reason(_leaf(exc), target)
@@ -216,18 +255,22 @@ class Connection:
         self._is_unused = True
         async with (
             target.open() as streams,
-            open_session(streams, self._hear, self._callers.ask, asks=self._asks) as live,
+            open_session(streams, self._tools.hear, self._callers.ask, asks=self._asks) as live,
         ):
             with anyio.fail_after(self._start_timeout):
                 await negotiate(live.session)
-                await self._list(live)
+                await self._tools.learn(live)
             yield live
 
     def _reason(self, exc: BaseException, target: Target) -> str:
         if isinstance(exc, TimeoutError):
             return f"it did not answer within {self._start_timeout:g} s of its start"
+        if explained := target.explain(exc):
+            return explained
         if isinstance(exc, MCPError):
             return (target.ending if is_closed(exc) else "") or exc.message
+        if isinstance(exc, ValidationError):
+            return f"its answer is not of the protocol ({why_not_valid(exc)})"
         return str(exc) if isinstance(exc, ApiError) else describe_exception(exc)
 
     def _note_end(self, reason: str, seconds: float) -> None:
@@ -239,53 +282,6 @@ class Connection:
             "ended",
             extra={"plugin": self._name, "reason": reason, "wait": wait},
         )
-
-    async def _follow(self, live: Live) -> None:
-        """List the tools again whenever they change, until the connection ends."""
-        async with anyio.create_task_group() as group:
-            group.start_soon(self._listen, live.session)
-            group.start_soon(self._list_changes, live)
-            await live.dispatcher.ended.wait()
-            group.cancel_scope.cancel()
-
-    async def _listen(self, session: ClientSession) -> None:
-        """Hear of changes as the 2026-07-28 generation tells them; older ones use `_hear`."""
-        try:
-            async with listen(session, tools_list_changed=True) as events:
-                async for _ in events:
-                    self._changed.set()
-        except (ListenNotSupportedError, SubscriptionLost, MCPError, TimeoutError) as exc:
-            log.debug("no changes are told", extra={"plugin": self._name, "reason": str(exc)})
-
-    async def _hear(self, message: object) -> None:
-        if isinstance(message, types.ToolListChangedNotification):
-            self._changed.set()
-
-    async def _list_changes(self, live: Live) -> None:
-        while True:
-            await self._changed.wait()
-            self._changed = anyio.Event()
-            try:
-                await self._list(live)
-            except (MCPError, ValidationError) as exc:
-                fields = {"plugin": self._name, "reason": describe_exception(exc)}
-                log.warning("changed tools cannot be listed", extra=fields)
-            await anyio.sleep(_SETTLE_SECONDS)
-
-    async def _list(self, live: Live) -> None:
-        tools: list[RawTool] = []
-        cursor: str | None = None
-        for _ in range(_MAX_PAGES):
-            params = types.PaginatedRequestParams(cursor=cursor)
-            page = await live.session.list_tools(params=params)
-            tools += live.dispatcher.listed
-            cursor = page.next_cursor
-            if cursor is None or len(tools) > MAX_TOOLS:
-                break
-        if cursor is not None or len(tools) > MAX_TOOLS:
-            fields = {"plugin": self._name, "kept": min(len(tools), MAX_TOOLS)}
-            log.warning("a server has more tools than are taken", extra=fields)
-        self._on_tools(tools[:MAX_TOOLS])
 
 
 def _leaf(exc: BaseException) -> BaseException:

@@ -14,6 +14,7 @@ import gc
 import json
 import logging
 import os
+import select
 import signal
 import sys
 from collections.abc import Iterator, Mapping
@@ -37,7 +38,7 @@ from .isolated_contributions import COMPLETE, PROMPT, READ
 from .isolation import CONVERT, DESCRIBE, DESCRIPTION, FILTER
 from .loaded_settings import LoadedSettings
 from .logs import configure_logging
-from .masking import masked_data
+from .masking import long_texts, masked_data
 from .plugin import Filter, Health, Plugin, PluginSettings, Tool
 from .prompts import RegisteredPrompt
 from .resources import RegisteredResource
@@ -209,7 +210,9 @@ def _description(host: Host, name: str) -> dict[str, Any]:
     values: Mapping[str, Any] = convert.arguments.schema["properties"] if convert else {}
     left_out = [hook for hook in _LEFT_OUT if hasattr(type(record.plugin), hook)]
     notice = f"{' and '.join(left_out)} has no effect: the plugin is isolated" if left_out else ""
+    options = host.settings.section(name).options
     return {
+        "secret": [key for key, value in options.items() if long_texts(value) & record.secrets],
         "notice": notice,
         "tools": [_tool(item) for item in record.tools],
         "filters": [
@@ -281,6 +284,10 @@ def _end_with_parent() -> None:
     set_parent_death_signal = 1
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
+    stdin = select.poll()
+    stdin.register(0, 0)
+    if any(event & select.POLLHUP for _, event in stdin.poll(0)):
+        os._exit(0)  # it was killed before that, of which nothing is told any more
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from .call_context import CALL, HostContext
 from .contributions import common_fields
 from .declarations import RegisteredTool
 from .discovery import PluginRecord
-from .errors import InvalidInputError
+from .errors import ApiError, InvalidInputError, describe_exception
 from .hookspecs import hookimpl
 from .isolated_calls import HEALTH, IsolatedCalls
 from .isolated_contributions import isolated_prompt, isolated_resource
@@ -137,13 +137,29 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
                 self._calls.stop()
 
     def read(self, raw: Sequence[dict[str, Any]]) -> None:
-        """Take over what the child process says that the plugin contributes."""
+        """Take over what the child process says that the plugin contributes.
+
+        Raises:
+            ApiError: The process runs another version of the host.
+        """
+        try:
+            self._read(raw)
+        except (AttributeError, KeyError, TypeError, ValueError) as exc:
+            raise ApiError(
+                f"the standards-mcp that {self.settings.python} has describes plugins in another "
+                f"way ({describe_exception(exc)}); install the version there that runs here"
+            ) from None
+
+    def _read(self, raw: Sequence[dict[str, Any]]) -> None:
         nothing: dict[str, Any] = {}
         found = next((each for each in raw if each.get("name") == DESCRIBE), nothing)
         description: dict[str, Any] = found.get("_meta", {}).get(DESCRIPTION, {})
         mistakes = (Mistake(tuple(path), text) for path, text in description.get("mistakes", ()))
         lines = "; ".join(each.line(self.layers) for each in mistakes)
         self.failure = lines or str(description.get("failure", ""))
+        options = self.settings.handover["settings"]["plugins"][self.context.name]
+        secret: list[str] = description.get("secret", [])
+        self.secrets = long_texts([options[key] for key in secret if key in options])
         self.notice = str(description.get("notice", ""))
         self.tools = tuple(map(self._tool, description.get("tools", ())))
         self.filters = tuple(map(self._filter, description.get("filters", ())))

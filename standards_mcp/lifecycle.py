@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import AsyncGenerator, Generator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
@@ -15,6 +16,7 @@ from ._stdout import divert_stdout
 from .discovery import PluginRecord, Status
 from .errors import PluginError, describe_exception
 from .manager import PluginManager
+from .tool_sources import source_of
 
 log = logging.getLogger(__name__)
 
@@ -40,8 +42,11 @@ async def running(manager: PluginManager) -> AsyncGenerator[None]:
     finally:
         # A server that is being cancelled still stops its plugins.
         with anyio.CancelScope(shield=True):
+            # Other processes know nothing of each other, and each may take its time to end.
+            await asyncio.gather(*(each.stop() for each in lifespans if each.is_elsewhere))
             for lifespan in reversed(lifespans):
-                await lifespan.stop()
+                if not lifespan.is_elsewhere:
+                    await lifespan.stop()
 
 
 async def _start(manager: PluginManager, lifespans: list[_Lifespan]) -> None:
@@ -53,7 +58,7 @@ async def _start(manager: PluginManager, lifespans: list[_Lifespan]) -> None:
                 with manager.casualties.trying(record):
                     await lifespan.settle(HEAD_START)
     for lifespan in lifespans:
-        await lifespan.settle(START_TIMEOUT)
+        await lifespan.settle(math.inf)
 
 
 class _Lifespan:
@@ -69,7 +74,10 @@ class _Lifespan:
         self._started = asyncio.Event()
         self._stop = asyncio.Event()
         self._outcome: bool | None = None  # whether it started, once that is known
-        self._deadline = asyncio.get_running_loop().time() + START_TIMEOUT
+        source = source_of(record)
+        self.is_elsewhere = source is not None
+        self._seconds = max(START_TIMEOUT, source.start_seconds if source else 0)
+        self._deadline = asyncio.get_running_loop().time() + self._seconds
         self._task = asyncio.create_task(self._run(), name=f"lifespan of {record.name}")
 
     async def settle(self, seconds: float) -> None:
@@ -104,7 +112,7 @@ class _Lifespan:
         elif is_late:
             self._outcome = False
             self._task.cancel()
-            reason = f"its lifespan did not start within {START_TIMEOUT:g} seconds"
+            reason = f"its lifespan did not start within {self._seconds:g} seconds"
             self._manager.fail(self._record, reason, TimeoutError())
 
     async def stop(self) -> None:

@@ -262,18 +262,22 @@ class PluginManager:
         return read_commands(record.name, found)
 
     def _take_changes(self) -> None:
-        before = [record.status for record in self.records.values()]
+        before = self._outcomes()
         for record in self.records.values():
             if source := source_of(record):
                 self._take_status(record, source)
         take_tools(self.records.values())
         self.registry.extend_tools()
         self.on_tools_changed()
-        if before != [record.status for record in self.records.values()]:
+        if before != self._outcomes():
             self.on_status_changed()
+
+    def _outcomes(self) -> list[tuple[Status, str]]:
+        return [(record.status, record.reason) for record in self.records.values()]
 
     def _take_status(self, record: PluginRecord, source: ToolSource) -> None:
         """Fail a plugin that is of no use, and one that cannot be started until it can."""
+        record.secrets |= source.secrets
         if source.failure:
             if record.status is not Status.FAILED:
                 with suppress(PluginError):  # its lifespan raises it, where it matters

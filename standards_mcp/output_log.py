@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from typing import Final
 
@@ -15,6 +16,9 @@ MAX_LINES: Final = 200
 """Lines that are taken in a span of time; the others are counted."""
 SPAN_SECONDS: Final = 10.0
 _CHUNK: Final = 1 << 16
+_END_LINES: Final = 5
+_OF_HOST: Final = re.compile(r'\{"time": "[^"]+", "level": "\w+", "logger": "standards_mcp\b')
+"""A record of the host that serves an isolated plugin, which tells of calls and not of an end."""
 
 
 class OutputLog:
@@ -36,9 +40,13 @@ class OutputLog:
         begun = b""
         while stream and (data := await stream.read(_CHUNK)):
             *lines, begun = (begun + data).split(b"\n")
-            for line in lines:
+            # Of a flood, only the end is read: the host has other things to do.
+            taken = lines if self._count < MAX_LINES else lines[-_END_LINES:]
+            self._dropped += len(lines) - len(taken)
+            for line in taken:
                 self._take(line)
             begun = begun[: 4 * MAX_TEXT]
+            await asyncio.sleep(0)  # what is there already is read without waiting
         self._take(begun)
         self._tell_dropped()
 
@@ -51,7 +59,8 @@ class OutputLog:
         text = line[: 4 * MAX_TEXT].decode(errors="replace").strip()
         text = "".join(char if char.isprintable() else " " for char in text[:MAX_TEXT])
         if text.strip():
-            self.last_words = text
+            if not _OF_HOST.match(text):
+                self.last_words = text
             self._log(logging.INFO, text)
 
     def _log(self, level: int, text: str) -> None:

@@ -193,7 +193,8 @@ class Policy:
     async def _within_limits(
         self, item: RegisteredTool, keywords: dict[str, Any], context: HostContext
     ) -> ToolResult:
-        limit = item.limits.rate_limit
+        # A call that goes on after a question was counted when it began.
+        limit = None if context.goes_on else item.limits.rate_limit
         if limit and (seconds := await self._rates.wait(limit, item.declared, context.caller)):
             raise RateLimitedError(
                 f"{item.published} is limited to {limit}. Try again in {seconds} s."

@@ -26,6 +26,7 @@ class Callers:
 
     def __init__(self) -> None:
         self._calls: list[HostContext] = []
+        self._left = anyio.Event()
 
     @contextmanager
     def calling(self, caller: HostContext) -> Generator[None]:
@@ -35,6 +36,13 @@ class Callers:
             yield
         finally:
             self._calls.remove(caller)
+            self._left.set()
+
+    async def all_answered(self) -> None:
+        """Wait until no call runs."""
+        while self._calls:
+            self._left = anyio.Event()
+            await self._left.wait()
 
     async def ask(
         self, context: ClientRequestContext, params: types.ElicitRequestParams
@@ -43,7 +51,9 @@ class Callers:
         del context
         if not isinstance(params, types.ElicitRequestFormParams):
             return _refusal("Only forms can be shown to the user.")
-        if len(self._calls) != 1:
+        if not self._calls:
+            return _refusal("No call is running, so there is nobody to ask. Ask during a call.")
+        if len(self._calls) > 1:
             return _refusal(
                 f"{len(self._calls)} calls are running, and which one asks cannot be told. "
                 "Call this tool again, alone."

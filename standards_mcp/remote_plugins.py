@@ -23,7 +23,7 @@ from typing_extensions import TypedDict
 from .errors import ApiError, PluginError
 from .files import keep_text
 from .hookspecs import hookimpl
-from .masking import mask
+from .masking import mask, secrets_of
 from .plugin import Health, Plugin, PluginContext, SettingsT
 from .tool_sources import ToolSource
 
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 _RETRY_SECONDS: Final = 60.0
 _SLOW_SECONDS: Final = 5.0
 """What fails later than that is not waited for at the next start."""
+_END_SECONDS: Final = 5.0
+"""How long one that does not start in time may take to end, before it is told why."""
 _UNKNOWN: Final = "its tools are not known: "
 
 
@@ -70,6 +72,7 @@ class RemotePlugin(Plugin[SettingsT], ToolSource):
         super().__init__(settings, context)
         self._connect = connect
         self._start_timeout = start_timeout
+        self.start_seconds = start_timeout + _END_SECONDS if self.required else 0.0
         self._connection: Connection | None = None
         self._snapshot = _Snapshot(context.state_dir / "tools.json", identity)
         self._raw = self._snapshot.tools
@@ -80,11 +83,19 @@ class RemotePlugin(Plugin[SettingsT], ToolSource):
                 f"{_UNKNOWN}{self._snapshot.failure} (when it was last tried; "
                 "`standards-mcp plugins check` tries it again)"
             )
-        self.read(self._raw or ())
+        try:
+            self.read(self._raw or ())
+        except ApiError:  # another version of the host kept it
+            self._raw = None
+            self.read(())
 
     @abstractmethod
     def read(self, raw: Sequence[dict[str, Any]]) -> None:
-        """Take over the tools that it lists."""
+        """Take over the tools that it lists.
+
+        Raises:
+            ApiError: They are described in a way that is not known here.
+        """
 
     @hookimpl
     @asynccontextmanager
@@ -98,9 +109,7 @@ class RemotePlugin(Plugin[SettingsT], ToolSource):
         )
         try:
             if self.required:
-                await self._connection.open()
-                if self.failure:
-                    raise PluginError(self.context.name, self.failure)
+                await self._open_required(self._connection)
             elif self.is_eager or self._raw is None:
                 self._learning = asyncio.create_task(self._learn(self._connection))
             yield
@@ -109,6 +118,14 @@ class RemotePlugin(Plugin[SettingsT], ToolSource):
                 self._learning.cancel()
                 self._learning = None
             await self._connection.aclose()
+
+    async def _open_required(self, connection: Connection) -> None:
+        try:
+            await connection.open()
+        except ApiError as exc:
+            raise PluginError(self.context.name, str(exc)) from None
+        if self.failure:
+            raise PluginError(self.context.name, self.failure)
 
     @hookimpl
     async def check_health(self) -> Health:
@@ -160,7 +177,7 @@ class RemotePlugin(Plugin[SettingsT], ToolSource):
             try:
                 await connection.open()
             except ApiError as exc:
-                why = mask(str(exc), self.secrets)
+                why = mask(str(exc), self.secrets | secrets_of(self.settings))
                 self._note_failure(why, time.monotonic() - began)
                 self._withdraw(f"{_UNKNOWN}{why}")
                 await anyio.sleep(_RETRY_SECONDS)

@@ -14,13 +14,22 @@ from mcp import ClientSession, MCPError
 from mcp.client.session import ElicitationFnT, MessageHandlerFnT
 from mcp.shared.dispatcher import CallOptions
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
-from mcp_types import CLIENT_CAPABILITIES_META_KEY, CONNECTION_CLOSED, REQUEST_TIMEOUT
+from mcp_types import (
+    CLIENT_CAPABILITIES_META_KEY,
+    CONNECTION_CLOSED,
+    PROTOCOL_VERSION_META_KEY,
+    REQUEST_TIMEOUT,
+)
+from mcp_types.methods import parse_server_result
+from mcp_types.version import LATEST_HANDSHAKE_VERSION
 from pydantic import ValidationError
 
 RawTool: TypeAlias = dict[str, Any]
 """A tool as its server lists it."""
 ASKS: Final = "standards-mcp/asks"
 """In the ``_meta`` of a call, which it does not leave with: its caller can be asked."""
+MAX_TOOLS: Final = 1000
+_MAX_PAGES: Final = 100
 _CLOSED: Final = "Connection closed"  # how the SDK says it, whatever the transport
 
 
@@ -76,6 +85,22 @@ async def negotiate(session: ClientSession) -> None:
             await session.discover()  # it refuses since it has read the first question by now
 
 
+async def list_tools(live: Live) -> tuple[list[RawTool], bool]:
+    """Return the tools of a server, as it spells them, and whether those are all."""
+    tools: list[RawTool] = []
+    cursors: list[str] = []
+    while len(cursors) < _MAX_PAGES and len(tools) <= MAX_TOOLS:
+        params = types.PaginatedRequestParams(cursor=cursors[-1] if cursors else None)
+        page = await live.session.list_tools(params=params)
+        tools += live.dispatcher.listed
+        if page.next_cursor is None:
+            return tools[:MAX_TOOLS], len(tools) <= MAX_TOOLS
+        if page.next_cursor in cursors:
+            break  # it goes round in circles
+        cursors.append(page.next_cursor)
+    return tools[:MAX_TOOLS], False
+
+
 def is_closed(error: MCPError) -> bool:
     """Tell whether the connection ended; servers use the same code for errors of theirs."""
     return error.code == CONNECTION_CLOSED and error.message == _CLOSED
@@ -122,7 +147,9 @@ class Dispatcher(JSONRPCDispatcher[Any]):
             return result
         found = cast("list[object]", result["tools"])
         self.listed = [cast("RawTool", tool) for tool in found if isinstance(tool, dict)]
-        return {**result, "tools": [tool for tool in self.listed if _is_well_formed(tool)]}
+        meta: Mapping[str, Any] = (params or {}).get("_meta", {})
+        version = meta.get(PROTOCOL_VERSION_META_KEY, LATEST_HANDSHAKE_VERSION)
+        return {**result, "tools": [each for each in self.listed if _is_well_formed(each, version)]}
 
     def _with_what_clients_can(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         if method == "initialize":
@@ -142,12 +169,17 @@ def _able(capabilities: Mapping[str, Any], *, asks: bool) -> dict[str, Any]:
     return others | ({"elicitation": {"form": {}}} if asks else {})
 
 
-def _is_well_formed(tool: RawTool) -> bool:
+def _is_well_formed(tool: RawTool, version: str) -> bool:
+    """Tell whether the SDK would take a list with this tool in it."""
+    page = {"tools": [tool], "resultType": "complete", "ttlMs": 0, "cacheScope": "public"}
     try:
-        parsed = types.Tool.model_validate(tool, by_name=False)
+        parse_server_result("tools/list", version, page)
     except ValidationError:
         return False
-    output = parsed.output_schema
-    return parsed.input_schema.get("type") == "object" and (
-        output is None or output.get("type") == "object"
-    )
+    return True
+
+
+def why_not_valid(error: ValidationError) -> str:
+    """Return the first thing that is wrong with an answer, without what else it holds."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, first['loc'])) or 'answer'}: {first['msg']}"

@@ -23,6 +23,7 @@ class ToolSource:
         secrets: Those that only it knows.
         filters: Those that it has now; the same holds of prompts and resources.
         failure: Why it is of no use at all, or an empty string.
+        start_seconds: How long its lifespan may take to start, where that is longer than others'.
     """
 
     tools: tuple[RegisteredTool, ...] = ()
@@ -33,6 +34,7 @@ class ToolSource:
     on_change: Callable[[], None] = staticmethod(lambda: None)
     problem: str = ""
     secrets: frozenset[str] = frozenset()
+    start_seconds: float = 0.0
 
     @property
     def is_known(self) -> bool:
@@ -62,7 +64,7 @@ def take_tools(records: Iterable[PluginRecord]) -> None:
     sources = [(record, source) for record in loaded if (source := source_of(record))]
     for record, source in sources:
         record.tools, record.filters, record.prompts, record.resources = (), (), (), ()
-        record.reason = mask(source.problem, record.secrets)
+        record.reason = mask(source.problem or _unknown(source), record.secrets)
     _take_others(loaded, sources)
     owners = {
         name: item.plugin for record in loaded for item in record.tools for name in item.names
@@ -74,6 +76,10 @@ def take_tools(records: Iterable[PluginRecord]) -> None:
             taken.append(_with_clash(item, owner) if owner else item)
             owners |= {name: record.name for name in item.names if not owner}
         record.tools = tuple(taken)
+
+
+def _unknown(source: ToolSource) -> str:
+    return "" if source.is_known else "its tools are not known yet: it is started with the server"
 
 
 def _take_others(
@@ -106,6 +112,8 @@ def _names(item: RegisteredResource) -> set[str]:
 def _with_clash(item: RegisteredTool, owner: str) -> RegisteredTool:
     """Return a tool whose name belongs to *owner*, under one by which it can be renamed."""
     name = item.declared
+    if owner == item.plugin:
+        return replace(item, fault=item.fault or "it is listed twice under this name")
     qualified = name if name.startswith(f"{item.plugin}.") else f"{item.plugin}.{name}"
     rename = f'set name in [tools.overrides."{qualified}"]'
     clash = f"its name {item.published!r} already belongs to plugin {owner!r}; {rename}"

@@ -10,7 +10,7 @@ import anyio
 import pytest
 from mcp import Client, MCPError
 from mcp.client.context import ClientRequestContext
-from mcp_types import ElicitRequestParams, ElicitResult
+from mcp_types import ElicitRequestParams, ElicitResult, ErrorData
 from pydantic import BaseModel, Field
 
 from standards_mcp import (
@@ -23,12 +23,14 @@ from standards_mcp import (
     ToolResult,
     hookimpl,
 )
+from standards_mcp.call_context import Unattended
 from standards_mcp.host import Host
 from standards_mcp.server import build_server
 
 pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]
 Open = Callable[..., AbstractAsyncContextManager[Client]]
+WAIT = 30.0
 
 
 class Choice(BaseModel):
@@ -220,3 +222,41 @@ def test_a_sync_function_cannot_take_the_context(make_host: MakeHost):
     assert host.manager.records["sync"].reason == (
         "tool 'sync': its argument 'call' is a CallContext, so it must be an async function"
     )
+
+
+async def test_a_client_that_can_ask_and_does_not_is_no_crash_of_the_tool(make_host: MakeHost):
+    async def refuse(context: ClientRequestContext, params: ElicitRequestParams) -> ErrorData:
+        del context, params
+        return ErrorData(code=-32600, message="no forms today")
+
+    server = build_server(make_host({"ask": AskPlugin}), "1")
+    async with Client(server, mode="legacy", elicitation_callback=refuse) as client:
+        result = await client.call_tool("choose", {"topic": "clocks"})
+        assert (await client.call_tool("forgive", {})).content[0].text == "nobody"
+    assert result.structured_content["error_type"] == "cannot_ask"
+    assert "Ask in the conversation: 'Which grade for clocks?'" in result.content[0].text
+
+
+async def test_a_call_that_goes_on_after_a_question_counts_once(connect: Open):
+    answer = answering(*(accept(name=name) for name in ("Ada", "Bo")))
+    tools = {"overrides": {"survey": {"rate_limit": "1/minute"}}}
+    async with connect(answer, tools=tools) as client:
+        result = await client.call_tool("survey", {})
+        assert result.structured_content == {"result": ["Ada", "Bo"]}
+        again = await client.call_tool("survey", {})
+    assert again.structured_content["error_type"] == "rate_limited"
+
+
+async def test_a_deadline_stands_still_until_the_last_of_several_questions_is_answered():
+    context = Unattended()
+    with context.within(0.2):
+        with context.paused():
+            with context.paused():
+                await anyio.sleep(0.15)
+            await anyio.sleep(0.15)
+        with context.paused():
+            pass
+        await anyio.sleep(0.05)
+        began = anyio.current_time()
+        await anyio.sleep(WAIT)
+    assert anyio.current_time() - began < WAIT / 2

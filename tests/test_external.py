@@ -19,12 +19,23 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.context import ClientRequestContext
+from mcp.client.subscriptions import SubscriptionLost
 from mcp_types import ElicitRequestParams, ElicitResult, ToolListChangedNotification
+from web_server import WebServer, web_server
 
-from standards_mcp import Plugin, Tool, ToolResult, hookimpl
+from standards_mcp import (
+    Plugin,
+    Tool,
+    ToolResult,
+    child_process,
+    connections,
+    hookimpl,
+    tool_lists,
+)
 from standards_mcp.discovery import Status
 from standards_mcp.errors import PluginError
 from standards_mcp.health import check_health
@@ -187,6 +198,9 @@ async def test_a_server_that_ends_during_a_call_costs_that_call_and_is_started_a
         result = await until_answered(host, "peer_echo", {"value": "x"})
         assert text_of(result) == "x"
         assert len(runs(folder)) == 2
+        await host.call_tool("peer_crash", {})
+        result = await host.call_tool("peer_echo", {"value": "x"})
+        assert "It is started again when called in 2 s or later" in result.structured["message"]
 
 
 async def test_a_call_that_is_cancelled_or_overdue_is_cancelled_at_the_server(
@@ -339,7 +353,7 @@ async def test_one_server_that_hangs_and_one_that_dies_delay_no_other(
     async with host.running():
         await until(lambda: "good_echo" in served(host))
         assert text_of(await host.call_tool("good_echo", {"value": "x"})) == "x"
-        await until(lambda: bool(host.manager.records["dies"].reason))
+        await until(lambda: host.manager.records["dies"].status is Status.FAILED)
         assert "its last words: cannot start" in host.manager.records["dies"].reason
         assert "cannot be started: no such program" in host.manager.records["none"].reason
     assert not any(is_alive(pid) for name in servers for pid in runs(tmp_path / name))
@@ -351,7 +365,7 @@ async def test_a_start_is_awaited_for_its_time_and_not_again_after_a_failure(
     server = entry(folder, start_timeout=0.5)
     (folder / "hang").touch()
     async with started(make_host(servers={"peer": server})) as host:
-        await until(lambda: bool(host.manager.records["peer"].reason))
+        await until(lambda: host.manager.records["peer"].status is Status.FAILED)
         assert "did not answer within 0.5 s" in host.manager.records["peer"].reason
     again = make_host(servers={"peer": server | {"start_timeout": 600}})
     async with again.running():
@@ -644,3 +658,232 @@ async def test_the_program_serves_them_with_nothing_else_on_its_stdout(
         assert "find_relevant_standards" in names
         result = await client.call_tool("peer_noise", {"value": 3})
         assert result.content[0].text == "done"
+
+
+@pytest.fixture
+def web() -> Iterator[WebServer]:
+    with web_server() as server:
+        yield server
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (401, "it answered with HTTP status 401 Unauthorized; check the token in headers"),
+        (404, "it answered with HTTP status 404 Not Found; check url"),
+        (418, "it answered with HTTP status 418 I'm a Teapot; check url and headers"),
+        (503, "it answered with HTTP status 503 Service Unavailable; whoever runs it knows why"),
+        (499, "it answered with HTTP status 499"),
+    ],
+)
+async def test_a_server_that_refuses_by_its_http_status_is_told_with_what_to_do(
+    make_host: MakeHost, web: WebServer, status: int, reason: str
+):
+    web.status = status
+    async with started(make_host(servers={"web": {"url": web.url}})) as host:
+        told = f"its tools are not known: server 'web' did not start: {reason}"
+        assert host.manager.records["web"].reason == told
+
+
+async def test_an_address_of_no_server_is_told_with_what_to_do(make_host: MakeHost, web: WebServer):
+    web.page = "<html></html>"
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        urls = {
+            "page": web.url,
+            "bare": "localhost:80/mcp",
+            "dead": f"http://127.0.0.1:{unused.getsockname()[1]}/mcp",
+        }
+        servers = {name: {"url": url} for name, url in urls.items()}
+        async with started(make_host(servers=servers)) as host:
+            reasons = {name: host.manager.records[name].reason for name in urls}
+    assert "text/html; check url, which leads to no MCP server" in reasons["page"]
+    assert "its url must begin with http:// or https://" in reasons["bare"]
+    assert "it cannot be reached (ConnectError" in reasons["dead"]
+    assert "check url and that it runs" in reasons["dead"]
+
+
+async def test_a_call_whose_session_has_expired_is_made_in_a_new_one(
+    make_host: MakeHost, web: WebServer
+):
+    async with started(make_host(servers={"web": {"url": web.url}})) as host:
+        assert text_of(await host.call_tool("web.count", {})) == "1"
+        web.sessions.clear()
+        results = await asyncio.gather(*(host.call_tool("web.count", {}) for _ in range(3)))
+        assert sorted(map(text_of, results)) == ["2", "3", "4"]
+        assert web.calls == 4
+        web.status = 401
+        refused = await host.call_tool("web.count", {})
+    assert "HTTP status 401 Unauthorized; check the token" in refused.structured["message"]
+
+
+async def test_a_list_that_the_sdk_refuses_costs_only_the_tools_that_are_wrong_in_it(
+    make_host: MakeHost, folder: Path
+):
+    server = entry(folder)
+    wrong = {
+        "schema": {"$schema": 5},
+        "required": {"required": "a"},
+        "properties": {"properties": [1]},
+    }
+    tools = [
+        {"name": name, "inputSchema": {"type": "object", **odd}} for name, odd in wrong.items()
+    ]
+    good = {"name": "good", "inputSchema": {"type": "object"}}
+    (folder / "tools.json").write_text(json.dumps([*tools, good, good]))
+    async with started(make_host(servers={"peer": server})) as host:
+        assert host.manager.records["peer"].reason == ""
+        assert "peer_good" in served(host)
+        assert served(host).count("peer_good") == 1
+        refusals = [item.refusal for item in host.offering.tools if item.tool.name == "peer.good"]
+        assert refusals == ["", "it is listed twice under this name"]
+
+
+async def test_changes_are_heard_of_again_after_their_stream_has_ended(
+    make_host: MakeHost, modern: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("standards_mcp.tool_lists.LISTEN_AGAIN_SECONDS", 0.01)
+    listen = tool_lists.listen
+    ended: list[bool] = []
+
+    @asynccontextmanager
+    async def ends_at_first(session: Any, **kinds: bool) -> AsyncGenerator[Any]:
+        async with listen(session, **kinds) as events:
+            if not ended:
+                ended.append(True)
+                raise SubscriptionLost
+            yield events
+
+    monkeypatch.setattr(tool_lists, "listen", ends_at_first)
+    server = {"command": sys.executable, "args": [str(modern)]}
+    async with started(make_host(servers={"modern": server})) as host:
+        await host.call_tool("modern.grow", {})
+        await until(lambda: "modern_more" in served(host))
+
+
+async def test_one_that_is_required_may_take_as_long_as_its_start_timeout_says(
+    make_host: MakeHost, folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("standards_mcp.lifecycle.START_TIMEOUT", 0.01)
+    server = entry(folder, required=True, start_timeout=20)
+    async with started(make_host(servers={"peer": server})) as host:
+        assert "peer_echo" in served(host)
+    (folder / "die").touch()
+    reason = "plugin 'peer' failed: its lifespan failed: server 'peer' did not start: it ended"
+    with pytest.raises(PluginError, match=reason):
+        async with started(make_host(servers={"peer": server})):
+            pytest.fail("it started")
+
+
+@posix
+async def test_while_its_tools_are_not_known_a_server_says_so_and_no_longer_once_they_are(
+    make_host: MakeHost, folder: Path
+):
+    server = entry(folder)
+    (folder / "hang").touch()
+    host = make_host(servers={"peer": server})
+    async with host.running():
+        assert "not known yet" in host.manager.records["peer"].reason
+
+    def remembered() -> str:
+        again = make_host(servers={"peer": server})
+        again.recall()
+        return again.manager.records["peer"].reason
+
+    assert "not known yet" in remembered()
+    (folder / "hang").unlink()
+    async with started(host := make_host(servers={"peer": server})):
+        assert host.manager.records["peer"].reason == ""
+    assert remembered() == ""
+
+
+@posix
+async def test_servers_that_do_not_end_by_themselves_are_ended_side_by_side(
+    make_host: MakeHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    ending: list[int] = []
+    most: list[int] = []
+    end = child_process._end
+
+    async def slow(process: Any) -> None:
+        ending.append(process.pid)
+        while len(most) < 2 and len(ending) < 2:
+            await anyio.sleep(0.01)
+        most.append(len(ending))
+        await end(process)
+
+    monkeypatch.setattr(child_process, "_end", slow)
+    servers = {name: entry(tmp_path / name) for name in ("one", "two")}
+    async with started(make_host(servers=servers)):
+        pass
+    assert most == [2, 2]
+
+
+async def test_what_a_server_said_when_it_failed_is_kept_without_its_secrets(
+    make_host: MakeHost, folder: Path, tmp_path: Path
+):
+    server = entry(folder, env={"KEY": "s3cret-value"})
+    (folder / "die").touch()
+    async with started(make_host(servers={"peer": server})) as host:
+        assert "the key *** is not valid" in host.manager.records["peer"].reason
+    kept = (tmp_path / "state" / "plugins" / "peer" / "tools.json").read_text("utf-8")
+    assert "the key *** is not valid" in kept
+
+
+async def test_who_can_be_asked_ends_no_server_that_others_have_called(
+    make_host: MakeHost, folder: Path
+):
+    host = make_host(servers={"peer": entry(folder)})
+    async with Client(build_server(host, "1"), mode="legacy", elicitation_callback=ada) as client:
+        await client.list_tools()
+        assert text_of(await host.call_tool("peer_echo", {"value": "x"})) == "x"
+        await client.call_tool("peer_ask", {})
+        assert len(runs(folder)) == 1
+
+
+async def test_a_caller_who_gives_up_while_a_server_starts_costs_no_other_its_answer(
+    make_host: MakeHost, folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    begun, may_go_on = anyio.Event(), anyio.Event()
+    negotiate = connections.negotiate
+
+    async def slowly(session: Any) -> None:
+        begun.set()
+        await may_go_on.wait()
+        await negotiate(session)
+
+    async with started(make_host(servers={"peer": entry(folder)})):
+        pass
+    monkeypatch.setattr(connections, "negotiate", slowly)
+    async with started(make_host(servers={"peer": entry(folder)})) as host:
+        first = asyncio.create_task(host.call_tool("peer_echo", {"value": "x"}))
+        await begun.wait()
+        first.cancel()
+        second = asyncio.create_task(host.call_tool("peer_echo", {"value": "y"}))
+        await anyio.lowlevel.checkpoint()
+        may_go_on.set()
+        assert text_of(await second) == "y"
+    assert len(runs(folder)) == 2
+
+
+@pytest.mark.parametrize(
+    ("cursor", "size", "kept"), [("same", 1, 2), ("{}", 1, 100), ("{}", 600, 1000)]
+)
+async def test_a_list_without_end_is_taken_up_to_a_limit(
+    make_host: MakeHost,
+    web: WebServer,
+    caplog: pytest.LogCaptureFixture,
+    cursor: str,
+    size: int,
+    kept: int,
+):
+    def page(number: int) -> dict[str, Any]:
+        names = [f"t{number}_{each}" for each in range(size)]
+        tools = [{"name": name, "inputSchema": {"type": "object"}} for name in names]
+        return {"tools": tools, "nextCursor": cursor.format(number)}
+
+    logging.getLogger("standards_mcp").propagate = True
+    web.page_of = page
+    async with started(make_host(servers={"web": {"url": web.url}})) as host:
+        assert len(served(host)) == kept
+    assert any("more tools than are taken" in record.getMessage() for record in caplog.records)

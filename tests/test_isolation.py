@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import json
 import logging
 import os
+import subprocess
 import sys
 import textwrap
 import time
@@ -28,6 +31,7 @@ from standards_mcp.errors import ConfigError, PluginError
 from standards_mcp.health import check_health
 from standards_mcp.host import Host
 from standards_mcp.loaded_settings import LoadedSettings, load_settings
+from standards_mcp.logs import configure_logging
 from standards_mcp.server import build_server
 from standards_mcp.settings import Settings
 
@@ -106,6 +110,8 @@ PLUGIN = '''
             if how == "tell":
                 os.write(2, self.settings.key.get_secret_value().encode() + b" is wrong\\n")
                 os._exit(7)
+            if how == "print":
+                print("the key is", self.settings.key.get_secret_value(), "of", self.settings.limit)
             if how == "segfault":
                 os.kill(os.getpid(), signal.SIGSEGV)
             if how == "close":
@@ -751,6 +757,52 @@ async def test_its_last_words_tell_no_secret(isolated: Callable[..., Host]):
     async with started(isolated(key="s3cret-key")) as host:
         told = message(await host.call_tool("fail", {"how": "tell"}))
     assert "its last words: *** is wrong" in told
+
+
+async def test_its_last_words_are_those_of_its_end_and_not_the_log_of_its_calls(
+    isolated: Callable[..., Host],
+):
+    async with started(isolated()) as host:
+        await host.call_tool("fail", {"how": "crash"})
+        told = message(await host.call_tool("fail", {"how": "exit"}))
+    assert "it ended with exit code 7" in told
+    assert "tool crashed" not in told
+
+
+async def test_an_interpreter_with_another_version_of_the_host_is_told_as_the_reason(
+    isolated: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
+):
+    def of_another_version(plugin: str, data: dict[str, Any], ask: object) -> object:
+        del plugin, ask
+        return data["gone"]
+
+    async with started(isolated()):
+        pass
+    monkeypatch.setattr("standards_mcp.isolation.isolated_prompt", of_another_version)
+    host = isolated()
+    assert host.manager.records["acme"].status is Status.REGISTERED, "what was kept is forgotten"
+    async with started(host):
+        reason = host.manager.records["acme"].reason
+    assert f"the standards-mcp that {sys.executable} has describes plugins in another" in reason
+    assert "install the version there that runs here" in reason
+
+
+@linux
+def test_it_ends_where_the_host_was_killed_before_it_could_know(install: Install, tmp_path: Path):
+    install("acme", "import time; time.sleep(600)")
+    handover = {"name": "acme", "memory": None, "settings": {"state_dir": str(tmp_path)}}
+    command = [sys.executable, "-m", "standards_mcp.isolated", "acme"]
+    line = json.dumps(handover).encode() + b"\n"
+    subprocess.run(command, input=line, timeout=WAIT, check=True, stdout=subprocess.DEVNULL)
+
+
+async def test_what_it_prints_is_logged_without_its_secrets(isolated: Callable[..., Host]):
+    stream = io.StringIO()
+    host = isolated(key="s3cret-key", limit=100_000)
+    configure_logging(logging.INFO, host.secrets, stream=stream)
+    async with started(host):
+        await host.call_tool("fail", {"how": "print"})
+        await until(lambda: "the key is *** of 100000" in stream.getvalue())
 
 
 async def test_its_secrets_stand_in_no_list_of_processes(

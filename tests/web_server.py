@@ -1,0 +1,111 @@
+"""An MCP server of the handshake generation by HTTP, in a thread, that can be told to misbehave."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+TOOLS = [{"name": "count", "inputSchema": {"type": "object"}}]
+
+
+class WebServer(http.server.ThreadingHTTPServer):
+    """
+    Attributes:
+        status: What it answers every request with; 0: as the protocol says.
+        page: What it answers with in place of JSON.
+        sessions: Those that it knows.
+        calls: How many calls of its tool it has taken.
+        page_of: Its pages of tools, by their number; None for the only page that there is.
+    """
+
+    status = 0
+    page = ""
+    calls = 0
+    page_of: Callable[[int], dict[str, Any]] | None = None
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.sessions: set[str] = set()
+        self.pages = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/mcp"
+
+    def answer(self, method: str) -> dict[str, Any]:
+        if method == "initialize":
+            info = {"name": "web", "version": "1"}
+            able: dict[str, Any] = {"tools": {}}
+            return {"protocolVersion": "2025-06-18", "capabilities": able, "serverInfo": info}
+        if method == "tools/list":
+            self.pages += 1
+            return self.page_of(self.pages) if self.page_of else {"tools": TOOLS}
+        self.calls += 1
+        return {"content": [{"type": "text", "text": str(self.calls)}]}
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    server: WebServer
+
+    def do_POST(self) -> None:
+        message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        method, session = message["method"], self.headers.get("Mcp-Session-Id", "")
+        if self.server.status:
+            self.reply(self.server.status)
+        elif self.server.page:
+            self.reply(200, self.server.page, kind="text/html")
+        elif method == "server/discover":
+            error = {"code": -32601, "message": "Method not found"}
+            self.reply(200, json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}))
+        elif method == "initialize":
+            session = uuid.uuid4().hex
+            self.server.sessions.add(session)
+            self.respond(message, session)
+        elif session not in self.server.sessions:
+            self.reply(404)
+        elif "id" in message:
+            self.respond(message, session)
+        else:
+            self.reply(202)
+
+    def do_GET(self) -> None:
+        self.reply(405)
+
+    def do_DELETE(self) -> None:
+        self.reply(200)
+
+    def respond(self, message: dict[str, Any], session: str) -> None:
+        result = self.server.answer(message["method"])
+        text = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result})
+        self.reply(200, text, session=session)
+
+    def reply(
+        self, status: int, text: str = "", *, kind: str = "application/json", session: str = ""
+    ) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(text)))
+        if session:
+            self.send_header("Mcp-Session-Id", session)
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def log_message(self, *_: object) -> None:
+        """Write nothing."""
+
+
+@contextmanager
+def web_server() -> Iterator[WebServer]:
+    with WebServer() as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
