@@ -15,7 +15,7 @@ from typing import Any, Final
 from pydantic.fields import FieldInfo
 from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource
 
-from .catalog_settings import EMBEDDING_KEY_VARIABLE, named_values
+from .catalog_settings import EMBEDDING_KEY_VARIABLE, VARIABLES, named_values
 from .errors import ConfigError, did_you_mean
 from .server_settings import read_servers_file, shared_servers
 from .setting_layers import DOT_ENV, ENVIRONMENT, Layer, merged
@@ -43,7 +43,8 @@ def environment_layer() -> Layer:
     Raises:
         ConfigError: A variable bears our prefix and sets nothing that there is.
     """
-    return layer_of(ENVIRONMENT, _environment())
+    values, variables = _environment()
+    return replace(layer_of(ENVIRONMENT, values), variables=variables)
 
 
 def dot_env_layer() -> Layer:
@@ -52,7 +53,8 @@ def dot_env_layer() -> Layer:
     Raises:
         ConfigError: It cannot be read, or sets what only the environment can.
     """
-    return layer_of(DOT_ENV, _dot_env())
+    values, variables = _dot_env()
+    return replace(layer_of(DOT_ENV, values), variables=variables)
 
 
 def file_layer(file: Path) -> Layer:
@@ -129,7 +131,7 @@ class _DotEnv(_AsText, DotEnvSettingsSource):
     pass
 
 
-def _environment() -> dict[str, Any]:
+def _environment() -> tuple[dict[str, Any], dict[str, str]]:
     source = _Environment(Settings)
     source.env_vars = _given(source.env_vars)
     values = source()
@@ -143,10 +145,10 @@ def _environment() -> dict[str, Any]:
         if base not in known or not is_read:
             hint = did_you_mean(upper, known | _OTHER_VARIABLES)
             raise ConfigError(f"environment: {name}: unknown setting{hint}")
-    return merged(values, named_values(source.env_vars))
+    return merged(values, named_values(source.env_vars)), _of_settings(source.env_vars)
 
 
-def _dot_env() -> dict[str, Any]:
+def _dot_env() -> tuple[dict[str, Any], dict[str, str]]:
     try:
         source = _DotEnv(Settings, ".env", dotenv_filtering="match_prefix")
         source.env_vars = _given(source.env_vars)
@@ -161,7 +163,17 @@ def _dot_env() -> dict[str, Any]:
             "use --config"
         )
     values.pop(EMBEDDING_KEY_VARIABLE.removeprefix(ENV_PREFIX).lower(), None)
-    return merged(values, named_values(source.env_vars))
+    return merged(values, named_values(source.env_vars)), _of_settings(source.env_vars)
+
+
+def _of_settings(variables: Mapping[str, str | None]) -> dict[str, str]:
+    """Return the variables that set something, by their names in capitals."""
+    named = {name.upper(): value or "" for name, value in variables.items()}
+    return {
+        name: value
+        for name, value in named.items()
+        if name != CONFIG_VARIABLE and (name.startswith(ENV_PREFIX) or name in VARIABLES.values())
+    }
 
 
 def _given(variables: Mapping[str, str | None]) -> dict[str, str | None]:

@@ -106,7 +106,7 @@ def test_a_catalog_that_cannot_be_used_is_an_error(monkeypatch: pytest.MonkeyPat
 
 def test_a_client_that_starts_what_is_gone_is_an_error():
     FILE.write_text("[plugins.search]\nenabled = false\n")
-    assert run("install", "cursor").exit_code == 0
+    assert run("install", "cursor", "--env", "STANDARDS_MCP_CATALOG__PATH").exit_code == 0
     assert run("install", "windsurf").exit_code == 0
     file = Path.home() / ".cursor" / "mcp.json"
     data = json.loads(file.read_text())
@@ -131,6 +131,31 @@ def test_a_client_that_starts_what_is_gone_is_an_error():
     )
     assert "cannot be edited as JSON" in found["Windsurf"][0]["message"]
     assert found["Windsurf"][0]["level"] == "error"
+
+
+def test_an_entry_that_lacks_settings_of_this_folder_is_a_warning():
+    FILE.write_text("[profiles.class]")
+    Path(".env").write_text("PINECONE_NAMESPACE=opensesame\n")
+    path = "STANDARDS_MCP_CATALOG__PATH"
+    assert run("install", "cursor", "--profile", "class", "--env", path).exit_code == 0
+    file = Path.home() / ".cursor" / "mcp.json"
+    data = json.loads(file.read_text())
+    entry = data["mcpServers"]["standards"]
+    data["mcpServers"]["elsewhere"] = {"command": entry["command"]}
+    data["mcpServers"]["whole"] = entry | {"env": entry["env"] | {"PINECONE_NAMESPACE": "n"}}
+    file.write_text(json.dumps(data))
+    lacking, elsewhere, whole = findings(code=0)["Cursor"]
+    assert lacking["level"] == "warning"
+    assert lacking["message"] == (
+        "'standards' starts a server without what comes from .env or the environment here: "
+        "PINECONE_NAMESPACE"
+    )
+    fix = (
+        "Run `standards-mcp install cursor --name standards --profile class "
+        "--env PINECONE_NAMESPACE` here"
+    )
+    assert lacking["fix"].startswith(fix)
+    assert (elsewhere["level"], whole["level"]) == ("ok", "ok")
 
 
 def test_nothing_served_is_an_error_and_a_pattern_without_effect_a_warning():
