@@ -25,6 +25,7 @@ from .health import check_health
 from .host import Host
 from .loaded_settings import LoadedSettings, user_config_file
 from .plugin import Health
+from .remedies import remedy
 from .token_counts import definition_tokens
 
 _PACKAGES: Final = ("standards-mcp", "mcp", "pinecone", "pluggy", "pydantic", "onnxruntime")
@@ -116,15 +117,16 @@ async def _plugins(host: Host) -> AsyncGenerator[Finding]:
     for record in host.manager.records.values():
         subject = f"plugin {record.name}"
         health = healths.get(record.name) or Health(status="ok")
-        disable = f"disable it: `standards-mcp plugins disable {record.name}`."
         if record.status is Status.FAILED:
-            yield Finding(subject, "error", record.reason, f"Mend it, update it, or {disable}")
+            fix = remedy(record, host.settings, "mend it, update it")
+            yield Finding(subject, "error", record.reason, fix)
         elif health.status == "ok":
             yield Finding(subject, "ok", record.reason or health.message or str(record.status))
         else:
             level: Level = "error" if health.status == "failed" else "warning"
             message = health.message or f"it calls itself {health.status}"
-            yield Finding(subject, level, message, f"Mend what it tells of, or {disable}")
+            fix = remedy(record, host.settings, "mend what it tells of")
+            yield Finding(subject, level, message, fix)
         for use in record.deprecated:
             yield Finding(
                 subject, "warning", use, "Update it, or ask its author for a version without it."

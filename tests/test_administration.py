@@ -680,8 +680,25 @@ def test_the_keys_of_a_plugin_that_are_required_or_secret_are_marked(text: str):
     assert marks["token"] == (True, True)
     assert marks["enabled"] == marks["weights"] == marks["depth"] == (False, False)
     shown = done("plugins", "info", "acme")
-    assert re.search(r"^token = \.\.\. +Required, secret\. Opens the door\.$", shown, re.MULTILINE)
+    assert re.search(
+        r"^token = \.\.\. +Required, secret\. Opens the door\. Set", shown, re.MULTILINE
+    )
+    told = "Required, secret. Opens the door. Set it by STANDARDS_MCP_PLUGINS__ACME__TOKEN."
+    assert told in " ".join(shown.split())
     assert re.search(r"^profile\.depth = 1$", shown, re.MULTILINE)
+
+
+@pytest.mark.parametrize("isolate", ["false", "true"])
+@pytest.mark.usefixtures("acme")
+def test_a_secret_that_is_missing_is_asked_for_by_its_variable_and_not_in_the_file(isolate: str):
+    FILE.write_text(f"[plugins.acme]\nisolate = {isolate}\n")
+    result = run("plugins", "check")
+    assert result.exit_code == 1
+    assert (
+        "[plugins.acme] token: field required; set STANDARDS_MCP_PLUGINS__ACME__TOKEN in the "
+        "environment or in .env"
+    ) in " ".join(result.stdout.split())
+    assert "standards-mcp.toml" not in result.stdout
 
 
 def test_a_secret_is_marked_wherever_it_stands_in_a_key(install: Install):

@@ -80,6 +80,68 @@ def test_a_failed_plugin_is_an_error_with_what_to_do(install: Install):
     assert line in " ".join(shown.stdout.split())
 
 
+KEYED = """
+    from pydantic import SecretStr
+    from standards_mcp import Plugin, PluginSettings
+
+    class KeyedSettings(PluginSettings):
+        token: SecretStr
+        size: int
+
+    class KeyedPlugin(Plugin):
+        settings_type = KeyedSettings
+"""
+VARIABLE = "set STANDARDS_MCP_PLUGINS__KEYED__TOKEN in the environment or in .env"
+
+
+@pytest.mark.parametrize(
+    ("text", "plugin", "reason", "fix"),
+    [
+        ("[plugins.keyed]\nsize = 3", "keyed", f"token: field required; {VARIABLE}", VARIABLE),
+        (
+            "[plugins.keyed]\nisolate = true",
+            "keyed",
+            "standards-mcp.toml:1: [plugins.keyed] size: field required",
+            f"{VARIABLE}; set [plugins.keyed] size",
+        ),
+        (
+            "[plugins.keyed]\nsize = 'big'\ntoken = 'opensesame'",
+            "keyed",
+            "standards-mcp.toml:2: [plugins.keyed] size: input should be",
+            "correct [plugins.keyed] size",
+        ),
+        (
+            "[plugins.keyed]\npython = '/nowhere/python'",
+            "keyed",
+            "'/nowhere/python' cannot be started",
+            "set [plugins.keyed] python to the whole path of an interpreter that is there",
+        ),
+        (
+            "[servers.clock]\ncommand = 'no-such-program'",
+            "clock",
+            "'no-such-program' cannot be started",
+            "set [servers.clock] command to the whole path of a program that is there",
+        ),
+        (
+            "[servers.clock]\ncommand = 'x'\nargs = ['a', '${NOPE_TOKEN}']",
+            "clock",
+            "standards-mcp.toml:3: [servers.clock] args, element 2: ${NOPE_TOKEN} is not set",
+            "set NOPE_TOKEN in the environment; set [servers.clock] command to the whole path of a "
+            "program that is there",
+        ),
+    ],
+)
+def test_what_to_do_about_a_failed_plugin_follows_from_why_it_failed(
+    install: Install, text: str, plugin: str, reason: str, fix: str
+):
+    install("keyed", KEYED)
+    FILE.write_text(text)
+    (finding,) = findings(code=1)[f"plugin {plugin}"]
+    assert reason in finding["message"]
+    command = f"disable it: `standards-mcp plugins disable {plugin}`."
+    assert finding["fix"] == f"{fix[:1].upper()}{fix[1:]}, or {command}"
+
+
 def test_a_required_plugin_that_fails_is_told_beside_the_rest(install: Install):
     install("broken", "raise RuntimeError('not today')")
     FILE.write_text("[plugins.broken]\nrequired = true\n")
