@@ -97,6 +97,8 @@ def _configuration(host: Host) -> Iterator[Finding]:
     )
     for warning in host.warnings():
         yield Finding("configuration", "warning", warning, "Correct it or remove it.")
+    for line in host.exposed_secrets():
+        yield Finding("configuration", "warning", line, "Set the variable, and take the key out.")
 
 
 async def _catalog(host: Host) -> AsyncGenerator[Finding]:

@@ -127,9 +127,8 @@ def declared_secrets(annotation: Any, value: object) -> frozenset[str]:
     return frozenset[str]().union(*found)
 
 
-def declares_secret(annotation: Any, path: Sequence[str]) -> bool:
-    """Tell whether what stands at *path* in a value of this type is declared to be secret."""
-    value: object = "any text"
+def declares_secret(annotation: Any, path: Sequence[str], value: object = "any text") -> bool:
+    """Tell whether a value at *path* in one of this type is, or holds, a declared secret."""
     for key in reversed(path):
         value = {key: value}
     return bool(declared_secrets(annotation, value))

@@ -6,19 +6,20 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource
 
 from .catalog_settings import EMBEDDING_KEY_VARIABLE, VARIABLES, named_values
-from .errors import ConfigError, did_you_mean
+from .errors import ConfigError, nearest
 from .server_settings import read_servers_file, shared_servers
-from .setting_layers import DOT_ENV, ENVIRONMENT, Layer, merged
+from .setting_layers import DOT_ENV, ENVIRONMENT, Layer, merged, variable_name
 from .setting_paths import with_whole_paths
 from .settings import ENV_PREFIX, Settings
 
@@ -143,9 +144,35 @@ def _environment() -> tuple[dict[str, Any], dict[str, str]]:
         base = upper.split("__", 1)[0]
         is_read = base.removeprefix(ENV_PREFIX).lower() in values or not is_given(name, value)
         if base not in known or not is_read:
-            hint = did_you_mean(upper, known | _OTHER_VARIABLES)
-            raise ConfigError(f"environment: {name}: unknown setting{hint}")
+            raise ConfigError(f"environment: {name}: unknown setting{_nearest_variable(upper)}")
     return merged(values, named_values(source.env_vars)), _of_settings(source.env_vars)
+
+
+def _nearest_variable(name: str) -> str:
+    """Return ``; did you mean 'X'?`` for the variable that may be meant, or an empty string."""
+    head, separator, rest = name.removeprefix(ENV_PREFIX).partition("__")
+    paths = list(_paths(Settings))
+    if separator:  # it is the table that is unknown
+        tables = {path[0].upper() for path in paths if len(path) > 1} | {"PLUGINS", "SERVERS"}
+        meant = {table: f"{ENV_PREFIX}{table}__{rest}" for table in tables}
+    else:
+        own = [*VARIABLES.values(), *_OTHER_VARIABLES]
+        meant = {each.removeprefix(ENV_PREFIX): each for each in own}
+        for path in sorted(paths, key=len):
+            if path not in VARIABLES:
+                meant.setdefault(path[-1].upper(), variable_name(path))
+    found = nearest(head, meant)
+    return f"; did you mean {meant[found]!r}?" if found else ""
+
+
+def _paths(model: type[BaseModel]) -> Iterator[tuple[str, ...]]:
+    """Yield the keys that lead to each value of the host's own tables."""
+    for name, field in model.model_fields.items():
+        inner = field.annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            yield from ((name, *path) for path in _paths(inner))
+        else:
+            yield (name,)
 
 
 def _dot_env() -> tuple[dict[str, Any], dict[str, str]]:

@@ -92,6 +92,7 @@ KEYED = """
         settings_type = KeyedSettings
 """
 VARIABLE = "set STANDARDS_MCP_PLUGINS__KEYED__TOKEN in the environment or in .env"
+PROGRAM = "set [servers.clock] command to the whole path of a program that is there"
 
 
 @pytest.mark.parametrize(
@@ -120,14 +121,13 @@ VARIABLE = "set STANDARDS_MCP_PLUGINS__KEYED__TOKEN in the environment or in .en
             "[servers.clock]\ncommand = 'no-such-program'",
             "clock",
             "'no-such-program' cannot be started",
-            "set [servers.clock] command to the whole path of a program that is there",
+            PROGRAM,
         ),
         (
             "[servers.clock]\ncommand = 'x'\nargs = ['a', '${NOPE_TOKEN}']",
             "clock",
             "standards-mcp.toml:3: [servers.clock] args, element 2: ${NOPE_TOKEN} is not set",
-            "set NOPE_TOKEN in the environment; set [servers.clock] command to the whole path of a "
-            "program that is there",
+            f"set NOPE_TOKEN in the environment; {PROGRAM}",
         ),
     ],
 )
@@ -155,6 +155,15 @@ def test_a_file_with_mistakes_is_told_with_its_line():
     (finding,) = findings(code=1)["configuration"]
     assert finding["level"] == "error"
     assert finding["message"].startswith("standards-mcp.toml:2: [tools] read_onyl: unknown key")
+
+
+def test_a_secret_in_the_file_is_a_warning(install: Install):
+    install("keyed", KEYED)
+    FILE.write_text("[plugins.keyed]\nsize = 3\ntoken = 'opensesame'")
+    (_, warning) = findings(code=0)["configuration"]
+    assert warning["level"] == "warning"
+    assert f"token: a secret does not belong here; {VARIABLE}" in warning["message"]
+    assert warning["fix"] == "Set the variable, and take the key out."
 
 
 def test_a_catalog_that_cannot_be_used_is_an_error(monkeypatch: pytest.MonkeyPatch):

@@ -102,14 +102,18 @@ def info(invocation: Invocation, /, name: str, *, as_json: bool) -> None:
     record = _record(host, name)
     keys = _keys(record)
     offering = host.offering
-    data = _as_data(record) | {
-        "requires": list(record.requires),
-        "tools": _names(offering.tools, name),
-        "prompts": _names(offering.prompts, name),
-        "resources": _names(offering.resources, name),
-        "filters": [item.name for item in record.filters],
-        "keys": [dataclasses.asdict(key) | {"variable": _variable(key)} for key in keys],
-    }
+    data = (
+        _as_data(record)
+        | _last_start(invocation, record)
+        | {
+            "requires": list(record.requires),
+            "tools": _names(offering.tools, name),
+            "prompts": _names(offering.prompts, name),
+            "resources": _names(offering.resources, name),
+            "filters": [item.name for item in record.filters],
+            "keys": [dataclasses.asdict(key) | {"variable": _variable(key)} for key in keys],
+        }
+    )
     if as_json:
         print_json(data)
         return
@@ -117,6 +121,18 @@ def info(invocation: Invocation, /, name: str, *, as_json: bool) -> None:
     if keys:
         click.echo(f"\n[plugins.{name}]")
     print_table(_key_row(key, f"plugins.{name}") for key in keys)
+
+
+def _last_start(invocation: Invocation, record: PluginRecord) -> dict[str, Any]:
+    """Return how a plugin that can be loaded fared when it was last started, as the list does."""
+    if record.status is not Status.REGISTERED:
+        return {}
+    host = Host(invocation.load_settings())
+    host.recall()
+    listed = host.manager.records[record.name]
+    if listed.status is Status.DISCOVERED:  # nothing could be remembered
+        return {}
+    return {"status": listed.status, "reason": listed.reason or record.reason}
 
 
 @plugins.command(epilog=examples("plugins enable acme", "plugins enable acme --dry-run"))
