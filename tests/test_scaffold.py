@@ -80,6 +80,15 @@ def test_the_folder_is_made_where_it_is_asked_for(tmp_path: Path):
     assert (tmp_path / "standards-mcp-acme/README.md").exists()
 
 
+def test_the_readme_installs_as_the_documentation_does_and_the_host_first():
+    readme = (begin("rubrics") / "README.md").read_text("utf-8")
+    page = (ROOT / "docs/plugins/writing.md").read_text("utf-8")
+    shell = page.partition("```sh\n")[2].partition("```")[0]
+    installs = [line for line in shell.splitlines() if "pip" in line]
+    assert "\n".join(f"    {line}" for line in installs) in readme
+    assert ["PATH_OF_A_CLONE" in line for line in installs] == [False, True, False]
+
+
 @pytest.mark.parametrize(
     ("version", "versions"),
     [
