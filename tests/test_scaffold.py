@@ -75,8 +75,11 @@ def add_documented(project: Path) -> None:
 
 
 def test_the_plugins_of_the_documentation_pass_the_linter_of_a_new_one():
-    project = begin("acme")
+    project = begin("rubrics")
     add_documented(project)
+    page = (ROOT / "docs/plugins/testing.md").read_text("utf-8")
+    tests = "\n\n\n".join(re.findall(r"^```python\n(.*?)\n```$", page, re.MULTILINE | re.DOTALL))
+    (project / "tests/test_documented.py").write_text(tests + "\n", encoding="utf-8")
     run(TOOLS / "ruff", "check", "--no-cache", project)
     run(TOOLS / "ruff", "format", "--check", "--no-cache", project)
 
