@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Annotated, Any, Literal
@@ -52,6 +53,7 @@ class AskPlugin(Plugin):
             Tool(name="survey", function=self.survey),
             Tool(name="count", function=self.count),
             Tool(name="forgive", function=self.forgive),
+            Tool(name="keep", function=self.forgive, read_only=True, cache_ttl=600),
         ]
 
     @hookimpl
@@ -245,6 +247,24 @@ async def test_a_call_that_goes_on_after_a_question_counts_once(connect: Open):
         assert result.structured_content == {"result": ["Ada", "Bo"]}
         again = await client.call_tool("survey", {})
     assert again.structured_content["error_type"] == "rate_limited"
+
+
+async def test_an_answer_that_the_user_gave_is_not_given_again(connect: Open):
+    async with connect(answering(accept(name="Ada"), accept(name="Bo"))) as client:
+        answers = [(await client.call_tool("keep", {})).content[0].text for _ in "12"]
+    assert answers == ["Ada", "Bo"]
+
+
+async def test_the_log_tells_of_the_rounds_of_a_call(
+    make_host: MakeHost, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.INFO, "standards_mcp")
+    server = build_server(make_host({"ask": AskPlugin}), "1")
+    answer = answering(accept(name="Ada"), accept(name="Bo"))
+    async with Client(server, mode="auto", elicitation_callback=answer) as client:
+        await client.call_tool("survey", {})
+    told = [each.outcome for each in caplog.records if each.getMessage() == "tool call"]
+    assert told == ["asked", "asked", "ok"]
 
 
 async def test_a_deadline_stands_still_until_the_last_of_several_questions_is_answered():
