@@ -477,6 +477,8 @@ async def test_a_server_of_an_earlier_generation_asks_clients_of_one(
         assert json.loads(able.read_text()) == {"elicitation": {"form": {}}}
         reply = {"action": "accept", "content": {"name": "Ada"}}
         assert json.loads(result.content[0].text) == reply
+        page = await client.call_tool("peer_ask", {"value": "https://example.org"})
+        assert page.content[0].text == "Only forms can be shown to the user."
         beside = asyncio.create_task(client.call_tool("peer_sleep", {}))
         await anyio.sleep(0.1)
         confused = await client.call_tool("peer_ask", {})

@@ -523,6 +523,17 @@ async def test_a_process_in_which_a_function_never_returns_is_ended_once_nothing
     assert "it was ended: a function went on after its call was given up" in ends[0]
 
 
+async def test_a_process_with_a_function_that_never_returns_is_not_ended_under_other_calls(
+    isolated: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("standards_mcp.isolated_calls.PING_SECONDS", 0.2)
+    monkeypatch.setattr("standards_mcp.isolated_calls._PAUSE_SECONDS", 0.1)
+    async with started(isolated()) as host:
+        beside = asyncio.create_task(host.call_tool("rest", {"seconds": 3}))
+        await host.call_tool("spin", {})
+        assert (await beside).text == "rested"
+
+
 async def test_a_function_that_returns_soon_after_its_call_was_given_up_costs_nothing_else(
     isolated: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
 ):
