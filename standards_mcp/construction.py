@@ -78,6 +78,8 @@ def _validated(
     record: PluginRecord, model: type[PluginSettings], loaded: LoadedSettings
 ) -> PluginSettings:
     """Return the settings of a plugin, validated."""
+    if not isinstance(model, type) or not issubclass(model, PluginSettings):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise PluginError(record.name, "its settings_type is not a subclass of PluginSettings")
     record.settings_type = model
     options = loaded.settings.section(record.name).options
     # Before validation, so that what a validator raises can quote them.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
+import logging
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar, cast
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from .call_context import InputRequiredError
 from .client_context import ClientContext, Context
@@ -21,11 +22,14 @@ from .plugin import Message, ToolResult
 from .prompts import RegisteredPrompt
 from .provider import NotServedError
 from .resources import Contents, RegisteredResource
+from .results import error_result
 
 PAGE_SIZE: Final = 250
 """How many items a page of a list has; the protocol leaves it to the server."""
 _MOST_COMPLETIONS: Final = 100
 _BLOCKS: Final = TypeAdapter(list[types.ContentBlock])
+
+log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
@@ -66,8 +70,9 @@ class _Answers:
             raise MCPError(types.INVALID_PARAMS, str(exc)) from None
         except InputRequiredError as exc:
             return cast("types.InputRequiredResult", exc.request)
+        result, content = _with_content(params.name, result)
         return types.CallToolResult(
-            content=_wire_content(result),
+            content=content,
             structured_content=result.structured,
             is_error=result.is_error,
             _meta=dict(result.meta) or None,
@@ -181,6 +186,20 @@ def _wire_tool(item: RegisteredTool) -> types.Tool:
         ),
         _meta={"standards-mcp/plugin": item.plugin, **tool.meta},
     )
+
+
+def _with_content(tool: str, result: ToolResult) -> tuple[ToolResult, list[types.ContentBlock]]:
+    """Return a result and what the client gets of it; an error where MCP has no such content."""
+    try:
+        return result, _wire_content(result)
+    except ValidationError as exc:
+        fields = {"tool": tool, "reason": str(exc)}
+        log.error("a result has content that MCP does not know", extra=fields)  # noqa: TRY400  - the reason says it all
+    refused = error_result(
+        "internal_error",
+        f"{tool} answered with content that clients cannot read. The server's log says why.",
+    )
+    return refused, _wire_content(refused)
 
 
 def _wire_content(result: ToolResult) -> list[types.ContentBlock]:

@@ -107,7 +107,7 @@ class Host:
         self.manager.check_sections(loaded)
         offering = offer(self.registered(), in_force)
         self._tell(self._warnings(loaded, offering))
-        self.loaded, self.settings = loaded, in_force
+        self.loaded, self.settings, self.manager.settings = loaded, in_force, in_force
         self._secrets |= secrets_of(loaded.settings)
         self._offered = self._contributed(), offering
 
@@ -139,6 +139,7 @@ class Host:
             tuple(manager.registry.tools()),
             tuple(manager.registry.prompts()),
             tuple(manager.registry.resources()),
+            manager.registry.filter_owners(),
         )
 
     @property

@@ -80,7 +80,10 @@ def load_settings(
         raise ConfigError("\n".join(lines))
     shared = layers.merged().get("servers_file")
     if isinstance(shared, str):
-        layers = Layers((*layers.ordered, servers_layer(shared)))
+        try:
+            layers = Layers((*layers.ordered, servers_layer(shared)))
+        except ConfigError as exc:
+            raise ConfigError(f"{layers.where(('servers_file',))}: {exc}") from None
     values = layers.merged()
     try:
         return LoadedSettings(Settings(**values), file, layers)

@@ -128,7 +128,12 @@ class PluginManager:
     def wrap(self, handler: ToolHandler) -> ToolHandler:
         """Return *handler* within what plugins put around every tool call, the first outermost."""
         for record in reversed(self.records.values()):
-            layer = Layer(record, handler, required=self._is_required(record))
+            layer = Layer(
+                record,
+                handler,
+                required=self._is_required(record),
+                is_enabled=partial(self._is_enabled, record),
+            )
             self._attempt(record, Status.REGISTERED, partial(self._wrap, layer))
             handler = layer if layer.is_used else handler
         return handler
@@ -184,6 +189,10 @@ class PluginManager:
 
     def _is_required(self, record: PluginRecord) -> bool:
         return self.settings.strict or self.settings.section(record.name).required
+
+    def _is_enabled(self, record: PluginRecord) -> bool:
+        section = self.settings.plugins.get(record.name)
+        return section is None or section.enabled is not False
 
     def _discover(self, installed: Iterable[PluginRecord]) -> None:
         """Read metadata and configuration; import nothing."""

@@ -8,7 +8,7 @@ must not be without effect.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -33,11 +33,16 @@ _C = TypeVar("_C", bound=Contribution)
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """What the loaded plugins contribute."""
+    """What the loaded plugins contribute.
+
+    Attributes:
+        filters: The plugins of the filters that the tools have, by the filters' names.
+    """
 
     tools: tuple[RegisteredTool, ...] = ()
     prompts: tuple[RegisteredPrompt, ...] = ()
     resources: tuple[RegisteredResource, ...] = ()
+    filters: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)
@@ -115,7 +120,8 @@ def _all_names(items: Iterable[Contribution]) -> set[str]:
 def offer(registered: Registered, settings: Settings) -> Offering:
     """Return what clients are offered of what is registered."""
     faults: list[Mismatch] = []
-    chosen = _each(registered.tools, "tools", settings, faults)
+    filtered = [_with_filters(item, registered.filters, settings) for item in registered.tools]
+    chosen = _each(filtered, "tools", settings, faults)
     tools = [_as_tool(item, settings) for item in chosen]
     prompts = _each(registered.prompts, "prompts", settings, faults)
     resources = _each(registered.resources, "resources", settings, faults)
@@ -126,6 +132,16 @@ def offer(registered: Registered, settings: Settings) -> Offering:
         tuple(resources),
         tuple(faults),
     )
+
+
+def _with_filters(
+    item: RegisteredTool, owners: Mapping[str, str], settings: Settings
+) -> RegisteredTool:
+    """Return a tool without the filters of plugins of which nothing is served."""
+    if not item.filters:
+        return item
+    kept = [each for each in item.filters if not _plugin_refusal(owners[each.name], settings)]
+    return item.with_filters_or_fault(tuple(kept))
 
 
 def _each(
@@ -205,14 +221,21 @@ def _limits(item: RegisteredTool, override: ToolOverride, settings: Settings) ->
     )
 
 
-def _refusal(item: Contribution, kind: Kind, settings: Settings) -> str:
-    """Return why the rules keep something from being served, or an empty string."""
-    if settings.section(item.plugin).enabled is False:
-        return f"[{settings.table(item.plugin)}] enabled = false"
+def _plugin_refusal(plugin: str, settings: Settings) -> str:
+    """Return why nothing of a plugin is served, or an empty string."""
+    if settings.section(plugin).enabled is False:
+        return f"[{settings.table(plugin)}] enabled = false"
     if settings.profile:
         patterns = settings.profiles[settings.profile].plugins
-        if not first_match((item.plugin,), patterns):
-            return f"[profiles.{settings.profile}] plugins has no pattern for {item.plugin!r}"
+        if not first_match((plugin,), patterns):
+            return f"[profiles.{settings.profile}] plugins has no pattern for {plugin!r}"
+    return ""
+
+
+def _refusal(item: Contribution, kind: Kind, settings: Settings) -> str:
+    """Return why the rules keep something from being served, or an empty string."""
+    if reason := _plugin_refusal(item.plugin, settings):
+        return reason
     for path, rules in settings.rules(kind, settings.profiles_in_force):
         table = ".".join(path)
         # Under all of its names: a new one must not lead past a rule for an old one.

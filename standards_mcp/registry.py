@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Protocol, TypeVar
 
 from .contributions import Contribution, conflict
@@ -44,6 +44,10 @@ class Registry:
         """Return the filters of all plugins, in the order of their plugins' names."""
         return tuple(item for record in self._records.values() for item in record.filters)
 
+    def filter_owners(self) -> dict[str, str]:
+        """Return whose each filter is, by the filters' names."""
+        return {item.name: each.name for each in self._records.values() for item in each.filters}
+
     def tools(self) -> list[RegisteredTool]:
         """Return every registered tool, served or not, in a stable order."""
         return [tool for record in self._records.values() for tool in record.tools]
@@ -66,17 +70,14 @@ class Registry:
         if source_of(record):
             return
         filters: list[Filter] = []
-        owners = {
-            item.name: other.name for other in self._records.values() for item in other.filters
-        }
-        for items in self._call(record, "register_filters"):
-            for item in items:
-                if why := filter_fault(item):
-                    raise PluginError(record.name, why)
-                if owner := owners.get(item.name):
-                    raise conflict(record.name, owner, f"filter {item.name!r}")
-                owners[item.name] = record.name
-                filters.append(own_filter(record.name, item))
+        owners = self.filter_owners()
+        for item in self._returned(record, "register_filters"):
+            if why := filter_fault(item):
+                raise PluginError(record.name, why)
+            if owner := owners.get(item.name):
+                raise conflict(record.name, owner, f"filter {item.name!r}")
+            owners[item.name] = record.name
+            filters.append(own_filter(record.name, item))
         if filters:
             self._try_filters(record, (*self.filters(), *filters))
         record.filters = tuple(filters)
@@ -126,15 +127,26 @@ class Registry:
         """Return what a plugin declares by one hook, under names that nobody else has."""
         owners = {name: other.plugin for other in others for name in other.names}
         found: list[_C] = []
-        for items in self._call(record, hook):
-            for each in items:
-                item = read(record.name, each)
-                for name in item.names:
-                    if owner := owners.get(name):
-                        raise conflict(record.name, owner, f"{item.kind} {item.declared!r}")
-                owners |= dict.fromkeys(item.names, record.name)
-                found.append(item)
-                if len(found) > MOST_CONTRIBUTIONS:
-                    what = f"it declares more than {MOST_CONTRIBUTIONS} {item.kind}s"
-                    raise PluginError(record.name, what)
+        for each in self._returned(record, hook):
+            item = read(record.name, each)
+            for name in item.names:
+                if owner := owners.get(name):
+                    raise conflict(record.name, owner, f"{item.kind} {item.declared!r}")
+            owners |= dict.fromkeys(item.names, record.name)
+            found.append(item)
+            if len(found) > MOST_CONTRIBUTIONS:
+                what = f"it declares more than {MOST_CONTRIBUTIONS} {item.kind}s"
+                raise PluginError(record.name, what)
         return tuple(found)
+
+    def _returned(self, record: PluginRecord, hook: str) -> Iterator[Any]:
+        """Yield what a plugin declares by one hook.
+
+        Raises:
+            PluginError: It returned something else than several things.
+        """
+        for items in self._call(record, hook):
+            if not isinstance(items, Iterable):
+                what = f"{hook} returned a {type(items).__name__}; return a list"
+                raise PluginError(record.name, what)
+            yield from items

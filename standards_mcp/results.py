@@ -6,6 +6,7 @@ import inspect
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import NoneType
 from typing import Any, Final, cast, get_origin
 
 import pydantic_core
@@ -14,6 +15,14 @@ from pydantic import TypeAdapter
 from .plugin import ToolResult
 from .schemas import Schema, SchemaError, portable_output_schema, signature_of
 
+_PARTS: Final[Mapping[str, tuple[type, ...]]] = {
+    "text": (str,),
+    "structured": (dict, NoneType),
+    "is_error": (bool,),
+    "notes": (tuple, list),
+    "content": (tuple, list),
+    "meta": (Mapping,),
+}
 _UNSTRUCTURED: Final = (inspect.Signature.empty, Any, str, ToolResult, dict, Mapping)
 
 
@@ -82,10 +91,11 @@ def sendable(result: object) -> ToolResult:
     """
     if not isinstance(result, ToolResult):
         raise TypeError(f"a {type(result).__name__} is no ToolResult")
-    structured: object = result.structured
-    if not isinstance(result.text, str) or not isinstance(structured, dict | None):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError("a ToolResult has text, and an object or None as its structured content")
-    pydantic_core.to_json((result.text, structured, result.content, result.meta))
+    for name, kinds in _PARTS.items():
+        if not isinstance(part := getattr(result, name), kinds):
+            raise TypeError(f"a ToolResult has a {type(part).__name__} as its {name}")
+    parts = (result.text, result.structured, result.notes, result.content, result.meta)
+    pydantic_core.to_json(parts)
     return result
 
 

@@ -157,13 +157,13 @@ def read_servers_file(file: Path) -> dict[str, Any]:
     try:
         data = json.loads(file.read_text(encoding="utf-8-sig"))
     except OSError as exc:
-        raise ConfigError(f"{file}: cannot be read: {exc.strerror}; check servers_file") from None
+        raise ConfigError(f"{file}: cannot be read: {exc.strerror}") from None
     except (ValueError, RecursionError) as exc:
         raise ConfigError(f"{file}: not valid JSON: {describe_exception(exc)}") from None
     tables: Mapping[str, Any] = cast("Any", data) if isinstance(data, dict) else {}
     found = next((tables[name] for name in _TABLES if isinstance(tables.get(name), dict)), None)
     if found is None:
-        raise ConfigError(f'{file}: it has no "mcpServers"; check servers_file')
+        raise ConfigError(f'{file}: it has no "mcpServers"')
     servers: dict[str, Any] = shared_servers(found)
     return servers
 

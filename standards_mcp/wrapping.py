@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
@@ -57,13 +58,25 @@ class HostCall(ToolCall):
 
 
 class Layer:
-    """One plugin's wrapper around the calls of all tools."""
+    """One plugin's wrapper around the calls of all tools.
 
-    def __init__(self, record: PluginRecord, call_next: ToolHandler, *, required: bool) -> None:
+    Args:
+        is_enabled: Tells whether the configuration has the plugin enabled still.
+    """
+
+    def __init__(
+        self,
+        record: PluginRecord,
+        call_next: ToolHandler,
+        *,
+        required: bool,
+        is_enabled: Callable[[], bool],
+    ) -> None:
         self.record = record
         self.left_out = False
         self._next = call_next
         self._required = required
+        self._is_enabled = is_enabled
         self._handler: ToolHandler | None = None
 
     @property
@@ -83,7 +96,8 @@ class Layer:
 
     async def __call__(self, call: ToolCall) -> ToolResult:
         """Answer a call; whatever the wrapper does, only cancellation escapes."""
-        if self._handler is None or self.left_out or self.record.status is Status.FAILED:
+        is_out = self.left_out or self.record.status is Status.FAILED
+        if self._handler is None or is_out or not self._is_enabled():
             return await self._next(call)
         call = replace(of_host(call), progress=_Progress())
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import threading
@@ -19,6 +20,7 @@ from mcp_types import ElicitResult
 from standards_mcp import Plugin
 from standards_mcp.host import Host
 from standards_mcp.server import build_server
+from standards_mcp.testing import Allowed, Call, check_plugin
 
 pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]
@@ -62,6 +64,32 @@ def service() -> Iterator[str]:
 
 def test_there_are_five():
     assert list(SOURCES) == ["weather", "drafts", "notes", "terms", "cleanup"]
+
+
+@pytest.mark.parametrize(
+    ("name", "calls"),
+    [
+        ("weather", [("weather", {"place": "Oslo"})]),
+        ("drafts", [("draft_lessons", {"topic": "Clocks"})]),
+        ("notes", [("add_note", {"code": "1", "note": "A"}), ("list_notes", {"code": "1"})]),
+        ("terms", [("common_terms", {"topic": "fractions"})]),
+        ("cleanup", []),
+    ],
+)
+def test_every_pattern_keeps_the_rules_of_the_test_kit(
+    name: str,
+    calls: list[Call],
+    service: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    (tmp_path / f"gallery_{name}.py").write_text(SOURCES[name], encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    pattern = getattr(importlib.import_module(f"gallery_{name}"), f"{name.capitalize()}Plugin")
+    settings = {"url": service, "token": TOKEN} if name == "weather" else {}
+    # A client of httpx reads all certificates first, which a busy machine takes its time for.
+    allow = Allowed(destructive=("delete_drafts",), blocked_seconds=1)
+    check_plugin(pattern, name=name, calls=calls, allow=allow, **settings)
 
 
 @pytest.mark.parametrize(

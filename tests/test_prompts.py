@@ -9,9 +9,18 @@ from typing import Annotated, Any, Literal
 import pytest
 from mcp import Client, MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, PromptReference
-from pydantic import Field
+from pydantic import Field, SecretStr
 
-from standards_mcp import Message, Plugin, Prompt, Tool, hookimpl
+from standards_mcp import (
+    ApiError,
+    Message,
+    Plugin,
+    PluginSettings,
+    Prompt,
+    Resource,
+    Tool,
+    hookimpl,
+)
 from standards_mcp.host import Host
 
 pytestmark = pytest.mark.anyio
@@ -183,6 +192,42 @@ def test_a_prompt_is_served_only_while_the_tools_that_it_needs_are(make_host: Ma
     assert host.offering.prompts[0].refusal == "it needs the tool 'find', which is not served"
     assert names(host) == ["talk_debate", "wrong"]
     assert names(make_host({"talk": TalkPlugin}, tools={"disable": ["look*"]}))[0] == "align"
+
+
+def test_what_the_admin_says_of_a_prompt_comes_before_what_it_needs(make_host: MakeHost):
+    rules = {"tools": {"disable": ["find"]}, "prompts": {"disable": ["align"]}}
+    host = make_host({"talk": TalkPlugin}, **rules)
+    assert host.offering.prompts[0].refusal == "[prompts] disable has 'align'"
+
+
+class KeyedSettings(PluginSettings):
+    key: SecretStr
+
+
+class KeyedPlugin(Plugin[KeyedSettings]):
+    settings_type = KeyedSettings
+
+    def fail(self) -> str:
+        raise ApiError(f"The key {self.settings.key.get_secret_value()} is refused.")
+
+    @hookimpl
+    def register_prompts(self):
+        return [Prompt(name="ask", description="Ask.", function=self.fail)]
+
+    @hookimpl
+    def register_resources(self):
+        return [Resource(uri="keyed://all", name="all", description="All.", function=self.fail)]
+
+
+async def test_no_secret_is_in_the_error_of_a_prompt_or_a_resource(
+    make_host: MakeHost, open_client: OpenClient
+):
+    table = {"keyed": {"key": "opensesame-7"}}
+    async with open_client(make_host({"keyed": KeyedPlugin}, plugins=table)) as client:
+        with pytest.raises(MCPError, match=r"The key \*+ is refused"):
+            await client.get_prompt("ask")
+        with pytest.raises(MCPError, match=r"The key \*+ is refused"):
+            await client.read_resource("keyed://all")
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import sys
 import textwrap
 import threading
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,17 @@ import pytest
 from mcp import Client
 from mcp_types import ToolListChangedNotification
 
-from standards_mcp import Plugin, Tool, hookimpl, reloading
+from standards_mcp import (
+    Filter,
+    FilterExpression,
+    Plugin,
+    Tool,
+    ToolCall,
+    ToolHandler,
+    ToolResult,
+    hookimpl,
+    reloading,
+)
 from standards_mcp.errors import ConfigError
 from standards_mcp.host import Host
 from standards_mcp.loaded_settings import FILE_NAME, LoadedSettings, load_settings
@@ -83,6 +94,62 @@ def test_a_plugin_that_is_disabled_stays_loaded_and_serves_nothing(host: Host):
     assert host.manager.records["acme"].plugin is not None
     reload(host, loaded(host, ""))
     assert served(host) == ["work", "web_get"]
+
+
+class SearchPlugin(Plugin):
+    @hookimpl
+    def register_tools(self):
+        async def search(filter: FilterExpression | None) -> str:  # noqa: A002
+            return f"filter: {filter}"
+
+        return [Tool(name="search", description="Work.", function=search, accepts_filters=True)]
+
+
+class NarrowPlugin(Plugin):
+    @hookimpl
+    def register_filters(self):
+        return [
+            Filter(
+                name="depth",
+                annotation=int,
+                description="How deep.",
+                to_expression=lambda depth: {"depth": depth},
+            )
+        ]
+
+    @hookimpl
+    def wrap_tool_call(self, call_next: ToolHandler) -> ToolHandler:
+        async def handle(call: ToolCall) -> ToolResult:
+            result = await call_next(call)
+            return replace(result, notes=("narrowed",))
+
+        return handle
+
+
+def arguments(host: Host) -> list[str]:
+    return list(host.offering.tools[0].arguments.schema["properties"])
+
+
+async def test_what_a_disabled_plugin_puts_into_and_around_tools_goes_with_it(make_host: MakeHost):
+    host = make_host({"acme": SearchPlugin, "narrow": NarrowPlugin})
+    assert arguments(host) == ["depth"]
+    assert (await host.call_tool("search", {"depth": 1})).notes == ("narrowed",)
+
+    done = reload(host, loaded(host, "[plugins.narrow]\nenabled = false"))
+    assert (done.changed, arguments(host)) == (("tools",), [])
+    assert (await host.call_tool("search", {"depth": 1})).is_error
+    assert (await host.call_tool("search", {})).notes == ()
+
+    reload(host, loaded(host, ""))
+    assert arguments(host) == ["depth"]
+    assert (await host.call_tool("search", {"depth": 1})).notes == ("narrowed",)
+
+
+def test_a_profile_that_leaves_a_plugin_out_leaves_its_filters_out(make_host: MakeHost):
+    plugins = {"acme": SearchPlugin, "narrow": NarrowPlugin}
+    profiles = {"plain": {"plugins": ["acme"]}, "all": {"plugins": ["*"]}}
+    assert arguments(make_host(plugins, profiles=profiles, profile="plain")) == []
+    assert arguments(make_host(plugins, profiles=profiles, profile="all")) == ["depth"]
 
 
 def test_what_counts_from_the_next_start_on_is_named(host: Host):

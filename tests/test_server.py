@@ -13,7 +13,7 @@ from mcp import Client, MCPError
 from mcp_types import INVALID_PARAMS
 from pydantic import BaseModel
 
-from standards_mcp import InvalidInputError, NotFoundError, Plugin, Tool, hookimpl
+from standards_mcp import InvalidInputError, NotFoundError, Plugin, Tool, ToolResult, hookimpl
 from standards_mcp.host import Host
 
 pytestmark = pytest.mark.anyio
@@ -161,6 +161,42 @@ async def test_a_crash_shows_an_id_and_nothing_of_the_exception(
     assert result.is_error
     assert result.structured_content["error_type"] == "internal_error"
     assert "secret" not in result.content[0].text
+
+
+ODD_PARTS: dict[str, dict[str, Any]] = {
+    "letters": {"notes": "abc"},
+    "numbers": {"notes": (5,)},
+    "half_a_letter": {"notes": ("\ud800",)},
+    "unknown_block": {"content": ({"type": "hologram"},)},
+    "one_block": {"content": {"type": "text", "text": "x"}},
+    "no_blocks": {"content": None},
+    "no_flag": {"is_error": "no"},
+    "no_meta": {"meta": None},
+    "no_text": {"text": None},
+}
+
+
+class OddPlugin(Plugin):
+    @hookimpl
+    def register_tools(self):
+        def answering(parts: dict[str, Any]) -> Callable[[], ToolResult]:
+            return lambda: ToolResult(**{"text": "odd", **parts})
+
+        return [
+            Tool(name=name, description="Odd.", function=answering(parts))
+            for name, parts in ODD_PARTS.items()
+        ]
+
+
+async def test_a_result_of_odd_parts_is_the_tools_fault_and_ends_no_connection(
+    open_client: OpenClient, make_host: Callable[..., Host]
+):
+    async with open_client(make_host({"odd": OddPlugin})) as client:
+        for name in ODD_PARTS:
+            result = await client.call_tool(name, {})
+            assert (name, result.is_error) == (name, True)
+            assert result.structured_content["error_type"] == "internal_error"
+            assert name in result.structured_content["message"]
 
 
 async def test_plugins_are_open_while_the_server_runs(open_client: OpenClient, host: Host):

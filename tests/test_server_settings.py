@@ -67,7 +67,7 @@ def test_servers_come_from_tables_of_either_name_and_from_a_file():
         ("[mcpServers]\na = 5", "input should be a table"),
         ("servers_file = 'none.json'", "none.json: cannot be read: No such file"),
         ("servers_file = 'bad.json'", "bad.json: not valid JSON"),
-        ("servers_file = 'other.json'", 'other.json: it has no "mcpServers"; check servers_file'),
+        ("servers_file = 'other.json'", 'other.json: it has no "mcpServers"'),
         ("servers_file = 'odd.json'", "odd.json: [servers.x] command: input should be a valid str"),
     ],
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -462,6 +462,7 @@ def test_a_secret_in_the_file_is_refused_with_its_line(write: Write):
         max_size=3,
     )
 )
+@example({"servers_file": "0"})
 def test_no_values_do_worse_than_a_line_for_each_mistake(overrides: dict[str, Any]):
     told = "command line: "
     try:

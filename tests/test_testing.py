@@ -350,9 +350,94 @@ def test_a_part_of_the_api_that_goes_away_is_found():
     assert faults(plugin(register_tools=register_tools)) == ["it is out of date: take Tool.title"]
 
 
-@pytest.mark.parametrize("odd", [type("Odd", (), {}), type("Odd", (Plugin,), {"settings_type": 3})])
-def test_what_is_no_plugin_is_found(odd: type[Plugin]):
-    assert any("is not a subclass of Plugin" in fault for fault in faults(odd))
+@pytest.mark.parametrize(
+    ("odd", "fault"),
+    [
+        (type("Odd", (), {}), "its entry point is not a subclass of Plugin"),
+        (
+            type("Odd", (Plugin,), {"settings_type": 3}),
+            "its settings_type is not a subclass of PluginSettings",
+        ),
+        (
+            type("Odd", (Plugin,), {"settings_type": dict}),
+            "its settings_type is not a subclass of PluginSettings",
+        ),
+    ],
+)
+def test_what_is_no_plugin_is_found_and_told_once(odd: type[Plugin], fault: str):
+    assert faults(odd) == [fault]
+
+
+@pytest.mark.parametrize(
+    "hook",
+    [
+        "register_tools",
+        "register_prompts",
+        "register_resources",
+        "register_filters",
+        "register_commands",
+    ],
+)
+def test_a_hook_that_forgets_to_return_is_found(hook: str):
+    fault = f"its {hook} returns nothing; is a `return` missing?"
+    assert faults(plugin(**{hook: lambda _: None})) == [fault]
+
+
+def test_a_wrapper_that_forgets_to_return_is_found():
+    def wrap_tool_call(_: Plugin, call_next: object) -> None:
+        async def handle() -> object:
+            return call_next
+
+    fault = "its wrap_tool_call returns nothing; is a `return` missing?"
+    assert faults(plugin(wrap_tool_call=wrap_tool_call)) == [fault]
+
+
+def test_a_wrapper_that_crashes_is_found_though_the_call_succeeds():
+    def wrap_tool_call(_: Plugin, call_next: object) -> object:
+        del call_next
+
+        async def handle(call: object) -> object:
+            del call
+            raise RuntimeError("broken")
+
+        return handle
+
+    made = plugin(
+        wrap_tool_call=wrap_tool_call,
+        register_tools=lambda _: [Tool(name="made", function=add, read_only=True)],
+    )
+    (found,) = faults(made, calls=[("made", {"number": 1})])
+    assert found.startswith("tool 'made' crashes: RuntimeError: broken at test_testing.py:")
+
+
+def test_prompts_and_resources_are_tried_as_tools_are():
+    def ask(text: Number) -> str:
+        print("asked")  # noqa: T201
+        return str(text)
+
+    def read(name: str) -> str:
+        if name == "none":
+            raise InvalidInputError("There is none.")
+        return {"a": "b"}[name]
+
+    made = plugin(
+        register_prompts=lambda _: [Prompt(name="ask", description="Ask." * 9, function=ask)],
+        register_resources=lambda _: [
+            Resource(uri="x://{name}", name="x", description="Read." * 9, function=read)
+        ],
+    )
+    check_plugin(made, name="made", reads=["x://a"])
+    assert faults(
+        made,
+        prompts=[("ask", {"text": 3}), ("beg", {})],
+        reads=["x://a", "x://none", "x://other", "y://a"],
+    ) == [
+        "prompt 'ask' writes to stdout ('asked'); log it or write to sys.stderr",
+        "Unknown prompt: beg; name what the plugin has",
+        "resource 'x://none' answers what is tried with an error: There is none.",
+        *(fault for fault in faults(made, reads=["x://other"]) if "crashes: KeyError" in fault),
+        "Unknown resource: y://a; name what the plugin has",
+    ]
 
 
 def test_a_lifespan_that_hangs_is_found(monkeypatch: pytest.MonkeyPatch):
@@ -442,7 +527,7 @@ def test_what_is_printed_while_tools_are_registered_or_called_is_found():
 @pytest.mark.parametrize(
     ("call", "expected"),
     [
-        (("sums.add", {"number": -1}), "in calls with an error: The number must not be neg"),
+        (("sums.add", {"number": -1}), "what is tried with an error: The number must not be neg"),
         (("sums.add", {"numbr": 1}), "did you mean 'number'?"),
         (("sums.ad", {}), "Unknown tool: sums.ad; did you mean 'sums_add'?"),
     ],

@@ -201,6 +201,16 @@ async def test_a_wrapper_that_hangs_costs_one_call_at_most(
 
 
 @pytest.mark.usefixtures("_impatient")
+async def test_a_required_wrapper_that_hangs_is_never_left_out(make_host: MakeHost):
+    plugins = {"audit": wrapping(hang_before), "work": WorkPlugin}
+    host = make_host(plugins, plugins={"audit": {"required": True}})
+    for _ in range(2):
+        result = await host.call_tool("work", {"text": "-"})
+        assert "which stands around every call, hangs. Restart the server." in result.text
+    assert WorkPlugin.calls == 0
+
+
+@pytest.mark.usefixtures("_impatient")
 async def test_a_slow_tool_is_not_the_wrapper_s_fault(make_host: MakeHost):
     host = make_host({"good": wrapping(appending("g")), "work": WorkPlugin})
     slow = await host.call_tool("work", {"seconds": 5})

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Allowed", "Call", "Connect", "check_plugin"]
 
 Call: TypeAlias = tuple[str, Mapping[str, Any]]
-"""A call of a tool that succeeds: its declared name and its arguments."""
+"""A call of a tool or a prompt that succeeds: its declared name and its arguments."""
 
 _NOTHING: Final[Mapping[str, Any]] = {}
 
@@ -109,12 +109,14 @@ def catalog(tmp_path: Path) -> Iterator[LocalCatalog]:
     catalog.store.close()
 
 
-def check_plugin(
+def check_plugin(  # noqa: PLR0913  - all by name, and most seldom given
     plugin_type: type[Plugin[Any]],
     /,
     *,
     name: str,
     calls: Sequence[Call] = (),
+    prompts: Sequence[Call] = (),
+    reads: Sequence[str] = (),
     allow: Allowed | None = None,
     beside: Mapping[str, type[Plugin[Any]]] = _NOTHING,
     config: Mapping[str, Any] = _NOTHING,
@@ -122,13 +124,15 @@ def check_plugin(
 ) -> None:
     """See that a plugin keeps the rules: those of the host, and those of a good neighbour.
 
-    Call it from a plain test, not from an async one: it runs an event loop of its own. No tool is
-    called but by *calls*. The other arguments are those of `Connect`.
+    Call it from a plain test, not from an async one: it runs an event loop of its own. Nothing is
+    called but by *calls*, *prompts* and *reads*. The other arguments are those of `Connect`.
 
     Args:
         plugin_type: The class of the plugin. Its import is measured where it is importable.
         name: Its name, as its entry point gives it.
-        calls: Calls to try; all must succeed.
+        calls: Calls of tools to try; all must succeed, and so must the next two.
+        prompts: Prompts to ask for, with their arguments.
+        reads: URIs of resources to read.
         allow: Exceptions that the plugin needs.
         beside: Other plugins by their names.
         config: More of the host's configuration.
@@ -138,11 +142,11 @@ def check_plugin(
         AssertionError: It breaks rules. Each line says which, and what to do about it.
     """
     __tracebackhide__ = True
-    from .checks import faults_of  # noqa: PLC0415  - see the module's docstring
+    from .checks import Uses, faults_of  # noqa: PLC0415  - see the module's docstring
     from .hosts import Bench  # noqa: PLC0415
 
     bench = Bench(plugin_type, name, settings, beside, config)
-    found = faults_of(bench, calls, allow or Allowed())
+    found = faults_of(bench, Uses(calls, prompts, reads), allow or Allowed())
     if found:
         rules = "a rule" if len(found) == 1 else f"{len(found)} rules"
         lines = "".join(f"\n  - {fault}" for fault in found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
@@ -28,21 +28,24 @@ _HOOKS: Final[dict[str, _Read]] = {
     "register_prompts": read_prompt,
     "register_resources": read_resource,
 }
+_FILTERS: Final = "register_filters"
 
 
 def declaration_faults(
     plugin: Plugin[Any], name: str, destructive: Collection[str]
 ) -> Iterator[str]:
     """Yield what is wrong with what a plugin registers; one fault does not hide another."""
+    answers = _answers(plugin)
+    yield from _silence(answers)
     for hook, read in _HOOKS.items():
-        for item in _registered(plugin, hook):
+        for item in _items(answers[hook]):
             try:
                 declared = read(name, item)
             except PluginError as exc:
                 yield exc.reason
             else:
                 yield from _advice(declared, destructive)
-    for item in _registered(plugin, "register_filters"):
+    for item in _items(answers[_FILTERS]):
         if why := filter_fault(item):
             yield why
         elif isinstance(item, Filter):
@@ -71,10 +74,32 @@ def settings_faults(model: object) -> Iterator[str]:
             yield f"its setting {name!r} looks like a secret; declare it as pydantic.SecretStr"
 
 
-def _registered(plugin: Plugin[Any], hook: str) -> Iterator[object]:
-    """Yield what a hook returns, as far as it does; the host says why one fails."""
+def _answers(plugin: Plugin[Any]) -> dict[str, object]:
+    """Return what each hook returns that declares something."""
+    hooks = (*_HOOKS, _FILTERS, "register_commands")
+    wrapper = _answer(plugin, "wrap_tool_call", None)
+    return {hook: _answer(plugin, hook) for hook in hooks} | {"wrap_tool_call": wrapper}
+
+
+def _silence(answers: Mapping[str, object]) -> Iterator[str]:
+    # The host takes None for "nothing", which authors seldom mean.
+    for hook, answer in answers.items():
+        if answer is None:
+            yield f"its {hook} returns nothing; is a `return` missing?"
+
+
+def _answer(plugin: Plugin[Any], hook: str, *arguments: object) -> object:
+    """Return what a hook returns; nothing to see where there is none, or the host says why not."""
     with suppress(Exception):
-        yield from getattr(plugin, hook, tuple)()
+        if hasattr(plugin, hook):
+            return getattr(plugin, hook)(*arguments)
+    return ()
+
+
+def _items(answer: Any) -> Iterator[object]:
+    """Yield what a hook returned, as far as that goes."""
+    with suppress(Exception):
+        yield from answer
 
 
 def _advice(item: Contribution, destructive: Collection[str]) -> Iterator[str]:

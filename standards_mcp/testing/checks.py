@@ -6,23 +6,25 @@ import asyncio
 import logging
 import tempfile
 import traceback
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
     asynccontextmanager,
     contextmanager,
     nullcontext,
 )
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from standards_mcp.deprecations import noted
 from standards_mcp.discovery import PluginRecord
-from standards_mcp.errors import StandardsMcpError, describe_exception
+from standards_mcp.errors import StandardsMcpError, ToolError, describe_exception
 from standards_mcp.health import HEALTH_TIMEOUT
 from standards_mcp.host import Host, UnknownToolError
 from standards_mcp.lifecycle import START_TIMEOUT, STOP_TIMEOUT
 from standards_mcp.plugin import Health, Plugin, PluginContext
+from standards_mcp.provider import NotServedError
 
 from . import Allowed, Call
 from .advice import declaration_faults, settings_faults
@@ -36,7 +38,16 @@ _FAILURES: Final = (Exception, SystemExit, asyncio.CancelledError)
 """What a plugin may raise without stopping the check."""
 
 
-def faults_of(bench: Bench, calls: Sequence[Call], allow: Allowed) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """What to try of a plugin; see `check_plugin`."""
+
+    calls: Sequence[Call]
+    prompts: Sequence[Call]
+    reads: Sequence[str]
+
+
+def faults_of(bench: Bench, uses: Uses, allow: Allowed) -> list[str]:
     """Return every rule that the plugin breaks, as a sentence with what to do.
 
     Raises:
@@ -49,7 +60,7 @@ def faults_of(bench: Bench, calls: Sequence[Call], allow: Allowed) -> list[str]:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         try:
             _check_declarations(bench, Path(folder), watch, allow)
-            asyncio.run(_check_life(bench, Path(folder), watch, calls, allow))
+            asyncio.run(_check_life(bench, Path(folder), watch, uses, allow))
         finally:
             watch.restore()
     return list(watch.faults)
@@ -64,8 +75,9 @@ def _expect_no_loop() -> None:
 
 
 def _check_declarations(bench: Bench, folder: Path, watch: Watch, allow: Allowed) -> None:
-    for fault in settings_faults(getattr(bench.plugin_type, "settings_type", None)):
-        watch.add(fault)
+    if hasattr(bench.plugin_type, "settings_type"):  # of what is no plugin the host says so
+        for fault in settings_faults(bench.plugin_type.settings_type):
+            watch.add(fault)
     try:
         host = bench.host(folder)
         with watch.phase("its __init__"), noted([]):
@@ -86,9 +98,7 @@ def _construct(bench: Bench, host: Host) -> Plugin[Any]:
     return bench.plugin_type(bench.plugin_type.settings_type.model_validate(options), context)
 
 
-async def _check_life(
-    bench: Bench, folder: Path, watch: Watch, calls: Sequence[Call], allow: Allowed
-) -> None:
+async def _check_life(bench: Bench, folder: Path, watch: Watch, uses: Uses, allow: Allowed) -> None:
     monitor = LoopMonitor(bench.plugin_type.__module__.partition(".")[0], allow.blocked_seconds)
     try:
         host = bench.host(folder)
@@ -101,8 +111,7 @@ async def _check_life(
             if await _starts_and_stops(record, watch):
                 async with host.running():
                     await _check_health(record, watch)
-                    for call in calls:
-                        await _check_call(host, call, watch)
+                    await _check_uses(host, uses, watch)
     except StandardsMcpError as exc:
         watch.add(getattr(exc, "reason", str(exc)))
     for place in monitor.places:
@@ -165,25 +174,39 @@ async def _check_health(record: PluginRecord, watch: Watch) -> None:
         watch.add(f"its check_health returns a {type(health).__name__}; return Health(...)")
 
 
-async def _check_call(host: Host, call: Call, watch: Watch) -> None:
-    name, arguments = call
+async def _check_uses(host: Host, uses: Uses, watch: Watch) -> None:
+    for name, arguments in uses.calls:
+        await _check_use(f"tool {name!r}", _call(host, name, arguments), watch)
+    for name, arguments in uses.prompts:
+        await _check_use(f"prompt {name!r}", host.provider.get_prompt(name, arguments), watch)
+    for uri in uses.reads:
+        await _check_use(f"resource {uri!r}", host.provider.read_resource(uri), watch)
+
+
+async def _check_use(what: str, use: Awaitable[object], watch: Watch) -> None:
+    crashes, error = list[str](), ""
     try:
-        with watch.phase(f"tool {name!r}"), _crashes() as crashes:
-            result = await host.call_tool(name, arguments)
-    except UnknownToolError as exc:
-        watch.add(f"{exc}; name a tool of the plugin in calls")
-        return
+        with watch.phase(what), _crashes(crashes):
+            await use
+    except (UnknownToolError, NotServedError) as exc:
+        watch.add(f"{exc}; name what the plugin has")
+    except ToolError as exc:
+        error = str(exc)
     if crashes:
-        watch.add(f"tool {name!r} crashes: {crashes[0]}; raise a ToolError where it can go wrong")
-    elif result.is_error:
-        message = (result.structured or {}).get("message", result.text)
-        watch.add(f"tool {name!r} answers a call in calls with an error: {message}")
+        watch.add(f"{what} crashes: {crashes[0]}; raise a ToolError where it can go wrong")
+    elif error:
+        watch.add(f"{what} answers what is tried with an error: {error}")
+
+
+async def _call(host: Host, name: str, arguments: Mapping[str, Any]) -> None:
+    result = await host.call_tool(name, arguments)
+    if result.is_error:
+        raise ToolError((result.structured or {}).get("message", result.text))
 
 
 @contextmanager
-def _crashes() -> Generator[list[str]]:
+def _crashes(found: list[str]) -> Generator[None]:
     """Collect what the host logs of crashes and keeps from clients."""
-    found: list[str] = []
 
     class _Collector(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
@@ -195,6 +218,6 @@ def _crashes() -> Generator[list[str]]:
     log, collector = logging.getLogger("standards_mcp"), _Collector(logging.ERROR)
     log.addHandler(collector)
     try:
-        yield found
+        yield
     finally:
         log.removeHandler(collector)

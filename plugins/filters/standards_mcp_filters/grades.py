@@ -10,7 +10,7 @@ from standards_mcp import FilterExpression, InvalidInputError
 from standards_mcp.catalog.grades import SCHOOL_GRADES, UnknownGradeError, grade_order, parse_grades
 
 _WITHIN: Final = re.compile(
-    r"(?P<grades>.+?)[ ,;(]{0,3}(?:within|±|\+ ?/? ?-|plus or minus) ?(?P<count>\d+)"
+    r"(?P<grades>.+?)[ ,;(]{0,3}(?:within|±|\+ ?/? ?-|plus or minus) ?[=:]? ?(?P<count>\d+)"
     r" ?(?:grades?|years?|levels?)? ?\)?",
     re.IGNORECASE,
 )

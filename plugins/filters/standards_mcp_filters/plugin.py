@@ -46,7 +46,9 @@ STANDARD_SET_ID: Final = (
     "One set of standards, by the standard_set_id of get_standard_details or the "
     "standard_set_title of a result."
 )
-JURISDICTION: Final = "Whose standards, by name or id: a state such as 'Texas', or 'Common Core'."
+JURISDICTION: Final = (
+    "Whose standards, by name or id: a state such as 'Texas' or 'TX', or 'Common Core'."
+)
 STATEMENT_LABEL: Final = "What kind of statement, such as 'Standard', 'Cluster' or 'Domain'."
 PUBLICATION_STATUS: Final = "State of the document, such as 'Published', 'Draft' or 'Deprecated'."
 NOTATION_PREFIX: Final = (
@@ -56,11 +58,13 @@ NOTATION_PREFIX: Final = (
 
 
 def _as_text(value: object) -> object:
-    """Return 4 as "4": models give a single grade as a number."""
+    """Return 4 and 4.0 as "4": models give a single grade as a number."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-Grades = Annotated[str, BeforeValidator(_as_text)]
+Text = Annotated[str, BeforeValidator(_as_text)]
 Depth = Annotated[int, Field(ge=0)]
 
 
@@ -90,7 +94,7 @@ class FiltersPlugin(Plugin):
         return [
             _filter("is_leaf", bool, IS_LEAF, lambda value: {"is_leaf": value}),
             _filter("depth", Depth, DEPTH, lambda value: {"depth": value}),
-            _filter("grade_range", Grades, GRADE_RANGE, grade_filter),
+            _filter("grade_range", Text, GRADE_RANGE, grade_filter),
             self._looking_up("standard_set_id", STANDARD_SET_ID, set_filter),
             self._looking_up("jurisdiction", JURISDICTION, jurisdiction_filter),
             self._named("statement_label", STATEMENT_LABEL),
@@ -112,7 +116,7 @@ class FiltersPlugin(Plugin):
             except CatalogError as exc:
                 raise ApiError(str(exc)) from exc
 
-        return _filter(name, str, description, to_expression)
+        return _filter(name, Text, description, to_expression)
 
 
 def _filter(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NoReturn, TypeAlias
 
 from standards_mcp import Catalog, FieldValues, FilterExpression, InvalidInputError
-from standards_mcp.catalog.notation import guid_of, plain_text
+from standards_mcp.catalog.names import folded, jurisdictions_named, titles_with
 
 _JURISDICTION_FIELDS: Final = ("jurisdiction_title", "jurisdiction_id")
 # A standard that stands in several sets has one of them for its own.
@@ -18,9 +17,9 @@ _SET_FIELDS: Final = (
     "also_in_set_titles",
     "also_in_set_ids",
 )
-_SHORTEST_INITIALS: Final = 3
 _LONGEST_QUOTE: Final = 60
 _MOST_NAMES: Final = 12
+_MOST_HINTS: Final = 3
 
 _Known: TypeAlias = Mapping[str, FieldValues]
 _Found: TypeAlias = dict[str, Sequence[str]]
@@ -40,16 +39,17 @@ async def named_value_filter(field: str, catalog: Catalog, text: str) -> FilterE
 async def jurisdiction_filter(catalog: Catalog, text: str) -> FilterExpression:
     """Return the filter for the standards of a state or body, by its name or its id.
 
-    A name may be cut after a word, and stand for its initials: ``Common Core``, ``CCSS``.
+    A name may be cut after a word, or be its initials or a state's postal code: ``Common Core``,
+    ``CCSS``, ``TX``.
 
     Raises:
         InvalidInputError: There is none; the message names those that there are.
         CatalogError: The catalog cannot be read.
     """
     known = await _values(catalog, _JURISDICTION_FIELDS)
-    titles = known[_JURISDICTION_FIELDS[0]].counts
-    short = [title for title in titles if _is_short_for(text, title)]
-    found = _equal(text, known) or ({_JURISDICTION_FIELDS[0]: short} if short else {})
+    title = _JURISDICTION_FIELDS[0]
+    short = jurisdictions_named(text, known[title].counts)
+    found = _equal(text, known) or ({title: short} if short else {})
     return _any_of(found or _unknown(text, known)) or _refuse(text, known, "jurisdiction")
 
 
@@ -76,9 +76,9 @@ async def _values(catalog: Catalog, fields: Sequence[str]) -> _Known:
 
 def _equal(text: str, known: _Known) -> _Found:
     """Return, by field, the values that are *text* but for case, spaces and dashes of a GUID."""
-    wanted = _folded(text)
+    wanted = folded(text)
     found = {
-        field: [value for value in values.counts if _folded(value) == wanted]
+        field: [value for value in values.counts if folded(value) == wanted]
         for field, values in known.items()
     }
     return {field: values for field, values in found.items() if values}
@@ -98,21 +98,17 @@ def _refuse(text: str, known: _Known, what: str) -> NoReturn:
     counts = next(iter(known.values())).counts
     if not counts:
         raise InvalidInputError(f"No standard here has a {what}. Leave this filter out.")
-    names = {_folded(name): name for values in known.values() for name in values.counts}
-    close = difflib.get_close_matches(_folded(text), names, n=3)
-    hint = f" Did you mean {' or '.join(repr(names[each]) for each in close)}?" if close else ""
+    close = _like(text, [name for values in known.values() for name in values.counts])
+    hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
     most = sorted(counts, key=lambda name: (-counts[name], name))
     listed = ", ".join(map(repr, sorted(most[:_MOST_NAMES])))
     more = f" and {len(most) - _MOST_NAMES:,} more" if len(most) > _MOST_NAMES else ""
     raise InvalidInputError(f"No {what} here is {quoted(text)}.{hint} There are: {listed}{more}.")
 
 
-def _is_short_for(text: str, title: str) -> bool:
-    wanted, words = _folded(text), _folded(title).split()
-    initials = "".join(word[0] for word in words)
-    is_initials = wanted == initials and len(initials) >= _SHORTEST_INITIALS
-    return is_initials or " ".join(words).startswith(f"{wanted} ")
-
-
-def _folded(text: str) -> str:
-    return guid_of(text) or " ".join(re.split(r"[\W_]+", plain_text(text).casefold())).strip()
+def _like(text: str, names: Sequence[str]) -> list[str]:
+    """Return the names that have the words of a text, or else those that are spelled nearly so."""
+    by_spelling = {folded(name): name for name in names}
+    nearly = difflib.get_close_matches(folded(text), by_spelling, n=_MOST_HINTS)
+    having = dict.fromkeys(titles_with(text, names))
+    return list(having)[:_MOST_HINTS] or [by_spelling[each] for each in nearly]

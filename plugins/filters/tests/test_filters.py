@@ -78,6 +78,10 @@ SELECTED: list[tuple[dict[str, Any], str]] = [
     ({"grade_range": 3}, "ABE"),
     ({"grade_range": "4 within 1"}, "ABCE"),
     ({"grade_range": "3 ± 3 grades"}, "ABCDE"),
+    ({"grade_range": "K-2, within=1"}, "ABDE"),
+    ({"grade_range": "4 within: 1 grade"}, "ABCE"),
+    ({"grade_range": "4-3"}, "ABCE"),
+    ({"grade_range": 4.0}, "C"),
     ({"grade_range": "high school"}, "F"),
     ({"grade_range": " "}, "ABCDEF"),
     ({"jurisdiction": "aland"}, "ABC"),
@@ -97,6 +101,7 @@ SELECTED: list[tuple[dict[str, Any], str]] = [
     ({"notation_prefix": "CCSS.Math"}, "ABC"),
     ({"notation_prefix": "3NF1"}, "B"),
     ({"notation_prefix": "3"}, "ABE"),
+    ({"notation_prefix": 3}, "ABE"),
     ({"notation_prefix": "k.cc.a"}, "D"),
     ({"notation_prefix": "3-LS1"}, "E"),
     ({"jurisdiction": "Aland", "grade_range": "3", "is_leaf": True}, "B"),
@@ -118,6 +123,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"statement_label": "Clustr"}, "Did you mean 'Cluster'? There are: 'Cluster', 'Standard'."),
     ({"publication_status": "Gone"}, "There are: 'Draft', 'Published'."),
     ({"standard_set_id": "Aland-3"}, "No standard set here is 'Aland-3'. Did you mean 'Aland-03'"),
+    ({"standard_set_id": "math 04"}, "is 'math 04'. Did you mean 'Mathematics Aland 04'? There"),
+    ({"grade_range": ["3", "5"]}, "grade_range: should be a valid string"),
+    ({"jurisdiction": True}, "jurisdiction: should be a valid string"),
     ({"notation_prefix": "3.NG"}, "No code here begins with '3.NG'. The nearest are 3.NF"),
     ({"notation_prefix": "3.N"}, "No code here begins with '3.N'. The nearest are "),
     ({"notation_prefix": "..."}, "No code here begins with '...'. Give '3.NF' or 'RL.3', say."),
@@ -255,6 +263,27 @@ async def test_the_note_is_shorter_where_the_catalog_cannot_be_asked_again(
     host = host_of(LocalCatalog(tmp_path / "catalog", "none"), tmp_path)
     result = await host.call_tool("find_relevant_standards", {"activity": "x", "depth": 9})
     assert result.notes == ("Filters in force: depth = 9. Leave some out.",)
+
+
+async def test_the_note_is_shorter_where_a_filter_cannot_look_up_its_value_again(
+    catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    async def values(field: str) -> Any:
+        asked.append(field)
+        if asked.count(field) > 1:
+            raise CatalogError("the index is gone")
+        return await real(field)
+
+    asked, real = list[str](), catalog.values
+    monkeypatch.setattr(catalog, "values", values)
+    given = {"activity": "learners meet", "jurisdiction": "Aland", "depth": 9}
+    result = await host_of(catalog, tmp_path).call_tool("find_relevant_standards", given)
+    in_force = 'depth = 9, jurisdiction = "Aland"'
+    assert result.notes == (f"Filters in force: {in_force}. Leave some out.",)
+
+
+def test_a_level_beyond_school_has_none_beside_it():
+    assert grade_filter("Graduate within 3") == {"education_levels": {"$in": ["Graduate"]}}
 
 
 @pytest.fixture

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from standards_mcp import Catalog, InvalidInputError, StandardRecord
 from standards_mcp.catalog import StandardSet, StandardSets
+from standards_mcp.catalog.names import titles_with
 
 from .envelope import Envelope, Node, answer, standard_node
 from .names import (
@@ -16,11 +17,13 @@ from .names import (
     sets_named,
     sets_of_jurisdiction,
 )
-from .tree import children_of, roots_of_set
+from .tree import children_of, roots_of_set, under_code
 
 PAGE: Final = 50
 _BELOW: Final = "Call browse_standards with parent = the _id or code of one that has children."
 _DETAILS: Final = "get_standard_details tells all about one."
+_Shown: TypeAlias = tuple[list[Node], str]
+"""What is shown, and the message with it."""
 _INCOMPLETE: Final = "There are more sets than this index can list; any set opens by its id."
 
 
@@ -45,24 +48,44 @@ async def browse(catalog: Catalog, parent: str, page: int) -> Envelope[Node]:
     return answer(shown, message, notes)
 
 
-async def _below(catalog: Catalog, known: StandardSets, parent: str) -> tuple[list[Node], str]:
+async def _below(catalog: Catalog, known: StandardSets, parent: str) -> _Shown:
     if not parent.strip():
         return _jurisdictions(known)
-    text, sets = checked(parent, "parent"), known.sets
-    if found := sets_named(text, sets):
+    text = checked(parent, "parent")
+    shown = await _named(catalog, known, text) or await _resembling(catalog, known, text)
+    if shown is None:
+        raise await nothing_named(catalog, text)
+    return shown
+
+
+async def _named(catalog: Catalog, known: StandardSets, text: str) -> _Shown | None:
+    """Return what stands below the one thing, or the several, of this name, code or id."""
+    if found := sets_named(text, known.sets):
         if len(found) == 1:
             return await _set_contents(catalog, found[0])
         return _sets(found, f"sets are called {text!r}", counted=known.counted)
-    if found := sets_of_jurisdiction(text, sets):
+    if found := sets_of_jurisdiction(text, known.sets):
         return _sets(found, f"sets of {found[0].jurisdiction_title}", counted=known.counted)
     if matches := await catalog.find(text):
         return await _children(catalog, matches)
     if roots := await roots_of_set(catalog, text):  # no record has it for its own
         return _roots(roots, f"the set {text}")
-    raise await nothing_named(catalog, text)
+    return None
 
 
-def _jurisdictions(known: StandardSets) -> tuple[list[Node], str]:
+async def _resembling(catalog: Catalog, known: StandardSets, text: str) -> _Shown | None:
+    """Return what has the text in its code or its title, where nothing is called so itself."""
+    if under := await under_code(catalog, text):
+        count = _count(len(under), "standard")
+        nodes = _told_apart([standard_node(each) for each in under], under)
+        return nodes, f"{count} with codes that begin with {text}. {_BELOW} {_DETAILS}"
+    titles = set(titles_with(text, (each.title for each in known.sets)))
+    if found := [each for each in known.sets if each.title in titles]:
+        return _sets(found, f"sets have {text!r} in their titles", counted=known.counted)
+    return None
+
+
+def _jurisdictions(known: StandardSets) -> _Shown:
     nodes: dict[str, Node] = {}
     for each in known.sets:
         node = nodes.setdefault(
@@ -89,7 +112,7 @@ def _jurisdictions(known: StandardSets) -> tuple[list[Node], str]:
     )
 
 
-def _sets(sets: Sequence[StandardSet], what: str, *, counted: bool) -> tuple[list[Node], str]:
+def _sets(sets: Sequence[StandardSet], what: str, *, counted: bool) -> _Shown:
     nodes = list[Node]()
     for each in sets:
         node: Node = {
@@ -102,19 +125,27 @@ def _sets(sets: Sequence[StandardSet], what: str, *, counted: bool) -> tuple[lis
             node["standards"] = each.records
         nodes.append(node)
     advice = "Call browse_standards with parent = the _id of one for its standards."
-    return nodes, f"{len(sets)} {what}. {advice}"
+    return _told_apart(nodes, sets), f"{len(sets)} {what}. {advice}"
 
 
-async def _set_contents(catalog: Catalog, item: StandardSet) -> tuple[list[Node], str]:
+def _told_apart(nodes: list[Node], items: Sequence[StandardRecord | StandardSet]) -> list[Node]:
+    """Return the nodes of *items*, with their jurisdictions where these are several."""
+    if len({each.jurisdiction_id for each in items}) > 1:
+        for node, item in zip(nodes, items, strict=True):
+            node["jurisdiction_title"] = item.jurisdiction_title
+    return nodes
+
+
+async def _set_contents(catalog: Catalog, item: StandardSet) -> _Shown:
     return _roots(await roots_of_set(catalog, item.id), item.title)
 
 
-def _roots(roots: Sequence[StandardRecord], title: str) -> tuple[list[Node], str]:
+def _roots(roots: Sequence[StandardRecord], title: str) -> _Shown:
     nodes = [standard_node(each) for each in roots]
     return nodes, f"{len(nodes)} at the top of {title}. {_BELOW} {_DETAILS}"
 
 
-async def _children(catalog: Catalog, matches: Sequence[StandardRecord]) -> tuple[list[Node], str]:
+async def _children(catalog: Catalog, matches: Sequence[StandardRecord]) -> _Shown:
     record, *others = matches
     nodes = [standard_node(each) for each in await children_of(catalog, record)]
     what = f"{record.statement_notation or record.id} ({record.jurisdiction_title})"

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from typing import Final
 
 from standards_mcp import Catalog
+from standards_mcp.catalog.names import folded
 from standards_mcp.catalog.notation import PREFIXES_FIELD, canonical_key
 
-from .names import folded
 from .tree import code_order
 
-MOST: Final = 100
-"""Values of one completion; the protocol sends no more."""
+_MOST: Final = 100
+"""Standards that are read for one completion; the protocol sends no more values."""
 
 
 async def set_ids(catalog: Catalog, typed: str) -> list[str]:
@@ -44,13 +44,13 @@ async def standard_ids(catalog: Catalog, typed: str) -> list[str]:
             for each in (await catalog.values("_id")).counts
             if each.casefold().startswith(text)
         )
-    return list(dict.fromkeys(codes))[:MOST]
+    return list(dict.fromkeys(codes))
 
 
 async def _codes_under(catalog: Catalog, typed: str) -> list[str]:
     """Return the codes that begin with one, from a catalog that cannot list all of its codes."""
     key = canonical_key(typed)
-    found = await catalog.select({PREFIXES_FIELD: key}, MOST) if key else []
+    found = await catalog.select({PREFIXES_FIELD: key}, _MOST) if key else []
     return _ordered(each.statement_notation for each in found if each.statement_notation)
 
 

@@ -20,7 +20,8 @@ class Node(TypedDict):
     """What `browse_standards` shows: a jurisdiction, a standard set or a standard.
 
     ``children`` counts what stands directly below: the sets of a jurisdiction, the parts of a
-    standard. ``standards`` counts all records of a jurisdiction or a set.
+    standard. ``standards`` counts all records of a jurisdiction or a set. ``jurisdiction_title``
+    is there where several jurisdictions are shown.
     """
 
     _id: str
@@ -28,6 +29,7 @@ class Node(TypedDict):
     description: str
     statement_notation: NotRequired[str]
     statement_label: NotRequired[str]
+    jurisdiction_title: NotRequired[str]
     subject: NotRequired[str]
     education_levels: NotRequired[list[str]]
     children: NotRequired[int]

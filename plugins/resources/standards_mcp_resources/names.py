@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Final
 
 from standards_mcp import Catalog, InvalidInputError, NotFoundError, StandardRecord
 from standards_mcp.catalog import StandardSet
-from standards_mcp.catalog.notation import guid_of, plain_text
+from standards_mcp.catalog.names import folded, jurisdictions_named
 
 MAX_CHARACTERS: Final = 512
 _MOST_NAMES: Final = 12
@@ -34,7 +33,10 @@ async def standards_named(catalog: Catalog, identifier: str) -> list[StandardRec
 async def nothing_named(catalog: Catalog, text: str) -> NotFoundError:
     """Return the error for a text that names nothing that can be browsed."""
     advice = await _advice(catalog, text)
-    return NotFoundError(f"{text!r} is no jurisdiction, standard set or standard here.{advice}")
+    return NotFoundError(
+        f"{text!r} is no jurisdiction, standard set or standard here. Leave parent out to begin at "
+        f"the top.{advice}"
+    )
 
 
 def namesakes(others: Sequence[StandardRecord]) -> str:
@@ -73,10 +75,11 @@ def sets_named(text: str, sets: Sequence[StandardSet]) -> list[StandardSet]:
 
 
 def sets_of_jurisdiction(text: str, sets: Sequence[StandardSet]) -> list[StandardSet]:
-    """Return the sets of a state or body, by its id, its title, or the first words of its title."""
+    """Return the sets of a state or body, by its id, its title, or what that is short for."""
     wanted = folded(text)
-    exact = [e for e in sets if wanted in (folded(e.jurisdiction_id), folded(e.jurisdiction_title))]
-    return exact or [e for e in sets if folded(e.jurisdiction_title).startswith(f"{wanted} ")]
+    by_id = [each for each in sets if folded(each.jurisdiction_id) == wanted]
+    titles = jurisdictions_named(text, {each.jurisdiction_title for each in sets})
+    return by_id or [each for each in sets if each.jurisdiction_title in titles]
 
 
 def unknown_jurisdiction(text: str, sets: Iterable[StandardSet]) -> InvalidInputError:
@@ -87,11 +90,6 @@ def unknown_jurisdiction(text: str, sets: Iterable[StandardSet]) -> InvalidInput
         f"No jurisdiction here is {text!r}. There are: {', '.join(close)}; "
         "browse_standards without parent lists all."
     )
-
-
-def folded(text: str) -> str:
-    """Return a text by which spellings of one name are equal; GUIDs lose their dashes."""
-    return guid_of(text) or " ".join(re.split(r"[\W_]+", plain_text(text).casefold())).strip()
 
 
 async def _advice(catalog: Catalog, text: str) -> str:

@@ -10,6 +10,7 @@ from pydantic import Field
 from standards_mcp import (
     ApiError,
     CatalogError,
+    Completer,
     Plugin,
     PluginSettings,
     Resource,
@@ -39,8 +40,8 @@ ranked it. For the parts and the headings of a standard, call get_standard_detai
 Parent = Annotated[
     str,
     Field(
-        description="The _id or name of a jurisdiction or a standard set, or the _id or code of a "
-        "standard. Leave it out for the jurisdictions."
+        description="The _id or name of a jurisdiction or a standard set, the _id or code of a "
+        "standard, or what codes begin with, such as RL.3. Leave it out for the jurisdictions."
     ),
 ]
 Page = Annotated[int, Field(ge=1, description="The page of a long answer, from 1.")]
@@ -64,7 +65,7 @@ Most = Annotated[
     int, Field(ge=1, le=20, description="How many standards to find by meaning, at most.")
 ]
 
-
+_NOTHING: Final[Mapping[str, Completer]] = {}
 T = TypeVar("T")
 
 
@@ -77,30 +78,33 @@ class ResourcesPlugin(Plugin[PluginSettings]):
         by_set = {"id": self.complete_set}
         by_standard = {"id": self.complete_standard}
         return [
-            Resource(uri=reading.SETS, name="sets", function=self.all_sets),
-            Resource(uri=reading.SUBJECTS, name="subjects", function=self.all_subjects),
-            Resource(uri=reading.GRADES, name="grades", function=self.grades),
-            Resource(uri=f"{reading.SETS}{{?page}}", name="sets.page", function=self.sets),
-            Resource(
-                uri=f"{reading.SUBJECTS}{{?page}}", name="subjects.page", function=self.subjects
+            _resource(reading.SETS, "sets", "Standard sets", self.all_sets),
+            _resource(reading.SUBJECTS, "subjects", "Subjects", self.all_subjects),
+            _resource(reading.GRADES, "grades", "Grades", self.grades),
+            _resource(f"{reading.SETS}{{?page}}", "sets.page", "Standard sets, by page", self.sets),
+            _resource(
+                f"{reading.SUBJECTS}{{?page}}", "subjects.page", "Subjects, by page", self.subjects
             ),
-            Resource(
-                uri=f"{reading.SETS}/{{id}}{{?page}}",
-                name="set",
-                function=self.standard_set,
-                complete=by_set,
+            _resource(
+                f"{reading.SETS}/{{id}}{{?page}}",
+                "set",
+                "A standard set with its standards",
+                self.standard_set,
+                by_set,
             ),
-            Resource(
-                uri=f"{reading.STANDARDS}/{{id}}",
-                name="standard",
-                function=self.standard,
-                complete=by_standard,
+            _resource(
+                f"{reading.STANDARDS}/{{id}}",
+                "standard",
+                "A standard",
+                self.standard,
+                by_standard,
             ),
-            Resource(
-                uri=f"{reading.STANDARDS}/{{id}}/tree{{?page}}",
-                name="standard.tree",
-                function=self.tree,
-                complete=by_standard,
+            _resource(
+                f"{reading.STANDARDS}/{{id}}/tree{{?page}}",
+                "standard.tree",
+                "A standard with all below it",
+                self.tree,
+                by_standard,
             ),
         ]
 
@@ -179,6 +183,23 @@ class ResourcesPlugin(Plugin[PluginSettings]):
                 self.context.catalog, standard_id, relation, jurisdiction, max_results
             )
         )
+
+
+def _resource(
+    uri: str,
+    name: str,
+    title: str,
+    function: Callable[..., Any],
+    complete: Mapping[str, Completer] = _NOTHING,
+) -> Resource:
+    return Resource(
+        uri=uri,
+        name=name,
+        title=title,
+        function=function,
+        mime_type="application/json",
+        complete=complete,
+    )
 
 
 def _tool(name: str, title: str, description: str, function: Callable[..., Any]) -> Tool:

@@ -122,6 +122,7 @@ def _page(uri: str, name: str, items: Sequence[Any], page: int) -> dict[str, Any
 
 def _set(item: StandardSet, *, counted: bool) -> dict[str, Any]:
     data = {"uri": _set_uri(item.id), **item.to_dict()}
+    del data["source_url"]  # that of one of its standards
     if not counted:
         del data["records"]
     return {name: value for name, value in data.items() if value is not None}

@@ -14,13 +14,13 @@ from standards_mcp import (
     StandardRecord,
 )
 from standards_mcp.catalog.filters import combine
+from standards_mcp.catalog.names import folded
 from standards_mcp.catalog.notation import PREFIXES_FIELD, canonical_key
 from standards_mcp.catalog.subjects import match_subjects
 
 from .envelope import Envelope, FoundBy, Related, answer, related, related_hit
 from .grades import continuation, grade_name, grades_name, neighbouring_grade, strand_name
 from .names import (
-    folded,
     namesakes,
     sets_of_jurisdiction,
     standards_named,
@@ -72,13 +72,13 @@ async def related_standards(
 async def _siblings(catalog: Catalog, record: StandardRecord) -> Envelope[Related]:
     """Return the standards beside one, in order; for a root, those of its strand in its set."""
     around = await siblings_of(catalog, record)
-    where = f"beside {_name(record)} under the same heading, in order"
+    where = f"beside {_name(record)} under the same heading"
     if not record.parent_id:
         strand = _strand_of(record.statement_notation)
         same = [each for each in around if _strand_of(each.statement_notation) == strand]
         around = same or around
         where = f"beside {_name(record)} at the top of {record.standard_set_title}"
-    message = f"{len(around)} stand {where}." if around else f"Nothing stands {where}."
+    message = f"In order, what stands {where}." if around else f"Nothing stands {where}."
     return answer([related(each, "tree") for each in around], message, catalog.notes())
 
 
@@ -92,7 +92,7 @@ async def _in_grade(
     found = await _same_code(catalog, record, level, step)
     if found is not None:
         grades = grades_name(found.education_levels)
-        message = f"In {grades} {_name(found)} is the same standard, by its code."
+        message = f"In {grades} {_name(found)} has the same anchor standard, by its code."
         return answer([related(found, "code")], message, catalog.notes())
     async for scope in _scopes(catalog, record, level, step):
         result = await _nearest(catalog, record, scope.filter, most)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from standards_mcp import Catalog, FilterExpression, StandardRecord
+from standards_mcp.catalog.notation import PREFIXES_FIELD, canonical_key
 
 MOST: Final = 2_000
 """The most standards of one set or one tree that are read."""
@@ -21,6 +22,13 @@ async def roots_of_set(catalog: Catalog, set_id: str) -> list[StandardRecord]:
     """Return what stands at the top of a set, in the order of the codes."""
     roots = await catalog.select({"$and": [_members(set_id), {"is_root": True}]}, MOST)
     return _by_code(roots or _tops(await catalog.select(_members(set_id), MOST)))
+
+
+async def under_code(catalog: Catalog, prefix: str) -> list[StandardRecord]:
+    """Return the topmost standards whose codes begin with *prefix*, in the order of the codes."""
+    key = canonical_key(prefix)
+    found = await catalog.select({PREFIXES_FIELD: key}, MOST) if key else []
+    return _by_code(_tops(found))
 
 
 async def outline_of_set(catalog: Catalog, set_id: str) -> list[StandardRecord]:

@@ -108,7 +108,7 @@ def standards(
 def all_records() -> list[StandardRecord]:
     english = "English Language Arts"
     return [
-        *standards(MATH, "03", "Mathematics", ALAND),
+        *standards(MATH, "03", "Mathematics", ALAND, source_url="https://example.org/3.NF"),
         *standards(NEXT_MATH, "04", "Mathematics", ALAND),
         *standards(FIFTH_MATH, "05", "Mathematics", ALAND),
         *standards(SIXTH_MATH, "06", "Mathematics", ALAND),

@@ -66,7 +66,10 @@ async def test_lists_are_resources_and_the_rest_are_templates(unfilled_client: C
         "standards://standards/{id}",
         "standards://standards/{id}/tree{?page}",
     ]
-    assert all(each.description for each in (*plain, *templates))
+    for each in (*plain, *templates):
+        assert each.description
+        assert each.title
+        assert each.mime_type == "application/json"
 
 
 async def test_the_sets_are_listed_with_the_uri_of_each(client: Client):
@@ -78,6 +81,7 @@ async def test_the_sets_are_listed_with_the_uri_of_each(client: Client):
     assert first["uri"] == "standards://sets/A-Engl-03"
     assert first["title"] == "English Language Arts 03"
     assert first["jurisdiction_title"] == "Aland Common Standards"
+    assert not any("source_url" in each for each in listed["sets"])
     assert first.get("records", 2) == 2
     assert (await read(client, "standards://sets?page=1"))["sets"] == listed["sets"]
 
@@ -192,10 +196,25 @@ async def test_long_contents_come_in_pages_that_lead_on(
     assert held["next"] == "standards://sets/big%2Fset?page=2"
     last = await read(unfilled_client, held["next"])
     assert (len(last["standards"]), "next" in last) == (51, False)
+    ref = ResourceTemplateReference(type="ref/resource", uri="standards://standards/{id}")
+    codes = (await unfilled_client.complete(ref, {"name": "id", "value": "Q."})).completion
+    assert (len(codes.values), codes.has_more) == (100, True)
+    assert codes.total is not None
+    assert codes.total > 100
     with pytest.raises(MCPError, match="last page of standards://sets is 2, and 3 was asked for"):
         await unfilled_client.read_resource("standards://sets?page=3")
     with pytest.raises(MCPError, match="page: "):
         await unfilled_client.read_resource("standards://sets?page=0")
+
+
+async def test_a_set_that_is_cut_says_that_it_is_not_complete(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("standards_mcp_resources.tree.MOST", 2)
+    monkeypatch.setattr("standards_mcp_resources.reading.MOST", 2)
+    for uri in ("standards://sets/A-Math-03", "standards://standards/3.NF/tree"):
+        assert (await read(client, uri))["complete"] is False
+    assert (await read(client, "standards://standards/3.NF.A.2/tree"))["complete"] is True
 
 
 MISSING = {

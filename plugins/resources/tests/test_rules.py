@@ -11,4 +11,13 @@ def test_the_plugin_keeps_the_rules():
         ("browse_standards", {}),
         ("get_related_standards", {"standard_id": "3.NF.A.1", "relation": "siblings"}),
     ]
-    check_plugin(ResourcesPlugin, name="resources", calls=calls)
+    reads = [
+        "standards://sets",
+        "standards://sets?page=1",
+        "standards://sets/Aland-Mathematics-03",
+        "standards://standards/3.NF.A.1",
+        "standards://standards/3.NF/tree",
+        "standards://subjects",
+        "standards://grades",
+    ]
+    check_plugin(ResourcesPlugin, name="resources", calls=calls, reads=reads)

@@ -35,6 +35,14 @@ BELOW: list[tuple[str, list[str]]] = [
     ("3.nf.a", ["S31", "S32", "S310"]),
     ("CCSS.Math.Content.3.NF", ["C3"]),
     ("D4", ["S41", "S42"]),
+    # Nothing has these codes itself.
+    ("rl.4", ["R41", "R42"]),
+    ("L.4", ["L41"]),
+    ("RL", ["R31", "R32", "R41", "R42", "A0", "R51"]),
+    # Nor is any set called so.
+    ("math grade", []),
+    ("math 04", ["A-Math-04", "B-Math-04"]),
+    ("Science", ["B-Scie-03", "B-Scie-04"]),
 ]
 
 
@@ -49,6 +57,21 @@ async def test_a_jurisdiction_is_known_by_its_name_the_beginning_of_it_and_its_i
         answer = await ask("browse_standards", parent=name)
         assert len(ids(answer)) == 8, name
         assert "8 sets of Aland Common Standards" in answer["message"]
+
+
+async def test_what_begins_a_code_or_is_in_a_title_is_told_from_what_is_called_so(ask: Ask):
+    codes = (await ask("browse_standards", parent="RL.4"))["message"]
+    assert "2 standards with codes that begin with RL.4." in codes
+    mixed = (await ask("browse_standards", parent="RL.5"))["results"]
+    assert [each["jurisdiction_title"] for each in mixed] == ["Borduria", "Aland Common Standards"]
+    alone = (await ask("browse_standards", parent="RL.4"))["results"]
+    assert not any("jurisdiction_title" in each for each in alone)
+    sets = (await ask("browse_standards", parent="math 04"))["results"]
+    assert [each["jurisdiction_title"] for each in sets] == ["Aland Common Standards", "Borduria"]
+    titles = (await ask("browse_standards", parent="science"))["message"]
+    assert "2 sets have 'science' in their titles." in titles
+    nothing = (await ask("browse_standards", parent="math grade"))["message"]
+    assert "Leave parent out to begin at the top." in nothing
 
 
 async def test_the_top_tells_how_to_go_on_and_how_much_there_is(ask: Ask, catalog: Catalog):
@@ -90,6 +113,22 @@ async def test_a_code_that_several_standards_have_takes_the_first_and_names_the_
     answer = await ask("browse_standards", parent="3.NF.A.1")
     assert "Others have this code too: " in answer["message"]
     assert "(Borduria)" in answer["message"]
+
+
+async def test_of_very_many_with_one_code_a_few_are_named(
+    make_host: MakeHost, unfilled: LocalCatalog
+):
+    await unfilled.upsert(
+        each.model_copy(update={"statement_notation": "Q.1", "jurisdiction_id": each.id})
+        for each in many(9)
+    )
+    for tool, given in [
+        ("browse_standards", {"parent": "Q.1"}),
+        ("get_related_standards", {"standard_id": "Q.1", "relation": "siblings"}),
+    ]:
+        message = str((await make_host(unfilled).call_tool(tool, given)).structured["message"])
+        assert message.count("(B)") >= 5
+        assert "and 3 more; give an _id for one of them." in message
 
 
 @pytest.mark.parametrize("tool", ["browse_standards", "get_related_standards"])
@@ -201,7 +240,7 @@ async def test_the_message_says_where_the_strand_goes_on(ask: Ask):
 
     assert "The strand goes on in 6.NS and 6.RP" in await message("5.NF.B.3", "next_grade")
     assert "The strand comes from 3.NF" in await message("4.NF.A.1", "previous_grade")
-    assert "In grade 5 RL.5.1 is the same standard" in await message("RL.4.1", "next_grade")
+    assert "In grade 5 RL.5.1 has the same anchor standard" in await message("RL.4.1", "next_grade")
     assert "Under 'Matter and energy' in grade 4 too" in await message("B.3.1", "next_grade")
     assert "No strand of grade 5 is known to continue it" in await message("RF.4.3", "next_grade")
 
@@ -248,6 +287,22 @@ async def test_elsewhere_looks_in_one_jurisdiction_and_in_other_grades_at_last(a
     assert "of other grades, because none of the same resembles it" in answer["message"]
 
 
+async def test_a_long_standard_is_compared_by_its_beginning(
+    ask: Ask, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+):
+    async def search(text: str, *rest: Any) -> Any:
+        asked.append(text)
+        return await real(text, *rest)
+
+    asked, real = list[str](), catalog.search
+    (record,) = await catalog.fetch(["S41"])
+    content = f"Depth 0: {'Compare two fractions. ' * 200}"
+    await catalog.upsert([record.model_copy(update={"content": content, "description": ""})])
+    monkeypatch.setattr(catalog, "search", search)
+    await ask("get_related_standards", standard_id="S41", relation="elsewhere")
+    assert {len(text) for text in asked} == {2000}
+
+
 async def test_any_identifier_of_a_standard_is_understood(ask: Ask):
     for standard in ("S41", "4.NF.A.1", "4.nf.1", "CCSS.Math.Content.4.NF.A.1"):
         answer = await ask("get_related_standards", standard_id=standard, relation="siblings")
@@ -289,6 +344,9 @@ async def test_the_starter_set_knows_the_grade_before_and_after(make_host: MakeH
     assert await best("RL.4.1", "next_grade") == "CCSS.ELA-Literacy.RL.5.1"
     assert await best("RL.8.1", "next_grade") == "CCSS.ELA-Literacy.RL.9-10.1"
     assert await best("RH.6-8.1", "next_grade") == "CCSS.ELA-Literacy.RH.9-10.1"
+    assert await best("RST.6-8.4", "previous_grade") == "CCSS.ELA-Literacy.RI.5.4"
+    assert await best("WHST.6-8.2", "previous_grade") == "CCSS.ELA-Literacy.W.5.2"
+    assert await best("RI.5.1", "next_grade") == "CCSS.ELA-Literacy.RI.6.1"
     assert await best("5.NF", "next_grade") == "CCSS.Math.Content.6.NS"
     assert await best("8.F.A.1", "next_grade") == "CCSS.Math.Content.HSF-IF.A.1"
     assert await best("HSF-IF.A.1", "previous_grade") == "CCSS.Math.Content.8.F.A.1"
@@ -298,7 +356,7 @@ async def test_the_starter_set_knows_the_grade_before_and_after(make_host: MakeH
     assert await best("WHST.6-8.4", "previous_grade") == "CCSS.ELA-Literacy.W.5.4"
     assert await best("RL.K.1", "previous_grade") == ""
     assert await best("MP1", "next_grade") == ""
-    assert "In grade 6 to grade 8 CCSS.ELA-Literacy.RH.6-8.1 is the same standard" in await said(
+    assert "In grade 6 to grade 8 CCSS.ELA-Literacy.RH.6-8.1 has the same anchor" in await said(
         "RH.9-10.1", "previous_grade"
     )
     assert "RST begins in grade 6; up to grade 5" in await said("RST.6-8.1", "previous_grade")
