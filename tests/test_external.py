@@ -714,6 +714,9 @@ async def test_a_call_whose_session_has_expired_is_made_in_a_new_one(
         results = await asyncio.gather(*(host.call_tool("web.count", {}) for _ in range(3)))
         assert sorted(map(text_of, results)) == ["2", "3", "4"]
         assert web.calls == 4
+        web.refusal = "Not Found"
+        refused = await host.call_tool("web.count", {})
+        assert refused.structured["message"] == "server 'web' refused it: Not Found"
         web.status = 401
         refused = await host.call_tool("web.count", {})
     assert "HTTP status 401 Unauthorized; check the token" in refused.structured["message"]

@@ -591,6 +591,15 @@ async def test_a_plugin_that_cannot_be_loaded_fails_with_the_reason(
             pytest.fail("it started")
 
 
+@linux
+async def test_the_process_of_a_plugin_that_failed_is_not_kept(install: Install, tmp_path: Path):
+    file = tmp_path / "pid"
+    install("acme", f"import os; open({str(file)!r}, 'w').write(str(os.getpid())); 1 / 0")
+    async with started(load(tmp_path, plugins={"acme": {"isolate": True}})) as host:
+        assert host.manager.records["acme"].status is Status.FAILED
+        await until(lambda: count_processes(int(file.read_text())) == 0)
+
+
 async def test_settings_that_do_not_fit_fail_it_with_the_key(isolated: Callable[..., Host]):
     host = isolated(limit="many")
     async with started(host):
