@@ -11,7 +11,7 @@ import anyio
 import pytest
 from mcp import Client, MCPError
 from mcp.client.context import ClientRequestContext
-from mcp_types import ElicitRequestParams, ElicitResult, ErrorData
+from mcp_types import ClientCapabilities, ElicitRequestParams, ElicitResult, ErrorData
 from pydantic import BaseModel, Field
 
 from standards_mcp import (
@@ -22,6 +22,7 @@ from standards_mcp import (
     ToolCall,
     ToolHandler,
     ToolResult,
+    client_context,
     hookimpl,
 )
 from standards_mcp.call_context import Unattended
@@ -280,3 +281,14 @@ async def test_a_deadline_stands_still_until_the_last_of_several_questions_is_an
         began = anyio.current_time()
         await anyio.sleep(WAIT)
     assert anyio.current_time() - began < WAIT / 2
+
+
+@pytest.mark.parametrize(
+    ("elicitation", "can_ask"),
+    [({}, True), ({"form": {}}, True), ({"form": {}, "url": {}}, True), ({"url": {}}, False)],
+)
+def test_a_client_that_shows_pages_only_is_not_asked_by_a_form(
+    elicitation: dict[str, Any], can_ask: bool
+):
+    able = ClientCapabilities.model_validate({"elicitation": elicitation})
+    assert client_context._asks_users(able) is can_ask

@@ -523,6 +523,17 @@ async def test_a_process_in_which_a_function_never_returns_is_ended_once_nothing
     assert "it was ended: a function went on after its call was given up" in ends[0]
 
 
+async def test_a_process_with_a_function_that_never_returns_is_not_ended_under_other_calls(
+    isolated: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("standards_mcp.isolated_calls.PING_SECONDS", 0.2)
+    monkeypatch.setattr("standards_mcp.isolated_calls._PAUSE_SECONDS", 0.1)
+    async with started(isolated()) as host:
+        beside = asyncio.create_task(host.call_tool("rest", {"seconds": 3}))
+        await host.call_tool("spin", {})
+        assert (await beside).text == "rested"
+
+
 async def test_a_function_that_returns_soon_after_its_call_was_given_up_costs_nothing_else(
     isolated: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
 ):
@@ -578,6 +589,15 @@ async def test_a_plugin_that_cannot_be_loaded_fails_with_the_reason(
     with pytest.raises(PluginError, match="plugin 'acme' failed"):
         async with started(load(tmp_path, plugins={"acme": {"isolate": True, "required": True}})):
             pytest.fail("it started")
+
+
+@linux
+async def test_the_process_of_a_plugin_that_failed_is_not_kept(install: Install, tmp_path: Path):
+    file = tmp_path / "pid"
+    install("acme", f"import os; open({str(file)!r}, 'w').write(str(os.getpid())); 1 / 0")
+    async with started(load(tmp_path, plugins={"acme": {"isolate": True}})) as host:
+        assert host.manager.records["acme"].status is Status.FAILED
+        await until(lambda: count_processes(int(file.read_text())) == 0)
 
 
 async def test_settings_that_do_not_fit_fail_it_with_the_key(isolated: Callable[..., Host]):
