@@ -464,7 +464,10 @@ async def test_what_it_writes_to_stdout_is_not_of_the_protocol(isolated: Callabl
         assert (await host.call_tool("fail", {"how": "again"})).text == "done"
 
 
-async def test_a_crash_and_a_refusal_are_those_of_a_local_plugin(isolated: Callable[..., Host]):
+async def test_a_crash_and_a_refusal_are_those_of_a_local_plugin(
+    isolated: Callable[..., Host], caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.ERROR, "standards_mcp")
     async with started(isolated(key="s3cret-key")) as host:
         crash = await host.call_tool("fail", {"how": "crash"})
         assert crash.structured["error_type"] == "internal_error"
@@ -472,6 +475,10 @@ async def test_a_crash_and_a_refusal_are_those_of_a_local_plugin(isolated: Calla
         refusal = await host.call_tool("fail", {"how": "input"})
         assert refusal.structured["error_type"] == "invalid_input"
         assert message(refusal) == "wrong: ***"
+    (told,) = caplog.records
+    assert (told.getMessage(), told.plugin, told.tool) == ("tool crashed", "acme", "fail")
+    assert f"(id {told.incident})" in message(crash)
+    assert "inside" in told.exception
 
 
 async def test_a_plugin_that_blocks_is_ended_and_comes_back(
