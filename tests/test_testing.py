@@ -13,13 +13,14 @@ import warnings
 from collections.abc import Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import anyio
 import pytest
 from mcp_types import ElicitResult, ErrorData
-from pydantic import BaseModel, Field, SecretStr
+from pydantic import BaseModel, Field, SecretStr, create_model
 
 from standards_mcp import (
     CallContext,
@@ -192,6 +193,42 @@ def test_the_check_tries_a_tool_that_asks(generation: str):
     assert "tool 'made' answers what is tried with an error: " in refused
 
 
+class Kind(StrEnum):
+    QUIZ = "quiz"
+
+
+@pytest.mark.parametrize(
+    ("field", "fits"),
+    [
+        (Literal["quiz", "game"], True),
+        (list[Literal["quiz", "game"]], True),
+        (bool, True),
+        (Kind, False),
+        (list[str], False),
+        (Choice, False),
+    ],
+)
+def test_a_form_has_plain_fields_only(field: Any, fits: bool):
+    form = create_model("Form", field=field)
+
+    async def decide(call: CallContext) -> str:
+        return str(await call.ask("What is it to be?", form))
+
+    async def decline(*_: object) -> ElicitResult:
+        return ElicitResult(action="decline")
+
+    asking = with_tool(function=decide, description="Decide what it is to be.")
+    options: dict[str, Any] = {
+        "calls": [("made", {})],
+        "client": {"elicitation_callback": decline},
+    }
+    if fits:
+        check_plugin(asking, name="made", **options)
+    else:
+        (found,) = faults(asking, **options)
+        assert "crashes: TypeError: Elicitation schema field 'field'" in found
+
+
 def test_the_check_gives_the_plugin_a_catalog_of_the_test(catalog: LocalCatalog):
     given: list[object] = []
 
@@ -338,6 +375,23 @@ def test_prompts_resources_and_filters_are_checked_too():
     )
     for expected in ("prompt 'ask': its desc", "'x' has no scheme", "filter 'f': its description"):
         assert any(expected in fault for fault in found)
+
+
+@pytest.mark.parametrize("name", ["sums.sdd", "sums_add", "find_relevant_standard"])
+@pytest.mark.parametrize("field", ["needs", "uses"])
+def test_a_tool_that_a_prompt_names_wrongly_is_found(name: str, field: str):
+    def sum_twice(*, tools: dict[str, str]) -> str:
+        """Sum two numbers, and then sum them again."""
+        return str(tools)
+
+    def prompting(*names: str) -> type[Plugin]:
+        prompt = Prompt(name="twice", function=sum_twice, **{field: names})
+        return plugin(register_prompts=lambda _: [prompt])
+
+    beside = {"sums": SumsPlugin}
+    check_plugin(prompting("sums.add", "other_teams_tool"), name="made", beside=beside)
+    (found,) = faults(prompting("sums.add", name), beside=beside)
+    assert found.startswith(f"prompt 'twice': no tool here is called {name!r}; did you mean '")
 
 
 def test_settings_are_described_and_secrets_declared():

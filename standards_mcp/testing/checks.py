@@ -30,7 +30,7 @@ from standards_mcp.plugin import Health, Plugin, PluginContext
 from standards_mcp.provider import NotServedError
 
 from . import Allowed, Call
-from .advice import declaration_faults, settings_faults
+from .advice import declaration_faults, needs_faults, settings_faults
 from .blocking import LoopMonitor
 from .clients import connected
 from .hosts import Bench
@@ -117,6 +117,9 @@ async def _check_life(bench: Bench, folder: Path, watch: Watch, uses: Uses, allo
         record = host.manager.records[bench.name]
         for use in record.deprecated:
             watch.add(f"it is out of date: {use}")
+        own = [item for item in host.offering.prompts if item.plugin == bench.name]
+        for fault in needs_faults(own, [item.declared for item in host.offering.tools]):
+            watch.add(fault)
         with monitor.watching():
             if await _starts_and_stops(record, watch):
                 async with connected(host, uses.generation, uses.client) as client:
