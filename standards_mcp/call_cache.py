@@ -41,9 +41,13 @@ class AnswerCache:
         self._running: dict[str, asyncio.Future[ToolResult]] = {}
 
     async def answer(
-        self, key: str, ttl: float, call: Callable[[], Awaitable[ToolResult]]
+        self,
+        key: str,
+        ttl: float,
+        call: Callable[[], Awaitable[ToolResult]],
+        keeps: Callable[[ToolResult], bool],
     ) -> ToolResult:
-        """Return the answer kept under *key*, or that of *call*, kept if it is a success.
+        """Return the answer kept under *key*, or that of *call*, which is kept if it *keeps* it.
 
         Who comes while the call runs gets what it comes to, a failure too; if it is cancelled, one
         of those who wait calls in its place.
@@ -52,18 +56,22 @@ class AnswerCache:
             if kept := await self._get(key):
                 return kept
             if not (running := self._running.get(key)):
-                return await self._call(key, ttl, call)
+                return await self._call(key, ttl, call, keeps)
             await asyncio.wait([running])
             if not running.cancelled():
                 return running.result()
 
     async def _call(
-        self, key: str, ttl: float, call: Callable[[], Awaitable[ToolResult]]
+        self,
+        key: str,
+        ttl: float,
+        call: Callable[[], Awaitable[ToolResult]],
+        keeps: Callable[[ToolResult], bool],
     ) -> ToolResult:
         running = self._running[key] = asyncio.get_running_loop().create_future()
         try:
             result = await call()
-            if not result.is_error:
+            if keeps(result):
                 await self._put(key, result, ttl)
             running.set_result(result)
         except Exception as exc:

@@ -68,12 +68,13 @@ class HostContext(ABC):
         caller: Who calls; limits and cached answers are each caller's own.
         turn: What the client brings along for another server that asked.
         goes_on: The client calls again, as it was told to, with what its user answered.
+        has_asked: The user was asked, so that the answer is of this call alone.
     """
 
     def __init__(self, caller: str = LOCAL) -> None:
         self.caller = caller
         self.turn = Turn()
-        self.goes_on = False
+        self.goes_on = self.has_asked = False
         self._deadlines: list[anyio.CancelScope] = []
         self._questions = 0
         self._left: list[tuple[anyio.CancelScope, float]] = []
@@ -128,6 +129,7 @@ class HostContext(ABC):
     @contextmanager
     def paused(self) -> Generator[None]:
         """Let no deadline pass meanwhile; several questions may be open at a time."""
+        self.has_asked = True
         self._questions += 1
         if self._questions == 1:
             self._stop_clocks()

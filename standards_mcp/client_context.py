@@ -52,7 +52,7 @@ class ClientContext(HostContext):
         self._asked = 0
         state = _State.model_validate_json(params.request_state or "{}")
         self.turn = Turn(params.input_responses, state.of_server)
-        self.goes_on = params.request_state is not None
+        self.goes_on = self.has_asked = params.request_state is not None
         self._known = state.known
         for key, reply in (params.input_responses or {}).items():
             if isinstance(reply, types.ElicitResult):

@@ -20,6 +20,7 @@ _STREAM_SECONDS: Final = 300.0
 
 _STAND_INS: Final = ("Server returned an error response", "Not Found", "Session terminated")
 """What the SDK says in place of an HTTP status."""
+_FAULT: Final = 400
 _OWN_FAULT: Final = 500
 _ADVICE: Final = {
     HTTPStatus.UNAUTHORIZED: "check the token in headers",
@@ -63,7 +64,7 @@ class Address:
             return f"it cannot be reached ({describe_exception(error)}); check url and that it runs"
         if not isinstance(error, MCPError):
             return ""
-        if error.message in _STAND_INS and self._status:
+        if error.message in _STAND_INS and self._status >= _FAULT:
             return f"it answered with HTTP status {_told(self._status)}"
         is_page = error.message.startswith("Unexpected content type")
         return f"{error.message}; check url, which leads to no MCP server" if is_page else ""

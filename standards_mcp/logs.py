@@ -18,7 +18,12 @@ Secrets: TypeAlias = Callable[[], Iterable[str]]
 """Returns the secrets as far as they are known by now."""
 
 _PACKAGE: Final = "standards_mcp"
-_STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+STANDARD_FIELDS: Final = frozenset(vars(logging.makeLogRecord({}))) | {
+    "message",
+    "asctime",
+    "taskName",
+}
+"""What every record has, and no field of ours may be called."""
 
 
 class JsonFormatter(logging.Formatter):
@@ -108,7 +113,7 @@ def configure_logging(
 
 
 def _extra(record: logging.LogRecord) -> dict[str, Any]:
-    return {key: value for key, value in vars(record).items() if key not in _STANDARD}
+    return {key: value for key, value in vars(record).items() if key not in STANDARD_FIELDS}
 
 
 def _texts_of(fields: dict[str, Any]) -> Iterable[tuple[str, str]]:

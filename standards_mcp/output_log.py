@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import re
 import time
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
+
+from .logs import STANDARD_FIELDS
 
 log = logging.getLogger(__name__)
 
@@ -18,7 +22,6 @@ SPAN_SECONDS: Final = 10.0
 _CHUNK: Final = 1 << 16
 _END_LINES: Final = 5
 _OF_HOST: Final = re.compile(r'\{"time": "[^"]+", "level": "\w+", "logger": "standards_mcp\b')
-"""A record of the host that serves an isolated plugin, which tells of calls and not of an end."""
 
 
 class OutputLog:
@@ -52,18 +55,20 @@ class OutputLog:
 
     def note(self, text: str) -> None:
         """Log what is wrong with its output."""
-        self._log(logging.WARNING, text)
+        self._log(logging.WARNING, "output", {"text": text})
 
     def _take(self, line: bytes) -> None:
         # What a terminal would act on has no meaning in a log.
         text = line[: 4 * MAX_TEXT].decode(errors="replace").strip()
         text = "".join(char if char.isprintable() else " " for char in text[:MAX_TEXT])
         if text.strip():
-            if not _OF_HOST.match(text):
+            if record := _record_of_host(line, text):
+                self._log(record.pop("level"), record.pop("event"), record)
+            else:
                 self.last_words = text
-            self._log(logging.INFO, text)
+                self._log(logging.INFO, "output", {"text": text})
 
-    def _log(self, level: int, text: str) -> None:
+    def _log(self, level: int, event: str, fields: Mapping[str, Any]) -> None:
         now = time.monotonic()
         if now - self._since > SPAN_SECONDS:
             self._tell_dropped()
@@ -72,10 +77,28 @@ class OutputLog:
         if self._count > MAX_LINES:
             self._dropped += 1
             return
-        log.log(level, "output", extra={"plugin": self._name, "text": text})
+        log.log(level, event, extra={**fields, "plugin": self._name})
 
     def _tell_dropped(self) -> None:
         if self._dropped:
             fields = {"plugin": self._name, "lines": self._dropped}
             log.warning("output was dropped: it was too much", extra=fields)
             self._dropped = 0
+
+
+def _record_of_host(line: bytes, text: str) -> dict[str, Any] | None:
+    """Return a record of the host that serves an isolated plugin; None for any other line.
+
+    It tells of calls, as a record of this host would, and not of an end.
+    """
+    if not _OF_HOST.match(text):
+        return None
+    try:
+        found: dict[str, Any] = json.loads(line)
+        level = logging.getLevelNamesMapping()[found.pop("level").upper()]
+        event = str(found.pop("event"))
+    except (ValueError, KeyError, AttributeError, RecursionError):
+        return None
+    rest = STANDARD_FIELDS | {"time", "logger"}
+    fields = {key: value for key, value in found.items() if key not in rest}
+    return {**fields, "level": level, "event": event}

@@ -88,11 +88,13 @@ class CallContext(Protocol):
         The deadline of the call does not run meanwhile.
 
         Args:
-            answer: A model with fields of text, numbers, booleans and choices.
+            answer: A model with fields of text, numbers, booleans and choices: a ``Literal`` of
+                texts, or a list of one.
 
         Raises:
             CannotAskError: The client cannot ask; left alone, it tells the model what to do.
             InvalidInputError: The answer does not fit *answer*.
+            TypeError: The model has a field that a form cannot have.
         """
         ...
 

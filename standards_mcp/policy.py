@@ -95,13 +95,18 @@ class Policy:
         """
         context = context or Unattended()
         started = time.perf_counter()
-        result = None
+        result, outcome = None, "cancelled"
         try:
             result = await self._through_wrappers(item, arguments, context)
             result = capped(result, item.limits.max_output_tokens)
+        except InputRequiredError:
+            outcome = "asked"
+            raise
+        else:
+            outcome = _outcome(result)
             return result
         finally:
-            _log_call(item, arguments, result, time.perf_counter() - started)
+            _log_call(item, arguments, result, outcome, time.perf_counter() - started)
 
     async def provide(
         self,
@@ -188,6 +193,7 @@ class Policy:
             answer_key(item.declared, keywords, context.caller),
             item.limits.cache_ttl,
             lambda: self._within_limits(item, keywords, context),
+            keeps=lambda answer: not answer.is_error and not context.has_asked,
         )
 
     async def _within_limits(
@@ -275,16 +281,20 @@ def _crash(item: Contribution, cause: BaseException) -> CrashedError:
 
 
 def _log_call(
-    item: RegisteredTool, arguments: Mapping[str, Any], result: ToolResult | None, seconds: float
+    item: RegisteredTool,
+    arguments: Mapping[str, Any],
+    result: ToolResult | None,
+    outcome: str,
+    seconds: float,
 ) -> None:
     fields: dict[str, Any] = {
         "tool": item.declared,
         "plugin": item.plugin,
         "duration_ms": _milliseconds(seconds),
-        "outcome": _outcome(result),
+        "outcome": outcome,
     }
     results: object = result.structured.get("results") if result and result.structured else None
-    if isinstance(results, list) and fields["outcome"] == "ok":
+    if isinstance(results, list) and outcome == "ok":
         fields["results"] = len(cast("list[object]", results))
     if log.isEnabledFor(logging.DEBUG):
         fields["arguments"] = dict(arguments)
@@ -295,9 +305,7 @@ def _milliseconds(seconds: float) -> float:
     return round(seconds * 1000, 2)
 
 
-def _outcome(result: ToolResult | None) -> str:
-    if result is None:
-        return "cancelled"
+def _outcome(result: ToolResult) -> str:
     if not result.is_error:
         return "ok"
     return str((result.structured or {}).get("error_type", "error"))

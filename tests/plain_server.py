@@ -91,11 +91,13 @@ def call(name: str, value: object) -> dict[str, object] | None:
     return text(value)
 
 
-def ask(number: object, question: str) -> None:
+def ask(number: object, question: str, url: object) -> None:
     """Ask the user, and answer the call with the reply, once it comes."""
     ASKING[f"q{number}"] = number
     schema = {"type": "object", "properties": {"name": {"type": "string"}}}
     params = {"message": question, "requestedSchema": schema}
+    if url:
+        params = {"message": question, "mode": "url", "url": url, "elicitationId": "one"}
     send(id=f"q{number}", method="elicitation/create", params=params)
 
 
@@ -115,7 +117,7 @@ def answer(message: dict[str, object]) -> None:
     elif method == "tools/list":
         send(id=number, result=page(params.get("cursor")))
     elif method == "tools/call" and params["name"] == "ask":
-        ask(number, "Your name?")
+        ask(number, "Your name?", params["arguments"].get("value"))
     elif method == "tools/call" and params["name"] == "progress":
         token = params["_meta"]["progressToken"]
         for done in (1, 2):

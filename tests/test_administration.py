@@ -430,6 +430,23 @@ def test_a_check_says_where_the_program_of_a_server_was_looked_for(server: str, 
     assert told in result.stdout
 
 
+def test_a_check_misses_the_interpreter_of_an_isolated_plugin(install: Install):
+    install("acme", "from standards_mcp import Plugin\nclass AcmePlugin(Plugin): pass")
+    FILE.write_text("[plugins.acme]\npython = '/no/such/python'\n")
+    result = run("config", "check")
+    assert result.exit_code == 1
+    expected = "standards-mcp.toml:2: [plugins.acme] python: '/no/such/python' cannot be started"
+    assert result.stdout.startswith(expected)
+
+
+def test_a_check_says_what_it_does_not_start(install: Install):
+    install("acme", "from standards_mcp import Plugin\nclass AcmePlugin(Plugin): pass")
+    FILE.write_text("[plugins.acme]\nisolate = true\n")
+    result = run("config", "check")
+    assert result.exit_code == 0
+    assert "not started: acme; `standards-mcp plugins check` starts them" in result.stdout
+
+
 def test_a_check_finds_the_programs_that_are_there():
     text = f"[servers.a]\ncommand = {json.dumps(sys.executable)}\n"
     unused = '[servers.b]\ncommand = "no-such"\nenabled = false\n'

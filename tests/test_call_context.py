@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Annotated, Any, Literal
@@ -10,7 +11,7 @@ import anyio
 import pytest
 from mcp import Client, MCPError
 from mcp.client.context import ClientRequestContext
-from mcp_types import ElicitRequestParams, ElicitResult, ErrorData
+from mcp_types import ClientCapabilities, ElicitRequestParams, ElicitResult, ErrorData
 from pydantic import BaseModel, Field
 
 from standards_mcp import (
@@ -21,6 +22,7 @@ from standards_mcp import (
     ToolCall,
     ToolHandler,
     ToolResult,
+    client_context,
     hookimpl,
 )
 from standards_mcp.call_context import Unattended
@@ -52,6 +54,7 @@ class AskPlugin(Plugin):
             Tool(name="survey", function=self.survey),
             Tool(name="count", function=self.count),
             Tool(name="forgive", function=self.forgive),
+            Tool(name="keep", function=self.forgive, read_only=True, cache_ttl=600),
         ]
 
     @hookimpl
@@ -247,6 +250,24 @@ async def test_a_call_that_goes_on_after_a_question_counts_once(connect: Open):
     assert again.structured_content["error_type"] == "rate_limited"
 
 
+async def test_an_answer_that_the_user_gave_is_not_given_again(connect: Open):
+    async with connect(answering(accept(name="Ada"), accept(name="Bo"))) as client:
+        answers = [(await client.call_tool("keep", {})).content[0].text for _ in "12"]
+    assert answers == ["Ada", "Bo"]
+
+
+async def test_the_log_tells_of_the_rounds_of_a_call(
+    make_host: MakeHost, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.INFO, "standards_mcp")
+    server = build_server(make_host({"ask": AskPlugin}), "1")
+    answer = answering(accept(name="Ada"), accept(name="Bo"))
+    async with Client(server, mode="auto", elicitation_callback=answer) as client:
+        await client.call_tool("survey", {})
+    told = [each.outcome for each in caplog.records if each.getMessage() == "tool call"]
+    assert told == ["asked", "asked", "ok"]
+
+
 async def test_a_deadline_stands_still_until_the_last_of_several_questions_is_answered():
     context = Unattended()
     with context.within(0.2):
@@ -260,3 +281,14 @@ async def test_a_deadline_stands_still_until_the_last_of_several_questions_is_an
         began = anyio.current_time()
         await anyio.sleep(WAIT)
     assert anyio.current_time() - began < WAIT / 2
+
+
+@pytest.mark.parametrize(
+    ("elicitation", "can_ask"),
+    [({}, True), ({"form": {}}, True), ({"form": {}, "url": {}}, True), ({"url": {}}, False)],
+)
+def test_a_client_that_shows_pages_only_is_not_asked_by_a_form(
+    elicitation: dict[str, Any], can_ask: bool
+):
+    able = ClientCapabilities.model_validate({"elicitation": elicitation})
+    assert client_context._asks_users(able) is can_ask

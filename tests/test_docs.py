@@ -40,6 +40,41 @@ class RubricsPlugin(Plugin):
         ]
 """
 
+REST_OF_THE_TUTORIAL = """
+from collections.abc import Mapping
+from typing import Literal
+from standards_mcp import CallContext, InvalidInputError, Prompt, Resource
+
+class Unit(BaseModel):
+    lessons: list[str]
+
+async def draft(topic: str, grade: str, number: int) -> str:
+    return f"{{topic}}, grade {{grade}}: {{number}}"
+
+{asking}
+{prompts}
+
+class WholePlugin(RubricsPlugin):
+    register_prompts = hookimpl(register_prompts)
+
+    @hookimpl
+    def register_tools(self):
+        unit = Tool(name="build_unit", function=build_unit, read_only=True)
+        return [*super().register_tools(), unit]
+
+    @hookimpl
+    def register_resources(self):
+        return [{resource}]
+
+    async def rubric(self, code: str, levels: int = 4) -> Rubric:
+        return Rubric(standard=code, levels=["Level"] * levels)
+
+    async def codes(self, typed: str, others: Mapping[str, str]) -> list[str]:
+        return [each.statement_notation for each in await self.context.catalog.suggest(typed)]
+
+RubricsPlugin = WholePlugin
+"""
+
 
 def read(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
@@ -82,8 +117,10 @@ def test_the_plugin_of_the_tutorial_works(
 
 @pytest.mark.unmeasured
 def test_the_tests_of_the_tutorial_pass(install: Callable[..., Path], tmp_path: Path):
-    source, *_ = blocks("docs/plugins/writing.md", "python")
-    (tests,) = blocks("docs/plugins/testing.md", "python")
+    plugin, asking, prompts, resource = blocks("docs/plugins/writing.md", "python")
+    rest = REST_OF_THE_TUTORIAL.format(asking=asking, prompts=prompts, resource=resource)
+    source = plugin + rest
+    tests = "\n".join(blocks("docs/plugins/testing.md", "python"))
     module = install("rubrics", source).rename(tmp_path / "standards_mcp_rubrics.py")
     file = module.with_name("test_rubrics.py")
     file.write_text(tests, encoding="utf-8")

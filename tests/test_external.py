@@ -479,6 +479,8 @@ async def test_a_server_of_an_earlier_generation_asks_clients_of_one(
         assert json.loads(able.read_text()) == {"elicitation": {"form": {}}}
         reply = {"action": "accept", "content": {"name": "Ada"}}
         assert json.loads(result.content[0].text) == reply
+        page = await client.call_tool("peer_ask", {"value": "https://example.org"})
+        assert page.content[0].text == "Only forms can be shown to the user."
         beside = asyncio.create_task(client.call_tool("peer_sleep", {}))
         await anyio.sleep(0.1)
         confused = await client.call_tool("peer_ask", {})
@@ -714,6 +716,9 @@ async def test_a_call_whose_session_has_expired_is_made_in_a_new_one(
         results = await asyncio.gather(*(host.call_tool("web.count", {}) for _ in range(3)))
         assert sorted(map(text_of, results)) == ["2", "3", "4"]
         assert web.calls == 4
+        web.refusal = "Not Found"
+        refused = await host.call_tool("web.count", {})
+        assert refused.structured["message"] == "server 'web' refused it: Not Found"
         web.status = 401
         refused = await host.call_tool("web.count", {})
     assert "HTTP status 401 Unauthorized; check the token" in refused.structured["message"]

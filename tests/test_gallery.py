@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import re
 import threading
 from collections.abc import Callable, Iterator
@@ -45,10 +44,11 @@ class WeatherService(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         place = parse_qs(urlsplit(self.path).query)["place"][0]
         right = self.headers["Authorization"] == f"Bearer {TOKEN}"
-        status = {"Nowhere": 404, "Storm": 503}.get(place, 200) if right else 401
+        status = {"Nowhere": 404, "Storm": 503, "Moved": 302}.get(place, 200) if right else 401
         self.send_response(status)
         self.end_headers()
-        self.wfile.write(json.dumps({"degrees": 21.5}).encode())
+        answers = {"Fog": "<html>", "Dusk": '{"temperature": 3}'}
+        self.wfile.write(answers.get(place, '{"degrees": 21.5}').encode())
 
     def log_message(self, *_: Any) -> None:
         pass
@@ -98,6 +98,9 @@ def test_every_pattern_keeps_the_rules_of_the_test_kit(
         ("Oslo", '{"place":"Oslo","degrees":21.5}'),
         ("Nowhere", "does not know 'Nowhere'. Try a larger town."),
         ("Storm", "The weather service answered 503."),
+        ("Moved", "The weather service answered 302."),
+        ("Fog", "The weather service answered nonsense."),
+        ("Dusk", "The weather service answered nonsense."),
     ],
 )
 async def test_a_service_with_a_key(make_host: MakeHost, service: str, place: str, expected: str):

@@ -464,7 +464,10 @@ async def test_what_it_writes_to_stdout_is_not_of_the_protocol(isolated: Callabl
         assert (await host.call_tool("fail", {"how": "again"})).text == "done"
 
 
-async def test_a_crash_and_a_refusal_are_those_of_a_local_plugin(isolated: Callable[..., Host]):
+async def test_a_crash_and_a_refusal_are_those_of_a_local_plugin(
+    isolated: Callable[..., Host], caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.ERROR, "standards_mcp")
     async with started(isolated(key="s3cret-key")) as host:
         crash = await host.call_tool("fail", {"how": "crash"})
         assert crash.structured["error_type"] == "internal_error"
@@ -472,6 +475,10 @@ async def test_a_crash_and_a_refusal_are_those_of_a_local_plugin(isolated: Calla
         refusal = await host.call_tool("fail", {"how": "input"})
         assert refusal.structured["error_type"] == "invalid_input"
         assert message(refusal) == "wrong: ***"
+    (told,) = caplog.records
+    assert (told.getMessage(), told.plugin, told.tool) == ("tool crashed", "acme", "fail")
+    assert f"(id {told.incident})" in message(crash)
+    assert "inside" in told.exception
 
 
 async def test_a_plugin_that_blocks_is_ended_and_comes_back(
@@ -521,6 +528,17 @@ async def test_a_process_in_which_a_function_never_returns_is_ended_once_nothing
         assert (await beside).text == "rested"
     ends = [record.reason for record in caplog.records if record.getMessage() == "ended"]
     assert "it was ended: a function went on after its call was given up" in ends[0]
+
+
+async def test_a_process_with_a_function_that_never_returns_is_not_ended_under_other_calls(
+    isolated: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("standards_mcp.isolated_calls.PING_SECONDS", 0.2)
+    monkeypatch.setattr("standards_mcp.isolated_calls._PAUSE_SECONDS", 0.1)
+    async with started(isolated()) as host:
+        beside = asyncio.create_task(host.call_tool("rest", {"seconds": 3}))
+        await host.call_tool("spin", {})
+        assert (await beside).text == "rested"
 
 
 async def test_a_function_that_returns_soon_after_its_call_was_given_up_costs_nothing_else(
@@ -578,6 +596,15 @@ async def test_a_plugin_that_cannot_be_loaded_fails_with_the_reason(
     with pytest.raises(PluginError, match="plugin 'acme' failed"):
         async with started(load(tmp_path, plugins={"acme": {"isolate": True, "required": True}})):
             pytest.fail("it started")
+
+
+@linux
+async def test_the_process_of_a_plugin_that_failed_is_not_kept(install: Install, tmp_path: Path):
+    file = tmp_path / "pid"
+    install("acme", f"import os; open({str(file)!r}, 'w').write(str(os.getpid())); 1 / 0")
+    async with started(load(tmp_path, plugins={"acme": {"isolate": True}})) as host:
+        assert host.manager.records["acme"].status is Status.FAILED
+        await until(lambda: count_processes(int(file.read_text())) == 0)
 
 
 async def test_settings_that_do_not_fit_fail_it_with_the_key(isolated: Callable[..., Host]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 
 import pytest
@@ -51,7 +52,24 @@ async def test_a_flood_leaves_the_event_loop_to_others():
 
 
 async def test_records_of_the_host_of_an_isolated_plugin_are_no_last_words():
-    record = b'{"time": "2026-01-01", "level": "error", "logger": "standards_mcp.policy"}\n'
+    record = b'{"time": "2026-01-01", "level": "error", "logger": "standards_mcp.policy", '
+    record += b'"event": "tool crashed"}\n'
     other = b'{"time": "2026-01-01", "level": "error", "msg": "no key"}\n'
     assert (await read(b"gave up\n" + record)).last_words == "gave up"
     assert "no key" in (await read(b"gave up\n" + other)).last_words
+
+
+async def test_records_of_the_host_of_an_isolated_plugin_are_records_of_this_one(
+    caplog: pytest.LogCaptureFixture,
+):
+    fields = {"incident": "e1", "tool": "quiz", "name": "x", "plugin": "other", "rate": "5 %d"}
+    origin = {"time": "2026-01-01", "level": "error", "logger": "standards_mcp.policy"}
+    line = json.dumps({**origin, "event": "tool crashed at 5 %", **fields})
+    caplog.set_level(logging.INFO, "standards_mcp")
+    logging.getLogger("standards_mcp").propagate = True
+    await read(line.encode() + b"\n" + line[:-1].encode() + b"\n")
+    whole, broken = caplog.records
+    assert (whole.levelname, whole.getMessage()) == ("ERROR", "tool crashed at 5 %")
+    assert (whole.incident, whole.tool, whole.rate) == ("e1", "quiz", "5 %d")
+    assert whole.plugin == broken.plugin == "acme"
+    assert broken.getMessage() == "output"

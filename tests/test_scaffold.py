@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -24,6 +25,8 @@ from standards_mcp.scaffold import MAX_NAME, Kind, compatible_versions, render_p
 ROOT = Path(__file__).parent.parent
 TOOLS = Path(sysconfig.get_path("scripts"))
 KINDS = get_args(Kind)
+DOCUMENTED = ("gallery", "writing")
+"""The pages with plugins that are whole: those that begin with a docstring."""
 LONGEST = "a_" + "b" * (MAX_NAME - 2)
 # What shows the new plugin, and what is to be seen.
 SHOWN = {
@@ -61,6 +64,26 @@ def test_what_is_written_is_linted_and_formatted_whatever_the_name(kind: str, na
     run(TOOLS / "ruff", "format", "--check", "--no-cache", project)
 
 
+def add_documented(project: Path) -> None:
+    """Add the plugins of the documentation to a new one, as modules of its package."""
+    (package,) = project.glob("standards_mcp_*")
+    pages = [(ROOT / f"docs/plugins/{name}.md").read_text("utf-8") for name in DOCUMENTED]
+    found = re.findall(r'^```python[ \w]*\n(""".*?)^```$', "".join(pages), re.MULTILINE | re.DOTALL)
+    assert len(found) == 6
+    for number, source in enumerate(found):
+        (package / f"documented_{number}.py").write_text(source, encoding="utf-8")
+
+
+def test_the_plugins_of_the_documentation_pass_the_linter_of_a_new_one():
+    project = begin("rubrics")
+    add_documented(project)
+    page = (ROOT / "docs/plugins/testing.md").read_text("utf-8")
+    tests = "\n\n\n".join(re.findall(r"^```python\n(.*?)\n```$", page, re.MULTILINE | re.DOTALL))
+    (project / "tests/test_documented.py").write_text(tests + "\n", encoding="utf-8")
+    run(TOOLS / "ruff", "check", "--no-cache", project)
+    run(TOOLS / "ruff", "format", "--check", "--no-cache", project)
+
+
 def test_tools_are_what_a_plugin_begins_with():
     project = begin("acme")
     assert "register_tools" in (project / "standards_mcp_acme/plugin.py").read_text("utf-8")
@@ -78,6 +101,15 @@ def test_tools_are_what_a_plugin_begins_with():
 def test_the_folder_is_made_where_it_is_asked_for(tmp_path: Path):
     begin("acme", "--into", str(tmp_path))
     assert (tmp_path / "standards-mcp-acme/README.md").exists()
+
+
+def test_the_readme_installs_as_the_documentation_does_and_the_host_first():
+    readme = (begin("rubrics") / "README.md").read_text("utf-8")
+    page = (ROOT / "docs/plugins/writing.md").read_text("utf-8")
+    shell = page.partition("```sh\n")[2].partition("```")[0]
+    installs = [line for line in shell.splitlines() if "pip" in line]
+    assert "\n".join(f"    {line}" for line in installs) in readme
+    assert ["PATH_OF_A_CLONE" in line for line in installs] == [False, True, False]
 
 
 @pytest.mark.parametrize(
@@ -245,6 +277,7 @@ def test_new_plugins_install_pass_their_checks_and_show_at_once(environment: Pat
         run(program, "plugins", "new", f"my_{kind}", "--kind", kind)
     projects = [Path(name).resolve() for name in distributions]
     install(environment, *projects)
+    add_documented(projects[0])
     for project in projects:
         run(python, "-m", "pytest", cwd=project)
         run(python, "-m", "mypy", "--cache-dir", environment.parent / "mypy", cwd=project)

@@ -12,13 +12,15 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import anyio
 import pytest
-from mcp_types import ElicitResult
-from pydantic import BaseModel, Field, SecretStr
+from mcp_types import ElicitResult, ErrorData
+from pydantic import BaseModel, Field, SecretStr, create_model
 
 from standards_mcp import (
     CallContext,
@@ -32,8 +34,12 @@ from standards_mcp import (
     Prompt,
     Resource,
     Tool,
+    ToolCall,
+    ToolHandler,
+    ToolResult,
     hookimpl,
 )
+from standards_mcp.catalog.local import LocalCatalog
 from standards_mcp.testing import Allowed, Connect, check_plugin
 
 Number = Annotated[int, Field(description="A number")]
@@ -163,6 +169,80 @@ async def test_what_a_tool_asks_is_answered_by_the_test(connect: Connect, genera
     ) as client:
         result = await client.call_tool("made", {})
     assert result.content[0].text == "3"
+
+
+@pytest.mark.parametrize("generation", ["auto", "legacy"])
+def test_the_check_tries_a_tool_that_asks(generation: str):
+    async def choose(call: CallContext) -> str:
+        choice = await call.ask("Which grade?", Choice)
+        assert choice
+        return choice.grade
+
+    async def agree(*_: object) -> ElicitResult:
+        return ElicitResult(action="accept", content={"grade": "3"})
+
+    async def refuse(*_: object) -> ErrorData:
+        return ErrorData(code=-1, message="no forms today")
+
+    asking = with_tool(function=choose, description="Choose a grade to plan for.")
+    options: dict[str, Any] = {"calls": [("made", {})], "generation": generation}
+    check_plugin(asking, name="made", client={"elicitation_callback": agree}, **options)
+    (unasked,) = faults(asking, **options)
+    assert "This client cannot ask its user." in unasked
+    (refused,) = faults(asking, client={"elicitation_callback": refuse}, **options)
+    assert "tool 'made' answers what is tried with an error: " in refused
+
+
+class Kind(StrEnum):
+    QUIZ = "quiz"
+
+
+@pytest.mark.parametrize(
+    ("field", "fits"),
+    [
+        (Literal["quiz", "game"], True),
+        (list[Literal["quiz", "game"]], True),
+        (bool, True),
+        (Kind, False),
+        (list[str], False),
+        (Choice, False),
+    ],
+)
+def test_a_form_has_plain_fields_only(field: Any, fits: bool):
+    form = create_model("Form", field=field)
+
+    async def decide(call: CallContext) -> str:
+        return str(await call.ask("What is it to be?", form))
+
+    async def decline(*_: object) -> ElicitResult:
+        return ElicitResult(action="decline")
+
+    asking = with_tool(function=decide, description="Decide what it is to be.")
+    options: dict[str, Any] = {
+        "calls": [("made", {})],
+        "client": {"elicitation_callback": decline},
+    }
+    if fits:
+        check_plugin(asking, name="made", **options)
+    else:
+        (found,) = faults(asking, **options)
+        assert "crashes: TypeError: Elicitation schema field 'field'" in found
+
+
+def test_the_check_gives_the_plugin_a_catalog_of_the_test(catalog: LocalCatalog):
+    given: list[object] = []
+
+    class Finder(Plugin):
+        @hookimpl
+        def register_tools(self):
+            return [Tool(name="find", function=self.find, read_only=True)]
+
+        def find(self) -> None:
+            """Note which catalog the plugin was given."""
+            given.append(self.context.catalog)
+
+    check_plugin(Finder, name="finder", catalog=catalog, calls=[("find", {})])
+    assert given == [catalog]
 
 
 def test_an_event_loop_that_is_not_of_asyncio_is_refused(connect: Connect):
@@ -297,6 +377,23 @@ def test_prompts_resources_and_filters_are_checked_too():
         assert any(expected in fault for fault in found)
 
 
+@pytest.mark.parametrize("name", ["sums.sdd", "sums_add", "find_relevant_standard"])
+@pytest.mark.parametrize("field", ["needs", "uses"])
+def test_a_tool_that_a_prompt_names_wrongly_is_found(name: str, field: str):
+    def sum_twice(*, tools: dict[str, str]) -> str:
+        """Sum two numbers, and then sum them again."""
+        return str(tools)
+
+    def prompting(*names: str) -> type[Plugin]:
+        prompt = Prompt(name="twice", function=sum_twice, **{field: names})
+        return plugin(register_prompts=lambda _: [prompt])
+
+    beside = {"sums": SumsPlugin}
+    check_plugin(prompting("sums.add", "other_teams_tool"), name="made", beside=beside)
+    (found,) = faults(prompting("sums.add", name), beside=beside)
+    assert found.startswith(f"prompt 'twice': no tool here is called {name!r}; did you mean '")
+
+
 def test_settings_are_described_and_secrets_declared():
     class Keys(PluginSettings):
         """Settings.
@@ -390,6 +487,22 @@ def test_a_wrapper_that_forgets_to_return_is_found():
 
     fault = "its wrap_tool_call returns nothing; is a `return` missing?"
     assert faults(plugin(wrap_tool_call=wrap_tool_call)) == [fault]
+
+
+def test_a_wrapper_that_breaks_the_output_schema_is_found():
+    def wrap_tool_call(_: Plugin, call_next: ToolHandler) -> ToolHandler:
+        async def handle(call: ToolCall) -> ToolResult:
+            return replace(await call_next(call), structured={"result": "many"})
+
+        return handle
+
+    made = plugin(
+        wrap_tool_call=wrap_tool_call,
+        register_tools=lambda _: [Tool(name="made", function=add, read_only=True)],
+    )
+    (found,) = faults(made, calls=[("made", {"number": 1})])
+    assert found.startswith("tool 'made' answers what clients do not take: Invalid structured")
+    assert "'many' is not of type 'integer'" in found
 
 
 def test_a_wrapper_that_crashes_is_found_though_the_call_succeeds():

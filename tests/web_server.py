@@ -18,6 +18,7 @@ class WebServer(http.server.ThreadingHTTPServer):
     Attributes:
         status: What it answers every request with; 0: as the protocol says.
         page: What it answers with in place of JSON.
+        refusal: What it answers calls with, as an error of the protocol.
         sessions: Those that it knows.
         calls: How many calls of its tool it has taken.
         page_of: Its pages of tools, by their number; None for the only page that there is.
@@ -25,6 +26,7 @@ class WebServer(http.server.ThreadingHTTPServer):
 
     status = 0
     page = ""
+    refusal = ""
     calls = 0
     page_of: Callable[[int], dict[str, Any]] | None = None
 
@@ -66,6 +68,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             session = uuid.uuid4().hex
             self.server.sessions.add(session)
             self.respond(message, session)
+        elif method == "tools/call" and self.server.refusal:
+            error = {"code": -32000, "message": self.server.refusal}
+            self.reply(200, json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}))
         elif session not in self.server.sessions:
             self.reply(404)
         elif "id" in message:

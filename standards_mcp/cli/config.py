@@ -19,6 +19,7 @@ from standards_mcp.masking import MASK, looks_secret, masked_data
 from standards_mcp.programs import why_not_found
 from standards_mcp.settings import PluginSection
 from standards_mcp.toml_values import toml_key, toml_value
+from standards_mcp.tool_sources import source_of
 
 from .invocation import Invocation
 from .output import examples, print_json, say
@@ -85,7 +86,8 @@ def check(ctx: click.Context) -> None:
     """Read the configuration as `serve` does and say what is wrong with it.
 
     Exit code 1 when a plugin fails or a pattern names nothing, 2 when the file is refused. A
-    secret that stands in the file is told, and no failure.
+    plugin's secret in the file is told, and is no failure. Isolated plugins and servers are not
+    started: `plugins check` does that.
     """
     invocation = ctx.ensure_object(Invocation)
     invocation.report_alone()
@@ -101,6 +103,9 @@ def check(ctx: click.Context) -> None:
     if problems:
         ctx.exit(1)
     click.echo(f"ok: {host.loaded.file or 'no file; every key has its default'}")
+    records = host.manager.records.values()
+    if elsewhere := ", ".join(record.name for record in records if source_of(record)):
+        say(f"not started: {elsewhere}; `standards-mcp plugins check` starts them and says more")
 
 
 def _programs_not_found(host: Host) -> Iterator[str]:
@@ -110,6 +115,12 @@ def _programs_not_found(host: Host) -> Iterator[str]:
             if why:
                 where = host.loaded.layers.where(("servers", name, "command"))
                 yield f"{where}: {server.command!r} cannot be started: {why}"
+    for name, plugin in host.settings.plugins.items():
+        if plugin.enabled is False or not plugin.python:
+            continue
+        if why := why_not_found(plugin.python, None):
+            where = host.loaded.layers.where(("plugins", name, "python"))
+            yield f"{where}: {plugin.python!r} cannot be started: {why}"
 
 
 @config.command(epilog=examples("config schema > standards-mcp.schema.json"))

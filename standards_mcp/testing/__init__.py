@@ -118,8 +118,11 @@ def check_plugin(  # noqa: PLR0913  - all by name, and most seldom given
     prompts: Sequence[Call] = (),
     reads: Sequence[str] = (),
     allow: Allowed | None = None,
+    generation: str = "auto",
     beside: Mapping[str, type[Plugin[Any]]] = _NOTHING,
+    catalog: Catalog | None = None,
     config: Mapping[str, Any] = _NOTHING,
+    client: Mapping[str, Any] = _NOTHING,
     **settings: Any,
 ) -> None:
     """See that a plugin keeps the rules: those of the host, and those of a good neighbour.
@@ -134,8 +137,12 @@ def check_plugin(  # noqa: PLR0913  - all by name, and most seldom given
         prompts: Prompts to ask for, with their arguments.
         reads: URIs of resources to read.
         allow: Exceptions that the plugin needs.
+        generation: How the client talks that makes the calls.
         beside: Other plugins by their names.
+        catalog: In place of one with the ten records of the kit.
         config: More of the host's configuration.
+        client: More arguments of that client, such as ``elicitation_callback``, without which a
+            tool cannot ask.
         settings: The plugin's own settings.
 
     Raises:
@@ -145,8 +152,8 @@ def check_plugin(  # noqa: PLR0913  - all by name, and most seldom given
     from .checks import Uses, faults_of  # noqa: PLC0415  - see the module's docstring
     from .hosts import Bench  # noqa: PLC0415
 
-    bench = Bench(plugin_type, name, settings, beside, config)
-    found = faults_of(bench, Uses(calls, prompts, reads), allow or Allowed())
+    bench = Bench(plugin_type, name, settings, beside, config, catalog)
+    found = faults_of(bench, Uses(calls, prompts, reads, generation, client), allow or Allowed())
     if found:
         rules = "a rule" if len(found) == 1 else f"{len(found)} rules"
         lines = "".join(f"\n  - {fault}" for fault in found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from difflib import get_close_matches
 from typing import Any, Final, TypeAlias
 
 from standards_mcp.contributions import Contribution
@@ -18,6 +19,9 @@ from standards_mcp.resources import read_resource
 _MAX_NAME: Final = 50
 _MIN_DESCRIPTION: Final = 20
 _MAX_DESCRIPTION: Final = 1024
+_BUNDLED: Final = ("find_relevant_standards", "get_standard_details")
+_MISSPELT: Final = 0.85
+"""How much a wrong name is like the right one; other tools' names are less alike."""
 _SECRET_NAME: Final = re.compile(
     r"(.+_)?((api|access|secret|private|auth|account)_?key|token|secret|password|passphrase"
     r"|credentials?)|key"
@@ -50,6 +54,24 @@ def declaration_faults(
             yield why
         elif isinstance(item, Filter):
             yield from _description_advice(f"filter {item.name!r}", item.description)
+
+
+def needs_faults(prompts: Iterable[RegisteredPrompt], tools: Collection[str]) -> Iterator[str]:
+    """Yield the tools of prompts that seem to be misspelt.
+
+    A name that is like no other may be right: the tool of a plugin that is not here.
+
+    Args:
+        tools: The declared names of the tools that are here.
+    """
+    known = {*tools, *_BUNDLED}
+    for item in prompts:
+        for name in {*item.prompt.needs, *item.prompt.uses} - known:
+            if close := get_close_matches(name, known, n=1, cutoff=_MISSPELT):
+                yield (
+                    f"prompt {item.declared!r}: no tool here is called {name!r}; did you mean "
+                    f"{close[0]!r}? If not, give the plugin that has it: beside={{...}}"
+                )
 
 
 def settings_faults(model: object) -> Iterator[str]:

@@ -17,18 +17,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from mcp import Client, MCPError
+from mcp_types import INVALID_PARAMS, TextContent
+
 from standards_mcp.deprecations import noted
 from standards_mcp.discovery import PluginRecord
 from standards_mcp.errors import StandardsMcpError, ToolError, describe_exception
 from standards_mcp.health import HEALTH_TIMEOUT
-from standards_mcp.host import Host, UnknownToolError
+from standards_mcp.host import Host
 from standards_mcp.lifecycle import START_TIMEOUT, STOP_TIMEOUT
 from standards_mcp.plugin import Health, Plugin, PluginContext
 from standards_mcp.provider import NotServedError
 
 from . import Allowed, Call
-from .advice import declaration_faults, settings_faults
+from .advice import declaration_faults, needs_faults, settings_faults
 from .blocking import LoopMonitor
+from .clients import connected
 from .hosts import Bench
 from .imports import import_faults
 from .watching import Watch
@@ -38,13 +42,19 @@ _FAILURES: Final = (Exception, SystemExit, asyncio.CancelledError)
 """What a plugin may raise without stopping the check."""
 
 
+class _UnknownToolError(Exception):
+    """No plugin has the tool that is to be tried."""
+
+
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """What to try of a plugin; see `check_plugin`."""
+    """What to try of a plugin, and by which client; see `check_plugin`."""
 
     calls: Sequence[Call]
     prompts: Sequence[Call]
     reads: Sequence[str]
+    generation: str
+    client: Mapping[str, Any]
 
 
 def faults_of(bench: Bench, uses: Uses, allow: Allowed) -> list[str]:
@@ -107,11 +117,14 @@ async def _check_life(bench: Bench, folder: Path, watch: Watch, uses: Uses, allo
         record = host.manager.records[bench.name]
         for use in record.deprecated:
             watch.add(f"it is out of date: {use}")
+        own = [item for item in host.offering.prompts if item.plugin == bench.name]
+        for fault in needs_faults(own, [item.declared for item in host.offering.tools]):
+            watch.add(fault)
         with monitor.watching():
             if await _starts_and_stops(record, watch):
-                async with host.running():
+                async with connected(host, uses.generation, uses.client) as client:
                     await _check_health(record, watch)
-                    await _check_uses(host, uses, watch)
+                    await _check_uses(host, client, uses, watch)
     except StandardsMcpError as exc:
         watch.add(getattr(exc, "reason", str(exc)))
     for place in monitor.places:
@@ -174,9 +187,9 @@ async def _check_health(record: PluginRecord, watch: Watch) -> None:
         watch.add(f"its check_health returns a {type(health).__name__}; return Health(...)")
 
 
-async def _check_uses(host: Host, uses: Uses, watch: Watch) -> None:
+async def _check_uses(host: Host, client: Client, uses: Uses, watch: Watch) -> None:
     for name, arguments in uses.calls:
-        await _check_use(f"tool {name!r}", _call(host, name, arguments), watch)
+        await _check_use(f"tool {name!r}", _call(client, name, arguments), watch)
     for name, arguments in uses.prompts:
         await _check_use(f"prompt {name!r}", host.provider.get_prompt(name, arguments), watch)
     for uri in uses.reads:
@@ -188,20 +201,28 @@ async def _check_use(what: str, use: Awaitable[object], watch: Watch) -> None:
     try:
         with watch.phase(what), _crashes(crashes):
             await use
-    except (UnknownToolError, NotServedError) as exc:
+    except (_UnknownToolError, NotServedError) as exc:
         watch.add(f"{exc}; name what the plugin has")
     except ToolError as exc:
         error = str(exc)
+    except RuntimeError as exc:  # what the SDK's client raises of answers that it cannot take
+        watch.add(f"{what} answers what clients do not take: {str(exc).partition(chr(10))[0]}")
     if crashes:
         watch.add(f"{what} crashes: {crashes[0]}; raise a ToolError where it can go wrong")
     elif error:
         watch.add(f"{what} answers what is tried with an error: {error}")
 
 
-async def _call(host: Host, name: str, arguments: Mapping[str, Any]) -> None:
-    result = await host.call_tool(name, arguments)
+async def _call(client: Client, name: str, arguments: Mapping[str, Any]) -> None:
+    try:
+        result = await client.call_tool(name, dict(arguments))
+    except MCPError as exc:
+        is_unknown = exc.code == INVALID_PARAMS
+        raise (_UnknownToolError if is_unknown else ToolError)(exc.message) from None
     if result.is_error:
-        raise ToolError((result.structured or {}).get("message", result.text))
+        said: Any = result.structured_content or {}
+        text = " ".join(each.text for each in result.content if isinstance(each, TextContent))
+        raise ToolError(said.get("message", text))
 
 
 @contextmanager

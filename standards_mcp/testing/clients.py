@@ -11,6 +11,7 @@ from typing import Any, cast
 from mcp import Client
 
 from standards_mcp.catalog import Catalog
+from standards_mcp.host import Host
 from standards_mcp.plugin import Plugin
 from standards_mcp.server import build_server
 
@@ -35,17 +36,31 @@ def connecting(folder: Path) -> Connect:
         **settings: Any,
     ) -> AsyncGenerator[Client]:
         _expect_asyncio()
-        host = Bench(plugin_type, name, settings, beside or {}, config or {}).host(folder, catalog)
+        bench = Bench(plugin_type, name, settings, beside or {}, config or {}, catalog)
+        host = bench.host(folder)
         host.load()
-        options: dict[str, Any] = {"mode": generation, "cache": None, **(client or {})}
-        try:
-            async with Client(build_server(host, "0"), **options) as connected:
-                yield connected
-        except BaseExceptionGroup as group:
-            # The SDK's task groups wrap what a plugin, or the test itself, raised.
-            raise _only(group) from None
+        async with connected(host, generation, client or {}) as made:
+            yield made
 
     return connect
+
+
+@asynccontextmanager
+async def connected(
+    host: Host, generation: str, options: Mapping[str, Any]
+) -> AsyncGenerator[Client]:
+    """Start a host that has loaded its plugins, and connect a client to it.
+
+    Args:
+        options: More arguments of the SDK's ``Client``.
+    """
+    given: dict[str, Any] = {"mode": generation, "cache": None, **options}
+    try:
+        async with Client(build_server(host, "0"), **given) as client:
+            yield client
+    except BaseExceptionGroup as group:
+        # The SDK's task groups wrap what a plugin, or the test itself, raised.
+        raise _only(group) from None
 
 
 def _expect_asyncio() -> None:

@@ -25,6 +25,7 @@ class Bench:
         settings: The plugin's own.
         beside: Other plugins by their names.
         config: More of the host's configuration.
+        catalog: In place of one with the ten records of the kit.
     """
 
     plugin_type: type[Plugin[Any]]
@@ -32,8 +33,9 @@ class Bench:
     settings: Mapping[str, Any]
     beside: Mapping[str, type[Plugin[Any]]]
     config: Mapping[str, Any]
+    catalog: Catalog | None = None
 
-    def host(self, folder: Path, catalog: Catalog | None = None) -> Host:
+    def host(self, folder: Path) -> Host:
         """Return a strict host that has not loaded anything yet.
 
         Raises:
@@ -52,7 +54,7 @@ class Bench:
                 _record(name, plugin_type)
                 for name, plugin_type in {**self.beside, self.name: self.plugin_type}.items()
             ],
-            catalog=catalog or small_catalog(folder / "catalog"),
+            catalog=self.catalog or small_catalog(folder / "catalog"),
         )
 
 
