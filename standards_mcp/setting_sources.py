@@ -25,6 +25,7 @@ from .settings import ENV_PREFIX, Settings
 
 CONFIG_VARIABLE: Final = "STANDARDS_MCP_CONFIG"
 _OTHER_VARIABLES: Final = frozenset({CONFIG_VARIABLE, EMBEDDING_KEY_VARIABLE})
+_TABLES_BY_NAME: Final = frozenset({"plugins", "profiles", "servers"})
 # What clients put where their user left an optional field of a bundle empty.
 _PLACEHOLDER: Final = "${user_config."
 
@@ -152,9 +153,12 @@ def _nearest_variable(name: str) -> str:
     """Return ``; did you mean 'X'?`` for the variable that may be meant, or an empty string."""
     head, separator, rest = name.removeprefix(ENV_PREFIX).partition("__")
     paths = list(_paths(Settings))
-    if separator:  # it is the table that is unknown
-        tables = {path[0].upper() for path in paths if len(path) > 1} | {"PLUGINS", "SERVERS"}
-        meant = {table: f"{ENV_PREFIX}{table}__{rest}" for table in tables}
+    if separator:  # it is the table that is unknown, or none
+        plain = {name for (name, *below) in paths if not below} - _TABLES_BY_NAME
+        meant = {
+            name.upper(): variable_name((name,) if name in plain else (name, rest))
+            for name in Settings.model_fields
+        }
     else:
         own = [*VARIABLES.values(), *_OTHER_VARIABLES]
         meant = {each.removeprefix(ENV_PREFIX): each for each in own}

@@ -318,11 +318,11 @@ def test_a_mistake_in_the_file_is_one_line(
 @pytest.mark.parametrize(
     ("name", "value", "mistake"),
     [
-        ("TOLS__X", "1", "TOLS__X: unknown setting; did you mean 'STANDARDS_MCP_TOOLS'?"),
+        ("TOLS__X", "1", "TOLS__X: unknown setting; did you mean 'STANDARDS_MCP_TOOLS__X'?"),
         (
             "PLUGIN__A__B",
             "1",
-            "PLUGIN__A__B: unknown setting; did you mean 'STANDARDS_MCP_PLUGINS'",
+            "PLUGIN__A__B: unknown setting; did you mean 'STANDARDS_MCP_PLUGINS__A__B'",
         ),
         ("", "1", ": unknown setting"),
         ("STRICT__X", "1", "STRICT__X: unknown setting; did you mean 'STANDARDS_MCP_STRICT'?"),
