@@ -314,7 +314,7 @@ def test_settings_that_the_server_would_lack_are_named_and_handed_over_on_demand
 ):
     Path("standards-mcp.toml").write_text("")
     Path(".env").write_text(f"{TOKEN}=opensesame\nSTANDARDS_MCP_STRICT=true\nOTHER=x\n")
-    monkeypatch.setenv("PINECONE_API_KEY", "open-too")
+    monkeypatch.setenv("PINECONE_API_KEY", "sesame-too")
     monkeypatch.setenv("STANDARDS_MCP_PROFILE", "")
     missing = ["PINECONE_API_KEY", TOKEN, "STANDARDS_MCP_STRICT"]
     options = [f"--env={name}" for name in missing]
@@ -323,12 +323,12 @@ def test_settings_that_the_server_would_lack_are_named_and_handed_over_on_demand
         assert result.exit_code == 0
         assert f"environment here: {', '.join(missing)}. To hand" in result.stderr
         assert " ".join(options).replace("=", " ") in result.stderr
-        assert "open" not in result.stdout + result.stderr.replace("Open", "")
+        assert "sesame" not in result.output
     result = run("--set", "strict=false", "install", "cursor", *options[:2])
     assert result.exit_code == 0
     assert result.stderr == ""
     found = entry(by_key["cursor"], by_key["cursor"].file(System.current()))
-    assert found["env"] == {"PINECONE_API_KEY": "open-too", TOKEN: "opensesame"}
+    assert found["env"] == {"PINECONE_API_KEY": "sesame-too", TOKEN: "opensesame"}
     assert f": {missing[2]}. To hand" in run("install", "cursor").stderr  # the entry has the others
 
 
