@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PureWindowsPath
 from typing import Any, Final, cast
@@ -70,6 +70,20 @@ def is_ours(client: Client, entry: Mapping[str, Any]) -> bool:
     return program in _RUNNERS and any(_PACKAGE.match(arg) for arg in args)
 
 
+def variables_of(client: Client, entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the environment variables that an entry gives to its server."""
+    found = entry.get(client.environment)
+    return dict(cast("dict[str, Any]", found)) if isinstance(found, dict) else {}
+
+
+def missing_variables(
+    client: Client, entry: Mapping[str, Any], variables: Iterable[str]
+) -> list[str]:
+    """Return those of *variables* that an entry does not give: clients pass on next to none."""
+    given = {name.upper() for name in variables_of(client, entry)}
+    return sorted({*variables} - given)
+
+
 def with_server(client: Client, file: Path, text: str, name: str, launch: Launch) -> str:
     """Return the text of a client's file with this server under *name*.
 
@@ -89,7 +103,7 @@ def with_server(client: Client, file: Path, text: str, name: str, launch: Launch
         )
     new = client.entry(name, launch)
     entry = {**new, **old, **{key: new[key] for key in (client.command, "args")}}
-    if variables := _variables(client, old) | _variables(client, new):
+    if variables := variables_of(client, old) | variables_of(client, new):
         entry[client.environment] = variables
     path = (*client.table, name)
     return cast("str", _using(file, lambda form: form.write(text, path, entry)))
@@ -149,11 +163,6 @@ def _entries(client: Client, file: Path, text: str) -> Mapping[str, object]:
             raise ClientFileError(f"{file}: {where} does not hold servers; correct it")
         found = cast("Mapping[str, Any]", inner)
     return found
-
-
-def _variables(client: Client, entry: Entry) -> dict[str, Any]:
-    found = entry.get(client.environment)
-    return dict(cast("dict[str, Any]", found)) if isinstance(found, dict) else {}
 
 
 def _using(file: Path, use: Callable[[_Format], Any]) -> Any:

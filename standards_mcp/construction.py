@@ -13,7 +13,7 @@ from .errors import PluginError, did_you_mean
 from .loaded_settings import LoadedSettings
 from .masking import SHORTEST_SECRET, declared_secrets, secrets_of
 from .plugin import Plugin, PluginContext, PluginSettings
-from .setting_errors import find_mistakes
+from .setting_errors import MistakesError, find_mistakes
 from .setting_layers import DOT_ENV, ENVIRONMENT
 from .settings import PluginSection
 
@@ -27,6 +27,18 @@ def construct(record: PluginRecord, context: PluginContext, loaded: LoadedSettin
         PluginError: It is no plugin, or its settings have mistakes.
         BaseException: Whatever its code raises.
     """
+    try:
+        return _constructed(record, context, loaded)
+    except MistakesError as exc:
+        record.mistakes = exc.mistakes
+        lines = (each.line(loaded.layers) for each in exc.mistakes)
+        # Without the cause: it holds the values, and the secrets among them.
+        raise PluginError(record.name, "; ".join(lines)) from None
+
+
+def _constructed(
+    record: PluginRecord, context: PluginContext, loaded: LoadedSettings
+) -> Plugin[Any]:
     # What is secret among its values only its class tells, and that is not imported yet.
     record.secrets = _set_by_variables(record.name, loaded)
     plugin_type = record.load()
@@ -89,8 +101,5 @@ def _validated(
     try:
         return model.model_validate(options)
     except ValidationError as exc:
-        prefix = ("plugins", record.name)
-        record.mistakes = tuple(find_mistakes(exc, model, options, prefix))
-        lines = (each.line(loaded.layers) for each in record.mistakes)
-        # Without the cause: it holds the values, and the secrets among them.
-        raise PluginError(record.name, "; ".join(lines)) from None
+        found = find_mistakes(exc, model, options, ("plugins", record.name))
+        raise MistakesError(*found) from None

@@ -17,13 +17,15 @@ from typing import Any, Final, Literal
 import importlib_metadata
 
 from .catalog import CatalogError
-from .client_files import ClientFileError, own_servers
-from .clients import CLIENTS, System
+from .client_files import ClientFileError, missing_variables, own_servers
+from .clients import CLIENTS, Client, Entry, System
 from .discovery import PluginRecord, Status
 from .errors import StandardsMcpError
 from .health import check_health
 from .host import Host
+from .loaded_settings import LoadedSettings, user_config_file
 from .plugin import Health
+from .remedies import remedy
 from .token_counts import definition_tokens
 
 _PACKAGES: Final = ("standards-mcp", "mcp", "pinecone", "pluggy", "pydantic", "onnxruntime")
@@ -61,8 +63,10 @@ async def examine(load: Callable[[], Host], start: Callable[[], Sequence[str]]) 
         start: Returns the command that serves with the same configuration.
     """
     findings = [*_versions()]
+    loaded: LoadedSettings | None = None
     try:
         host = load()
+        loaded = host.loaded
         findings += _configuration(host)
         async with host.running():
             await host.manager.settled()
@@ -72,7 +76,7 @@ async def examine(load: Callable[[], Host], start: Callable[[], Sequence[str]]) 
     except StandardsMcpError as exc:  # no server starts like this either
         fix = "Correct it; `standards-mcp config check` reads it again."
         findings.append(Finding("configuration", "error", str(exc), fix))
-    return [*findings, *_clients(System.current())]
+    return [*findings, *_clients(System.current(), loaded)]
 
 
 def _versions() -> Iterator[Finding]:
@@ -93,6 +97,8 @@ def _configuration(host: Host) -> Iterator[Finding]:
     )
     for warning in host.warnings():
         yield Finding("configuration", "warning", warning, "Correct it or remove it.")
+    for line in host.exposed_secrets():
+        yield Finding("configuration", "warning", line, "Set the variable, and take the key out.")
 
 
 async def _catalog(host: Host) -> AsyncGenerator[Finding]:
@@ -113,15 +119,16 @@ async def _plugins(host: Host) -> AsyncGenerator[Finding]:
     for record in host.manager.records.values():
         subject = f"plugin {record.name}"
         health = healths.get(record.name) or Health(status="ok")
-        disable = f"disable it: `standards-mcp plugins disable {record.name}`."
         if record.status is Status.FAILED:
-            yield Finding(subject, "error", record.reason, f"Mend it, update it, or {disable}")
+            fix = remedy(record, host.settings, "mend it, update it")
+            yield Finding(subject, "error", record.reason, fix)
         elif health.status == "ok":
             yield Finding(subject, "ok", record.reason or health.message or str(record.status))
         else:
             level: Level = "error" if health.status == "failed" else "warning"
             message = health.message or f"it calls itself {health.status}"
-            yield Finding(subject, level, message, f"Mend what it tells of, or {disable}")
+            fix = remedy(record, host.settings, "mend what it tells of")
+            yield Finding(subject, level, message, fix)
         for use in record.deprecated:
             yield Finding(
                 subject, "warning", use, "Update it, or ask its author for a version without it."
@@ -150,7 +157,7 @@ def _tools(host: Host) -> Iterator[Finding]:
         yield Finding("tools", "ok", message)
 
 
-def _clients(system: System) -> Iterator[Finding]:
+def _clients(system: System, loaded: LoadedSettings | None) -> Iterator[Finding]:
     for client in CLIENTS:
         file = client.file(system)
         try:
@@ -159,7 +166,10 @@ def _clients(system: System) -> Iterator[Finding]:
             yield Finding(client.title, "error", str(exc), "Correct the file, or move it away.")
             continue
         for name, entry in entries.items():
-            yield _client_entry(client.title, name, client.command_line(entry), client.key)
+            finding = _client_entry(client.title, name, client.command_line(entry), client.key)
+            if loaded and finding.level == "ok":
+                finding = _without_settings(client, name, entry, loaded) or finding
+            yield finding
 
 
 def _client_entry(title: str, name: str, line: Sequence[str], key: str) -> Finding:
@@ -175,6 +185,30 @@ def _client_entry(title: str, name: str, line: Sequence[str], key: str) -> Findi
             message = f"{name!r} names the configuration {file}, which is not there"
             return Finding(title, "error", message, fix)
     return Finding(title, "ok", f"{name!r} starts {command}")
+
+
+def _without_settings(
+    client: Client, name: str, entry: Entry, loaded: LoadedSettings
+) -> Finding | None:
+    """Return what is in force here that a server would lack that an entry starts.
+
+    One with another configuration has nothing to do with what is in force here.
+    """
+    options = dict(pairwise(client.command_line(entry)))
+    file = None if loaded.file in (None, user_config_file()) else str(loaded.file.resolve())
+    missing = missing_variables(client, entry, loaded.layers.variables())
+    if not missing or options.get("--config") != file:
+        return None
+    profile = f" --profile {options['--profile']}" if "--profile" in options else ""
+    variables = " ".join(f"--env {each}" for each in missing)
+    return Finding(
+        client.title,
+        "warning",
+        f"{name!r} starts a server without what comes from .env or the environment here: "
+        f"{', '.join(missing)}",
+        f"Run `standards-mcp install {client.key} --name {name}{profile} {variables}` here, which "
+        "hands it over as it is; or leave it, if the server is to do without.",
+    )
 
 
 def _start(command: Sequence[str], plugins: Iterable[PluginRecord]) -> Iterator[Finding]:

@@ -90,9 +90,15 @@ class CannotAskError(ToolError):
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return ``; did you mean 'x'?`` for the known name most like *name*, or an empty string."""
+    found = nearest(name, known)
+    return f"; did you mean {found!r}?" if found else ""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the known name most like *name*, or an empty string."""
     lowered = {item.lower(): item for item in known}
     close = get_close_matches(name.lower(), lowered, n=1, cutoff=0.6)
-    return f"; did you mean {lowered[close[0]]!r}?" if close else ""
+    return lowered[close[0]] if close else ""
 
 
 def describe_exception(exc: BaseException) -> str:

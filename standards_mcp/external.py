@@ -6,13 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from pydantic import SecretStr
+
 from .call_context import HostContext
 from .discovery import PluginRecord
-from .errors import PluginError
 from .plugin import Plugin, PluginContext
 from .remote_plugins import RemotePlugin
 from .remote_tools import read_remote_tool
 from .server_settings import Expansion, ServerSection, ServerSettings, VariableError
+from .setting_errors import Mistake, MistakesError
 
 if TYPE_CHECKING:
     from .connections import Target
@@ -43,7 +45,7 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
     """One other MCP server.
 
     Raises:
-        PluginError: Its configuration names a variable that is not set.
+        MistakesError: Its configuration names a variable that is not set.
     """
 
     settings_type = ServerSettings
@@ -51,10 +53,7 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
 
     def __init__(self, settings: ServerSettings, context: PluginContext) -> None:
         expansion = Expansion()
-        try:
-            connect = _target_maker(context.name, settings, expansion)
-        except VariableError as exc:
-            raise PluginError(context.name, str(exc)) from None
+        connect = _target_maker(context.name, settings, expansion)
         self.secrets = frozenset(expansion.secrets)
         target = settings.model_dump(mode="json", include=_TARGET_KEYS)
         super().__init__(settings, context, connect, target, settings.start_timeout)
@@ -77,9 +76,18 @@ def _target_maker(
     name: str, settings: ServerSettings, expansion: Expansion
 ) -> Callable[[], Target]:
     """Return a function that returns what to connect to, with all variables in place."""
-    args = tuple(expansion.text(arg) for arg in settings.args)
-    env, headers = expansion.texts(settings.env), expansion.texts(settings.headers)
-    url = expansion.text(settings.url or "")
+
+    def expanded(value: SecretStr | str, *key: str | int) -> str:
+        try:
+            return expansion.text(value)
+        except VariableError as exc:
+            fix = f"set {exc.variable} in the environment"
+            raise MistakesError(Mistake(("servers", name, *key), str(exc), fix)) from None
+
+    args = tuple(expanded(arg, "args", at) for at, arg in enumerate(settings.args))
+    env = {key: expanded(value, "env", key) for key, value in settings.env.items()}
+    headers = {key: expanded(value, "headers", key) for key, value in settings.headers.items()}
+    url = expanded(settings.url or "", "url")
 
     def connect() -> Target:
         from .http_address import Address  # noqa: PLC0415  - imports the SDK's client

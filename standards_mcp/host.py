@@ -18,8 +18,9 @@ from .call_context import HostContext
 from .casualties import Casualties
 from .catalog import Catalog, CatalogStats, open_catalog
 from .catalog_settings import CatalogSettings
-from .discovery import PluginRecord
+from .discovery import PluginRecord, Status
 from .errors import ConfigError, StandardsMcpError, did_you_mean
+from .exposed_secrets import exposed_secrets
 from .lifecycle import running
 from .loaded_settings import LoadedSettings
 from .manager import PluginManager
@@ -88,6 +89,12 @@ class Host:
                 self._remember("load")
             self._policy.wrap(self.manager.wrap)
         self._tell(self._warnings(self.loaded, self.offering))
+        for line in self.exposed_secrets():
+            log.warning(line)
+
+    def exposed_secrets(self) -> list[str]:
+        """Return where secrets of plugins stand that others can read there; none is refused."""
+        return list(exposed_secrets(self.manager.records.values(), self.loaded.layers))
 
     def warnings(self) -> list[str]:
         """Return what in the configuration matches nothing or cannot be applied, in any profile."""
@@ -216,6 +223,7 @@ class Host:
             contributions=offering.names if self._knows_all else {},
             plugins=records.keys(),
             distributions={record.distribution for record in records.values()},
+            failed=[name for name, each in records.items() if each.status is Status.FAILED],
         )
         if profiles is None:
             profiles = settings.profiles_in_force

@@ -19,7 +19,7 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from typing import Any, ClassVar, Final
 
 import anyio
@@ -204,7 +204,7 @@ class _Description(Mapping[str, Any]):
 def _description(host: Host, name: str) -> dict[str, Any]:
     record = host.manager.records[name]
     if record.status is Status.FAILED:
-        mistakes = [[list(each.path), each.message] for each in record.mistakes]
+        mistakes = [list(astuple(each)) for each in record.mistakes]
         return {"failure": record.reason, "mistakes": masked_data(mistakes, record.secrets)}
     convert = host.offering.find(CONVERT)
     values: Mapping[str, Any] = convert.arguments.schema["properties"] if convert else {}

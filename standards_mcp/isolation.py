@@ -154,8 +154,9 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         nothing: dict[str, Any] = {}
         found = next((each for each in raw if each.get("name") == DESCRIBE), nothing)
         description: dict[str, Any] = found.get("_meta", {}).get(DESCRIPTION, {})
-        mistakes = (Mistake(tuple(path), text) for path, text in description.get("mistakes", ()))
-        lines = "; ".join(each.line(self.layers) for each in mistakes)
+        told = description.get("mistakes", ())
+        self.mistakes = tuple(Mistake(tuple(path), *about) for path, *about in told)
+        lines = "; ".join(each.line(self.layers) for each in self.mistakes)
         self.failure = lines or str(description.get("failure", ""))
         options = self.settings.handover["settings"]["plugins"][self.context.name]
         secret: list[str] = description.get("secret", [])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from typing import Any, Final, cast, get_args, get_origin, get_type_hints
 from urllib.parse import quote
@@ -125,6 +125,13 @@ def declared_secrets(annotation: Any, value: object) -> frozenset[str]:
         if name in elements:
             found.append(declared_secrets(member, elements[name]))
     return frozenset[str]().union(*found)
+
+
+def declares_secret(annotation: Any, path: Sequence[str], value: object = "any text") -> bool:
+    """Tell whether a value at *path* in one of this type is, or holds, a declared secret."""
+    for key in reversed(path):
+        value = {key: value}
+    return bool(declared_secrets(annotation, value))
 
 
 def _spellings(secret: str) -> Iterable[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from .discovery import is_trusted
@@ -30,11 +30,16 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What patterns can match: all names of contributions, plugins and their distributions."""
+    """What patterns can match: all names of contributions, plugins and their distributions.
+
+    Attributes:
+        failed: The plugins of which no contribution is known.
+    """
 
     contributions: Mapping[Kind, Collection[str]]
     plugins: Collection[str]
     distributions: Collection[str]
+    failed: Collection[str] = ()
 
 
 def no_match(
@@ -55,7 +60,8 @@ def mismatches(settings: Settings, names: Names, profiles: Iterable[str]) -> Ite
             yield Mismatch(("trusted",), message)
     yield from _limits(settings)
     for kind, known in names.contributions.items():
-        yield from _of_kind(settings, kind, known, chosen)
+        for each in _of_kind(settings, kind, known, chosen):
+            yield replace(each, message=each.message + _perhaps_of(names.failed))
     for profile in chosen:
         for pattern in _unmatched(settings.profiles[profile].plugins, names.plugins):
             message = no_match(pattern, "plugins", names.plugins)
@@ -85,6 +91,12 @@ def _of_kind(
     for name in getattr(settings, kind).overrides:
         if name not in names:
             yield Mismatch((kind, "overrides", name), no_match(name, kind, names))
+
+
+def _perhaps_of(failed: Collection[str]) -> str:
+    if not failed:
+        return ""
+    return f" (it may be one of a plugin that failed: {', '.join(sorted(failed))})"
 
 
 def _unmatched(patterns: Iterable[str], names: Collection[str]) -> list[str]:

@@ -101,8 +101,10 @@ class ServerSection(ServerSettings):
 
     @model_validator(mode="after")
     def _check_target(self) -> Self:
-        if self.enabled and (self.command is None) == (self.url is None):
+        if self.enabled and self.command is None and self.url is None:
             raise ValueError("needs either command (a program) or url (an address)")
+        if self.enabled and self.command is not None and self.url is not None:
+            raise ValueError("has both command (a program) and url (an address); keep one of them")
         return self
 
     @property
@@ -112,7 +114,15 @@ class ServerSection(ServerSettings):
 
 
 class VariableError(ValueError):
-    """A variable of the environment that a server needs is not set."""
+    """A variable of the environment that a server needs is not set.
+
+    Attributes:
+        variable: Its name.
+    """
+
+    def __init__(self, variable: str) -> None:
+        super().__init__(f"${{{variable}}} is not set; set {variable} in the environment")
+        self.variable = variable
 
 
 class Expansion:
@@ -134,15 +144,11 @@ class Expansion:
             self.secrets |= {found, unquote(found)}
         return _VARIABLE.sub(self._variable, text)
 
-    def texts(self, values: Mapping[str, SecretStr | str]) -> dict[str, str]:
-        """Return *values* with their variables in place. See `text`."""
-        return {name: self.text(value) for name, value in values.items()}
-
     def _variable(self, match: re.Match[str]) -> str:
         name, default = match[1], match[2]
         value = os.environ.get(name) or default
         if value is None:
-            raise VariableError(f"${{{name}}} is not set; set {name} in the environment")
+            raise VariableError(name)
         if len(value) >= _SHORTEST_SECRET and not Path(value).is_absolute():
             self.secrets.add(value)
         return value

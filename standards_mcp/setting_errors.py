@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from .errors import did_you_mean
-from .setting_layers import Layers
+from .masking import declares_secret
+from .setting_layers import Layers, key_name, variable_name
 from .settings import PluginSection, Settings
 
 _Location: TypeAlias = tuple[str | int, ...]
@@ -33,14 +34,27 @@ class Mistake:
     Attributes:
         path: The tables and keys to it, and where it goes on in a list, from zero.
         message: What is wrong, and what may be meant.
+        fix: What to do, where more is known than that the value is wrong.
+        in_file: Whether a file is the place to mend it; a secret belongs in a variable.
     """
 
     path: tuple[str | int, ...]
     message: str
+    fix: str = ""
+    in_file: bool = True
 
     def line(self, layers: Layers) -> str:
         """Return the mistake with the origin of the value and its key, in one line."""
-        return " ".join(f"{layers.where(self.path)}: {self.message}".split())
+        where = layers.where(self.path) if self.in_file else key_name(self.path)
+        return " ".join(f"{where}: {self.message}".split())
+
+
+class MistakesError(Exception):
+    """Settings have mistakes; it holds none of their values."""
+
+    def __init__(self, *mistakes: Mistake) -> None:
+        super().__init__("; ".join(each.message for each in mistakes))
+        self.mistakes = mistakes
 
 
 def describe_hidden(layers: Layers) -> list[str]:
@@ -73,12 +87,27 @@ def find_mistakes(
         prefix: The tables in which the values stand.
     """
     found: dict[_Location, list[str]] = {}
-    for item in error.errors(include_url=False):
+    items = error.errors(include_url=False)
+    for item in items:
         item["loc"] = _key_of(item["loc"], values)
         words = found.setdefault(item["loc"], [])
         if (told := _words(item, model, prefix)) not in words:
             words.append(told)
-    return [Mistake((*prefix, *key), " or ".join(words)) for key, words in found.items()]
+    mistakes = [Mistake((*prefix, *key), " or ".join(words)) for key, words in found.items()]
+    missing = {item["loc"] for item in items if item["type"] == "missing"}
+    return [
+        _missing(each, model, key) if key in missing else each
+        for key, each in zip(found, mistakes, strict=True)
+    ]
+
+
+def _missing(mistake: Mistake, model: type[BaseModel], location: _Location) -> Mistake:
+    """Return the mistake that a key is missing with where to set it."""
+    keys = [part for part in location if isinstance(part, str)]
+    if len(keys) < len(location) or not declares_secret(model, keys):
+        return replace(mistake, fix=f"set {key_name(mistake.path)}")
+    fix = f"set {variable_name(mistake.path)} in the environment or in .env"
+    return replace(mistake, message=f"{mistake.message}; {fix}", fix=fix, in_file=False)
 
 
 def _key_of(location: _Location, value: Any) -> _Location:

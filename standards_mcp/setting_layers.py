@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from .catalog_settings import VARIABLES
@@ -18,11 +18,17 @@ DOT_ENV: Final = ".env"
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One source of values and what to call it in an error; of a file, its text too."""
+    """One source of values and what to call it in an error.
+
+    Attributes:
+        text: That of a file, to find lines in.
+        variables: Those that gave the values, by their names in capitals, with their texts.
+    """
 
     name: str
     values: dict[str, Any]
     text: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
     def value(self, path: Iterable[str | int]) -> Any:
         """Return what stands at *path*, for an element of a list the list.
@@ -45,6 +51,11 @@ class Layer:
             self.value(path)
             return True
         return False
+
+    def sets_value(self, path: Iterable[str | int]) -> bool:
+        """Tell whether a value stands at *path* here, and not a table, which others add to."""
+        keys = tuple(path)
+        return self.sets(keys) and not isinstance(self.value(keys), Mapping)
 
     def place(self, path: Iterable[str | int]) -> str:
         """Return the name, for a file with the line of the key at *path*."""
@@ -86,9 +97,17 @@ class Layers:
         found = [layer for layer in self.ordered if layer.sets(keys)]
         if not found:
             found = self._around(keys)[-1:]
-        elif not all(isinstance(layer.value(keys), Mapping) for layer in found):
+        elif any(layer.sets_value(keys) for layer in found):
             found = found[:1]
         return " and ".join(layer.where(keys) for layer in reversed(found)) or key_name(keys)
+
+    def variables(self) -> dict[str, str]:
+        """Return the variables, with their texts, whose values no higher layer replaces."""
+        found: dict[str, str] = {}
+        for layer in reversed(self.ordered):
+            kept = (item for item in found.items() if not layer.sets_value(_path_of(item[0])))
+            found = dict(kept) | dict(layer.variables)
+        return found
 
     def _around(self, keys: tuple[str | int, ...]) -> list[Layer]:
         """Return the layers of the nearest table around a key, those at the top left out."""
@@ -113,6 +132,12 @@ def variable_name(path: Sequence[str | int]) -> str:
     """Return the environment variable that sets the key at *path*."""
     keys, inside = _split(path)
     return (VARIABLES.get(keys) or ENV_PREFIX + "__".join(keys).upper()) + inside
+
+
+def _path_of(variable: str) -> tuple[str, ...]:
+    """Return the path of the key that a variable sets, the reverse of `variable_name`."""
+    paths = {name: path for path, name in VARIABLES.items()}
+    return paths.get(variable) or tuple(variable.removeprefix(ENV_PREFIX).lower().split("__"))
 
 
 def key_name(path: Sequence[str | int]) -> str:

@@ -6,24 +6,26 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource
 
-from .catalog_settings import EMBEDDING_KEY_VARIABLE, named_values
-from .errors import ConfigError, did_you_mean
+from .catalog_settings import EMBEDDING_KEY_VARIABLE, VARIABLES, named_values
+from .errors import ConfigError, nearest
 from .server_settings import read_servers_file, shared_servers
-from .setting_layers import DOT_ENV, ENVIRONMENT, Layer, merged
+from .setting_layers import DOT_ENV, ENVIRONMENT, Layer, merged, variable_name
 from .setting_paths import with_whole_paths
 from .settings import ENV_PREFIX, Settings
 
 CONFIG_VARIABLE: Final = "STANDARDS_MCP_CONFIG"
 _OTHER_VARIABLES: Final = frozenset({CONFIG_VARIABLE, EMBEDDING_KEY_VARIABLE})
+_TABLES_BY_NAME: Final = frozenset({"plugins", "profiles", "servers"})
 # What clients put where their user left an optional field of a bundle empty.
 _PLACEHOLDER: Final = "${user_config."
 
@@ -43,7 +45,8 @@ def environment_layer() -> Layer:
     Raises:
         ConfigError: A variable bears our prefix and sets nothing that there is.
     """
-    return layer_of(ENVIRONMENT, _environment())
+    values, variables = _environment()
+    return replace(layer_of(ENVIRONMENT, values), variables=variables)
 
 
 def dot_env_layer() -> Layer:
@@ -52,7 +55,8 @@ def dot_env_layer() -> Layer:
     Raises:
         ConfigError: It cannot be read, or sets what only the environment can.
     """
-    return layer_of(DOT_ENV, _dot_env())
+    values, variables = _dot_env()
+    return replace(layer_of(DOT_ENV, values), variables=variables)
 
 
 def file_layer(file: Path) -> Layer:
@@ -129,7 +133,7 @@ class _DotEnv(_AsText, DotEnvSettingsSource):
     pass
 
 
-def _environment() -> dict[str, Any]:
+def _environment() -> tuple[dict[str, Any], dict[str, str]]:
     source = _Environment(Settings)
     source.env_vars = _given(source.env_vars)
     values = source()
@@ -141,12 +145,41 @@ def _environment() -> dict[str, Any]:
         base = upper.split("__", 1)[0]
         is_read = base.removeprefix(ENV_PREFIX).lower() in values or not is_given(name, value)
         if base not in known or not is_read:
-            hint = did_you_mean(upper, known | _OTHER_VARIABLES)
-            raise ConfigError(f"environment: {name}: unknown setting{hint}")
-    return merged(values, named_values(source.env_vars))
+            raise ConfigError(f"environment: {name}: unknown setting{_nearest_variable(upper)}")
+    return merged(values, named_values(source.env_vars)), _of_settings(source.env_vars)
 
 
-def _dot_env() -> dict[str, Any]:
+def _nearest_variable(name: str) -> str:
+    """Return ``; did you mean 'X'?`` for the variable that may be meant, or an empty string."""
+    head, separator, rest = name.removeprefix(ENV_PREFIX).partition("__")
+    paths = list(_paths(Settings))
+    if separator:  # it is the table that is unknown, or none
+        plain = {name for (name, *below) in paths if not below} - _TABLES_BY_NAME
+        meant = {
+            name.upper(): variable_name((name,) if name in plain else (name, rest))
+            for name in Settings.model_fields
+        }
+    else:
+        own = [*VARIABLES.values(), *_OTHER_VARIABLES]
+        meant = {each.removeprefix(ENV_PREFIX): each for each in own}
+        for path in sorted(paths, key=len):
+            if path not in VARIABLES:
+                meant.setdefault(path[-1].upper(), variable_name(path))
+    found = nearest(head, meant)
+    return f"; did you mean {meant[found]!r}?" if found else ""
+
+
+def _paths(model: type[BaseModel]) -> Iterator[tuple[str, ...]]:
+    """Yield the keys that lead to each value of the host's own tables."""
+    for name, field in model.model_fields.items():
+        inner = field.annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            yield from ((name, *path) for path in _paths(inner))
+        else:
+            yield (name,)
+
+
+def _dot_env() -> tuple[dict[str, Any], dict[str, str]]:
     try:
         source = _DotEnv(Settings, ".env", dotenv_filtering="match_prefix")
         source.env_vars = _given(source.env_vars)
@@ -161,7 +194,17 @@ def _dot_env() -> dict[str, Any]:
             "use --config"
         )
     values.pop(EMBEDDING_KEY_VARIABLE.removeprefix(ENV_PREFIX).lower(), None)
-    return merged(values, named_values(source.env_vars))
+    return merged(values, named_values(source.env_vars)), _of_settings(source.env_vars)
+
+
+def _of_settings(variables: Mapping[str, str | None]) -> dict[str, str]:
+    """Return the variables that set something, by their names in capitals."""
+    named = {name.upper(): value or "" for name, value in variables.items()}
+    return {
+        name: value
+        for name, value in named.items()
+        if name != CONFIG_VARIABLE and (name.startswith(ENV_PREFIX) or name in VARIABLES.values())
+    }
 
 
 def _given(variables: Mapping[str, str | None]) -> dict[str, str | None]:

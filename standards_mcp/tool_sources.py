@@ -11,6 +11,7 @@ from .masking import mask
 from .plugin import Filter
 from .prompts import RegisteredPrompt
 from .resources import RegisteredResource
+from .setting_errors import Mistake
 
 
 class ToolSource:
@@ -23,6 +24,7 @@ class ToolSource:
         secrets: Those that only it knows.
         filters: Those that it has now; the same holds of prompts and resources.
         failure: Why it is of no use at all, or an empty string.
+        mistakes: Those in its settings for which it is of no use.
         start_seconds: How long its lifespan may take to start, where that is longer than others'.
     """
 
@@ -31,6 +33,7 @@ class ToolSource:
     prompts: tuple[RegisteredPrompt, ...] = ()
     resources: tuple[RegisteredResource, ...] = ()
     failure: str = ""
+    mistakes: tuple[Mistake, ...] = ()
     on_change: Callable[[], None] = staticmethod(lambda: None)
     problem: str = ""
     secrets: frozenset[str] = frozenset()

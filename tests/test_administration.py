@@ -697,8 +697,94 @@ def test_the_keys_of_a_plugin_that_are_required_or_secret_are_marked(text: str):
     assert marks["token"] == (True, True)
     assert marks["enabled"] == marks["weights"] == marks["depth"] == (False, False)
     shown = done("plugins", "info", "acme")
-    assert re.search(r"^token = \.\.\. +Required, secret\. Opens the door\.$", shown, re.MULTILINE)
+    assert re.search(
+        r"^token = \.\.\. +Required, secret\. Opens the door\. Set", shown, re.MULTILINE
+    )
+    told = "Required, secret. Opens the door. Set it by STANDARDS_MCP_PLUGINS__ACME__TOKEN."
+    assert told in " ".join(shown.split())
     assert re.search(r"^profile\.depth = 1$", shown, re.MULTILINE)
+
+
+def test_a_secret_where_others_can_read_it_is_told_and_taken(install: Install):
+    source = """
+        from pydantic import BaseModel, SecretStr
+        from standards_mcp import Plugin, PluginSettings
+
+        class Door(BaseModel):
+            key: SecretStr
+            width: int = 1
+
+        class SafeSettings(PluginSettings):
+            token: SecretStr
+            doors: list[Door] = []
+            main: Door | None = None
+            plain: str = ""
+
+        class SafePlugin(Plugin):
+            settings_type = SafeSettings
+    """
+    install("safe", source)
+    Path(".env").write_text("STANDARDS_MCP_PLUGINS__SAFE__TOKEN=opensesame")
+    FILE.write_text(
+        "strict = true\n[plugins.safe]\nplain = 'x'\ntoken = 'opensesame'\n"
+        "doors = [{key = 'opensesame'}]\n[plugins.safe.main]\nwidth = 2\nkey = 'opensesame'\n"
+    )
+    expected = [
+        f"{where}: a secret does not belong here; set STANDARDS_MCP_PLUGINS__SAFE__{variable} in "
+        "the environment or in .env"
+        for where, variable in (
+            ("command line: [plugins.safe] token", "TOKEN"),
+            ("standards-mcp.toml:4: [plugins.safe] token", "TOKEN"),
+            ("standards-mcp.toml:5: [plugins.safe] doors", "DOORS"),
+            ("standards-mcp.toml:8: [plugins.safe.main] key", "MAIN__KEY"),
+        )
+    ]
+    pair = "plugins.safe.token=opensesame"
+    shown = done("--set", pair, "config", "check").splitlines()
+    assert shown == [*expected, "ok: standards-mcp.toml"]
+    logged = run("--set", pair, "tools").stderr
+    assert all(line in logged for line in expected)
+    assert "opensesame" not in logged
+
+
+def test_patterns_that_may_be_of_a_failed_plugin_are_told_as_such(install: Install):
+    install("acme", ACME)
+    FILE.write_text('[tools]\ndisable = ["acme.*"]\n[tools.overrides."acme.find"]\nname = "f"\n')
+    lines = run("config", "check").stdout.splitlines()
+    assert len(lines) == 3
+    assert all(
+        line.endswith(" (it may be one of a plugin that failed: acme)") for line in lines[1:]
+    )
+    Path(".env").write_text("STANDARDS_MCP_PLUGINS__ACME__TOKEN=opensesame")
+    assert done("config", "check") == "ok: standards-mcp.toml\n"
+
+
+@pytest.mark.usefixtures("acme")
+def test_a_plugin_is_shown_in_the_state_in_which_it_is_listed():
+    def states() -> list[str]:
+        listed = json.loads(done("plugins", "list", "--json"))
+        shown = json.loads(done("plugins", "info", "acme", "--json"))
+        (status,) = (each["status"] for each in listed if each["name"] == "acme")
+        return [status, shown["status"]]
+
+    assert states() == ["discovered", "registered"]
+    assert states() == ["registered", "registered"]
+    done("plugins", "check")
+    assert states() == ["started", "started"]
+    assert states() == ["started", "started"]
+
+
+@pytest.mark.parametrize("isolate", ["false", "true"])
+@pytest.mark.usefixtures("acme")
+def test_a_secret_that_is_missing_is_asked_for_by_its_variable_and_not_in_the_file(isolate: str):
+    FILE.write_text(f"[plugins.acme]\nisolate = {isolate}\n")
+    result = run("plugins", "check")
+    assert result.exit_code == 1
+    assert (
+        "[plugins.acme] token: field required; set STANDARDS_MCP_PLUGINS__ACME__TOKEN in the "
+        "environment or in .env"
+    ) in " ".join(result.stdout.split())
+    assert "standards-mcp.toml" not in result.stdout
 
 
 def test_a_secret_is_marked_wherever_it_stands_in_a_key(install: Install):

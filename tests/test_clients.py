@@ -306,6 +306,41 @@ def test_the_configuration_in_force_here_goes_along():
     assert found["args"] == ["--config", str(Path("standards-mcp.toml").resolve())]
 
 
+TOKEN = "STANDARDS_MCP_PLUGINS__SEARCH__TOKEN"  # noqa: S105  - its name alone
+
+
+def test_settings_that_the_server_would_lack_are_named_and_handed_over_on_demand(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    Path("standards-mcp.toml").write_text("")
+    Path(".env").write_text(f"{TOKEN}=opensesame\nSTANDARDS_MCP_STRICT=true\nOTHER=x\n")
+    monkeypatch.setenv("PINECONE_API_KEY", "open-too")
+    monkeypatch.setenv("STANDARDS_MCP_PROFILE", "")
+    missing = ["PINECONE_API_KEY", TOKEN, "STANDARDS_MCP_STRICT"]
+    options = [f"--env={name}" for name in missing]
+    for arguments in ([], ["--dry-run"], ["--print"]):
+        result = run("install", "cursor", *arguments)
+        assert result.exit_code == 0
+        assert f"environment here: {', '.join(missing)}. To hand" in result.stderr
+        assert " ".join(options).replace("=", " ") in result.stderr
+        assert "open" not in result.stdout + result.stderr.replace("Open", "")
+    result = run("--set", "strict=false", "install", "cursor", *options[:2])
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    found = entry(by_key["cursor"], by_key["cursor"].file(System.current()))
+    assert found["env"] == {"PINECONE_API_KEY": "open-too", TOKEN: "opensesame"}
+    assert f": {missing[2]}. To hand" in run("install", "cursor").stderr  # the entry has the others
+
+
+def test_a_variable_of_the_shell_can_be_handed_over_that_is_no_setting(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setenv("PEER_TOKEN", "opensesame")
+    printed = run("install", "zed", "--print", "--env", "PEER_TOKEN")
+    servers = json.loads(printed.output)["context_servers"]
+    assert servers["standards"]["env"] == {"PEER_TOKEN": "opensesame"}
+
+
 def test_clients_are_listed_with_their_state():
     run("install", "gemini", "--name", "school")
     listed = {each["client"]: each for each in json.loads(run("clients", "list", "--json").output)}

@@ -80,6 +80,68 @@ def test_a_failed_plugin_is_an_error_with_what_to_do(install: Install):
     assert line in " ".join(shown.stdout.split())
 
 
+KEYED = """
+    from pydantic import SecretStr
+    from standards_mcp import Plugin, PluginSettings
+
+    class KeyedSettings(PluginSettings):
+        token: SecretStr
+        size: int
+
+    class KeyedPlugin(Plugin):
+        settings_type = KeyedSettings
+"""
+VARIABLE = "set STANDARDS_MCP_PLUGINS__KEYED__TOKEN in the environment or in .env"
+PROGRAM = "set [servers.clock] command to the whole path of a program that is there"
+
+
+@pytest.mark.parametrize(
+    ("text", "plugin", "reason", "fix"),
+    [
+        ("[plugins.keyed]\nsize = 3", "keyed", f"token: field required; {VARIABLE}", VARIABLE),
+        (
+            "[plugins.keyed]\nisolate = true",
+            "keyed",
+            "standards-mcp.toml:1: [plugins.keyed] size: field required",
+            f"{VARIABLE}; set [plugins.keyed] size",
+        ),
+        (
+            "[plugins.keyed]\nsize = 'big'\ntoken = 'opensesame'",
+            "keyed",
+            "standards-mcp.toml:2: [plugins.keyed] size: input should be",
+            "correct [plugins.keyed] size",
+        ),
+        (
+            "[plugins.keyed]\npython = '/nowhere/python'",
+            "keyed",
+            "'/nowhere/python' cannot be started",
+            "set [plugins.keyed] python to the whole path of an interpreter that is there",
+        ),
+        (
+            "[servers.clock]\ncommand = 'no-such-program'",
+            "clock",
+            "'no-such-program' cannot be started",
+            PROGRAM,
+        ),
+        (
+            "[servers.clock]\ncommand = 'x'\nargs = ['a', '${NOPE_TOKEN}']",
+            "clock",
+            "standards-mcp.toml:3: [servers.clock] args, element 2: ${NOPE_TOKEN} is not set",
+            f"set NOPE_TOKEN in the environment; {PROGRAM}",
+        ),
+    ],
+)
+def test_what_to_do_about_a_failed_plugin_follows_from_why_it_failed(
+    install: Install, text: str, plugin: str, reason: str, fix: str
+):
+    install("keyed", KEYED)
+    FILE.write_text(text)
+    (finding,) = findings(code=1)[f"plugin {plugin}"]
+    assert reason in finding["message"]
+    command = f"disable it: `standards-mcp plugins disable {plugin}`."
+    assert finding["fix"] == f"{fix[:1].upper()}{fix[1:]}, or {command}"
+
+
 def test_a_required_plugin_that_fails_is_told_beside_the_rest(install: Install):
     install("broken", "raise RuntimeError('not today')")
     FILE.write_text("[plugins.broken]\nrequired = true\n")
@@ -95,6 +157,15 @@ def test_a_file_with_mistakes_is_told_with_its_line():
     assert finding["message"].startswith("standards-mcp.toml:2: [tools] read_onyl: unknown key")
 
 
+def test_a_secret_in_the_file_is_a_warning(install: Install):
+    install("keyed", KEYED)
+    FILE.write_text("[plugins.keyed]\nsize = 3\ntoken = 'opensesame'")
+    (_, warning) = findings(code=0)["configuration"]
+    assert warning["level"] == "warning"
+    assert f"token: a secret does not belong here; {VARIABLE}" in warning["message"]
+    assert warning["fix"] == "Set the variable, and take the key out."
+
+
 def test_a_catalog_that_cannot_be_used_is_an_error(monkeypatch: pytest.MonkeyPatch):
     Path("file").write_text("no folder")
     monkeypatch.setenv("STANDARDS_MCP_CATALOG__PATH", str(Path("file").resolve()))
@@ -106,7 +177,7 @@ def test_a_catalog_that_cannot_be_used_is_an_error(monkeypatch: pytest.MonkeyPat
 
 def test_a_client_that_starts_what_is_gone_is_an_error():
     FILE.write_text("[plugins.search]\nenabled = false\n")
-    assert run("install", "cursor").exit_code == 0
+    assert run("install", "cursor", "--env", "STANDARDS_MCP_CATALOG__PATH").exit_code == 0
     assert run("install", "windsurf").exit_code == 0
     file = Path.home() / ".cursor" / "mcp.json"
     data = json.loads(file.read_text())
@@ -131,6 +202,31 @@ def test_a_client_that_starts_what_is_gone_is_an_error():
     )
     assert "cannot be edited as JSON" in found["Windsurf"][0]["message"]
     assert found["Windsurf"][0]["level"] == "error"
+
+
+def test_an_entry_that_lacks_settings_of_this_folder_is_a_warning():
+    FILE.write_text("[profiles.class]")
+    Path(".env").write_text("PINECONE_NAMESPACE=opensesame\n")
+    path = "STANDARDS_MCP_CATALOG__PATH"
+    assert run("install", "cursor", "--profile", "class", "--env", path).exit_code == 0
+    file = Path.home() / ".cursor" / "mcp.json"
+    data = json.loads(file.read_text())
+    entry = data["mcpServers"]["standards"]
+    data["mcpServers"]["elsewhere"] = {"command": entry["command"]}
+    data["mcpServers"]["whole"] = entry | {"env": entry["env"] | {"PINECONE_NAMESPACE": "n"}}
+    file.write_text(json.dumps(data))
+    lacking, elsewhere, whole = findings(code=0)["Cursor"]
+    assert lacking["level"] == "warning"
+    assert lacking["message"] == (
+        "'standards' starts a server without what comes from .env or the environment here: "
+        "PINECONE_NAMESPACE"
+    )
+    fix = (
+        "Run `standards-mcp install cursor --name standards --profile class "
+        "--env PINECONE_NAMESPACE` here"
+    )
+    assert lacking["fix"].startswith(fix)
+    assert (elsewhere["level"], whole["level"]) == ("ok", "ok")
 
 
 def test_nothing_served_is_an_error_and_a_pattern_without_effect_a_warning():

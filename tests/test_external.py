@@ -400,7 +400,9 @@ async def test_secrets_stay_out_of_errors_and_come_from_variables(
     host = make_host(servers={"peer": entry(folder, env=env)})
     record = host.manager.records["peer"]
     assert record.status is Status.FAILED
-    assert record.reason == "${PEER_TOKEN} is not set; set PEER_TOKEN in the environment"
+    assert record.reason == (
+        "[servers.peer.env] TOKEN: ${PEER_TOKEN} is not set; set PEER_TOKEN in the environment"
+    )
 
 
 @posix

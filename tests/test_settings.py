@@ -318,11 +318,11 @@ def test_a_mistake_in_the_file_is_one_line(
 @pytest.mark.parametrize(
     ("name", "value", "mistake"),
     [
-        ("TOLS__X", "1", "TOLS__X: unknown setting; did you mean 'STANDARDS_MCP_TOOLS'?"),
+        ("TOLS__X", "1", "TOLS__X: unknown setting; did you mean 'STANDARDS_MCP_TOOLS__X'?"),
         (
             "PLUGIN__A__B",
             "1",
-            "PLUGIN__A__B: unknown setting; did you mean 'STANDARDS_MCP_PLUGINS'",
+            "PLUGIN__A__B: unknown setting; did you mean 'STANDARDS_MCP_PLUGINS__A__B'",
         ),
         ("", "1", ": unknown setting"),
         ("STRICT__X", "1", "STRICT__X: unknown setting; did you mean 'STANDARDS_MCP_STRICT'?"),
@@ -555,3 +555,26 @@ def test_the_origin_of_a_value_is_the_highest_source_that_sets_it(
 
 def test_settings_made_by_hand_have_no_origin():
     assert LoadedSettings(Settings(), None).layers.origin(("strict",)) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("STANDARDS_MCP_TOOL__READ_ONLY", "STANDARDS_MCP_TOOLS__READ_ONLY"),
+        ("STANDARDS_MCP_PLUGIN__ACME__KEY", "STANDARDS_MCP_PLUGINS__ACME__KEY"),
+        ("STANDARDS_MCP_READ_ONLY", "STANDARDS_MCP_TOOLS__READ_ONLY"),
+        ("STANDARDS_MCP_BACKEND", "STANDARDS_MCP_CATALOG__BACKEND"),
+        ("STANDARDS_MCP_STRCT", "STANDARDS_MCP_STRICT"),
+        ("STANDARDS_MCP_CONFG", "STANDARDS_MCP_CONFIG"),
+        ("STANDARDS_MCP_PINECONE_API_KEY", "PINECONE_API_KEY"),
+        ("STANDARDS_MCP_XYZZY", ""),
+    ],
+)
+def test_an_unknown_variable_is_told_with_the_one_that_is_meant(
+    monkeypatch: pytest.MonkeyPatch, name: str, meant: str
+):
+    monkeypatch.setenv(name, "true")
+    with pytest.raises(ConfigError) as caught:
+        load_settings()
+    hint = f"; did you mean {meant!r}?" if meant else ""
+    assert str(caught.value) == f"environment: {name}: unknown setting{hint}"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -14,13 +15,15 @@ from click.shell_completion import CompletionItem
 
 from standards_mcp.client_files import (
     ClientFileError,
+    missing_variables,
     own_servers,
+    servers,
     snippet,
     with_server,
     without_secrets,
     without_server,
 )
-from standards_mcp.clients import CLIENTS, Client, Launch, System, own_command
+from standards_mcp.clients import CLIENTS, Client, Entry, Launch, System, own_command
 from standards_mcp.errors import StandardsMcpError, did_you_mean
 from standards_mcp.files import Edit, diff, edit_text
 from standards_mcp.masking import looks_secret, mask
@@ -74,6 +77,7 @@ _dry_run = click.option("--dry-run", is_flag=True, help="Show the change and wri
         "install claude-desktop",
         "install cursor --project",
         "install vscode --env PINECONE_API_KEY=... --dry-run",
+        "install claude-desktop --env PINECONE_API_KEY",
         "--config school.toml install claude-code --name school",
     )
 )
@@ -84,8 +88,9 @@ _dry_run = click.option("--dry-run", is_flag=True, help="Show the change and wri
     "--env",
     "pairs",
     multiple=True,
-    metavar="KEY=VALUE",
-    help="An environment variable that the client sets for the server. May be repeated.",
+    metavar="KEY[=VALUE]",
+    help="An environment variable that the client sets for the server; without a value, the one "
+    "in force here. May be repeated.",
 )
 @click.option("--profile", metavar="NAME", help="Use [profiles.NAME] of the configuration.")
 @click.option("--print", "only_print", is_flag=True, help="Print the entry, to paste it yourself.")
@@ -100,12 +105,14 @@ def install(invocation: Invocation, /, client: Client, name: str, **options: Any
     _check_name(name)
     if options["profile"]:
         invocation = replace(invocation, profile=options["profile"])
-    invocation.load_settings()
+    variables = invocation.load_settings().layers.variables()
     _refuse_secrets(invocation)
-    launch = _launch(invocation, options["pairs"])
+    launch = _launch(invocation, options["pairs"], variables)
     file = _file(client, project=options["project"])
     if options["only_print"]:
-        click.echo(snippet(client, file, name, launch), nl=False)
+        text = snippet(client, file, name, launch)
+        click.echo(text, nl=False)
+        _tell_of_missing(client, servers(client, file, text)[name], variables)
         return
     done = _edit(
         file, lambda text: with_server(client, file, text, name, launch), dry_run=options["dry_run"]
@@ -117,6 +124,7 @@ def install(invocation: Invocation, /, client: Client, name: str, **options: Any
     else:
         _tell(file, done)
         click.echo(f"Added {name!r} to {client.title}. {client.after}")
+    _tell_of_missing(client, servers(client, file, done.after)[name], variables)
 
 
 @click.command(epilog=examples("uninstall claude-desktop", "uninstall cursor --project"))
@@ -181,13 +189,16 @@ def _state(data: dict[str, Any]) -> str:
     return "not added" if data["present"] else "not found on this machine"
 
 
-def _launch(invocation: Invocation, pairs: Iterable[str]) -> Launch:
+def _launch(invocation: Invocation, pairs: Iterable[str], in_force: Mapping[str, str]) -> Launch:
+    known = {**os.environ, **in_force}
     variables: dict[str, str] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
-        if not equals or not key.isidentifier():
+        if not key.isidentifier():
             raise click.UsageError("--env: write KEY=VALUE, for example PINECONE_API_KEY=...")
-        variables[key] = value
+        if not equals and key not in known:
+            raise click.UsageError(f"--env {key}: it is not set here; write KEY=VALUE")
+        variables[key] = value if equals else known[key]
     try:
         command, *args = own_command()
     except LookupError as exc:
@@ -230,6 +241,17 @@ def _edit(file: Path, change: Callable[[str], str], *, dry_run: bool) -> Edit:
         return edit_text(file, change, dry_run=dry_run)
     except (OSError, UnicodeDecodeError) as exc:
         raise ClientFileError(f"{file} cannot be changed: {exc}; left as it is") from None
+
+
+def _tell_of_missing(client: Client, entry: Entry, variables: Iterable[str]) -> None:
+    if missing := missing_variables(client, entry, variables):
+        options = " ".join(f"--env {name}" for name in missing)
+        say(
+            f"{client.title} will start the server without what comes from .env or the environment "
+            f"here: {', '.join(missing)}. To hand it over as it is here, add {options}; or leave "
+            "it out, if the server is to do without.",
+            err=True,
+        )
 
 
 def _show(client: Client, file: Path, done: Edit) -> None:

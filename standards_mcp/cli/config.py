@@ -85,8 +85,9 @@ def show(invocation: Invocation, *, origin: bool, as_json: bool) -> None:
 def check(ctx: click.Context) -> None:
     """Read the configuration as `serve` does and say what is wrong with it.
 
-    Exit code 1 when a plugin fails or a pattern names nothing, 2 when the file is refused.
-    Isolated plugins and servers are not started: `plugins check` does that.
+    Exit code 1 when a plugin fails or a pattern names nothing, 2 when the file is refused. A
+    plugin's secret in the file is told, and is no failure. Isolated plugins and servers are not
+    started: `plugins check` does that.
     """
     invocation = ctx.ensure_object(Invocation)
     invocation.report_alone()
@@ -97,8 +98,8 @@ def check(ctx: click.Context) -> None:
         if record.status is Status.FAILED
     ]
     problems = [*failed, *host.warnings(), *_programs_not_found(host)]
-    for problem in problems:
-        say(problem)
+    for line in (*problems, *host.exposed_secrets()):
+        say(line)
     if problems:
         ctx.exit(1)
     click.echo(f"ok: {host.loaded.file or 'no file; every key has its default'}")

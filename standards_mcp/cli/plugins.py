@@ -19,6 +19,7 @@ from standards_mcp.errors import StandardsMcpError, did_you_mean
 from standards_mcp.health import check_health
 from standards_mcp.host import Host
 from standards_mcp.plugin import Health, PluginSettings
+from standards_mcp.setting_layers import variable_name
 
 from .completion import installed_plugins, offer
 from .config_edits import dry_run_option, edit_config
@@ -101,14 +102,18 @@ def info(invocation: Invocation, /, name: str, *, as_json: bool) -> None:
     record = _record(host, name)
     keys = _keys(record)
     offering = host.offering
-    data = _as_data(record) | {
-        "requires": list(record.requires),
-        "tools": _names(offering.tools, name),
-        "prompts": _names(offering.prompts, name),
-        "resources": _names(offering.resources, name),
-        "filters": [item.name for item in record.filters],
-        "keys": [dataclasses.asdict(key) for key in keys],
-    }
+    data = (
+        _as_data(record)
+        | _last_start(invocation, record)
+        | {
+            "requires": list(record.requires),
+            "tools": _names(offering.tools, name),
+            "prompts": _names(offering.prompts, name),
+            "resources": _names(offering.resources, name),
+            "filters": [item.name for item in record.filters],
+            "keys": [dataclasses.asdict(key) | {"variable": _variable(key)} for key in keys],
+        }
+    )
     if as_json:
         print_json(data)
         return
@@ -116,6 +121,18 @@ def info(invocation: Invocation, /, name: str, *, as_json: bool) -> None:
     if keys:
         click.echo(f"\n[plugins.{name}]")
     print_table(_key_row(key, f"plugins.{name}") for key in keys)
+
+
+def _last_start(invocation: Invocation, record: PluginRecord) -> dict[str, Any]:
+    """Return how a plugin that can be loaded fared when it was last started, as the list does."""
+    if record.status is not Status.REGISTERED:
+        return {}
+    host = Host(invocation.load_settings())
+    host.recall()
+    listed = host.manager.records[record.name]
+    if listed.status is Status.DISCOVERED:  # nothing could be remembered
+        return {}
+    return {"status": listed.status, "reason": listed.reason or record.reason}
 
 
 @plugins.command(epilog=examples("plugins enable acme", "plugins enable acme --dry-run"))
@@ -175,7 +192,13 @@ def _key_row(key: Key, table: str) -> tuple[str, str]:
     path = f"{key.table}.{key.name}".removeprefix(f"{table}.")
     marks = [word for word in ("required", "secret") if getattr(key, word)]
     about = f"{', '.join(marks).capitalize()}. {key.description}" if marks else key.description
-    return f"{path} = {key.default or '...'}", about.strip()
+    place = f" Set it by {_variable(key)}." if key.secret else ""
+    return f"{path} = {key.default or '...'}", f"{about}{place}".strip()
+
+
+def _variable(key: Key) -> str:
+    """Return the variable that sets a key."""
+    return variable_name((*key.table.split("."), key.name))
 
 
 def _names(items: Iterable[Contribution], plugin: str) -> list[str]:
