@@ -66,8 +66,9 @@ def needs_faults(prompts: Iterable[RegisteredPrompt], tools: Collection[str]) ->
     """
     known = {*tools, *_BUNDLED}
     for item in prompts:
-        for name in {*item.prompt.needs, *item.prompt.uses} - known:
-            if close := get_close_matches(name, known, n=1, cutoff=_MISSPELT):
+        for name in (*item.prompt.needs, *item.prompt.uses):
+            close = get_close_matches(name, known, n=1, cutoff=_MISSPELT)
+            if close and name not in known:
                 yield (
                     f"prompt {item.declared!r}: no tool here is called {name!r}; did you mean "
                     f"{close[0]!r}? If not, give the plugin that has it: beside={{...}}"
