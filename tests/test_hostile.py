@@ -375,6 +375,7 @@ AT_START = """@hookimpl
             return __import__("contextlib").nullcontext()"""
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("hook", [AT_IMPORT, AT_START], ids=["import", "lifespan"])
 @pytest.mark.parametrize(("kills", "status"), [((1, 3), "started"), ((1, 2), "failed")], ids=str)
 @pytest.mark.usefixtures("start")

@@ -87,6 +87,7 @@ def content(answer: dict[str, Any]) -> dict[str, Any]:
     return result["structuredContent"]
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
 def test_every_handshake_version_is_served(start: Start, version: str):
     peer = start()
