@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
@@ -84,6 +86,15 @@ class PluginRecord:
     def is_own(self) -> bool:
         """Whether it comes with the host."""
         return canonical_name(self.distribution) == DISTRIBUTION
+
+    @contextmanager
+    def timed(self) -> Generator[None]:
+        """Count how long its own code takes."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds += time.monotonic() - began
 
     def fail(self, reason: str) -> None:
         """Mark the plugin as failed and withdraw what it contributed."""

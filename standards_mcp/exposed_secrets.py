@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from .discovery import PluginRecord
 from .masking import declares_secret
-from .setting_layers import DOT_ENV, ENVIRONMENT, Layers, variable_name
+from .setting_layers import Layers
 
 
 def exposed_secrets(records: Iterable[PluginRecord], layers: Layers) -> Iterator[str]:
@@ -17,18 +17,14 @@ def exposed_secrets(records: Iterable[PluginRecord], layers: Layers) -> Iterator
     """
     models = {record.name: record.settings_type for record in records if record.settings_type}
     for layer in layers.ordered:
-        if layer.name in (ENVIRONMENT, DOT_ENV):
+        if layer.has_variables:
             continue
         for name, model in models.items():
             table = ("plugins", name)
             options = layer.value(table) if layer.sets(table) else None
             for path, value in _leaves(options):
                 if declares_secret(model, path, value):
-                    key = (*table, *path)
-                    yield (
-                        f"{layer.where(key)}: a secret does not belong here; set "
-                        f"{variable_name(key)} in the environment or in .env"
-                    )
+                    yield layer.misplaced((*table, *path))
 
 
 def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import time
-from collections.abc import AsyncGenerator, Generator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
 import anyio
@@ -116,7 +115,7 @@ class _Lifespan:
             self._manager.fail(self._record, reason, TimeoutError())
 
     async def stop(self) -> None:
-        with self._timed():
+        with self._record.timed():
             await self._end()
 
     async def _end(self) -> None:
@@ -137,18 +136,10 @@ class _Lifespan:
             return asyncio.CancelledError()
         return self._task.exception()
 
-    @contextmanager
-    def _timed(self) -> Generator[None]:
-        began = time.monotonic()
-        try:
-            yield
-        finally:
-            self._record.seconds += time.monotonic() - began
-
     async def _run(self) -> None:
         try:
             async with AsyncExitStack() as stack:
-                with self._timed():
+                with self._record.timed():
                     with divert_stdout():
                         lifespans = self._manager.call(self._record, "lifespan")
                     for lifespan in lifespans:

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from .catalog_settings import SECRET_KEYS, VARIABLES
+from .catalog_settings import SECRET_KEYS
 from .errors import ConfigError
 from .setting_errors import describe_hidden, find_mistakes
-from .setting_layers import DOT_ENV, ENVIRONMENT, Layer, Layers
+from .setting_layers import Layer, Layers
 from .setting_paths import in_home
 from .setting_sources import (
     CONFIG_VARIABLE,
@@ -118,14 +118,11 @@ def user_config_file() -> Path:
 
 
 def _refuse_secrets(layer: Layer) -> None:
-    if layer.name in (ENVIRONMENT, DOT_ENV):
+    if layer.has_variables:
         return
     for path in SECRET_KEYS:
         if layer.sets(path):
-            raise ConfigError(
-                f"{layer.where(path)}: a secret does not belong here; set "
-                f"{VARIABLES[path]} in the environment or in .env"
-            )
+            raise ConfigError(layer.misplaced(path))
 
 
 def _named_file(config: Path | None) -> Path | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 import traceback
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
@@ -231,12 +230,13 @@ class PluginManager:
     @contextmanager
     def _attended(self, record: PluginRecord) -> Generator[None]:
         """Note that a plugin's code runs, what it prints and what it is warned of."""
-        began = time.monotonic()
-        try:
-            with self.casualties.trying(record), divert_stdout(), noted(record.deprecated):
-                yield
-        finally:
-            record.seconds += time.monotonic() - began
+        with (
+            record.timed(),
+            self.casualties.trying(record),
+            divert_stdout(),
+            noted(record.deprecated),
+        ):
+            yield
 
     def _withdraw(self, record: PluginRecord, reason: str, cause: BaseException) -> None:
         if record.plugin is not None and self._pm.is_registered(record.plugin):

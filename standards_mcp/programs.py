@@ -4,7 +4,45 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
+
+from .settings import Settings
+
+
+class MissingProgram(NamedTuple):
+    """A program that the configuration names and that is not there.
+
+    Attributes:
+        path: The key that names it.
+        what: What should be there, with its article.
+        why: Why it cannot be started, and what to do.
+    """
+
+    path: tuple[str, str, str]
+    program: str
+    what: str
+    why: str
+
+
+def missing_programs(settings: Settings) -> Iterator[MissingProgram]:
+    """Yield the programs of enabled servers, and interpreters of plugins, that are not there.
+
+    A server with a PATH of its own has its program looked for there, when it is started.
+    """
+    named = [
+        (("servers", name, "command"), server.command, "a program", server.cwd)
+        for name, server in settings.servers.items()
+        if server.enabled and server.command and "PATH" not in server.env
+    ] + [
+        (("plugins", name, "python"), plugin.python, "an interpreter", None)
+        for name, plugin in settings.plugins.items()
+        if plugin.enabled is not False and plugin.python
+    ]
+    for path, program, what, folder in named:
+        if why := why_not_found(program, None, folder):
+            yield MissingProgram(path, program, what, why)
 
 
 def why_not_found(program: str, path: str | None, folder: Path | None = None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .discovery import PluginRecord
-from .programs import why_not_found
+from .programs import missing_programs
 from .setting_layers import key_name
 from .settings import Settings
 
@@ -24,11 +24,6 @@ def remedy(record: PluginRecord, settings: Settings, otherwise: str) -> str:
 def _fixes(record: PluginRecord, settings: Settings) -> Iterator[str]:
     for each in record.mistakes:
         yield each.fix or f"correct {key_name(each.path)}"
-    server, section = settings.servers.get(record.name), settings.section(record.name)
-    if server and server.command and "PATH" not in server.env:
-        if why_not_found(server.command, None, server.cwd):
-            key = key_name(("servers", record.name, "command"))
-            yield f"set {key} to the whole path of a program that is there"
-    elif section.python and why_not_found(section.python, None):
-        key = key_name(("plugins", record.name, "python"))
-        yield f"set {key} to the whole path of an interpreter that is there"
+    for missing in missing_programs(settings):
+        if missing.path[1] == record.name:
+            yield f"set {key_name(missing.path)} to the whole path of {missing.what} that is there"

@@ -14,21 +14,20 @@ from urllib.parse import unquote
 from pydantic import BeforeValidator, Field, SecretStr, model_validator
 
 from .errors import ConfigError, describe_exception
-from .masking import looks_secret, query_secrets
+from .masking import SHORTEST_SECRET, looks_secret, query_secrets
 from .plugin import PluginSettings
 from .tables import Seconds
 
 START_TIMEOUT: Final = 20.0
 _NAMED: Final = re.compile(r"-*(?P<name>[\w-]+)\s*[=:]\s*(?P<value>.+)", re.DOTALL)
 _VARIABLE: Final = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
-_SHORTEST_SECRET: Final = 6
 _TABLES: Final = ("mcpServers", "servers")
 _KEYS: Final = ("type", "command", "args", "env", "cwd", "url", "headers")
 
 
 def _hidden(value: object) -> object:
     """Take a value for a secret unless it is a number, a word, a path, or names a variable."""
-    if not isinstance(value, str) or len(value) < _SHORTEST_SECRET:
+    if not isinstance(value, str) or len(value) < SHORTEST_SECRET:
         return value
     return value if _VARIABLE.search(value) or Path(value).is_absolute() else SecretStr(value)
 
@@ -149,7 +148,7 @@ class Expansion:
         value = os.environ.get(name) or default
         if value is None:
             raise VariableError(name)
-        if len(value) >= _SHORTEST_SECRET and not Path(value).is_absolute():
+        if len(value) >= SHORTEST_SECRET and not Path(value).is_absolute():
             self.secrets.add(value)
         return value
 

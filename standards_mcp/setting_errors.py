@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 
 from .errors import did_you_mean
 from .masking import declares_secret
-from .setting_layers import Layers, key_name, variable_name
+from .setting_layers import Layers, key_name, set_variable
 from .settings import PluginSection, Settings
 
 _Location: TypeAlias = tuple[str | int, ...]
@@ -93,12 +93,12 @@ def find_mistakes(
         words = found.setdefault(item["loc"], [])
         if (told := _words(item, model, prefix)) not in words:
             words.append(told)
-    mistakes = [Mistake((*prefix, *key), " or ".join(words)) for key, words in found.items()]
     missing = {item["loc"] for item in items if item["type"] == "missing"}
-    return [
-        _missing(each, model, key) if key in missing else each
-        for key, each in zip(found, mistakes, strict=True)
-    ]
+    mistakes: list[Mistake] = []
+    for key, words in found.items():
+        mistake = Mistake((*prefix, *key), " or ".join(words))
+        mistakes.append(_missing(mistake, model, key) if key in missing else mistake)
+    return mistakes
 
 
 def _missing(mistake: Mistake, model: type[BaseModel], location: _Location) -> Mistake:
@@ -106,7 +106,7 @@ def _missing(mistake: Mistake, model: type[BaseModel], location: _Location) -> M
     keys = [part for part in location if isinstance(part, str)]
     if len(keys) < len(location) or not declares_secret(model, keys):
         return replace(mistake, fix=f"set {key_name(mistake.path)}")
-    fix = f"set {variable_name(mistake.path)} in the environment or in .env"
+    fix = set_variable(mistake.path)
     return replace(mistake, message=f"{mistake.message}; {fix}", fix=fix, in_file=False)
 
 

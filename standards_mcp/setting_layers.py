@@ -62,11 +62,20 @@ class Layer:
         line = line_of(self.text, tuple(map(str, path))) if self.text else None
         return self.name if line is None else f"{self.name}:{line}"
 
+    @property
+    def has_variables(self) -> bool:
+        """Whether its values are those of variables, which is where secrets belong."""
+        return self.name in (ENVIRONMENT, DOT_ENV)
+
     def where(self, path: Iterable[str | int]) -> str:
         """Return where the key at *path* stands and what it is called there."""
         keys = tuple(path)
-        name = variable_name(keys) if self.name in (ENVIRONMENT, DOT_ENV) else key_name(keys)
+        name = variable_name(keys) if self.has_variables else key_name(keys)
         return f"{self.place(keys)}: {name}"
+
+    def misplaced(self, path: Sequence[str]) -> str:
+        """Return what is wrong with a secret that stands at *path* here, and what to do."""
+        return f"{self.where(path)}: a secret does not belong here; {set_variable(path)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +141,11 @@ def variable_name(path: Sequence[str | int]) -> str:
     """Return the environment variable that sets the key at *path*."""
     keys, inside = _split(path)
     return (VARIABLES.get(keys) or ENV_PREFIX + "__".join(keys).upper()) + inside
+
+
+def set_variable(path: Sequence[str | int]) -> str:
+    """Return what to do about a secret that is missing or stands where others can read it."""
+    return f"set {variable_name(path)} in the environment or in .env"
 
 
 def _path_of(variable: str) -> tuple[str, ...]:

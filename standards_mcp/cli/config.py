@@ -16,7 +16,7 @@ from standards_mcp.files import replace_text
 from standards_mcp.host import Host
 from standards_mcp.loaded_settings import FILE_NAME
 from standards_mcp.masking import MASK, looks_secret, masked_data
-from standards_mcp.programs import why_not_found
+from standards_mcp.programs import missing_programs
 from standards_mcp.settings import PluginSection
 from standards_mcp.toml_values import toml_key, toml_value
 from standards_mcp.tool_sources import source_of
@@ -109,18 +109,9 @@ def check(ctx: click.Context) -> None:
 
 
 def _programs_not_found(host: Host) -> Iterator[str]:
-    for name, server in host.settings.servers.items():
-        if server.enabled and server.command and "PATH" not in server.env:
-            why = why_not_found(server.command, None, server.cwd)
-            if why:
-                where = host.loaded.layers.where(("servers", name, "command"))
-                yield f"{where}: {server.command!r} cannot be started: {why}"
-    for name, plugin in host.settings.plugins.items():
-        if plugin.enabled is False or not plugin.python:
-            continue
-        if why := why_not_found(plugin.python, None):
-            where = host.loaded.layers.where(("plugins", name, "python"))
-            yield f"{where}: {plugin.python!r} cannot be started: {why}"
+    for missing in missing_programs(host.settings):
+        where = host.loaded.layers.where(missing.path)
+        yield f"{where}: {missing.program!r} cannot be started: {missing.why}"
 
 
 @config.command(epilog=examples("config schema > standards-mcp.schema.json"))

@@ -76,9 +76,8 @@ def needs_faults(prompts: Iterable[RegisteredPrompt], tools: Collection[str]) ->
 
 
 def settings_faults(model: object) -> Iterator[str]:
-    """Yield what is wrong with the model of a plugin's settings."""
+    """Yield what is wrong with the model of a plugin's settings, if it is one: the host says so."""
     if not isinstance(model, type) or not issubclass(model, PluginSettings):
-        yield "its settings_type is not a subclass of PluginSettings"
         return
     try:
         described = model.model_json_schema().get("properties", {})
