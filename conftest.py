@@ -15,12 +15,13 @@ import hypothesis
 import pytest
 from mcp import Client
 
-from standards_mcp.discovery import DISTRIBUTION, PluginRecord, installed_plugins
+from standards_mcp.config.loading import LoadedSettings
+from standards_mcp.config.models.settings import Settings
 from standards_mcp.host import Host
-from standards_mcp.loaded_settings import LoadedSettings
+from standards_mcp.loading.discovery import installed_plugins
+from standards_mcp.loading.records import DISTRIBUTION, PluginRecord
 from standards_mcp.plugin import Plugin
-from standards_mcp.server import build_server
-from standards_mcp.settings import Settings
+from standards_mcp.server.server import build_server
 
 MakeHost = Callable[..., Host]
 OpenClient = Callable[..., AbstractAsyncContextManager[Client]]

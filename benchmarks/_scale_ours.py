@@ -14,18 +14,18 @@ import numpy as np
 from _scale_common import FIELDS, FILTERS, TOP, Filter, load, megabytes, memory, peak, rounds, save
 from _scale_records import Recombined, lines
 
-from standards_mcp.catalog.database import create_database
-from standards_mcp.catalog.dense import best, cosines
-from standards_mcp.catalog.embedding import keep_vectors
-from standards_mcp.catalog.encoders import open_encoder
-from standards_mcp.catalog.generation import Generation
-from standards_mcp.catalog.manifest import current_folder
-from standards_mcp.catalog.ranking import Ranker
-from standards_mcp.catalog.results import hits_of
-from standards_mcp.catalog.selection import Selection, select
-from standards_mcp.catalog.store import LocalStore
+from standards_mcp.catalog.embedding.encoders import open_encoder
+from standards_mcp.catalog.local.database import create_database
+from standards_mcp.catalog.local.index.dense import best, cosines
+from standards_mcp.catalog.local.index.generation import Generation
+from standards_mcp.catalog.local.index.manifest import current_folder
+from standards_mcp.catalog.local.index.masks import Selection, select
+from standards_mcp.catalog.local.index.ranking import Ranker
+from standards_mcp.catalog.local.index.results import hits_of
+from standards_mcp.catalog.local.store import LocalStore
+from standards_mcp.catalog.local.truth import Truth
+from standards_mcp.catalog.local.vectors import keep_vectors
 from standards_mcp.catalog.texts import passages, text_hash
-from standards_mcp.catalog.truth import Truth
 
 _BATCH = 20_000
 

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from standards_mcp.catalog.encoders import open_encoder
-from standards_mcp.catalog.local import LocalCatalog
+from standards_mcp.catalog.embedding.encoders import open_encoder
+from standards_mcp.catalog.local.catalog import LocalCatalog
+from standards_mcp.catalog.local.truth import Truth
 from standards_mcp.catalog.records import StandardRecord
-from standards_mcp.catalog.truth import Truth
 
 
 class Recombined:

@@ -15,11 +15,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from standards_mcp.catalog.importing import import_sources
+from standards_mcp.catalog.importing.importer import import_sources
+from standards_mcp.catalog.importing.readers import read_documents
+from standards_mcp.catalog.importing.report import Report
+from standards_mcp.catalog.importing.sources.files import Document, open_sources
 from standards_mcp.catalog.records import StandardRecord
-from standards_mcp.catalog.sources.files import Document, open_sources
-from standards_mcp.catalog.sources.readers import read_documents
-from standards_mcp.catalog.sources.report import Report
 
 
 def main() -> None:

@@ -98,8 +98,8 @@ async def in_process(config: Path, rounds: int, calls: int) -> None:
     """Print the cost of each tool, and of the function itself, without a client."""
     from benchmark_add import add
 
+    from standards_mcp.config.loading import load_settings
     from standards_mcp.host import Host
-    from standards_mcp.loaded_settings import load_settings
 
     host = Host(load_settings(config))
     host.load()

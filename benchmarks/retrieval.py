@@ -23,8 +23,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from standards_mcp.catalog import SearchResult
-from standards_mcp.catalog.local import LocalCatalog
+from standards_mcp.catalog.base import SearchResult
+from standards_mcp.catalog.local.catalog import LocalCatalog
 from standards_mcp.catalog.records import StandardRecord
 
 DEPTH = 100

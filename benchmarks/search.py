@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from standards_mcp.catalog import open_local
-from standards_mcp.catalog.local import LocalCatalog
+from standards_mcp.catalog.local.catalog import LocalCatalog
 from standards_mcp.catalog.records import StandardRecord
 
 QUERIES = ["Students compare fractions with fraction strips and explain their reasoning."] * 100

@@ -21,11 +21,11 @@ import numpy as np
 import numpy.typing as npt
 from retrieval import lines, measures
 
-from standards_mcp.catalog.embedding import MiniLmEncoder
-from standards_mcp.catalog.generation import Generation
-from standards_mcp.catalog.manifest import current_folder
-from standards_mcp.catalog.ranking import HEADING_PENALTY, LEXICAL_WEIGHT
-from standards_mcp.catalog.selection import select
+from standards_mcp.catalog.embedding.minilm import MiniLmEncoder
+from standards_mcp.catalog.local.index.generation import Generation
+from standards_mcp.catalog.local.index.manifest import current_folder
+from standards_mcp.catalog.local.index.masks import select
+from standards_mcp.catalog.local.index.ranking import HEADING_PENALTY, LEXICAL_WEIGHT
 from standards_mcp.catalog.texts import passages
 
 Scores: TypeAlias = npt.NDArray[np.float32]

@@ -10,11 +10,11 @@ import anyio
 import pytest
 
 from standards_mcp import Catalog, Plugin, StandardRecord, ToolResult
-from standards_mcp.catalog.local import LocalCatalog
-from standards_mcp.discovery import PluginRecord
+from standards_mcp.catalog.local.catalog import LocalCatalog
+from standards_mcp.config.loading import LoadedSettings
+from standards_mcp.config.models.settings import Settings
 from standards_mcp.host import Host
-from standards_mcp.loaded_settings import LoadedSettings
-from standards_mcp.settings import Settings
+from standards_mcp.loading.records import PluginRecord
 
 Ask = Callable[..., ToolResult]
 

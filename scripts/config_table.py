@@ -9,8 +9,8 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from standards_mcp.config_schema import Key, config_keys
-from standards_mcp.settings import PluginSection
+from standards_mcp.config.models.settings import PluginSection
+from standards_mcp.config.schema import Key, config_keys
 from standards_mcp_search import SearchPlugin
 
 PAGE = Path(__file__).parent.parent / "docs" / "configuration.md"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from standards_mcp.catalog.embedding import MiniLmEncoder
+from standards_mcp.catalog.embedding.minilm import MiniLmEncoder
 from standards_mcp.catalog.starter import starter_records
 
 

@@ -8,18 +8,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from .catalog import (
+    from .catalog import CatalogError, FilterError, StandardRecord
+    from .catalog.base import (
         Catalog,
-        CatalogError,
         Facets,
         FieldValues,
-        FilterError,
         FilterExpression,
         SearchHit,
         SearchResult,
-        StandardRecord,
     )
-    from .deprecations import PluginDeprecationWarning
     from .errors import (
         ApiError,
         CannotAskError,
@@ -27,6 +24,7 @@ if TYPE_CHECKING:
         InvalidInputError,
         NotFoundError,
         PluginConflictError,
+        PluginDeprecationWarning,
         PluginError,
         StandardsMcpError,
         ToolError,
@@ -88,7 +86,8 @@ __all__ = [
     "hookimpl",
 ]
 
-_MODULES: Final = ("errors", "deprecations", "hookspecs", "plugin", "catalog")
+
+_MODULES: Final = ("errors", "hookspecs", "plugin", "catalog")
 
 
 def __getattr__(name: str) -> object:

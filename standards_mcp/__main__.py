@@ -4,7 +4,7 @@ import gc
 import sys
 from typing import NoReturn
 
-from ._hangup import disregard_hangup
+from ._utils.signals import disregard_hangup
 
 
 def main() -> NoReturn:

@@ -1,7 +1,10 @@
-"""The host's exception hierarchy.
+"""Every error of the host, in one tree.
 
 * StandardsMcpError
   x ConfigError
+  x ClientFileError
+  x UnknownToolError
+  x NotServedError
   x PluginError
     + PluginConflictError
     + FilterFailedError
@@ -10,12 +13,14 @@
     + NotFoundError
     + ApiError
     + CannotAskError
+    + RateLimitedError
+    + TimedOutError
+    + CrashedError
+    + ThreadsStuckError
+* PluginDeprecationWarning
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterable
-from difflib import get_close_matches
 
 
 class StandardsMcpError(Exception):
@@ -88,23 +93,41 @@ class CannotAskError(ToolError):
         )
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return ``; did you mean 'x'?`` for the known name most like *name*, or an empty string."""
-    found = nearest(name, known)
-    return f"; did you mean {found!r}?" if found else ""
+class ClientFileError(StandardsMcpError):
+    """A client's configuration file cannot be edited; it has been left as it was."""
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the known name most like *name*, or an empty string."""
-    lowered = {item.lower(): item for item in known}
-    close = get_close_matches(name.lower(), lowered, n=1, cutoff=0.6)
-    return lowered[close[0]] if close else ""
+class NotServedError(StandardsMcpError):
+    """No prompt or resource of this name is served."""
 
 
-def describe_exception(exc: BaseException) -> str:
-    """Return an exception as one line."""
-    try:
-        text = " ".join(str(exc).split())
-    except Exception:  # noqa: BLE001  - an exception that cannot describe itself
-        text = ""
-    return f"{type(exc).__name__}: {text}" if text else type(exc).__name__
+class UnknownToolError(StandardsMcpError):
+    """No plugin declares a tool of this name."""
+
+
+class RateLimitedError(ToolError):
+    """The tool was called too often."""
+
+    error_type = "rate_limited"
+
+
+class TimedOutError(ToolError):
+    """There was no answer within the deadline."""
+
+    error_type = "timeout"
+
+
+class CrashedError(ToolError):
+    """What was called raised something that it should not; the log has it under an id."""
+
+    error_type = "internal_error"
+
+
+class ThreadsStuckError(ToolError):
+    """Every thread that a plugin may have is held by a call that nobody waits for any more."""
+
+    error_type = "internal_error"
+
+
+class PluginDeprecationWarning(DeprecationWarning):
+    """A part of the plugin API that goes away with a coming release; says what to use instead."""

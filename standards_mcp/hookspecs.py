@@ -16,7 +16,9 @@ from .plugin import Filter, Health, Prompt, Resource, Tool, ToolHandler
 
 PROJECT: Final = "standards_mcp"
 
+
 hookspec = pluggy.HookspecMarker(PROJECT)
+
 hookimpl = pluggy.HookimplMarker(PROJECT)
 
 

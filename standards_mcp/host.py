@@ -14,32 +14,30 @@ from typing import Any
 
 import anyio
 
-from .call_context import HostContext
-from .casualties import Casualties
-from .catalog import Catalog, CatalogStats, open_catalog
-from .catalog_settings import CatalogSettings
-from .discovery import PluginRecord, Status
-from .errors import ConfigError, StandardsMcpError, did_you_mean
-from .exposed_secrets import exposed_secrets
-from .lifecycle import running
-from .loaded_settings import LoadedSettings
-from .manager import PluginManager
-from .masking import mask, masked_data, secrets_of
-from .mismatches import Names, mismatches
-from .offering import Offering, Registered, offer
-from .outcomes import Step, recall, remember
+from ._utils.secrets import mask, masked_data, secrets_of
+from ._utils.text import did_you_mean
+from .calls.content import Provider
+from .calls.context import HostContext
+from .calls.policy import Policy
+from .calls.threads import UnjoinedExecutor
+from .catalog import open_catalog
+from .catalog.base import Catalog, CatalogStats
+from .config.checks import Names, exposed_secrets, mismatches
+from .config.loading import LoadedSettings
+from .config.models.catalog import CatalogSettings
+from .config.models.settings import Settings
+from .contributions.results import error_result
+from .contributions.selection import Offering, Registered, offer
+from .errors import ConfigError, UnknownToolError
+from .loading.discovery import installed_plugins
+from .loading.last_start import Step, recall, remember
+from .loading.lifecycle import running
+from .loading.manager import PluginManager
+from .loading.quarantine import Casualties
+from .loading.records import PluginRecord, Status
 from .plugin import ToolResult
-from .policy import Policy
-from .provider import Provider
-from .results import error_result
-from .settings import Settings
-from .threads import UnjoinedExecutor
 
 log = logging.getLogger(__name__)
-
-
-class UnknownToolError(StandardsMcpError):
-    """No plugin declares a tool of this name."""
 
 
 class Host:
@@ -69,7 +67,15 @@ class Host:
         self.catalog = catalog or _configured_catalog(self.settings.catalog)
         self.state_dir = self.settings.state_dir or _user_state_dir()
         casualties = Casualties(self.state_dir if remembers else None)
-        self.manager = PluginManager(loaded, self.catalog, self.state_dir, casualties, installed)
+        self.manager = PluginManager(
+            loaded,
+            self.catalog,
+            self.state_dir,
+            casualties,
+            _elsewhere(
+                installed_plugins() if installed is None else installed, loaded, self.state_dir
+            ),
+        )
         storage = self.settings.tools.storage
         self._policy = Policy(storage.get_secret_value() if storage else None)
         self.provider = Provider(self, self._policy)
@@ -94,7 +100,12 @@ class Host:
 
     def exposed_secrets(self) -> list[str]:
         """Return where secrets of plugins stand that others can read there; none is refused."""
-        return list(exposed_secrets(self.manager.records.values(), self.loaded.layers))
+        return list(
+            exposed_secrets(
+                {r.name: r.settings_type for r in self.manager.records.values() if r.settings_type},
+                self.loaded.layers,
+            )
+        )
 
     def warnings(self) -> list[str]:
         """Return what in the configuration matches nothing or cannot be applied, in any profile."""
@@ -264,3 +275,19 @@ def _user_state_dir() -> Path:
     from platformdirs import user_state_path  # noqa: PLC0415  - only where none is configured
 
     return user_state_path("standards-mcp", appauthor=False)
+
+
+def _elsewhere(
+    plugins: Iterable[PluginRecord], loaded: LoadedSettings, state_dir: Path
+) -> list[PluginRecord]:
+    """Return the records with those of plugins and servers that run in other processes."""
+    found, settings = list(plugins), loaded.settings
+    if any(section.is_isolated for section in settings.plugins.values()):
+        from .remote.isolated.plugin import isolate  # noqa: PLC0415  - costs start-up time
+
+        found = isolate(found, loaded, state_dir)
+    if settings.servers:
+        from .remote.server import server_records  # noqa: PLC0415  - costs start-up time
+
+        found += server_records(settings.servers)
+    return found

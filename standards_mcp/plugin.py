@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias
 from pydantic import BaseModel, ConfigDict
 from typing_extensions import TypeVar
 
-from .catalog import Catalog, FilterExpression
-from .tables import Documented
+from ._utils.documented import Documented
+from .catalog.base import Catalog, FilterExpression
 
 
 class PluginSettings(Documented):
@@ -29,6 +29,7 @@ class PluginSettings(Documented):
 
 
 SettingsT = TypeVar("SettingsT", bound=PluginSettings, default=PluginSettings)
+
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
 
 

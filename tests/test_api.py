@@ -6,7 +6,7 @@ import pytest
 
 import standards_mcp
 from standards_mcp import ApiError, InvalidInputError, NotFoundError, StandardsMcpError, ToolError
-from standards_mcp.errors import did_you_mean
+from standards_mcp._utils.text import did_you_mean
 
 EXPORTED = [
     "ApiError",

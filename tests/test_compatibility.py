@@ -17,12 +17,12 @@ from mcp import Client
 from mcp_types import ResourceTemplateReference
 
 from standards_mcp import Plugin, PluginDeprecationWarning, Tool, cli, hookimpl
-from standards_mcp.discovery import PluginRecord, Status
-from standards_mcp.health import check_health
+from standards_mcp.config.loading import load_settings
 from standards_mcp.hookspecs import PROJECT
 from standards_mcp.host import Host
-from standards_mcp.loaded_settings import load_settings
-from standards_mcp.server import build_server
+from standards_mcp.loading.health import check_health
+from standards_mcp.loading.records import PluginRecord, Status
+from standards_mcp.server.server import build_server
 
 MakeHost = Callable[..., Host]
 Install = Callable[..., Path]

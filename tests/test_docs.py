@@ -15,7 +15,7 @@ import click
 import pytest
 
 from standards_mcp import cli, hookspecs
-from standards_mcp.loaded_settings import load_settings
+from standards_mcp.config.loading import load_settings
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [

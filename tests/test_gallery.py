@@ -18,7 +18,7 @@ from mcp_types import ElicitResult
 
 from standards_mcp import Plugin
 from standards_mcp.host import Host
-from standards_mcp.server import build_server
+from standards_mcp.server.server import build_server
 from standards_mcp.testing import Allowed, Call, check_plugin
 
 pytestmark = pytest.mark.anyio

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from standards_mcp import ConfigError, Filter, Plugin, PluginError, Tool, hookimpl
-from standards_mcp.discovery import PluginRecord, Status
-from standards_mcp.host import Host, UnknownToolError
-from standards_mcp.loaded_settings import LoadedSettings
-from standards_mcp.settings import Settings
+from standards_mcp.config.loading import LoadedSettings
+from standards_mcp.config.models.settings import Settings
+from standards_mcp.errors import UnknownToolError
+from standards_mcp.host import Host
+from standards_mcp.loading.records import PluginRecord, Status
 
 pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from standards_mcp.catalog_settings import VARIABLES as NAMED
-from standards_mcp.catalog_settings import PineconeCatalogSettings
-from standards_mcp.settings import ENV_PREFIX, Settings
+from standards_mcp.config.models.catalog import VARIABLES as NAMED
+from standards_mcp.config.models.catalog import PineconeCatalogSettings
+from standards_mcp.config.models.settings import ENV_PREFIX, Settings
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -16,31 +16,28 @@ from typing import IO, Any, Final, NoReturn, cast
 
 import click
 
-from standards_mcp._hangup import regard_hangup
-from standards_mcp._stdout import fill_closed_streams, flush_or_drop
-from standards_mcp.errors import (
-    ConfigError,
-    StandardsMcpError,
-    describe_exception,
-    did_you_mean,
-)
-from standards_mcp.printable import printable
+from standards_mcp._utils.signals import regard_hangup
+from standards_mcp._utils.streams import fill_closed_streams, flush_or_drop
+from standards_mcp._utils.text import describe_exception, did_you_mean, printable
+from standards_mcp.errors import ConfigError, StandardsMcpError
 
 BEGAN: Final = time.perf_counter()
+
 INTERRUPTED: Final = 130
+
 COMMANDS: Final = {
     "call": "tools:call",
-    "clients": "clients:clients",
+    "clients": "install.command:clients",
     "config": "config:config",
-    "data": "data:data",
-    "doctor": "doctor:doctor",
-    "install": "clients:install",
+    "data": "data.commands:data",
+    "doctor": "doctor.command:doctor",
+    "install": "install.command:install",
     "plugins": "plugins:plugins",
     "prompts": "contributions:prompts",
     "resources": "contributions:resources",
     "serve": "serve:serve",
     "tools": "tools:tools",
-    "uninstall": "clients:uninstall",
+    "uninstall": "install.command:uninstall",
 }
 
 
@@ -106,7 +103,7 @@ class _Commands(click.Group):
             raise
         if command or ctx.resilient_parsing:
             return command
-        from standards_mcp.discovery import Status
+        from standards_mcp.loading.records import Status
 
         record = invocation.host.manager.records.get(cmd_name)
         if record is not None and record.reason:
@@ -128,8 +125,8 @@ class _ConfigFailure(_Failure):
 
 def _failure(cause: Exception, ctx: click.Context) -> _Failure:
     """Return one line about what a command raised; with ``-vv`` the traceback stands above it."""
+    from standards_mcp._utils.secrets import mask
     from standards_mcp.catalog.errors import CatalogError
-    from standards_mcp.masking import mask
 
     from .invocation import Invocation
 

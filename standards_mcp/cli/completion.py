@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable, Iterator
 import click
 from click.shell_completion import CompletionItem
 
-from standards_mcp._stdout import divert_stdout
+from standards_mcp._utils.streams import divert_stdout
 from standards_mcp.catalog.errors import CatalogError
 from standards_mcp.errors import StandardsMcpError
 
 from .invocation import Invocation
 
 Names = Callable[[Invocation], Iterable[tuple[str, str]]]
+
 Offer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 

@@ -9,17 +9,17 @@ from typing import Any, cast
 import click
 from pydantic import BaseModel
 
-from standards_mcp.config_schema import config_schema, config_template
-from standards_mcp.discovery import Status
+from standards_mcp._utils.files import replace_text
+from standards_mcp._utils.secrets import MASK, looks_secret, masked_data
+from standards_mcp.config.loading import FILE_NAME
+from standards_mcp.config.models.settings import PluginSection
+from standards_mcp.config.programs import missing_programs
+from standards_mcp.config.schema import config_schema, config_template
+from standards_mcp.config.toml import toml_key, toml_value
 from standards_mcp.errors import StandardsMcpError
-from standards_mcp.files import replace_text
 from standards_mcp.host import Host
-from standards_mcp.loaded_settings import FILE_NAME
-from standards_mcp.masking import MASK, looks_secret, masked_data
-from standards_mcp.programs import missing_programs
-from standards_mcp.settings import PluginSection
-from standards_mcp.toml_values import toml_key, toml_value
-from standards_mcp.tool_sources import source_of
+from standards_mcp.loading.providers import source_of
+from standards_mcp.loading.records import Status
 
 from .invocation import Invocation
 from .output import examples, print_json, say

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import click
 
-from standards_mcp.config_file import without_secrets
-from standards_mcp.files import diff, edit_text
-from standards_mcp.loaded_settings import user_config_file
-from standards_mcp.masking import mask
+from standards_mcp._utils.files import diff, edit_text
+from standards_mcp._utils.secrets import mask
+from standards_mcp.config.editing import without_secrets
+from standards_mcp.config.loading import user_config_file
 
 from .invocation import Invocation
 from .output import say

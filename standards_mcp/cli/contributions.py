@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from standards_mcp.contributions import Contribution
-from standards_mcp.prompts import RegisteredPrompt
-from standards_mcp.resources import RegisteredResource
+from standards_mcp.contributions.base import Contribution
+from standards_mcp.contributions.prompts import RegisteredPrompt
+from standards_mcp.contributions.resources import RegisteredResource
 
 from .invocation import Invocation
 from .output import examples, print_json, print_table

@@ -13,21 +13,23 @@ from typing import Any, Final, cast
 import anyio
 import click
 
-from standards_mcp._stdout import divert_stdout, own_stderr
+from standards_mcp._utils.logs import configure_logging
+from standards_mcp._utils.streams import divert_stdout, own_stderr
 from standards_mcp.catalog import open_local
-from standards_mcp.catalog.local import LocalCatalog
-from standards_mcp.host import Host, UnknownToolError
-from standards_mcp.loaded_settings import (
+from standards_mcp.catalog.local.catalog import LocalCatalog
+from standards_mcp.config.loading import (
     LoadedSettings,
     find_config,
     load_settings,
     user_config_file,
 )
-from standards_mcp.logs import configure_logging
+from standards_mcp.errors import UnknownToolError
+from standards_mcp.host import Host
 from standards_mcp.plugin import ToolResult
 
 _SILENT: Final = logging.CRITICAL + 1
-_TELL_OF_MISTAKES: Final = ("standards_mcp.host", "standards_mcp.manager")
+
+_TELL_OF_MISTAKES: Final = ("standards_mcp.host", "standards_mcp.loading.manager")
 
 
 @dataclass

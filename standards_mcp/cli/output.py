@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import click
 
-from standards_mcp.printable import printable
+from standards_mcp._utils.text import printable
 
 WIDTH: Final = 80
 

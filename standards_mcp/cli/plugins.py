@@ -10,22 +10,23 @@ from typing import Any, Final, cast
 import anyio
 import click
 
-from standards_mcp._stdout import divert_stdout
-from standards_mcp.config_file import with_plugin
-from standards_mcp.config_schema import Key, config_keys
-from standards_mcp.contributions import Contribution
-from standards_mcp.discovery import PluginRecord, Status
-from standards_mcp.errors import StandardsMcpError, did_you_mean
-from standards_mcp.health import check_health
+from standards_mcp._utils.streams import divert_stdout
+from standards_mcp._utils.text import did_you_mean
+from standards_mcp.config.editing import with_plugin
+from standards_mcp.config.layers import variable_name
+from standards_mcp.config.schema import Key, config_keys
+from standards_mcp.contributions.base import Contribution
+from standards_mcp.errors import StandardsMcpError
 from standards_mcp.host import Host
+from standards_mcp.loading.health import check_health
+from standards_mcp.loading.records import PluginRecord, Status
 from standards_mcp.plugin import Health, PluginSettings
-from standards_mcp.setting_layers import variable_name
 
 from .completion import installed_plugins, offer
 from .config_edits import dry_run_option, edit_config
 from .invocation import Invocation
 from .output import examples, print_json, print_table, say
-from .plugins_new import new
+from .scaffold.command import new
 
 _ABOUT: Final = (
     *("name", "version", "distribution", "status", "reason", "deprecated"),

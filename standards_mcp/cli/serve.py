@@ -15,16 +15,17 @@ import anyio
 import click
 import importlib_metadata
 
-from standards_mcp._stdout import claim_standard_streams
+from standards_mcp._utils.streams import claim_standard_streams
 from standards_mcp.catalog import CatalogError
+from standards_mcp.config.loading import config_places
 from standards_mcp.host import Host
-from standards_mcp.loaded_settings import config_places
 
 from . import BEGAN
 from .invocation import Invocation
 from .output import examples
 
 log = logging.getLogger("standards_mcp")
+
 
 _END_SECONDS: Final = 2.0
 """How long the end of the server may take once all plugins have had their time to stop."""
@@ -51,8 +52,8 @@ def serve(ctx: click.Context, *, watch: bool) -> None:
     reader, writer = claim_standard_streams()
     host = invocation.loaded_host
 
-    from standards_mcp.reloading import reload_when_told
-    from standards_mcp.server import HostServer, build_server, serve_stdio
+    from standards_mcp.server.reload import reload_when_told
+    from standards_mcp.server.server import HostServer, build_server, serve_stdio
 
     version = importlib_metadata.version("standards-mcp")
 

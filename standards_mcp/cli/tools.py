@@ -8,14 +8,14 @@ from typing import Any, cast
 
 import click
 
-from standards_mcp.config_file import with_tool_disabled, with_tool_enabled
-from standards_mcp.declarations import RegisteredTool
-from standards_mcp.discovery import PluginRecord, Status
+from standards_mcp.calls.output import definition_tokens
+from standards_mcp.config.checks import no_match
+from standards_mcp.config.editing import with_tool_disabled, with_tool_enabled
+from standards_mcp.config.models.tools import first_match
+from standards_mcp.contributions.selection import offer as offer_tools
+from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.errors import StandardsMcpError
-from standards_mcp.mismatches import no_match
-from standards_mcp.offering import offer as offer_tools
-from standards_mcp.token_counts import definition_tokens
-from standards_mcp.tool_settings import first_match
+from standards_mcp.loading.records import PluginRecord, Status
 
 from .completion import all_tools, offer, served_tools
 from .config_edits import dry_run_option, edit_config

@@ -18,14 +18,16 @@ import pytest
 if TYPE_CHECKING:
     from mcp import Client
 
-    from standards_mcp.catalog import Catalog
-    from standards_mcp.catalog.local import LocalCatalog
+    from standards_mcp.catalog.base import Catalog
+    from standards_mcp.catalog.local.catalog import LocalCatalog
     from standards_mcp.plugin import Plugin
 
 __all__ = ["Allowed", "Call", "Connect", "check_plugin"]
 
+
 Call: TypeAlias = tuple[str, Mapping[str, Any]]
 """A call of a tool or a prompt that succeeds: its declared name and its arguments."""
+
 
 _NOTHING: Final[Mapping[str, Any]] = {}
 

@@ -8,30 +8,40 @@ from contextlib import suppress
 from difflib import get_close_matches
 from typing import Any, Final, TypeAlias
 
-from standards_mcp.contributions import Contribution
-from standards_mcp.declarations import RegisteredTool, filter_fault, read_tool
-from standards_mcp.errors import PluginError, describe_exception
-from standards_mcp.masking import declared_secrets
+from standards_mcp._utils.secrets import declared_secrets
+from standards_mcp._utils.text import describe_exception
+from standards_mcp.contributions.base import Contribution
+from standards_mcp.contributions.filters import filter_fault
+from standards_mcp.contributions.prompts import RegisteredPrompt, read_prompt
+from standards_mcp.contributions.resources import read_resource
+from standards_mcp.contributions.tools import RegisteredTool, read_tool
+from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Filter, Plugin, PluginSettings
-from standards_mcp.prompts import RegisteredPrompt, read_prompt
-from standards_mcp.resources import read_resource
 
 _MAX_NAME: Final = 50
+
 _MIN_DESCRIPTION: Final = 20
+
 _MAX_DESCRIPTION: Final = 1024
+
 _BUNDLED: Final = ("find_relevant_standards", "get_standard_details")
+
 _MISSPELT: Final = 0.85
 """How much a wrong name is like the right one; other tools' names are less alike."""
+
 _SECRET_NAME: Final = re.compile(
     r"(.+_)?((api|access|secret|private|auth|account)_?key|token|secret|password|passphrase"
     r"|credentials?)|key"
 )
+
 _Read: TypeAlias = Callable[[str, object], Contribution]
+
 _HOOKS: Final[dict[str, _Read]] = {
     "register_tools": read_tool,
     "register_prompts": read_prompt,
     "register_resources": read_resource,
 }
+
 _FILTERS: Final = "register_filters"
 
 

@@ -7,12 +7,7 @@ import logging
 import tempfile
 import traceback
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import (
-    AbstractAsyncContextManager,
-    asynccontextmanager,
-    contextmanager,
-    nullcontext,
-)
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -20,14 +15,14 @@ from typing import Any, Final
 from mcp import Client, MCPError
 from mcp_types import INVALID_PARAMS, TextContent
 
-from standards_mcp.deprecations import noted
-from standards_mcp.discovery import PluginRecord
-from standards_mcp.errors import StandardsMcpError, ToolError, describe_exception
-from standards_mcp.health import HEALTH_TIMEOUT
+from standards_mcp._utils.text import describe_exception
+from standards_mcp.errors import NotServedError, StandardsMcpError, ToolError
 from standards_mcp.host import Host
-from standards_mcp.lifecycle import START_TIMEOUT, STOP_TIMEOUT
+from standards_mcp.loading.deprecations import noted
+from standards_mcp.loading.health import HEALTH_TIMEOUT
+from standards_mcp.loading.lifecycle import START_TIMEOUT, STOP_TIMEOUT
+from standards_mcp.loading.records import PluginRecord
 from standards_mcp.plugin import Health, Plugin, PluginContext
-from standards_mcp.provider import NotServedError
 
 from . import Allowed, Call
 from .advice import declaration_faults, needs_faults, settings_faults
@@ -38,6 +33,7 @@ from .imports import import_faults
 from .watching import Watch
 
 _ROUNDS: Final = ("", " the second time")
+
 _FAILURES: Final = (Exception, SystemExit, asyncio.CancelledError)
 """What a plugin may raise without stopping the check."""
 

@@ -10,10 +10,10 @@ from typing import Any, cast
 
 from mcp import Client
 
-from standards_mcp.catalog import Catalog
+from standards_mcp.catalog.base import Catalog
 from standards_mcp.host import Host
 from standards_mcp.plugin import Plugin
-from standards_mcp.server import build_server
+from standards_mcp.server.server import build_server
 
 from . import Connect
 from .hosts import Bench

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from standards_mcp.catalog import Catalog
-from standards_mcp.discovery import PluginRecord
+from standards_mcp.catalog.base import Catalog
+from standards_mcp.config.loading import LoadedSettings
+from standards_mcp.config.models.settings import Settings
 from standards_mcp.host import Host
-from standards_mcp.loaded_settings import LoadedSettings
+from standards_mcp.loading.records import PluginRecord
 from standards_mcp.plugin import Plugin
-from standards_mcp.settings import Settings
 
 from .records import small_catalog
 

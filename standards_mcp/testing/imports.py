@@ -17,11 +17,14 @@ from standards_mcp.plugin import Plugin
 from . import Allowed
 
 _PROBE: Final = "standards_mcp.testing.probe"
+
 _TIMEOUT: Final = 60
+
 _SYSTEM: Final = (
     *("APPDATA", "COV", "DYLD_", "HOME", "LANG", "LC_", "LD_", "LOCALAPPDATA", "PATH", "PYTHON"),
     *("SYSTEM", "TEMP", "TMP", "USER", "VIRTUAL_ENV", "WINDIR"),
 )
+
 # Each takes a tenth of a second or more, or opens connections; all of them have a later moment.
 _HEAVY: Final = frozenset({
     *("aiohttp", "anthropic", "boto3", "botocore", "faiss", "fitz", "google", "httpx", "keras"),

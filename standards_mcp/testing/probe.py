@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 # What the host has loaded before it imports a plugin is not the plugin's doing.
-importlib.import_module("standards_mcp.manager")
+importlib.import_module("standards_mcp.loading.manager")
 
 
 def main(module: str, report: str) -> None:

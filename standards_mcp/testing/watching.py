@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Any, Final
 
 _GRACE_SECONDS: Final = 0.5
+
 # They belong to the event loop, which keeps them for the next call.
 _POOLED: Final = ("asyncio_", "AnyIO worker thread")
+
 # Set by pytest, and by the embedded catalog when its model loads.
 _OTHERS: Final = frozenset({"PYTEST_CURRENT_TEST", "ORT_DISABLE_TELEMETRY"})
 

@@ -73,7 +73,7 @@ def server() -> Iterator[PineconeServer]:
 @pytest.fixture
 def make_client(server: PineconeServer) -> MakeClient:
     """Return a function that makes a client of the server's index; it pauses for no time."""
-    from standards_mcp.catalog.pinecone import PineconeClient, Tuning
+    from standards_mcp.catalog.pinecone.client import PineconeClient, Tuning
 
     def make(
         key: str = KEY, deadline: float = 8.0, *, knows_host: bool = True, **tuning: Any

@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from standards_mcp.catalog import Catalog, CatalogError, FilterError, SearchResult, engine
-from standards_mcp.catalog.encoders import open_encoder
+from standards_mcp.catalog import CatalogError, FilterError
+from standards_mcp.catalog.base import Catalog, SearchResult
+from standards_mcp.catalog.embedding.encoders import open_encoder
 from standards_mcp.catalog.filters import matches, parse_filter
-from standards_mcp.catalog.local import LocalCatalog
-from standards_mcp.catalog.notation import PREFIXES_FIELD, canonical_key
+from standards_mcp.catalog.local.catalog import LocalCatalog
+from standards_mcp.catalog.local.index import engine
+from standards_mcp.catalog.local.store import LocalStore
 from standards_mcp.catalog.records import StandardRecord
-from standards_mcp.catalog.store import LocalStore
+from standards_mcp.catalog.vocabulary.notation import PREFIXES_FIELD, canonical_key
 
 pytestmark = pytest.mark.anyio
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from standards_mcp import Catalog, FilterExpression, InvalidInputError
-from standards_mcp.catalog.notation import PREFIXES_FIELD, canonical_key
-from standards_mcp.catalog.suggestions import nearest
+from standards_mcp.catalog.vocabulary.notation import PREFIXES_FIELD, canonical_key
+from standards_mcp.catalog.vocabulary.suggestions import nearest
 
 from .values import quoted
 

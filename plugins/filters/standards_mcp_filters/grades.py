@@ -7,7 +7,12 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from standards_mcp import FilterExpression, InvalidInputError
-from standards_mcp.catalog.grades import SCHOOL_GRADES, UnknownGradeError, grade_order, parse_grades
+from standards_mcp.catalog.vocabulary.grades import (
+    SCHOOL_GRADES,
+    UnknownGradeError,
+    grade_order,
+    parse_grades,
+)
 
 _WITHIN: Final = re.compile(
     r"(?P<grades>.+?)[ ,;(]{0,3}(?:within|±|\+ ?/? ?-|plus or minus) ?[=:]? ?(?P<count>\d+)"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NoReturn, TypeAlias
 
 from standards_mcp import Catalog, FieldValues, FilterExpression, InvalidInputError
-from standards_mcp.catalog.names import folded, jurisdictions_named, titles_with
+from standards_mcp.catalog.vocabulary.names import folded, jurisdictions_named, titles_with
 
 _JURISDICTION_FIELDS: Final = ("jurisdiction_title", "jurisdiction_id")
 # A standard that stands in several sets has one of them for its own.

@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from pinecone_server import KEY, PineconeServer
 
 from standards_mcp import Catalog, CatalogError, InvalidInputError, StandardRecord
-from standards_mcp.catalog.grades import GRADES, SCHOOL_GRADES
-from standards_mcp.catalog.local import LocalCatalog
-from standards_mcp.catalog.pinecone import PineconeClient
-from standards_mcp.discovery import ENTRY_POINT_GROUP, PluginRecord
+from standards_mcp.catalog.local.catalog import LocalCatalog
+from standards_mcp.catalog.pinecone.client import PineconeClient
+from standards_mcp.catalog.vocabulary.grades import GRADES, SCHOOL_GRADES
+from standards_mcp.config.loading import LoadedSettings
+from standards_mcp.config.models.settings import Settings
 from standards_mcp.host import Host
-from standards_mcp.loaded_settings import LoadedSettings
-from standards_mcp.settings import Settings
+from standards_mcp.loading.discovery import ENTRY_POINT_GROUP
+from standards_mcp.loading.records import PluginRecord
 from standards_mcp.testing import check_plugin
 from standards_mcp_filters import FiltersPlugin
 from standards_mcp_filters.grades import grade_filter

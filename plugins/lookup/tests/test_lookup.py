@@ -8,9 +8,9 @@ from functools import partial
 import pytest
 
 from standards_mcp import CatalogError, ToolResult
-from standards_mcp.catalog.fallback import FallbackCatalog
-from standards_mcp.catalog.local import LocalCatalog
-from standards_mcp.catalog.pinecone import PineconeClient
+from standards_mcp.catalog.local.catalog import LocalCatalog
+from standards_mcp.catalog.pinecone.client import PineconeClient
+from standards_mcp.catalog.pinecone.fallback import FallbackCatalog
 from standards_mcp.testing import Connect, check_plugin
 from standards_mcp_lookup import LookupPlugin
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from standards_mcp import Catalog, InvalidInputError, StandardRecord
-from standards_mcp.catalog import StandardSet, StandardSets
-from standards_mcp.catalog.names import titles_with
+from standards_mcp.catalog import StandardSet
+from standards_mcp.catalog.base import StandardSets
+from standards_mcp.catalog.vocabulary.names import titles_with
 
 from .envelope import Envelope, Node, answer, standard_node
 from .names import (

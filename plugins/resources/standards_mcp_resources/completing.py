@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from standards_mcp import Catalog
-from standards_mcp.catalog.names import folded
-from standards_mcp.catalog.notation import PREFIXES_FIELD, canonical_key
+from standards_mcp.catalog.vocabulary.names import folded
+from standards_mcp.catalog.vocabulary.notation import PREFIXES_FIELD, canonical_key
 
 from .tree import code_order
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from standards_mcp import Catalog, InvalidInputError, NotFoundError, StandardRecord
 from standards_mcp.catalog import StandardSet
-from standards_mcp.catalog.names import folded, jurisdictions_named
+from standards_mcp.catalog.vocabulary.names import folded, jurisdictions_named
 
 MAX_CHARACTERS: Final = 512
 _MOST_NAMES: Final = 12

@@ -7,9 +7,10 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from standards_mcp import Catalog, NotFoundError, StandardRecord
-from standards_mcp.catalog import FieldValues, StandardSet
-from standards_mcp.catalog.grades import grade_order
-from standards_mcp.catalog.merging import memberships
+from standards_mcp.catalog import StandardSet
+from standards_mcp.catalog.base import FieldValues
+from standards_mcp.catalog.sets import memberships
+from standards_mcp.catalog.vocabulary.grades import grade_order
 
 from .grades import grade_name
 from .names import checked, sets_named, standards_named

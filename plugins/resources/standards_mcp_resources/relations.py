@@ -14,9 +14,9 @@ from standards_mcp import (
     StandardRecord,
 )
 from standards_mcp.catalog.filters import combine
-from standards_mcp.catalog.names import folded
-from standards_mcp.catalog.notation import PREFIXES_FIELD, canonical_key
-from standards_mcp.catalog.subjects import match_subjects
+from standards_mcp.catalog.vocabulary.names import folded
+from standards_mcp.catalog.vocabulary.notation import PREFIXES_FIELD, canonical_key
+from standards_mcp.catalog.vocabulary.subjects import match_subjects
 
 from .envelope import Envelope, FoundBy, Related, answer, related, related_hit
 from .grades import continuation, grade_name, grades_name, neighbouring_grade, strand_name

@@ -10,13 +10,13 @@ import pytest
 from pinecone_server import KEY, PineconeServer
 
 from standards_mcp import Catalog, StandardRecord
-from standards_mcp.catalog.local import LocalCatalog
-from standards_mcp.catalog.pinecone import PineconeClient
-from standards_mcp.catalog.sources.tree import Node, build_tree
-from standards_mcp.discovery import PluginRecord
+from standards_mcp.catalog.importing.formats.tree import Node, build_tree
+from standards_mcp.catalog.local.catalog import LocalCatalog
+from standards_mcp.catalog.pinecone.client import PineconeClient
+from standards_mcp.config.loading import LoadedSettings
+from standards_mcp.config.models.settings import Settings
 from standards_mcp.host import Host
-from standards_mcp.loaded_settings import LoadedSettings
-from standards_mcp.settings import Settings
+from standards_mcp.loading.records import PluginRecord
 from standards_mcp_resources import ResourcesPlugin
 
 GUID = "6B9BF846F1EF4A2C8C7A1B2C3D4E5F60"

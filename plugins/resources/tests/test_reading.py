@@ -13,10 +13,10 @@ from mcp import Client, MCPError
 from mcp_types import ResourceTemplateReference
 
 from standards_mcp import Catalog, CatalogError, StandardRecord
-from standards_mcp.catalog.local import LocalCatalog
-from standards_mcp.discovery import ENTRY_POINT_GROUP
+from standards_mcp.catalog.local.catalog import LocalCatalog
 from standards_mcp.host import Host
-from standards_mcp.server import build_server
+from standards_mcp.loading.discovery import ENTRY_POINT_GROUP
+from standards_mcp.server.server import build_server
 from standards_mcp_resources import ResourcesPlugin
 
 pytestmark = pytest.mark.anyio

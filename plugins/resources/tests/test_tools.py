@@ -9,7 +9,7 @@ import pytest
 
 from standards_mcp import Catalog, CatalogError, StandardRecord
 from standards_mcp.catalog import open_catalog
-from standards_mcp.catalog.local import LocalCatalog
+from standards_mcp.catalog.local.catalog import LocalCatalog
 from standards_mcp.host import Host
 
 pytestmark = pytest.mark.anyio

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from standards_mcp import Catalog, FilterExpression, InvalidInputError, StandardRecord
 from standards_mcp.catalog.filters import combine, matches, parse_filter
-from standards_mcp.catalog.grades import UnknownGradeError, grade_order, parse_grades
-from standards_mcp.catalog.subjects import match_subjects, nearest_subjects
+from standards_mcp.catalog.vocabulary.grades import UnknownGradeError, grade_order, parse_grades
+from standards_mcp.catalog.vocabulary.subjects import match_subjects, nearest_subjects
 
 MOST_HITS = 50
 _LONGEST_QUOTE = 60

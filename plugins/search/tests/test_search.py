@@ -14,12 +14,12 @@ import pytest
 
 from standards_mcp import CatalogError, Filter, Plugin, ToolResult, hookimpl
 from standards_mcp.catalog import open_local
-from standards_mcp.catalog.local import LocalCatalog
+from standards_mcp.catalog.local.catalog import LocalCatalog
 from standards_mcp.cli import run
-from standards_mcp.discovery import PluginRecord
+from standards_mcp.config.loading import LoadedSettings
+from standards_mcp.config.models.settings import Settings
 from standards_mcp.host import Host
-from standards_mcp.loaded_settings import LoadedSettings
-from standards_mcp.settings import Settings
+from standards_mcp.loading.records import PluginRecord
 from standards_mcp.testing import check_plugin
 from standards_mcp_search import SearchPlugin
 

@@ -15,13 +15,14 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Final
 
-from standards_mcp.catalog.local import Seed
+from standards_mcp.catalog.local.seeding import Seed
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.texts import text_hash
 
 from .codes import Place, place
 
 _FOLDERS: Final = ("mathematics", "literacy")
+
 _JURISDICTION: Final = "67810E9EF6944F9383DCC602A3484C23"
 
 
@@ -45,7 +46,7 @@ def starter_seed() -> Seed:
     # Heavy, and needed only when a catalog is filled.
     import numpy as np  # noqa: PLC0415
 
-    from standards_mcp.catalog.embedding import MINILM_NAME  # noqa: PLC0415
+    from standards_mcp.catalog.embedding.minilm import MINILM_NAME  # noqa: PLC0415
 
     records = starter_records()
     with (files(__name__) / "vectors.npy").open("rb") as file:

@@ -1,0 +1,199 @@
+"""Edits files that belong to the user: whole or not at all, with a copy of what was there."""
+
+from __future__ import annotations
+
+import difflib
+import errno
+import hashlib
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+_KEPT_BACKUPS: Final = 10
+
+_LOCK_SECONDS: Final = 20.0
+
+_ATTEMPTS: Final = 5
+
+_ANY_TEXT: Final = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What an edit came to.
+
+    Attributes:
+        before: The text that there was, empty where there was no file.
+        backup: Where it is kept, if there was a file and it has changed.
+    """
+
+    before: str
+    after: str
+    backup: Path | None = None
+
+    @property
+    def changes(self) -> bool:
+        """Whether the text is another one now."""
+        return self.before != self.after
+
+
+def read_text(path: Path) -> str | None:
+    """Return the text of a file as it stands, line ends included; None when there is none.
+
+    Raises:
+        OSError: It cannot be read.
+        UnicodeDecodeError: It is not UTF-8.
+    """
+    try:
+        return path.read_bytes().decode()
+    except FileNotFoundError:
+        return None
+
+
+def edit_text(path: Path, change: Callable[[str], str], *, dry_run: bool = False) -> Edit:
+    """Replace the text of a file by what *change* makes of it. See `replace_text`.
+
+    Edits by several of our processes come one after the other. A program that knows nothing of
+    this, such as the client whose file it is, may write in the meantime: then *change* is called
+    again, on what that program wrote.
+
+    Args:
+        dry_run: Write nothing.
+
+    Raises:
+        OSError: The file or its folder cannot be read or written; nothing has changed then.
+        UnicodeDecodeError: It is not UTF-8.
+    """
+    if dry_run:
+        before = read_text(path) or ""
+        return Edit(before, change(before))
+    target = path.resolve()
+    with _locked(target):
+        for _ in range(_ATTEMPTS):
+            found = read_text(target)
+            edit = Edit(found or "", change(found or ""))
+            if not edit.changes:
+                return edit
+            with suppress(_OvertakenError):
+                return replace(edit, backup=_replace(target, edit.after, found))
+    raise OSError(errno.EBUSY, "another program keeps changing it; try again")
+
+
+def replace_text(path: Path, text: str) -> Path | None:
+    """Write *text* in place of what *path* holds and return where the old text is kept.
+
+    A link stays a link, the file keeps its mode, and a reader sees the old text or the new one.
+    A new file is readable by its owner alone, since it may hold keys. The last ten old texts are
+    kept beside it.
+
+    Raises:
+        OSError: The file or its folder cannot be written; nothing has changed then.
+    """
+    target = path.resolve()
+    with _locked(target):
+        return _replace(target, text)
+
+
+def diff(path: Path, before: str, after: str) -> str:
+    """Return what an edit changes, as a unified diff; the lines around it may hold others' keys."""
+    lines = difflib.unified_diff(
+        before.splitlines(), after.splitlines(), str(path), str(path), n=0, lineterm=""
+    )
+    return "\n".join(lines)
+
+
+def of_environment(folder: Path, name: str, suffix: str) -> Path:
+    """Return the path of a file for this Python environment; several may share one folder."""
+    environment = hashlib.sha256(sys.prefix.encode()).hexdigest()[:12]
+    return folder / f"{name}-{environment}{suffix}"
+
+
+class _OvertakenError(Exception):
+    """The file holds another text than the one that was edited."""
+
+
+@contextmanager
+def _locked(target: Path) -> Generator[None]:
+    """Keep other processes of this user from editing the same file."""
+    import filelock  # noqa: PLC0415  - only where something is edited
+    from platformdirs import user_state_path  # noqa: PLC0415
+
+    # Not beside the file: a lock stays behind, and the folder is a client's or a project's.
+    folder = user_state_path("standards-mcp", appauthor=False) / "locks"
+    folder.mkdir(parents=True, exist_ok=True)
+    name = hashlib.sha256(str(target).encode()).hexdigest()[:32]
+    try:
+        with filelock.FileLock(folder / f"{name}.lock", timeout=_LOCK_SECONDS):
+            yield
+    except filelock.Timeout:
+        message = "another standards-mcp is changing it; try again"
+        raise OSError(errno.EBUSY, message) from None
+
+
+def _replace(target: Path, text: str, expected: object = _ANY_TEXT) -> Path | None:
+    """Write a file and return where the old text is kept.
+
+    Args:
+        expected: What the file must still hold, None for no file.
+
+    Raises:
+        _OvertakenError: It does not.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    data = text.encode()
+    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    backup = None
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            shutil.copymode(target, name)
+            backup = _back_up(target)
+        _check_still_holds(target, expected)
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        if backup:
+            backup.unlink()
+        raise
+    _drop_old_backups(target)
+    return backup
+
+
+def keep_text(path: Path, text: str) -> None:
+    """Write a file that can do without; a reader sees the old text or the new one."""
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        scratch.write_text(text, encoding="utf-8")
+        scratch.replace(path)
+
+
+def _check_still_holds(target: Path, expected: object) -> None:
+    if expected is not _ANY_TEXT and read_text(target) != expected:
+        raise _OvertakenError
+
+
+def _back_up(target: Path) -> Path:
+    moment = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
+    backup = target.with_name(f"{target.name}.{moment}.bak")
+    shutil.copy2(target, backup)
+    return backup
+
+
+def _drop_old_backups(target: Path) -> None:
+    ours = re.compile(re.escape(target.name) + r"\.\d{8}-\d{6}-\d{6}\.bak")
+    found = sorted(path for path in target.parent.iterdir() if ours.fullmatch(path.name))
+    for path in found[:-_KEPT_BACKUPS]:
+        with suppress(OSError):
+            path.unlink()

@@ -1,0 +1,123 @@
+"""Logs on stderr: for programs one JSON object a line, for people one line of plain text."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import traceback
+from collections.abc import Callable, Collection, Iterable
+from datetime import UTC, datetime
+from typing import Any, Final, TextIO, TypeAlias
+
+from .secrets import mask, masked_data
+from .text import describe_exception, printable
+
+Secrets: TypeAlias = Callable[[], Iterable[str]]
+"""Returns the secrets as far as they are known by now."""
+
+
+_PACKAGE: Final = "standards_mcp"
+
+STANDARD_FIELDS: Final = frozenset(vars(logging.makeLogRecord({}))) | {
+    "message",
+    "asctime",
+    "taskName",
+}
+"""What every record has, and no field of ours may be called."""
+
+
+class JsonFormatter(logging.Formatter):
+    """Renders a record and its ``extra`` fields as one JSON object, with secrets masked."""
+
+    def __init__(self, secrets: Secrets = tuple) -> None:
+        super().__init__()
+        self._secrets = secrets
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line for *record*."""
+        data: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "event": record.getMessage(),
+        }
+        data |= _extra(record)
+        if record.exc_info:
+            data["exception"] = self.formatException(record.exc_info)
+        return json.dumps(masked_data(data, self._secrets()))
+
+
+class PlainFormatter(logging.Formatter):
+    """Renders a record as ``level: event (field=value)``, with secrets masked.
+
+    Fields of several lines stand below.
+
+    Args:
+        tracebacks: Put an exception's traceback there, too, in place of its text in the line.
+    """
+
+    def __init__(self, secrets: Secrets = tuple, *, tracebacks: bool = False) -> None:
+        super().__init__()
+        self._secrets = secrets
+        self._tracebacks = tracebacks
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line for *record*."""
+        event = record.getMessage()
+        # What the sentence says already need not be said again.
+        fields = {key: text for key, text in _texts_of(_extra(record)) if text not in event}
+        cause = record.exc_info[1] if record.exc_info else None
+        if cause and self._tracebacks:
+            fields["traceback"] = "".join(traceback.format_exception(cause))
+        elif cause:
+            event = f"{event}: {describe_exception(cause)}"
+        listed = [f"{key}={text}" for key, text in fields.items() if "\n" not in text]
+        below = [text.rstrip() for text in fields.values() if "\n" in text]
+        if listed:
+            event = f"{event} ({', '.join(listed)})"
+        line = " ".join(f"{record.levelname.lower()}: {event}".split())
+        return printable(mask("\n".join([line, *below]), self._secrets()))
+
+
+def configure_logging(
+    level: int,
+    secrets: Secrets = tuple,
+    *,
+    plain: bool = False,
+    tracebacks: bool = False,
+    stream: TextIO | None = None,
+    without: Collection[str] = (),
+) -> None:
+    """Send log records to stderr, in place of where they went before.
+
+    The host's records go there from *level* on; those of other libraries from warnings on, through
+    a handler of their own, so that a plugin that sets up logging for itself takes nothing away.
+
+    Args:
+        plain: Write for people, not for programs.
+        tracebacks: Write them for people, too. Programs always get them.
+        stream: Where to write in place of stderr.
+        without: The names of loggers of the host that are not heard.
+    """
+    logging.raiseExceptions = False  # a closed stderr must not end up as more output on it
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(
+        PlainFormatter(secrets, tracebacks=tracebacks) if plain else JsonFormatter(secrets)
+    )
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    handler.addFilter(lambda record: record.name not in without)
+    package = logging.getLogger(_PACKAGE)
+    package.handlers[:] = [handler]
+    package.propagate = False
+    package.setLevel(level)
+
+
+def _extra(record: logging.LogRecord) -> dict[str, Any]:
+    return {key: value for key, value in vars(record).items() if key not in STANDARD_FIELDS}
+
+
+def _texts_of(fields: dict[str, Any]) -> Iterable[tuple[str, str]]:
+    for key, value in fields.items():
+        if value not in (None, ""):
+            yield key, value if isinstance(value, str) else json.dumps(value, default=str)

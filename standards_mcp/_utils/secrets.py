@@ -1,0 +1,193 @@
+"""Which values are secret, and texts without them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
+from typing import Any, Final, cast, get_args, get_origin, get_type_hints
+from urllib.parse import quote
+
+from pydantic import AliasChoices, AliasPath, BaseModel, Secret, SecretBytes, SecretStr
+from typing_extensions import is_typeddict
+
+MASK: Final = "***"
+
+SHORTEST_SECRET: Final = 6
+"""Fewer characters stand in other words, too, which would be masked with it."""
+
+_WORDS: Final = "token|secret|password|passwd|passphrase|credentials?|authorization"
+
+# The tables too in which clients keep what they hand to servers.
+_SECRET_KEY: Final = re.compile(
+    rf"({_WORDS}|(api|access|private|secret|signing)[_-]?key)$|^(envs?|headers)$", re.IGNORECASE
+)
+
+_OF_VALUE: Final = r"[^\s&#'\"<>\\]"
+
+# Names are shorter in a query: ?key=, &sig=. What a ${VARIABLE} stands for is not there yet.
+_IN_QUERY: Final = re.compile(
+    rf"(?P<name>[?&;#][\w.%-]*?(?:{_WORDS}|auth|jwt|key|pwd|sig|signature)=)"
+    rf"(?!\$\{{\w+\}}(?!{_OF_VALUE}))(?P<value>{_OF_VALUE}+)",
+    re.IGNORECASE,
+)
+
+_USER_INFO: Final = re.compile(r"://[^\s/?#@'\"]+@")
+
+
+def mask(text: str, secrets: Iterable[str]) -> str:
+    """Return *text* without the secrets, also as JSON, Python, an address or one line spells them.
+
+    Whatever the secrets are, user names and passwords in addresses go too, and in their queries
+    the values of what is named like a secret.
+    """
+    for secret in sorted(filter(None, tuple(secrets)), key=len, reverse=True):
+        for spelling in _spellings(secret):
+            text = re.sub(re.escape(spelling), MASK, text, flags=re.IGNORECASE)
+    return _IN_QUERY.sub(rf"\g<name>{MASK}", _USER_INFO.sub(f"://{MASK}@", text))
+
+
+def query_secrets(address: str) -> frozenset[str]:
+    """Return the values in the query of an address that their names call secrets, as they stand."""
+    return frozenset(match["value"] for match in _IN_QUERY.finditer(address))
+
+
+def masked_data(value: object, secrets: Iterable[str]) -> Any:
+    """Return *value* as JSON data, with the secrets masked wherever they stand."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int | float):
+        return value if mask(str(value), secrets) == str(value) else MASK
+    if isinstance(value, Mapping):
+        items = cast("Mapping[object, object]", value).items()
+        return {mask(str(key), secrets): masked_data(item, secrets) for key, item in items}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [masked_data(item, secrets) for item in cast("Iterable[object]", value)]
+    return mask(str(value), secrets)
+
+
+def looks_secret(key: str) -> bool:
+    """Tell whether what stands under *key* should not be shown, going by nothing but its name."""
+    return bool(_SECRET_KEY.search(key))
+
+
+def secret_paths(value: object, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the keys that lead to each plain value or list under a key that looks like a secret."""
+    if isinstance(value, Mapping):
+        for key, item in cast("Mapping[str, object]", value).items():
+            yield from secret_paths(item, (*path, key))
+    elif any(looks_secret(str(key)) for key in path):
+        yield path
+
+
+def long_texts(value: object) -> frozenset[str]:
+    """Return the texts in *value* that may be secrets, where nobody knows which are."""
+    return frozenset(text for text in _texts(value) if len(text) >= SHORTEST_SECRET)
+
+
+def secrets_of(value: object) -> frozenset[str]:
+    """Return every secret that a validated settings model holds."""
+    if isinstance(value, Secret | SecretStr | SecretBytes):
+        return frozenset(_texts(cast("Secret[object]", value).get_secret_value()))
+    if isinstance(value, BaseModel):
+        return secrets_of({name: getattr(value, name) for name in type(value).model_fields})
+    if isinstance(value, Mapping):
+        return secrets_of(list(cast("Mapping[str, object]", value).values()))
+    if isinstance(value, list | tuple | set | frozenset):
+        return frozenset[str]().union(*map(secrets_of, cast("Iterable[object]", value)))
+    return frozenset()
+
+
+def revealed(value: object) -> Any:
+    """Return *value* as JSON data, its secrets in plain text, for another process to have."""
+    if isinstance(value, Secret | SecretStr | SecretBytes):
+        return revealed(cast("Secret[object]", value).get_secret_value())
+    if isinstance(value, BaseModel):
+        return revealed({name: getattr(value, name) for name in type(value).model_fields})
+    if isinstance(value, Mapping):
+        items = cast("Mapping[object, object]", value).items()
+        return {str(key): revealed(item) for key, item in items}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [revealed(item) for item in cast("Iterable[object]", value)]
+    return value if isinstance(value, str | int | float | None) else str(value)
+
+
+def declared_secrets(annotation: Any, value: object) -> frozenset[str]:
+    """Return the texts in *value*, not yet validated, that *annotation* declares to be secret.
+
+    What validates them may quote them in what it raises, so they must be known before.
+    """
+    kind: Any = get_origin(annotation) or annotation
+    if isinstance(kind, type) and issubclass(kind, Secret | SecretStr | SecretBytes):
+        return frozenset(_texts(value))
+    elements = _elements(value)
+    found = [
+        declared_secrets(member, item)
+        for member in get_args(annotation)
+        for item in (value, *elements.values())
+    ]
+    for name, member in _members(kind):
+        if name in elements:
+            found.append(declared_secrets(member, elements[name]))
+    return frozenset[str]().union(*found)
+
+
+def declares_secret(annotation: Any, path: Sequence[str], value: object = "any text") -> bool:
+    """Tell whether a value at *path* in one of this type is, or holds, a declared secret."""
+    for key in reversed(path):
+        value = {key: value}
+    return bool(declared_secrets(annotation, value))
+
+
+def _spellings(secret: str) -> Iterable[str]:
+    yield secret
+    yield json.dumps(secret)[1:-1]
+    yield repr(secret)[1:-1]
+    yield quote(secret, safe="", errors="replace")
+    yield " ".join(secret.split()) or secret
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield the texts that a secret of any type holds."""
+    if isinstance(value, bytes):
+        value = value.decode(errors="replace")
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        value = str(value)
+    if isinstance(value, str):
+        yield from {value, value.strip()} - {""}
+    for element in _elements(value).values():
+        yield from _texts(element)
+
+
+def _elements(value: object) -> Mapping[object, object]:
+    if isinstance(value, Mapping):
+        return cast("Mapping[object, object]", value)
+    if isinstance(value, list | tuple | set | frozenset):
+        return dict(enumerate(cast("Iterable[object]", value)))
+    return {}
+
+
+def _members(kind: Any) -> Iterator[tuple[str, Any]]:
+    """Yield every name that input may give a field of a class, with the field's annotation."""
+    if not isinstance(kind, type):
+        return
+    if issubclass(kind, BaseModel):
+        for name, field in kind.model_fields.items():
+            for alias in (name, field.alias, *_aliases(field.validation_alias)):
+                if alias:
+                    yield alias, field.annotation
+        return
+    structure = cast("Any", kind)
+    if is_dataclass(structure) or is_typeddict(structure):
+        yield from get_type_hints(structure).items()
+
+
+def _aliases(alias: str | AliasPath | AliasChoices | None) -> Iterator[str]:
+    if isinstance(alias, str):
+        yield alias
+    elif isinstance(alias, AliasPath):
+        yield str(alias.path[0])
+    elif alias:
+        for choice in alias.choices:
+            yield from _aliases(choice)

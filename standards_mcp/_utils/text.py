@@ -1,0 +1,66 @@
+"""Small works on text: hints for misspelt names, what a terminal can show, the style of a file."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from typing import Concatenate, Final, ParamSpec
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return ``; did you mean 'x'?`` for the known name most like *name*, or an empty string."""
+    found = nearest(name, known)
+    return f"; did you mean {found!r}?" if found else ""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the known name most like *name*, or an empty string."""
+    lowered = {item.lower(): item for item in known}
+    close = get_close_matches(name.lower(), lowered, n=1, cutoff=0.6)
+    return lowered[close[0]] if close else ""
+
+
+def describe_exception(exc: BaseException) -> str:
+    """Return an exception as one line."""
+    try:
+        text = " ".join(str(exc).split())
+    except Exception:  # noqa: BLE001  - an exception that cannot describe itself
+        text = ""
+    return f"{type(exc).__name__}: {text}" if text else type(exc).__name__
+
+
+# Control characters but for tabs and line ends, and those that turn the direction of a line.
+_STEERING: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def printable(text: str) -> str:
+    r"""Return *text* with whatever would steer a terminal as ``\u001b``, as JSON and TOML do."""
+    return _STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+BYTE_ORDER_MARK: Final = "\ufeff"
+
+
+_P = ParamSpec("_P")
+
+
+def keeping_style(
+    edit: Callable[Concatenate[str, _P], str],
+) -> Callable[Concatenate[str, _P], str]:
+    """Return *edit* for texts of any style: it sees them without a mark, and with plain line ends.
+
+    What it returns gets both back. A text with line ends of both kinds keeps each where it is.
+    """
+
+    @functools.wraps(edit)
+    def in_style(text: str, /, *args: _P.args, **kwargs: _P.kwargs) -> str:
+        bare = text.removeprefix(BYTE_ORDER_MARK)
+        is_of_windows = 0 < bare.count("\n") == bare.count("\r\n")
+        after = edit(bare.replace("\r\n", "\n") if is_of_windows else bare, *args, **kwargs)
+        if is_of_windows:
+            after = after.replace("\n", "\r\n")
+        return BYTE_ORDER_MARK + after if text.startswith(BYTE_ORDER_MARK) else after
+
+    return in_style

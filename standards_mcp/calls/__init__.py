@@ -1,0 +1,1 @@
+"""Everything around one call of a tool, a prompt or a resource."""

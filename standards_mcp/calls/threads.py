@@ -1,0 +1,105 @@
+"""The worker threads of plugins, counted until they really end, and left behind at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import logging
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final, TypeVar
+
+import anyio
+import anyio.to_thread
+
+from standards_mcp.errors import ThreadsStuckError
+
+log = logging.getLogger(__name__)
+
+
+THREADS_PER_PLUGIN: Final = 16
+
+_T = TypeVar("_T")
+
+
+class PluginThreads:
+    """Runs a plugin's sync functions in threads, so many at a time.
+
+    A thread cannot be stopped. A call that is cancelled returns at once, and its thread counts
+    until the function returns: a plugin that hangs runs out of its own threads, and of nobody
+    else's.
+    """
+
+    def __init__(self, plugin: str, size: int = THREADS_PER_PLUGIN) -> None:
+        self._plugin = plugin
+        self._size = size
+        self._free = asyncio.Semaphore(size)
+        self._abandoned: dict[concurrent.futures.Future[None], float] = {}
+
+    @property
+    def stuck_seconds(self) -> float:
+        """For how long a function has gone on after its call was cancelled; 0 where none does."""
+        return max((time.monotonic() - since for since in self._abandoned.values()), default=0.0)
+
+    async def run(self, function: Callable[[], _T]) -> _T:
+        """Return what *function* returns, waiting for a thread where all are busy.
+
+        Raises:
+            ThreadsStuckError: All are held by calls that were cancelled, so that waiting is vain.
+        """
+        if len(self._abandoned) >= self._size:
+            log.error("all threads of a plugin are stuck", extra={"plugin": self._plugin})
+            raise ThreadsStuckError(
+                f"{len(self._abandoned)} earlier calls of plugin {self._plugin!r} are still "
+                "running, and no more are started until one of them ends. Try again later; if it "
+                "persists, restart the server, or disable the plugin in its configuration."
+            )
+        await self._free.acquire()
+        ended = self._tracked()
+
+        def work() -> _T:
+            if not ended.set_running_or_notify_cancel():
+                raise concurrent.futures.CancelledError  # nobody waits for it
+            try:
+                return function()
+            finally:
+                ended.set_result(None)
+
+        try:
+            # The limiter has nothing to limit here: it would forget a thread that is abandoned.
+            return await anyio.to_thread.run_sync(
+                work, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1)
+            )
+        finally:
+            if not ended.done() and not ended.cancel():
+                self._abandoned[ended] = time.monotonic()
+
+    def _tracked(self) -> concurrent.futures.Future[None]:
+        """Return a future for the end of a thread's work, which then frees its place."""
+        loop = asyncio.get_running_loop()
+        ended = concurrent.futures.Future[None]()
+
+        def release() -> None:
+            self._abandoned.pop(ended, None)
+            self._free.release()
+
+        def notify(_: object) -> None:
+            with suppress(RuntimeError):  # the loop is closed: nobody is left to be served
+                loop.call_soon_threadsafe(release)
+
+        ended.add_done_callback(notify)
+        return ended
+
+
+class UnjoinedExecutor(concurrent.futures.ThreadPoolExecutor):
+    """A thread pool for an event loop's `asyncio.to_thread`, whose end waits for nobody.
+
+    An event loop joins the threads of its default pool when it closes, so that one plugin with a
+    function that hangs would keep the process from ending.
+    """
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002
+        """Start nothing more; whatever *wait* says, the threads end when they end."""
+        del wait
+        super().shutdown(wait=False, cancel_futures=cancel_futures)

@@ -1,0 +1,223 @@
+"""The interface of every store of standards, and the types that it takes and returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol, TypeAlias
+
+from pydantic import SecretStr
+
+from .errors import CatalogError
+from .records import StandardRecord
+from .sets import StandardSet
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Is told how much is done, and of how much."""
+
+
+MAX_QUERY_CHARACTERS: Final = 8000
+
+
+def check_query(text: str, top_k: int) -> None:
+    """Refuse what no search accepts.
+
+    Raises:
+        CatalogError: The text is too long, or no result is asked for.
+    """
+    if len(text) > MAX_QUERY_CHARACTERS:
+        raise CatalogError(
+            f"the text has {len(text):,} characters and at most {MAX_QUERY_CHARACTERS:,} are "
+            "searched; shorten it to what students do"
+        )
+    if top_k < 1:
+        raise CatalogError(f"top_k is {top_k}; ask for at least 1 result")
+
+
+FilterExpression: TypeAlias = Mapping[str, Any]
+"""A metadata filter, see `standards_mcp.catalog.filters`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchHit:
+    """A record that a search found.
+
+    Attributes:
+        score: Relevance from 0 to 1; falls with rank within one search.
+        also_in: The other records of the catalog with the same text, which this hit stands for.
+    """
+
+    record: StandardRecord
+    score: float
+    also_in: tuple[StandardRecord, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResult:
+    """The hits of one search, best first, and what the caller should be told about it.
+
+    Attributes:
+        notes: Full sentences about how the search had to be done, for example without a model.
+    """
+
+    hits: tuple[SearchHit, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facets:
+    """The distinct values of the catalog's main fields, each with its number of records."""
+
+    subjects: Mapping[str, int]
+    education_levels: Mapping[str, int]
+    jurisdictions: Mapping[str, int]
+    standard_sets: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldValues:
+    """The distinct texts that a field has, each with a number of records.
+
+    Attributes:
+        complete: Whether these are all. A store that cannot list them gives what it has come
+            across.
+        counted: Whether the numbers are those of all records, and not of a sample.
+    """
+
+    counts: Mapping[str, int]
+    complete: bool = True
+    counted: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandardSets:
+    """The standard sets of a catalog, in the order of jurisdiction, subject and title.
+
+    Attributes:
+        complete: Whether these are all. A store that cannot list them gives what it has come
+            across.
+        counted: Whether their numbers of records are those of all records, and not of a sample.
+    """
+
+    sets: tuple[StandardSet, ...]
+    complete: bool = True
+    counted: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogStats:
+    """What a catalog holds and where.
+
+    Attributes:
+        backend: ``local`` or ``pinecone``.
+        location: A folder or an index name.
+        model: The name of the text encoder, or None when search is lexical only.
+        size_bytes: Bytes on disk, or None where that is not known.
+        details: More facts of the backend, for display.
+    """
+
+    backend: str
+    location: str
+    records: int
+    model: str | None = None
+    size_bytes: int | None = None
+    details: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+class Catalog(Protocol):
+    """A store of standards. Every method may raise `CatalogError`."""
+
+    async def search(
+        self,
+        query_text: str,
+        top_k: int = 5,
+        filter: FilterExpression | None = None,  # noqa: A002
+    ) -> SearchResult:
+        """Return the *top_k* best records for a text of up to 8,000 characters.
+
+        The text is never parsed as query syntax. Records that *filter* excludes are never scored.
+        """
+        ...
+
+    async def fetch(self, ids: Sequence[str]) -> list[StandardRecord]:
+        """Return the records with these ids, in the order of *ids*; unknown ids are left out."""
+        ...
+
+    async def find(self, identifier: str) -> list[StandardRecord]:
+        """Return the records that a GUID, an ASN id, a CASE URI or a notation names, best first."""
+        ...
+
+    async def suggest(self, identifier: str, limit: int = 5) -> list[StandardRecord]:
+        """Return the records whose notation is nearest to one that `find` did not know."""
+        ...
+
+    async def select(self, filter: FilterExpression, limit: int) -> list[StandardRecord]:  # noqa: A002
+        """Return the records that a filter lets through, in the order of their ids.
+
+        Where there are more than *limit*, which of them is up to the store.
+        """
+        ...
+
+    async def sets(self) -> StandardSets:
+        """Return the standard sets."""
+        ...
+
+    async def facets(self) -> Facets:
+        """Return the values that the catalog really holds."""
+        ...
+
+    async def values(self, name: str) -> FieldValues:
+        """Return the texts that a field has, which a filter may ask for."""
+        ...
+
+    async def stats(self) -> CatalogStats:
+        """Return what the catalog holds and where."""
+        ...
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what to tell with what was read last, such as that another store answered.
+
+        Nothing is asked for this. Notes on a search are in its result.
+        """
+        ...
+
+    async def check(self) -> tuple[str, ...]:
+        """Try everything that a search needs, without searching.
+
+        Returns:
+            The notes that a search would have, see `SearchResult`.
+
+        Raises:
+            CatalogError: No search can be done; the message says what to do.
+        """
+        ...
+
+    async def upsert(self, records: Iterable[StandardRecord]) -> int:
+        """Add or replace records, make them searchable, and return how many changed."""
+        ...
+
+    async def delete(self, ids: Iterable[str]) -> int:
+        """Delete the records with these ids and return how many there were."""
+        ...
+
+    async def aclose(self) -> None:
+        """Release what the catalog holds open. It may be called more than once."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PineconeAccess:
+    """Where the index in Pinecone is and how to get in.
+
+    Attributes:
+        host: The host of the index, which saves asking for it; http only on loopback.
+        deadline: Seconds for one call.
+        fallback: Whether the embedded catalog answers while Pinecone cannot be reached.
+    """
+
+    api_key: SecretStr
+    index_name: str
+    namespace: str
+    host: str | None = None
+    deadline: float = 20.0
+    fallback: bool = False

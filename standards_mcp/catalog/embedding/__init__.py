@@ -1,0 +1,1 @@
+"""Text encoders. Public: plugins may use them for texts of their own."""

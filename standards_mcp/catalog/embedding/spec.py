@@ -1,0 +1,58 @@
+"""How a setting names a text encoder; known without importing one.
+
+minilm                          all-MiniLM-L6-v2 from a wheel, see `embedding`
+none                            no encoder: search by words only
+sentence-transformers:NAME      a model of the extra ``sentence-transformers``
+fastembed:NAME                  a model of the extra ``fastembed``
+model2vec:NAME_OR_PATH          a model of the extra ``model2vec``
+https://HOST/v1/embeddings#NAME an endpoint of the shape of OpenAI's
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Final
+
+from standards_mcp.catalog.errors import CatalogError
+
+MINILM: Final = "minilm"
+
+NO_MODEL: Final = "none"
+
+LIBRARIES: Final = ("sentence-transformers", "fastembed", "model2vec")
+
+KEY_IN_THE_OPEN: Final = (
+    "the key of the text model would be sent unencrypted; use https, or unset "
+    "STANDARDS_MCP_EMBEDDING_API_KEY"
+)
+
+_FORMS: Final = (
+    MINILM, NO_MODEL, *(f"{library}:NAME" for library in LIBRARIES),
+    "https://HOST/v1/embeddings#NAME",
+)  # fmt: skip
+
+
+def is_address(spec: str) -> bool:
+    """Return whether *spec* names an endpoint."""
+    return spec.startswith(("http://", "https://"))
+
+
+def check_model(spec: str) -> None:
+    """Refuse what names no encoder. Whether a named one can be loaded is not looked at.
+
+    Raises:
+        CatalogError: *spec* is none of the forms; the message has them all and the nearest.
+    """
+    start, mark, name = spec.partition("#" if is_address(spec) else ":")
+    if is_address(spec):
+        if not name:
+            raise CatalogError(f"{spec!r} names no model; write it after the address: {start}#NAME")
+        return
+    if spec in (MINILM, NO_MODEL) or (start in LIBRARIES and name):
+        return
+    if start in LIBRARIES:
+        raise CatalogError(f"{spec!r} names no model; write {start}:NAME")
+    known = LIBRARIES if mark else (MINILM, NO_MODEL, *LIBRARIES)
+    close = get_close_matches(start.casefold(), known, n=1, cutoff=0.5)
+    hint = f"; did you mean {close[0] + mark + name!r}?" if close else ";"
+    raise CatalogError(f"unknown text model {spec!r}{hint} use one of {', '.join(_FORMS)}")

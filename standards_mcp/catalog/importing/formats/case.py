@@ -1,0 +1,207 @@
+"""CASE packages, versions 1.0 and 1.1: https://www.imsglobal.org/spec/case/v1p1.
+
+A package is one framework: a CFDocument, its CFItems, and the CFAssociations between them. CASE
+has no standard sets; here a set is what a framework says for one combination of education levels.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from standards_mcp.catalog.importing.problems import Problem, lost, note
+from standards_mcp.catalog.records import StandardRecord
+from standards_mcp.catalog.vocabulary.grades import SCHOOL_GRADES
+from standards_mcp.catalog.vocabulary.subjects import match_subjects
+
+from .case_links import Links, read_links
+from .csp import known_levels
+from .tree import Node, build_tree
+from .values import Fields, Object, array_of, is_object, present, unwrapped
+
+# The vocabulary of the Common Standards Project's `normalizedSubject`.
+_SUBJECTS = (
+    "Math", "English", "Science", "Social Studies", "Technology", "The Arts", "Health",
+    "Physical Education", "Foreign Language", "Career Education", "Financial Literacy",
+)  # fmt: skip
+
+
+def is_case(value: object) -> bool:
+    """Return whether a JSON value looks like a CASE package or a list of them."""
+    keys = {"CFDocument", "CFItems", "CFPackage", "CFPackages", "CFDocuments", "CFAssociations"}
+    first = array_of(unwrapped(value))[:1]
+    return any(is_object(each) and bool(keys & set(each)) for each in first)
+
+
+def read_case(value: object, source: str, today: str) -> Iterator[StandardRecord | Problem]:
+    """Yield the records of CASE packages.
+
+    Args:
+        value: The parsed JSON: a package, a list of them, or an object around either.
+        source: The name of the document, for problems.
+        today: As ``2030-12-31``. What ended before or is replaced has the publication status
+            ``Superseded``.
+    """
+    for element in array_of(unwrapped(value)):
+        if not is_object(element):
+            yield lost("not a CASE package", source, records=0)
+        elif "CFPackages" in element or "CFPackage" in element:
+            yield from read_case(element.get("CFPackages", element.get("CFPackage")), source, today)
+        elif "CFDocuments" in element:
+            yield note("listing without standards", source)
+        else:
+            yield from _read_package(element, source, today)
+
+
+def _read_package(data: Object, source: str, today: str) -> Iterator[StandardRecord | Problem]:
+    problems: list[Problem] = []
+    package = Fields(data, source, "", problems)
+    document = package.part("CFDocument")
+    document_id = identifier(document)
+    if not document_id:
+        yield from problems
+        count = len(array_of(data.get("CFItems") or []))
+        yield lost("CASE package without CFDocument", source, records=count)
+        return
+    links = read_links(package, document_id)
+    licences = _licences(package)
+    common = _document_fields(document, document_id, licences)
+    items = _items(package, source, problems)
+    nodes = [_node(item, id_, links, licences, today) for id_, item in items]
+    yield from problems
+    yield from build_tree(nodes, lambda levels: common | _set_fields(common, levels), source)
+
+
+def identifier(fields: Fields) -> str:
+    """Return the identifier of a CASE object, or what its URI ends in, lower-case."""
+    return (fields.text("identifier") or fields.text("uri").rpartition("/")[2]).lower()
+
+
+def _items(package: Fields, source: str, problems: list[Problem]) -> Iterator[tuple[str, Fields]]:
+    value = package.data.get("CFItems")
+    elements = list(value.values()) if is_object(value) else array_of(value or [])
+    for number, element in enumerate(elements, 1):
+        where = f"CFItem {number}"
+        if not is_object(element):
+            problems.append(lost("item is no object", source, where))
+            continue
+        item = Fields(element, source, str(element.get("identifier") or where)[:120], problems)
+        if id_ := identifier(item):
+            yield id_, item
+        else:
+            problems.append(lost("item without identifier", source, where))
+
+
+def _licences(package: Fields) -> Mapping[str, str]:
+    # Some servers send an empty list in place of the definitions.
+    definitions = package.data.get("CFDefinitions")
+    for each in array_of(definitions):
+        if is_object(each) and "CFLicenses" in each:
+            found = Fields(each, "", "", []).parts("CFLicenses")
+            return {identifier(licence): licence.text("title") for licence in found}
+    return {}
+
+
+def _licence(fields: Fields, licences: Mapping[str, str]) -> dict[str, Any]:
+    value = fields.data.get("licenseURI")
+    if isinstance(value, str):
+        return {"license": fields.text("licenseURI"), "license_url": fields.text("licenseURI")}
+    link = fields.part("licenseURI")
+    title = licences.get(identifier(link)) or link.text("title")
+    return {"license": title, "license_url": link.text("uri")}
+
+
+def _document_fields(
+    document: Fields, document_id: str, licences: Mapping[str, str]
+) -> dict[str, Any]:
+    title = document.text("title") or document_id
+    creator = document.text("creator", "publisher") or "Unknown"
+    subjects = document.texts("subject")
+    normalized = _normalized(*subjects, title)
+    if not subjects:
+        document.note("no subject", f"taken from the title: {normalized or 'Unspecified'}")
+    return present(
+        {
+            "standard_set_id": document_id,
+            "standard_set_title": title,
+            "subject": subjects[0] if subjects else normalized or "Unspecified",
+            "subjects": list(subjects[1:]),
+            "normalized_subject": normalized,
+            "document_id": document_id,
+            "document_title": title,
+            "document_valid": document.text("version", "statusStartDate"),
+            "publication_status": document.text("adoptionStatus"),
+            "jurisdiction_id": re.sub(r"\W+", "-", creator.casefold()).strip("-") or "unknown",
+            "jurisdiction_title": creator,
+            "source_url": document.text("officialSourceURL", "uri"),
+            "rights_holder": document.text("publisher", "creator"),
+            "framework_type": document.text("frameworkType"),
+            "language": document.text("language"),
+            "text_status": "official",
+            **_licence(document, licences),
+        }
+    )
+
+
+def _normalized(*names: str) -> str:
+    for name in names:
+        found = [subject for subject in _SUBJECTS if match_subjects(subject, [name])]
+        if found:
+            return found[0]
+    return ""
+
+
+def _set_fields(common: Mapping[str, Any], levels: tuple[str, ...]) -> dict[str, Any]:
+    if not levels:
+        return {}
+    grades = "grade" if len(levels) == 1 else "grades"
+    spoken = " ".join((grades.capitalize(), _range(levels)))
+    return {
+        "standard_set_id": f"{common['standard_set_id']}_{grades}-{'-'.join(levels).lower()}",
+        "standard_set_title": f"{common['standard_set_title']} ({spoken})",
+    }
+
+
+def _range(levels: tuple[str, ...]) -> str:
+    """Return levels as people write them: ``3``, ``K-12``, ``6, 8``."""
+    short = [level.lstrip("0") for level in levels]
+    places = [SCHOOL_GRADES.index(level) for level in levels if level in SCHOOL_GRADES]
+    is_run = len(places) == len(levels) and places == list(range(places[0], places[-1] + 1))
+    return f"{short[0]}-{short[-1]}" if is_run and len(short) > 1 else ", ".join(short)
+
+
+def _node(item: Fields, id_: str, links: Links, licences: Mapping[str, str], today: str) -> Node:
+    parents = links.parents.get(id_, ())
+    first = parents[0] if parents else None
+    other = [parent.id for parent in parents[1:] if parent.id != links.document_id]
+    is_child = first is not None and first.id != links.document_id
+    order = first.order if first is not None else float("inf")
+    ends, crosswalk = item.text("statusEndDate"), links.crosswalk.get(id_, {})
+    is_over = bool(ends and ends[:10] <= today) or "replaced_by" in crosswalk
+    extra = {
+        "case_uuid": id_,
+        "case_uri": item.text("uri"),
+        "statement_label": item.text("CFItemType"),
+        "abbreviated_statement": item.text("abbreviatedStatement"),
+        "list_id": item.text("listEnumeration"),
+        "keywords": list(item.texts("conceptKeywords")),
+        "notes": item.text("notes"),
+        "language": item.text("language"),
+        "subject": item.text("subject") if isinstance(item.data.get("subject"), str) else "",
+        "status_start_date": item.text("statusStartDate"),
+        "status_end_date": ends,
+        "publication_status": "Superseded" if is_over else "",
+        "other_parent_ids": other,
+        **crosswalk,
+        **_licence(item, licences),
+    }
+    return Node(
+        id=item.text("identifier") or id_,
+        description=item.text("fullStatement", "abbreviatedStatement"),
+        notation=item.text("humanCodingScheme"),
+        parents=(first.id,) if is_child and first is not None else (),
+        order=order,
+        levels=known_levels(item, "educationLevel"),
+        fields=present(extra),
+    )

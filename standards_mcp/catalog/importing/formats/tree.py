@@ -1,0 +1,229 @@
+"""From nodes that name their parents to records that know their place.
+
+Public data has parents that are missing, parents that are their own descendants, and ids that
+occur twice. Whatever stands there, every node that has anything to say becomes one record.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from pydantic import ValidationError
+
+from standards_mcp.catalog.importing.problems import Problem, lost, note
+from standards_mcp.catalog.records import StandardRecord
+
+DEEPEST: Final = 64
+"""Nodes below this depth are moved up to it, so that the size of a tree stays in proportion."""
+
+LONGEST_LINE: Final = 4_000
+"""How many characters of an ancestor's text the content of a record repeats."""
+
+
+SetFields: TypeAlias = Callable[[tuple[str, ...]], Mapping[str, Any]]
+"""Return the fields of the set that a record with these education levels belongs to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """One standard or heading, before its place is known.
+
+    Attributes:
+        parents: Ids of the parent, the best candidate first; none of a root.
+        order: Where it stands among its siblings; equal ones keep the order in which they come.
+        levels: Education levels; without any, those of the parent.
+        fields: More fields of the record.
+        where: What problems call it, such as its line; by default its id and notation.
+    """
+
+    id: str
+    description: str
+    notation: str = ""
+    parents: tuple[str, ...] = ()
+    order: float = 0
+    levels: tuple[str, ...] = ()
+    fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    where: str = ""
+
+    @property
+    def name(self) -> str:
+        """What problems call it."""
+        return self.where or (f"{self.id} ({self.notation})" if self.notation else self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    ancestors: tuple[str, ...]
+    lines: tuple[str, ...]
+    levels: tuple[str, ...]
+
+
+def build_tree(
+    nodes: Iterable[Node], set_fields: SetFields, source: str
+) -> Iterator[StandardRecord | Problem]:
+    """Yield a record for each node, parents before their children, and every problem.
+
+    Args:
+        set_fields: What the records of one set have in common.
+        source: The name of the document, for problems.
+    """
+    known, problems = _unique(nodes, source)
+    yield from problems
+    parents, problems = _parents(known, source)
+    yield from problems
+    children, problems = _settled(known, parents, source)
+    yield from problems
+    places: dict[str, _Place] = {}
+    pending = list(reversed(children[None]))
+    while pending:
+        id_ = pending.pop()
+        pending += reversed(children[id_])
+        place = places[id_] = _place(known[id_], places.get(parents[id_] or ""))
+        data = _fields(known[id_], place, children, set_fields(place.levels))
+        yield _record(data, source, known[id_].name)
+
+
+def _unique(nodes: Iterable[Node], source: str) -> tuple[dict[str, Node], list[Problem]]:
+    known: dict[str, Node] = {}
+    problems: list[Problem] = []
+    for node in nodes:
+        if node.id not in known:
+            known[node.id] = node
+        else:
+            first = known[node.id].where
+            detail = f"the first was read, {first}" if first else "the first was read"
+            problems.append(lost("id occurs twice in one set", source, node.name, detail))
+    ordered = sorted(known.values(), key=lambda node: node.order)
+    return {node.id: node for node in ordered}, problems
+
+
+def _parents(known: Mapping[str, Node], source: str) -> tuple[dict[str, str | None], list[Problem]]:
+    parents: dict[str, str | None] = {}
+    problems: list[Problem] = []
+    for node in known.values():
+        parents[node.id] = next((id_ for id_ in node.parents if id_ in known), None)
+        if node.parents and parents[node.id] != node.parents[0]:
+            detail = f"no {node.parents[0]!r} in this set"
+            problems.append(note("unknown parent", source, node.name, detail))
+    detail = "it stood below itself; now it is a root"
+    cut = [known[id_].name for id_ in _cut_cycles(parents)]
+    problems += [note("cycle broken", source, name, detail) for name in cut]
+    return parents, problems
+
+
+def _cut_cycles(parents: dict[str, str | None]) -> Iterator[str]:
+    """Make one node of each cycle a root and yield it."""
+    done: set[str] = set()
+    for start in parents:
+        path: dict[str, None] = {}
+        id_: str | None = start
+        while id_ is not None and id_ not in done and id_ not in path:
+            path[id_] = None
+            id_ = parents[id_]
+        if id_ is not None and id_ in path:
+            parents[id_] = None
+            yield id_
+        done.update(path)
+
+
+_Children: TypeAlias = Mapping[str | None, Sequence[str]]
+
+
+def _settled(
+    known: dict[str, Node], parents: dict[str, str | None], source: str
+) -> tuple[_Children, list[Problem]]:
+    """Take out what says nothing and what stands too deep; return the children of each node."""
+    order, problems = _from_roots(known, parents, source)
+    below = Counter(parents.values())
+    for id_ in reversed(order):
+        node = known[id_]
+        if node.description:
+            continue
+        if below[id_]:
+            problems.append(note("heading without text", source, node.name))
+        else:
+            below[parents.pop(id_)] -= 1
+            problems.append(lost("no text", source, node.name))
+    return _children(parents), problems
+
+
+def _from_roots(
+    known: Mapping[str, Node], parents: dict[str, str | None], source: str
+) -> tuple[list[str], list[Problem]]:
+    """Return all ids, parents first, after moving up those that stand deeper than `DEEPEST`."""
+    children = _children(parents)
+    depths: dict[str | None, int] = {None: -1}
+    order, problems = list(children[None]), list[Problem]()
+    for id_ in order:
+        order += children[id_]
+        parent = parents[id_]
+        if depths[parent] == DEEPEST and parent is not None:
+            parents[id_] = parents[parent]
+            detail = f"deeper than {DEEPEST} levels"
+            problems.append(note("moved up", source, known[id_].name, detail))
+        depths[id_] = depths[parents[id_]] + 1
+    return order, problems
+
+
+def _children(parents: Mapping[str, str | None]) -> defaultdict[str | None, list[str]]:
+    children: defaultdict[str | None, list[str]] = defaultdict(list)
+    for id_, parent in parents.items():
+        children[parent].append(id_)
+    return children
+
+
+def _place(node: Node, parent: _Place | None) -> _Place:
+    ancestors, lines = (parent.ancestors, parent.lines) if parent else ((), ())
+    text = node.description
+    if len(text) > LONGEST_LINE:
+        text = text[:LONGEST_LINE].rstrip() + "…"
+    levels = node.levels or (parent.levels if parent else ())
+    line = _line(len(ancestors), node.notation, text)
+    return _Place((*ancestors, node.id), (*lines, line), levels)
+
+
+def _line(depth: int, notation: str, text: str) -> str:
+    code = f" ({notation})" if notation else ""
+    return f"Depth {depth}{code}: {text}"
+
+
+def _fields(
+    node: Node, place: _Place, children: _Children, set_fields: Mapping[str, Any]
+) -> dict[str, Any]:
+    *ancestors, _ = place.ancestors
+    own = _line(len(ancestors), node.notation, node.description)
+    siblings = len(children[ancestors[-1]]) - 1 if ancestors else 0
+    return {
+        **set_fields,
+        **node.fields,
+        "_id": node.id,
+        "content": "\n".join((*place.lines[:-1], own)),
+        "description": node.description,
+        "statement_notation": node.notation or None,
+        "education_levels": place.levels,
+        "depth": len(ancestors),
+        "is_leaf": not children[node.id],
+        "is_root": not ancestors,
+        "parent_id": ancestors[-1] if ancestors else None,
+        "root_id": place.ancestors[0],
+        "ancestor_ids": tuple(ancestors),
+        "child_ids": tuple(children[node.id]),
+        "sibling_count": siblings,
+    }
+
+
+def _record(data: Mapping[str, Any], source: str, name: str) -> StandardRecord | Problem:
+    try:
+        return StandardRecord.from_dict(data)
+    except ValidationError as error:
+        return lost("not a valid record", source, name, first_error(error))
+
+
+def first_error(error: ValidationError) -> str:
+    """Return what is wrong first, in one line: the field and the reason."""
+    first = error.errors(include_url=False, include_context=False)[0]
+    field_name = ".".join(map(str, first["loc"]))
+    return f"{field_name}: {first['msg']}"

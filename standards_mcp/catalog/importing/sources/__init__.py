@@ -1,0 +1,1 @@
+"""Where documents come from: files, archives, addresses and services."""

@@ -1,0 +1,114 @@
+"""The API of the Common Standards Project: https://commonstandardsproject.com/developers.
+
+Three addresses are used: the list of jurisdictions, one jurisdiction with its list of standard
+sets, and one standard set. Reading needs no key; with one, it is sent as ``Api-Key``, and a blank
+one never, because the server refuses it.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote
+
+from standards_mcp.catalog.importing.formats.values import (
+    Fields,
+    array_of,
+    is_object,
+    parse_json,
+    unwrapped,
+)
+from standards_mcp.catalog.importing.problems import Problem, SourceError, lost
+from standards_mcp.catalog.importing.selection import Wanted
+from standards_mcp.catalog.vocabulary.grades import normalize_levels
+
+from .files import Document
+from .web import Cache, RateLimit, Web
+
+BASE_URL: Final = "https://api.commonstandardsproject.com/api/v1"
+
+CALLS_A_MINUTE: Final = 60
+
+
+def csp_web(api_key: str = "") -> Web:
+    """Return what reads the API, at the pace that it allows."""
+    secret = {"Api-Key": api_key.strip()} if api_key.strip() else {}
+    return Web(secret_headers=secret, limit=RateLimit(CALLS_A_MINUTE))
+
+
+def csp_documents(
+    wanted: Wanted,
+    *,
+    base_url: str = BASE_URL,
+    web: Web | None = None,
+    cache: Cache | None = None,
+    on_set: Callable[[int, int], None] | None = None,
+) -> Iterator[Document | Problem]:
+    """Yield one document for each standard set that is wanted.
+
+    Args:
+        cache: Keeps the answers; what it has is not asked for again.
+        on_set: Is told how many sets are read, and of how many.
+    """
+    api = _Api(base_url.rstrip("/"), web or csp_web(), cache)
+    problems: list[Problem] = []
+    places = list(_places(api, wanted, problems))
+    addresses = [address for place in places for address in place]
+    if not (addresses or problems):
+        what = "standard set" if places else "jurisdiction"
+        yield lost(f"no such {what}", api.base, detail=wanted.spoken, records=0)
+    yield from problems
+    for number, address in enumerate(addresses, 1):
+        try:
+            yield Document(address, io.BufferedReader(io.BytesIO(api.get(address))))
+        except SourceError as error:
+            yield lost("cannot be read", address, detail=str(error), records=0)
+        if on_set is not None:
+            on_set(number, len(addresses))
+
+
+@dataclass(frozen=True, slots=True)
+class _Api:
+    base: str
+    web: Web
+    cache: Cache | None
+
+    def get(self, address: str) -> bytes:
+        return self.cache.get(address, self.web.get) if self.cache else self.web.get(address)
+
+    def objects(self, address: str, problems: list[Problem]) -> Iterator[Fields]:
+        """Yield the objects of one answer: the elements of an array, or the only one."""
+        try:
+            value, found = parse_json(self.get(address), address)
+        except SourceError as error:
+            problems.append(lost("cannot be read", address, detail=str(error), records=0))
+            return
+        problems += found
+        for element in array_of(unwrapped(value)):
+            if is_object(element) and element:
+                yield Fields(element, address, "", problems)
+            else:
+                problems.append(lost("empty answer", address, records=0))
+
+
+def _places(api: _Api, wanted: Wanted, problems: list[Problem]) -> Iterator[list[str]]:
+    """Yield the addresses of the wanted sets, jurisdiction by jurisdiction."""
+    for place in api.objects(f"{api.base}/jurisdictions", problems):
+        id_ = place.text("id")
+        if id_ and wanted.is_place(id_, place.text("title")):
+            address = f"{api.base}/jurisdictions/{quote(id_, safe='')}"
+            yield [
+                f"{api.base}/standard_sets/{quote(set_id, safe='')}"
+                for detail in api.objects(address, problems)
+                for set_id in _sets(detail, wanted)
+            ]
+
+
+def _sets(place: Fields, wanted: Wanted) -> Iterator[str]:
+    for each in place.parts("standardSets"):
+        levels = normalize_levels(each.texts("educationLevels"))
+        subjects = each.text("subject"), each.text("normalizedSubject")
+        if each.text("id") and wanted.is_subject(*subjects) and wanted.is_grade(levels):
+            yield each.text("id")

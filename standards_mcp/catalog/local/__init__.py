@@ -1,0 +1,1 @@
+"""The embedded store: one SQLite database and an index that is derived from it."""

@@ -1,0 +1,143 @@
+"""The folder of an embedded catalog: where its parts are, and who may write to it.
+
+<path>/catalog.sqlite3  the truth
+<path>/catalog.lock     held by whoever writes the truth or builds the index
+<path>/index/           see `generation`
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from stat import S_ISREG
+from typing import Final
+
+import filelock
+
+from standards_mcp.catalog.errors import CatalogUnavailableError
+
+from .database import create_database
+from .truth import Truth
+
+log = logging.getLogger(__name__)
+
+
+_UNTOLD_WAIT: Final = 2.0  # seconds
+
+
+class CatalogFolder:
+    """Where one catalog is. Nothing is created before something is written.
+
+    Args:
+        lock_timeout: Seconds to wait for another process that writes or builds.
+    """
+
+    def __init__(self, path: Path, lock_timeout: float) -> None:
+        self.path = path
+        self.truth = path / "catalog.sqlite3"
+        self.index = path / "index"
+        self._lock = path / "catalog.lock"
+        self._lock_timeout = lock_timeout
+
+    def holds_a_catalog(self) -> bool:
+        """Return whether there is a truth file.
+
+        Raises:
+            CatalogUnavailableError: There is none, and there can be none.
+        """
+        try:
+            found = self.truth.exists()
+            if not found and self._blocking_file():
+                raise NotADirectoryError
+        except OSError as error:
+            raise self._unusable(error) from error
+        return found
+
+    def check_writable(self) -> None:
+        """Try to write; the folder is there afterwards.
+
+        Raises:
+            CatalogUnavailableError: The folder cannot be written, or not be created.
+        """
+        # Where another process holds the lock, that one at least can write.
+        with suppress(filelock.Timeout), self._locked(0):
+            pass
+
+    def size(self) -> int:
+        """Return the bytes of all files."""
+        total = 0
+        for file in self.path.rglob("*"):
+            with suppress(FileNotFoundError):  # another process removes what it has replaced
+                status = file.stat()
+                total += status.st_size if S_ISREG(status.st_mode) else 0
+        return total
+
+    @contextmanager
+    def writing(self, timeout: float | None = None) -> Generator[Truth, None, None]:
+        """Hold the lock and open the truth, created if there is none.
+
+        Args:
+            timeout: Seconds to wait for another process, in place of the usual ones.
+
+        Raises:
+            CatalogUnavailableError: Another process holds the lock for too long, or the folder
+                cannot be written.
+        """
+        seconds = self._lock_timeout if timeout is None else timeout
+        try:
+            with self._locked(seconds):
+                if not self.truth.exists():
+                    create_database(self.truth)
+                with Truth(self.truth) as truth:
+                    yield truth
+        except filelock.Timeout as error:
+            raise CatalogUnavailableError(
+                f"another process has been writing to {self.path} for {seconds:g} "
+                f"seconds ({self._lock} is locked); try again when it is done"
+            ) from error
+        except OSError as error:
+            raise self._unusable(error) from error
+
+    @contextmanager
+    def _locked(self, timeout: float) -> Generator[None, None, None]:
+        lock = filelock.FileLock(self._lock)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._acquire(lock, timeout)
+        except filelock.Timeout:
+            raise
+        except (OSError, NotImplementedError) as error:  # the latter: no locks on this file system
+            raise self._unusable(error) from error
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _acquire(self, lock: filelock.BaseFileLock, timeout: float) -> None:
+        """Take the lock, and say so when another process has to be waited for."""
+        try:
+            lock.acquire(timeout=min(_UNTOLD_WAIT, timeout))
+        except filelock.Timeout:
+            if timeout <= _UNTOLD_WAIT:
+                raise
+            log.warning(
+                "waiting up to %g seconds for another process that writes to %s", timeout, self.path
+            )
+            lock.acquire(timeout=timeout)
+
+    def _blocking_file(self) -> Path | None:
+        """Return what is in the place of the folder or of one above it and is no folder."""
+        nearest = next((each for each in (self.path, *self.path.parents) if each.exists()), None)
+        return None if nearest is None or nearest.is_dir() else nearest
+
+    def _unusable(self, error: Exception) -> CatalogUnavailableError:
+        reason = str(error)
+        with suppress(OSError):
+            if blocking := self._blocking_file():
+                reason = f"{blocking} is not a folder"
+        return CatalogUnavailableError(
+            f"cannot write the catalog in {self.path}: {reason}; set [catalog] path "
+            "(STANDARDS_MCP_CATALOG__PATH) to a folder that can be written"
+        )

@@ -1,0 +1,1 @@
+"""One generation of the index: full text, vectors and columns."""

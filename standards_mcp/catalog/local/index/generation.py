@@ -1,0 +1,205 @@
+"""One build of the index: a folder that is written once and then only read.
+
+index/current             the name of the folder that serves
+index/<name>/manifest.json  model, counts, and sizes and checksums of the other files
+index/<name>/columns.npz    metadata fields, see `columns`
+index/<name>/groups.npy     for each row the number of its text; equal texts share one
+index/<name>/vectors.npy    float32 (rows, dimensions), only when there is a model
+index/<name>/text/          the full-text index, see `lexical`
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from array import array
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from standards_mcp.catalog.errors import CatalogUnavailableError
+from standards_mcp.catalog.local.truth import Row, Truth
+from standards_mcp.catalog.texts import ancestors_text, comparable
+from standards_mcp.catalog.vocabulary.notation import with_prefixes
+
+from .checksums import checksum
+from .columns import Columns, ColumnsWriter
+from .lexical import LexicalIndex, LexicalWriter
+from .manifest import (
+    FORMAT,
+    POINTER,
+    REBUILD,
+    VERSION,
+    Manifest,
+    current_folder,
+    patiently,
+    read_manifest,
+)
+
+
+class Generation:
+    """An open index folder.
+
+    Raises:
+        CatalogUnavailableError: A file is missing, truncated, damaged or foreign.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.manifest = read_manifest(folder)
+        _check_files(folder, self.manifest)
+        self.columns = Columns(folder / "columns.npz")
+        self.groups = self._array("groups.npy", np.int32, (self.manifest.records,))
+        self.heights = self._array("heights.npy", np.int32, (self.manifest.records,))
+        self.lexical = LexicalIndex(folder / "text")
+        self.vectors: npt.NDArray[np.float32] | None = None
+        if self.manifest.model is not None:
+            shape = (self.manifest.records, self.manifest.dimensions)
+            self.vectors = self._array("vectors.npy", np.float32, shape)
+
+    def ids(self) -> list[str]:
+        """Return the id of the record of each row."""
+        column = self.columns.get("_id")
+        return [] if column is None else column.values
+
+    def _array(self, name: str, dtype: type, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+        path = self.folder / name
+        try:
+            found: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        except Exception as error:  # NumPy raises this and that
+            raise CatalogUnavailableError(f"cannot read {path}: {error}; {REBUILD}") from error
+        if found.dtype != dtype or found.shape != shape:
+            raise CatalogUnavailableError(f"{path} belongs to another index; {REBUILD}")
+        return found
+
+
+def build(truth: Truth, index: Path, model: str | None, dimensions: int) -> Path:
+    """Build a new index folder from *truth*, let it serve, and return it.
+
+    The caller holds the catalog's lock. The folder that served so far is kept for the readers
+    that still have it open; older ones, and what interrupted builds left, are removed.
+    """
+    index.mkdir(parents=True, exist_ok=True)
+    _remove_leftovers(index)
+    revision = truth.revision
+    folder = index / f"g{revision}-{secrets.token_hex(4)}"
+    folder.mkdir()
+    records = _write_rows(truth, folder, model, dimensions)
+    manifest = Manifest(
+        model=model, dimensions=dimensions if model else 0, records=records,
+        revision=revision, files=_sync_files(folder),
+    )  # fmt: skip
+    text = json.dumps({"format": FORMAT, "version": VERSION, **asdict(manifest)}, indent=1)
+    _write_durably(folder / "manifest.json", text)
+    _write_durably(index / POINTER, folder.name)
+    return folder
+
+
+def _write_rows(truth: Truth, folder: Path, model: str | None, dimensions: int) -> int:
+    """Write everything but the manifest, in one pass, and return the number of rows."""
+    lexical, columns = LexicalWriter(folder / "text"), ColumnsWriter()
+    numbers, groups = dict[bytes, int](), array("i")
+    parents = dict[str, str | None]()
+    with _vectors_file(folder, model, (truth.count(), dimensions)) as vectors:
+        for number, row in enumerate(truth.rows(model)):
+            data = json.loads(row.body)
+            text = f"{ancestors_text(data)}\n{row.description}"
+            lexical.add(number, text, columns.add(number, with_prefixes(data)))
+            groups.append(numbers.setdefault(_text_key(row), len(numbers)))
+            parents[row.id] = row.parent_id
+            if vectors is not None:
+                vectors.write(row.vector or bytes(4 * dimensions))
+    lexical.finish()
+    columns.save(folder / "columns.npz")
+    np.save(folder / "groups.npy", np.array(groups, dtype=np.int32))
+    np.save(folder / "heights.npy", np.array(_heights(parents), dtype=np.int32))
+    return len(groups)
+
+
+def _text_key(row: Row) -> bytes:
+    """Return what equal texts have in common: a hash, because a million texts fill the memory."""
+    text = comparable(row.description) or row.id
+    return hashlib.sha256(text.encode("utf-8", "replace")).digest()[:16]
+
+
+@contextmanager
+def _vectors_file(
+    folder: Path, model: str | None, shape: tuple[int, int]
+) -> Generator[BinaryIO | None, None, None]:
+    """Open the file that the vectors are written to, row by row; None when there are none."""
+    if model is None:
+        yield None
+        return
+    with (folder / "vectors.npy").open("wb") as file:
+        header = {"descr": "<f4", "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(file, header)
+        yield file
+
+
+def _heights(parents: Mapping[str, str | None]) -> list[int]:
+    """Return for each record how many levels of records stand below it."""
+    heights = dict.fromkeys(parents, 0)
+    for id_ in parents:
+        height, parent, seen = 1, parents[id_], {id_}
+        while parent in heights and parent not in seen and heights[parent] < height:
+            heights[parent] = height
+            seen.add(parent)
+            height, parent = height + 1, parents[parent]
+    return list(heights.values())
+
+
+def _check_files(folder: Path, manifest: Manifest) -> None:
+    for name, (size, expected) in manifest.files.items():
+        path = folder / name
+        try:
+            found = path.stat().st_size
+            intact = found == size and checksum(path) == expected
+        except OSError as error:
+            raise CatalogUnavailableError(f"cannot read {path}: {error}; {REBUILD}") from error
+        if found != size:
+            raise CatalogUnavailableError(
+                f"{path} has {found} bytes where {size} are expected; {REBUILD}"
+            )
+        if not intact:
+            raise CatalogUnavailableError(f"{path} is damaged; {REBUILD}")
+
+
+def _sync_files(folder: Path) -> dict[str, tuple[int, int]]:
+    files: dict[str, tuple[int, int]] = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and not path.name.endswith(".lock"):
+            with path.open("rb+") as file:
+                os.fsync(file.fileno())
+            name = path.relative_to(folder).as_posix()
+            files[name] = path.stat().st_size, checksum(path)
+    return files
+
+
+def _write_durably(path: Path, text: str) -> None:
+    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
+    with temporary.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    patiently(lambda: temporary.replace(path))
+
+
+def _remove_leftovers(index: Path) -> None:
+    keep = {POINTER}
+    with suppress(CatalogUnavailableError):
+        keep.add(current_folder(index).name)
+    for path in index.iterdir():
+        if path.name in keep:
+            continue
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)  # another process may hold it on Windows
+        else:
+            path.unlink(missing_ok=True)

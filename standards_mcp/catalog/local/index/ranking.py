@@ -1,0 +1,147 @@
+"""Which rows of an index answer a query, and in which order.
+
+Both halves propose candidates: the words by BM25, the vectors by cosine. Every candidate gets its
+exact score on both sides, each side is divided by its best, and the weighted sum ranks: the convex
+combination with theoretical minima of Bruch, Gai and Ingber (https://arxiv.org/abs/2210.11934).
+A heading over headings loses a little for each level below its own children, because it says less
+than they do; a standard with lettered parts loses nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from .dense import best, cosines
+from .generation import Generation
+from .lexical import Ranked
+from .masks import Selection
+
+Rows: TypeAlias = npt.NDArray[np.int64]
+
+Scores: TypeAlias = npt.NDArray[np.float32]
+
+Mode: TypeAlias = Literal["hybrid", "lexical", "dense"]
+
+
+CANDIDATES = 100
+
+_NOTHING = Ranked(np.zeros(0, np.int64), np.zeros(0, np.float32))
+
+LEXICAL_WEIGHT = 0.45
+
+HEADING_PENALTY = 0.1
+
+LEAST_LIKENESS = 0.33
+"""The cosine below which a text of unknown words alone matches nothing."""
+
+
+class Match(NamedTuple):
+    """A row that answers a query, and the other selected rows with the same text."""
+
+    row: int
+    score: float
+    others: list[int]
+
+
+class Ranker:
+    """Ranks the selected rows of one generation for one query.
+
+    Args:
+        text: The query, for the words; None leaves that side out.
+        vectors: The vectors of the query's passages, shape (passages, dimensions); None leaves
+            that side out. A row is as near to the query as to the passage that is nearest to it.
+    """
+
+    def __init__(
+        self,
+        generation: Generation,
+        selection: Selection,
+        *,
+        text: str | None,
+        vectors: npt.NDArray[np.float32] | None,
+    ) -> None:
+        self._generation = generation
+        self._selection = selection
+        self._query = None if text is None else generation.lexical.text_query(text)
+        self._knows_no_word = text is not None and self._query is None
+        self._dense: Ranked | None = None
+        self._certainty = 1.0
+        if vectors is not None and generation.vectors is not None:
+            self._dense = cosines(generation.vectors, vectors, selection.mask)
+            # Scaling makes the best score 1 even where nothing fits; the best cosine says so.
+            self._certainty = float(np.clip(self._dense.scores.max(initial=0), 0, 1))
+
+    def best(self, top_k: int) -> list[Match]:
+        """Return the *top_k* best texts, best first, fewer only when there are no more.
+
+        There are none for a text that resembles nothing and of which no record has a word.
+        """
+        if self._knows_no_word and self._certainty < LEAST_LIKENESS:
+            return []
+        depth = max(CANDIDATES, 2 * top_k)
+        while True:
+            rows, scores, exhausted = self._ranked(depth)
+            groups = self._generation.groups[rows]
+            _, first = np.unique(groups, return_index=True)
+            if len(first) >= top_k or exhausted:
+                leaders = np.sort(first)[:top_k]
+                return [self._match(int(rows[i]), float(scores[i])) for i in leaders]
+            depth *= 4
+
+    def _ranked(self, depth: int) -> tuple[Rows, Scores, bool]:
+        """Return the candidates, best first, their scores, and whether there are no others."""
+        by_words, by_meaning = self._by_words(depth), self._by_meaning(depth)
+        rows = np.union1d(by_words.rows, by_meaning.rows)
+        scores = self._fused(self._word_scores(rows, by_words), self._meaning_scores(rows))
+        scores -= HEADING_PENALTY * np.maximum(self._generation.heights[rows] - 1, 0)
+        order = np.lexsort((rows, -scores))
+        exhausted = by_words.rows.size < depth and by_meaning.rows.size < depth
+        return rows[order], scores[order], exhausted
+
+    def _fused(self, words: Scores, meaning: Scores) -> Scores:
+        if self._query is None:
+            return _scaled(meaning)
+        if self._dense is None:
+            return _scaled(words)
+        fused = LEXICAL_WEIGHT * _scaled(words) + (1 - LEXICAL_WEIGHT) * _scaled(meaning)
+        return fused.astype(np.float32)
+
+    def _by_words(self, depth: int) -> Ranked:
+        if self._query is None:
+            return _NOTHING
+        return self._generation.lexical.search(self._query, self._selection.query, depth)
+
+    def _by_meaning(self, depth: int) -> Ranked:
+        if self._dense is None:
+            return _NOTHING
+        return best(self._dense, depth)
+
+    def _word_scores(self, rows: Rows, found: Ranked) -> Scores:
+        scores = np.zeros(rows.size, dtype=np.float32)
+        if self._query is not None:
+            scores[np.searchsorted(rows, found.rows)] = found.scores
+            others = np.setdiff1d(rows, found.rows, assume_unique=True)
+            exact = self._generation.lexical.scores(self._query, others)
+            scores[np.searchsorted(rows, others)] = exact
+        return scores
+
+    def _meaning_scores(self, rows: Rows) -> Scores:
+        if self._dense is None:
+            return np.zeros(rows.size, dtype=np.float32)
+        known, scores = self._dense
+        return scores[np.searchsorted(known, rows)]
+
+    def _match(self, row: int, score: float) -> Match:
+        same = self._generation.groups == self._generation.groups[row]
+        if self._selection.mask is not None:
+            same &= self._selection.mask
+        others = [int(other) for other in np.flatnonzero(same) if other != row]
+        return Match(row, self._certainty * min(1.0, max(0.0, score)), others)
+
+
+def _scaled(scores: Scores) -> Scores:
+    best = scores.max(initial=0)
+    return np.clip(scores / best, 0, 1) if best > 0 else np.zeros_like(scores)

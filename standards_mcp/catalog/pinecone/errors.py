@@ -1,0 +1,188 @@
+"""What went wrong with Pinecone, in words that say what to do next.
+
+The causes are told apart by what the SDK raises:
+https://docs.pinecone.io/reference/api/errors lists the statuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final, Literal, TypeAlias
+
+from standards_mcp.catalog.errors import CatalogUnavailableError
+
+Cause: TypeAlias = Literal[
+    "key",
+    "index",
+    "minute_quota",
+    "month_quota",
+    "unreachable",
+    "timeout",
+    "malformed",
+    "server",
+    "refused",
+    "client",
+]
+
+
+KEY_VARIABLE: Final = "PINECONE_API_KEY"
+
+_FILE_ADVICE: Final = f"check {KEY_VARIABLE}, and that the key belongs to the project of the index"
+
+_LONGEST_QUOTE: Final = 300
+
+_LATER: Final = frozenset(
+    {"minute_quota", "month_quota", "unreachable", "timeout", "malformed", "server"}
+)
+
+_UNAUTHORIZED, _PAYMENT, _FORBIDDEN, _NOT_FOUND, _TOO_MANY, _SERVER = 401, 402, 403, 404, 429, 500
+
+
+class PineconeUnavailableError(CatalogUnavailableError):
+    """Pinecone did not answer, or did not answer what was asked.
+
+    Attributes:
+        cause: What kind of failure it was.
+        retry_after: Seconds to wait, where the service said so.
+    """
+
+    def __init__(self, cause: Cause, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.cause: Cause = cause
+        self.retry_after = retry_after
+
+    @property
+    def passes(self) -> bool:
+        """Whether the same request may succeed later without a change of the configuration."""
+        return self.cause in _LATER
+
+
+class Translator:
+    """Turns what the SDK raises into `PineconeUnavailableError` without any secret in it.
+
+    Args:
+        index: The name of the index, for the messages.
+        host: The name of the host that was asked, for the messages.
+        secrets: Texts that no message may contain, whatever a server or a proxy sends back.
+    """
+
+    def __init__(self, index: str, host: str, secrets: tuple[str, ...]) -> None:
+        self._index = index
+        self._host = host
+        self._secrets = tuple(secret for secret in secrets if secret)
+
+    def __call__(self, error: Exception, deadline: float) -> PineconeUnavailableError:
+        """Return the error to raise in place of *error*."""
+        from pinecone import (  # noqa: PLC0415  loaded already by whoever raised it
+            ApiError,
+            PineconeConnectionError,
+            PineconeTimeoutError,
+            ResponseParsingError,
+        )
+
+        if isinstance(error, ApiError):
+            retry_after = getattr(error, "retry_after", None)
+            return self._of_status(error.status_code, str(error.message), retry_after)
+        if isinstance(error, PineconeTimeoutError | TimeoutError):
+            return timed_out(self._host, deadline)
+        if isinstance(error, ResponseParsingError):
+            return PineconeUnavailableError(
+                "malformed",
+                "Pinecone's answer could not be read. Something between here and Pinecone may "
+                "have changed it, such as a proxy; try again, and check PINECONE_HOST.",
+            )
+        if isinstance(error, PineconeConnectionError | OSError):
+            reason = str(error).partition("; request to ")[0]
+            return PineconeUnavailableError(
+                "unreachable",
+                f"Pinecone cannot be reached at {self._host} ({self._quoted(reason)}). Check the "
+                "network, HTTPS_PROXY and PINECONE_HOST, and try again.",
+            )
+        return PineconeUnavailableError(
+            "client",
+            f"The request to Pinecone could not be made ({type(error).__name__}: "
+            f"{self._quoted(str(error))}). Check the PINECONE_ settings and the proxy settings.",
+        )
+
+    def _of_status(
+        self, status: int, text: str, retry_after: float | None
+    ) -> PineconeUnavailableError:
+        if status == _TOO_MANY:
+            return _quota(self._quoted(text), retry_after)
+        describe = _BY_STATUS.get(status)
+        if describe is not None:
+            cause, message = describe(self._index, self._quoted(text))
+            return PineconeUnavailableError(cause, message)
+        if status >= _SERVER:
+            return PineconeUnavailableError(
+                "server",
+                f"Pinecone failed with status {status} ({self._quoted(text)}). Try again in a "
+                "minute; https://status.pinecone.io shows known incidents.",
+            )
+        return PineconeUnavailableError(
+            "refused", f"Pinecone refused the request with status {status}: {self._quoted(text)}"
+        )
+
+    def _quoted(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return " ".join(text.split())[:_LONGEST_QUOTE].rstrip(".") or "no reason given"
+
+
+def timed_out(host: str, deadline: float) -> PineconeUnavailableError:
+    """Return the error of a call to *host* that had *deadline* seconds and did not end."""
+    return PineconeUnavailableError(
+        "timeout",
+        f"Pinecone did not answer at {host} within {deadline:g} seconds: it is slow, out of "
+        "reach, or holding requests back because the quota of the minute is used up. Try again "
+        "in a minute, or raise [catalog.pinecone] deadline.",
+    )
+
+
+def _quota(text: str, retry_after: float | None) -> PineconeUnavailableError:
+    # The text is all that tells the two apart, see the rate limits' page:
+    # https://docs.pinecone.io/reference/api/database-limits
+    if "month" in text.casefold():
+        return PineconeUnavailableError(
+            "month_quota",
+            f"Pinecone's quota of this month is used up ({text}). Trying again will not help "
+            'before next month: upgrade the plan, or set [catalog] backend = "local".',
+            retry_after,
+        )
+    unit = "second" if retry_after == 1 else "seconds"
+    wait = f"in {retry_after:g} {unit}" if retry_after else "in a minute"
+    return PineconeUnavailableError(
+        "minute_quota",
+        f"Pinecone's quota of this minute is used up ({text}). Try again {wait}.",
+        retry_after,
+    )
+
+
+def _bad_key(_: str, text: str) -> tuple[Cause, str]:
+    return "key", f"Pinecone does not accept the API key ({text}); {_FILE_ADVICE}."
+
+
+def _forbidden(_: str, text: str) -> tuple[Cause, str]:
+    return "key", f"The API key may not do this in Pinecone ({text}); {_FILE_ADVICE}."
+
+
+def _missing(index: str, text: str) -> tuple[Cause, str]:
+    return "index", (
+        f"Pinecone has no index {index!r} under this API key ({text}). Check PINECONE_INDEX_NAME "
+        f"and PINECONE_HOST, or create it with `standards-mcp data upload --create`."
+    )
+
+
+def _payment(_: str, text: str) -> tuple[Cause, str]:
+    return "refused", f"Pinecone asks for a payment ({text}). See the billing page of its console."
+
+
+_BY_STATUS: Final[Mapping[int, Callable[[str, str], tuple[Cause, str]]]] = MappingProxyType(
+    {
+        _UNAUTHORIZED: _bad_key,
+        _PAYMENT: _payment,
+        _FORBIDDEN: _forbidden,
+        _NOT_FOUND: _missing,
+    }
+)

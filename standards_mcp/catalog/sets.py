@@ -1,0 +1,202 @@
+"""One standard in several sets: one record that tells all of them.
+
+Sources repeat a standard in the set of each grade it belongs to, under the same id: a high-school
+standard stands in four sets. A store holds one record for an id. It has the place of one of the
+sets, the education levels of all and a title for all, and the names of the others in three fields
+of equal length: ``also_in_set_ids``, ``also_in_set_titles`` and ``also_in_set_levels`` (codes
+joined by commas). ``set_title`` and ``set_levels`` are those of the record's own set.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, cast
+
+from .records import StandardRecord
+from .vocabulary.grades import GRADES, SCHOOL_GRADES, grade_order, normalize_levels, parse_grades
+
+_IDS: Final = "also_in_set_ids"
+
+_TITLES: Final = "also_in_set_titles"
+
+_LEVELS: Final = "also_in_set_levels"
+
+_OWN_LEVELS: Final = "set_levels"
+
+_OWN_TITLE: Final = "set_title"
+
+_GRADE_TITLE: Final = re.compile(r"grade \d{1,2}|(pre-?)?kindergarten", re.IGNORECASE)
+
+_TITLES_SHOWN: Final = 3
+
+
+class Membership(NamedTuple):
+    """One of the sets that a record is in, and the education levels it has there."""
+
+    set_id: str
+    title: str
+    levels: tuple[str, ...]
+
+
+def own_set_title(record: StandardRecord) -> str:
+    """Return the title of the set whose place *record* has, which may be in others too."""
+    return str((record.model_extra or {}).get(_OWN_TITLE, record.standard_set_title))
+
+
+def memberships(record: StandardRecord) -> dict[str, Membership]:
+    """Return the sets that *record* is in by their ids, its own first."""
+    extra = record.model_extra or {}
+    ids, titles, levels = (_texts(extra.get(name)) for name in (_IDS, _TITLES, _LEVELS))
+    own_levels = _split(str(extra[_OWN_LEVELS])) if _OWN_LEVELS in extra else None
+    own = Membership(
+        record.standard_set_id,
+        own_set_title(record),
+        record.education_levels if own_levels is None else own_levels,
+    )
+    others = (
+        Membership(id_, title, _split(codes))
+        for id_, title, codes in zip(ids, titles, levels, strict=False)
+    )
+    return {own.set_id: own} | {each.set_id: each for each in others if each.set_id != own.set_id}
+
+
+def merged(records: Sequence[StandardRecord]) -> StandardRecord:
+    """Return one record for *records*, which all have the same id.
+
+    Its own place is that of the youngest grade; among equal grades the first set id decides, so
+    that the order of *records* does not matter.
+    """
+    base, *others = sorted(records, key=_rank)
+    sets: dict[str, Membership] = {}
+    for record in (base, *others):
+        sets = memberships(record) | sets
+    children = dict.fromkeys(id_ for record in (base, *others) for id_ in record.child_ids)
+    return _with(base, sets, tuple(children))
+
+
+def merged_with_stored(
+    record: StandardRecord, stored: StandardRecord, replaced: Collection[str] = ()
+) -> StandardRecord:
+    """Return *record* with the other sets in which the store has it.
+
+    A paraphrase gives way to an official text altogether, and never takes its place.
+
+    Args:
+        replaced: Sets that were read whole, so that what *record* does not say of them is over.
+    """
+    if stored.text_status != record.text_status:
+        if stored.text_status == "paraphrase":
+            return record
+        if record.text_status == "paraphrase":
+            return stored
+    sets = memberships(record)
+    others = set(memberships(stored)) - set(sets) - set(replaced)
+    kept = without_sets(stored, set(memberships(stored)) - others)
+    if kept is None:
+        return record
+    # A stored record whose place comes from a set that was read now keeps no claim to its place.
+    if stored.standard_set_id not in sets and kept.description == record.description:
+        return merged((record, kept))
+    children = tuple(dict.fromkeys((*record.child_ids, *kept.child_ids)))
+    return _with(record, sets | memberships(kept), children)
+
+
+def without_sets(record: StandardRecord, sets: Collection[str]) -> StandardRecord | None:
+    """Return *record* as it is without these sets, or None if it is in no other."""
+    left = {id_: each for id_, each in memberships(record).items() if id_ not in sets}
+    if not left or len(left) == len(memberships(record)):
+        return record if left else None
+    return _with(record, left, record.child_ids)
+
+
+def _with(
+    base: StandardRecord, sets: Mapping[str, Membership], children: tuple[str, ...]
+) -> StandardRecord:
+    first = base.standard_set_id if base.standard_set_id in sets else min(sets)
+    own, others = sets[first], [sets[id_] for id_ in sorted(sets) if id_ != first]
+    data = base.to_dict()
+    for name in (_IDS, _TITLES, _LEVELS, _OWN_LEVELS, _OWN_TITLE):
+        data.pop(name, None)
+    data |= {
+        "standard_set_id": own.set_id,
+        "standard_set_title": _title_of_all([own.title, *(each.title for each in others)]),
+        "education_levels": normalize_levels(level for each in sets.values() for level in each[2]),
+        "child_ids": children,
+        "is_leaf": not children,
+    }
+    return StandardRecord.from_dict(data | _also_in(own, others))
+
+
+def _also_in(own: Membership, others: Sequence[Membership]) -> dict[str, Any]:
+    if not others:
+        return {}
+    return {
+        _IDS: [each.set_id for each in others],
+        _TITLES: [each.title for each in others],
+        _LEVELS: [",".join(each.levels) for each in others],
+        _OWN_LEVELS: ",".join(own.levels),
+        _OWN_TITLE: own.title,
+    }
+
+
+def _title_of_all(titles: Sequence[str]) -> str:
+    """Return ``Grades 9-12`` for the titles of such sets, else the first of them."""
+    distinct = list(dict.fromkeys(titles))
+    if len(distinct) == 1:
+        return distinct[0]
+    if all(_GRADE_TITLE.fullmatch(title) for title in distinct):
+        return f"Grades {_spans({level for title in distinct for level in parse_grades(title)})}"
+    more = len(distinct) - _TITLES_SHOWN
+    return "; ".join(distinct[:_TITLES_SHOWN]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _spans(levels: Collection[str]) -> str:
+    """Return levels of school as ``K-2, 6``."""
+    runs = list[list[str]]()
+    for index, level in enumerate(SCHOOL_GRADES):
+        if level in levels:
+            if not index or SCHOOL_GRADES[index - 1] not in levels:
+                runs.append([])
+            runs[-1].append(level.removeprefix("0"))
+    return ", ".join(run[0] if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+
+
+def _rank(record: StandardRecord) -> tuple[int, str]:
+    levels = memberships(record)[record.standard_set_id].levels
+    return min(map(grade_order, levels), default=len(GRADES)), record.standard_set_id
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(map(str, cast("list[object]", value))) if isinstance(value, list) else ()
+
+
+def _split(codes: str) -> tuple[str, ...]:
+    return tuple(filter(None, codes.split(",")))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandardSet:
+    """A standard set as a store holds it.
+
+    Attributes:
+        records: How many records have it as their own set.
+    """
+
+    id: str
+    title: str
+    subject: str
+    jurisdiction_id: str
+    jurisdiction_title: str
+    license: str | None = None
+    source_url: str | None = None
+    records: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the set as JSON-ready data."""
+        names = (
+            "id", "title", "subject", "jurisdiction_id", "jurisdiction_title", "license",
+            "source_url", "records",
+        )  # fmt: skip
+        return {name: getattr(self, name) for name in names}

@@ -1,0 +1,1 @@
+"""How people name standards: codes, grades, subjects, sets."""

@@ -1,0 +1,119 @@
+"""Subjects: from a name as people say it to the names that a catalog really holds.
+
+Every source names its subjects in its own way: ``Mathematics``, ``Common Core Mathematics`` and
+``Math`` are one to a teacher.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, NamedTuple
+
+from .notation import plain_text
+
+# A family of subjects on each line: what the whole is called, then what its parts are called.
+# Where phrases overlap the longest counts, so that computer science is no science.
+_FAMILIES: Final = """\
+math, maths, mathematics: algebra, geometry, calculus, statistics, probability, arithmetic
+english, ela, elar, language arts, literacy: reading, writing, communicating, literature, grammar
+science, sciences: biology, chemistry, physics, astronomy, life science, earth science, \
+space science, earth and space science, physical science, environmental science, engineering
+social studies, social science, social sciences: history, civics, geography, economics, government
+computer science, computing, cs: coding, programming, technology, digital literacy
+art, arts, fine arts: music, dance, drama, theatre, theatre arts, visual arts, media arts
+physical education, phys ed, pe, gym: fitness
+health, health education, wellness: nutrition
+foreign language, foreign languages, world language, world languages: spanish, french, german, latin
+career education, career and technical education, careers, cte: vocational
+financial literacy, personal finance, finance: budgeting
+english language development, english as a second language, eld, esl: bilingual
+"""
+
+_FILLERS: Final = re.compile(
+    r"(?:\b(?:a|and|ccss|common core|for|in|k 12|of|school|standards?|state|subject|the)\b|\s+)*"
+)
+
+
+class _Phrase(NamedTuple):
+    text: str
+    family: int
+    is_whole: bool
+
+
+_PHRASES: Final = {
+    phrase: _Phrase(phrase, family, names is wholes)
+    for family, (wholes, _, parts) in enumerate(
+        line.partition(": ") for line in _FAMILIES.splitlines()
+    )
+    for names in (wholes, parts)
+    for phrase in names.split(", ")
+}
+
+_PHRASE: Final = re.compile(rf"\b(?:{'|'.join(sorted(_PHRASES, key=len, reverse=True))})\b")
+
+
+def match_subjects(text: str, available: Iterable[str]) -> tuple[str, ...]:
+    """Return the subjects among *available* that *text* means, in their order; none: empty.
+
+    A name that is written the same, but for case and marks, stands alone, unless all it says is
+    whole families: sources name their subjects differently, and ``English Language Arts`` must also
+    find ``Common Core English/Language Arts``. A text of known words means its whole families:
+    ``math`` every subject of mathematics, ``algebra`` those named for algebra and those for all of
+    mathematics. Any other text means the subjects that contain it as whole words.
+    """
+    subjects = {subject: _words(subject) for subject in available}
+    wanted = _words(text)
+    same = _subjects_where(subjects, lambda words: words == wanted)
+    phrases = _phrases(wanted)
+    is_known = bool(phrases and _FILLERS.fullmatch(_PHRASE.sub(" ", wanted)))
+    if same and not (is_known and all(each.is_whole for each in phrases)):
+        return same
+    if is_known:
+        return _of_families(wanted, subjects)
+    if _FILLERS.fullmatch(wanted):
+        return ()
+    return _subjects_where(subjects, lambda words: f" {wanted} " in f" {words} ")
+
+
+def nearest_subjects(text: str, available: Iterable[str], limit: int = 3) -> tuple[str, ...]:
+    """Return up to *limit* subjects that *text* may have meant where `match_subjects` knew none.
+
+    Those of a family that some words of *text* name come first, then those spelled like it.
+    """
+    subjects = {subject: _words(subject) for subject in available}
+    wanted = _words(text)
+    close = difflib.get_close_matches(wanted, subjects.values(), n=limit)
+    spelled = (subject for word in close for subject in subjects if subjects[subject] == word)
+    return tuple(dict.fromkeys((*_of_families(wanted, subjects), *spelled)))[:limit]
+
+
+def _of_families(wanted: str, subjects: Mapping[str, str]) -> tuple[str, ...]:
+    phrases = _phrases(wanted)
+    return _subjects_where(subjects, lambda words: any(_means(each, words) for each in phrases))
+
+
+def _means(phrase: _Phrase, words: str) -> bool:
+    found = _phrases(words)
+    wholes = [each for each in found if each.is_whole]
+    if phrase.is_whole:
+        return any(each.family == phrase.family for each in wholes or found)
+    is_named = f" {phrase.text} " in f" {words} "
+    return is_named or any(each.family == phrase.family for each in wholes)
+
+
+def _phrases(words: str) -> list[_Phrase]:
+    return [_PHRASES[phrase] for phrase in _PHRASE.findall(words)]
+
+
+def _subjects_where(
+    subjects: Mapping[str, str], condition: Callable[[str], bool]
+) -> tuple[str, ...]:
+    return tuple(subject for subject, words in subjects.items() if condition(words))
+
+
+def _words(text: str) -> str:
+    folded = plain_text(text).casefold().replace("&", " and ").replace("theater", "theatre")
+    abbreviated = re.sub(r"\b([a-z])\.", r"\1", folded)  # P.E., U.S. History
+    return " ".join(re.split(r"[\W_]+", abbreviated)).strip()

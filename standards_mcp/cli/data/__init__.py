@@ -1,0 +1,1 @@
+"""``standards-mcp data``: load, look at and upload standards."""

@@ -1,0 +1,83 @@
+"""How a long command tells how far it is: on a terminal, on stderr, and otherwise not at all."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any, Self
+
+import click
+
+if TYPE_CHECKING:
+    from click._termui_impl import ProgressBar
+
+    from standards_mcp.catalog.importing.report import Report
+
+_PAUSE = 0.1
+
+
+class ImportProgress:
+    """One line that counts what is read, then a bar for texts being embedded, with the time left.
+
+    It is a `standards_mcp.catalog.base.Progress`.
+    """
+
+    def __init__(self) -> None:
+        self._began = self._told = time.monotonic()
+        self._is_terminal = sys.stderr.isatty()
+        self._of = ""
+        self._done = 0
+        self._line = ""
+        self._bar: ProgressBar[Any] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def fetched(self, done: int, total: int) -> None:
+        """Remember how many documents of an API have come."""
+        self._of = f" ({done:,} of {total:,})"
+
+    def read(self, report: Report) -> None:
+        """Tell how much is read, and how fast."""
+        now = time.monotonic()
+        if self._is_terminal and now - self._told > _PAUSE:
+            self._told = now
+            rate = report.read / max(now - self._began, _PAUSE)
+            documents = f"{report.documents:,} documents{self._of}"
+            self._show(f"Read {report.read:,} records in {documents}, {rate:,.0f} a second")
+
+    def __call__(self, done: int, total: int) -> None:
+        """Tell how many texts are embedded."""
+        if not self._is_terminal:
+            return
+        if self._bar is None:
+            self._clear()
+            self._began = time.monotonic()
+            self._bar = click.progressbar(
+                length=total, label="Embedding", file=sys.stderr, show_pos=True, show_eta=True,
+                item_show_func=lambda _: self._rate,
+            )  # fmt: skip
+        self._done = done
+        self._bar.update(done - self._bar.pos, self._rate)
+
+    def close(self) -> None:
+        """End the line."""
+        self._clear()
+        if self._bar is not None:
+            self._bar.render_finish()
+
+    @property
+    def _rate(self) -> str:
+        return f"{self._done / max(time.monotonic() - self._began, _PAUSE):,.0f} a second"
+
+    def _show(self, line: str) -> None:
+        click.echo("\r" + line.ljust(len(self._line)), err=True, nl=False)
+        self._line = line
+
+    def _clear(self) -> None:
+        if self._line:
+            click.echo("\r" + " " * len(self._line) + "\r", err=True, nl=False)
+            self._line = ""

@@ -1,0 +1,170 @@
+"""``standards-mcp data upload`` and ``data diff``: from the embedded index to Pinecone."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TYPE_CHECKING
+
+import anyio
+import click
+
+from standards_mcp._utils.streams import divert_stdout
+from standards_mcp.cli.completion import loaded_sets, offer
+from standards_mcp.cli.invocation import Invocation
+from standards_mcp.cli.output import examples, print_json, print_table
+from standards_mcp.errors import ConfigError
+
+from .sets import set_id
+
+if TYPE_CHECKING:
+    from standards_mcp.catalog.local.catalog import LocalCatalog
+    from standards_mcp.catalog.pinecone.client import PineconeClient
+    from standards_mcp.catalog.pinecone.upload import Report
+    from standards_mcp.catalog.records import StandardRecord
+
+_SHOWN = 10
+
+
+_set_option = click.option(
+    "--set",
+    "standard_sets",
+    multiple=True,
+    metavar="SET",
+    shell_complete=offer(loaded_sets),
+    help="Only this standard set, by its id or title; may be repeated.",
+)
+
+_json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+
+
+@click.command(
+    epilog=examples("data upload --dry-run", "data upload --create", "data upload --set ID")
+)
+@_set_option
+@click.option("--dry-run", is_flag=True, help="Say what would be written, and write nothing.")
+@click.option(
+    "--batch-size", type=click.IntRange(1, 96), default=96, help="Records in one request, 1 to 96."
+)
+@click.option("--create", is_flag=True, help="Make the index when there is none.")
+@_json_option
+@click.pass_context
+def upload(
+    ctx: click.Context,
+    *,
+    standard_sets: tuple[str, ...],
+    dry_run: bool,
+    batch_size: int,
+    create: bool,
+    as_json: bool,
+) -> None:
+    """Bring the standards of the embedded index into Pinecone.
+
+    Only what is new or changed is written. After an interruption, run it again. Exit code 1 when
+    a record was refused, or when the index does not confirm the number of records.
+    """
+    from standards_mcp.catalog.pinecone import upload as work
+
+    async def run(
+        records: Iterator[StandardRecord], held: frozenset[str], client: PineconeClient
+    ) -> Report:
+        is_missing = await work.prepare_index(client, create=create, dry_run=dry_run)
+        if dry_run:
+            return await work.diff(records, client, _tell, is_missing=is_missing, held=held)
+        return await work.upload(records, client, batch_size=batch_size, progress=_tell, held=held)
+
+    report = _run(ctx.ensure_object(Invocation), standard_sets, run)
+    _show(report, as_json=as_json)
+    if report.refused or not (dry_run or report.complete):
+        ctx.exit(1)
+
+
+@click.command(epilog=examples("data diff", "data diff --json"))
+@_set_option
+@_json_option
+@click.pass_obj
+def diff(invocation: Invocation, *, standard_sets: tuple[str, ...], as_json: bool) -> None:
+    """Show how the embedded index and the one in Pinecone differ; nothing is written."""
+    from standards_mcp.catalog.pinecone import upload as work
+
+    async def run(
+        records: Iterator[StandardRecord], held: frozenset[str], client: PineconeClient
+    ) -> Report:
+        return await work.diff(records, client, _tell, held=held)
+
+    _show(_run(invocation, standard_sets, run), as_json=as_json)
+
+
+def _run(
+    invocation: Invocation,
+    standard_sets: tuple[str, ...],
+    work: Callable[[Iterator[StandardRecord], frozenset[str], PineconeClient], Awaitable[Report]],
+) -> Report:
+    local, client = _stores(invocation)
+
+    async def run() -> Report:
+        try:
+            wanted = [set_id(local.store, each) for each in standard_sets]
+            held = (
+                frozenset(each.id for each in local.store.records()) if wanted else frozenset[str]()
+            )
+            return await work(local.store.records(wanted or None), held, client)
+        finally:
+            if sys.stderr.isatty():
+                click.echo(err=True)  # ends the line of `_tell`
+            await client.aclose()
+            await local.aclose()
+
+    with divert_stdout():
+        return anyio.run(run)
+
+
+def _stores(invocation: Invocation) -> tuple[LocalCatalog, PineconeClient]:
+    """Return the two stores, whichever of them the configuration chooses for searching.
+
+    Raises:
+        ConfigError: There is no key.
+    """
+    from standards_mcp.catalog import open_pinecone
+
+    access = invocation.host.settings.catalog.pinecone.access
+    if access is None:
+        raise ConfigError("Pinecone needs a key; set PINECONE_API_KEY in the environment or .env")
+    return invocation.embedded_catalog, open_pinecone(access)
+
+
+def _tell(report: Report) -> None:
+    if sys.stderr.isatty():
+        click.echo(
+            f"\r{report.read:,} records read, {report.written:,} written", nl=False, err=True
+        )
+
+
+def _show(report: Report, *, as_json: bool) -> None:
+    if as_json:
+        print_json(dataclasses.asdict(report) | {"complete": report.complete})
+        return
+    print_table(
+        [
+            ("new", _ids(report.new)),
+            ("changed", _ids(report.changed)),
+            ("unchanged", f"{report.unchanged:,}"),
+            ("only in Pinecone", _ids(report.extra)),
+            ("refused", f"{len(report.refused):,}"),
+            ("written", f"{report.written:,}"),
+        ]
+    )
+    for id_, reason in report.refused:
+        click.echo(f"refused {id_}: {reason}", err=True)
+    if not report.complete and report.counted is not None:
+        click.echo(
+            f"Pinecone counts {report.counted:,} records where {report.expected:,} are expected. "
+            "It counts late; see `standards-mcp data diff` in a few minutes.",
+            err=True,
+        )
+
+
+def _ids(ids: list[str]) -> str:
+    more = ", ..." if len(ids) > _SHOWN else ""
+    return f"{len(ids):,}" + (f": {', '.join(ids[:_SHOWN])}{more}" if ids else "")

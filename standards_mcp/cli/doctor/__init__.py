@@ -1,0 +1,1 @@
+"""``standards-mcp doctor``: looks for what keeps a client from being served."""

@@ -1,0 +1,293 @@
+"""Looks for whatever can keep a client from being served, and says how to mend it."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import subprocess
+import sys
+import time
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import importlib_metadata
+
+from standards_mcp.calls.output import definition_tokens
+from standards_mcp.catalog import CatalogError
+from standards_mcp.cli.install.files import missing_variables, own_servers
+from standards_mcp.cli.install.known import CLIENTS, Client, Entry, System
+from standards_mcp.config.loading import LoadedSettings, user_config_file
+from standards_mcp.errors import ClientFileError, StandardsMcpError
+from standards_mcp.host import Host
+from standards_mcp.loading.advice import remedy
+from standards_mcp.loading.health import check_health
+from standards_mcp.loading.records import PluginRecord, Status
+from standards_mcp.plugin import Health
+
+_PACKAGES: Final = ("standards-mcp", "mcp", "pinecone", "pluggy", "pydantic", "onnxruntime")
+
+_PORTABLE_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,50}")
+
+_MANY_TOOLS: Final = 40  # what one client counts as too many
+
+_SLOW_START: Final = 5.0  # seconds; the least patient client waits for 10
+
+_SLOW_PLUGIN: Final = 1.0  # seconds
+
+_START_DEADLINE: Final = 60.0
+
+_INSTALL_AGAIN: Final = "Install standards-mcp again."
+
+_DATA_STATUS: Final = "Run `standards-mcp data status` to see more."
+
+_BY_HAND: Final = "Run `standards-mcp serve` in a terminal, and read what it says."
+
+
+Level = Literal["ok", "warning", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one look found.
+
+    Attributes:
+        fix: What to do about it; empty where nothing is wrong.
+    """
+
+    subject: str
+    level: Level
+    message: str
+    fix: str = ""
+
+
+async def examine(load: Callable[[], Host], start: Callable[[], Sequence[str]]) -> list[Finding]:
+    """Return everything that was found, good and bad.
+
+    Args:
+        load: Returns a host with its plugins loaded.
+        start: Returns the command that serves with the same configuration.
+    """
+    findings = [*_versions()]
+    loaded: LoadedSettings | None = None
+    try:
+        host = load()
+        loaded = host.loaded
+        findings += _configuration(host)
+        async with host.running():
+            await host.manager.settled()
+            findings += [finding async for finding in _catalog(host)]
+            findings += [finding async for finding in _plugins(host)]
+        findings += [*_tools(host), *_start(start(), host.manager.records.values())]
+    except StandardsMcpError as exc:  # no server starts like this either
+        fix = "Correct it; `standards-mcp config check` reads it again."
+        findings.append(Finding("configuration", "error", str(exc), fix))
+    return [*findings, *_clients(System.current(), loaded)]
+
+
+def _versions() -> Iterator[Finding]:
+    names: list[str] = []
+    for name in _PACKAGES:
+        try:
+            names.append(f"{name} {importlib_metadata.version(name)}")
+        except importlib_metadata.PackageNotFoundError:
+            yield Finding("versions", "error", f"{name} is not installed", _INSTALL_AGAIN)
+    python = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
+    yield Finding("versions", "ok", f"{python}; {', '.join(names)}")
+
+
+def _configuration(host: Host) -> Iterator[Finding]:
+    file = host.loaded.file
+    yield Finding(
+        "configuration", "ok", str(file) if file else "no file; all keys at their defaults"
+    )
+    for warning in host.warnings():
+        yield Finding("configuration", "warning", warning, "Correct it or remove it.")
+    for line in host.exposed_secrets():
+        yield Finding("configuration", "warning", line, "Set the variable, and take the key out.")
+
+
+async def _catalog(host: Host) -> AsyncGenerator[Finding]:
+    try:
+        stats = await host.catalog_stats()
+        found = await host.catalog.search("fractions on a number line", 1)
+    except CatalogError as exc:
+        yield Finding("catalog", "error", str(exc), _DATA_STATUS)
+        return
+    about = f"{stats.backend}: {stats.records:,} standards; {stats.details['reason']}"
+    yield Finding("catalog", "ok", about)
+    for note in found.notes:
+        yield Finding("catalog", "warning", note, _DATA_STATUS)
+
+
+async def _plugins(host: Host) -> AsyncGenerator[Finding]:
+    healths = await check_health(host.manager)
+    for record in host.manager.records.values():
+        subject = f"plugin {record.name}"
+        health = healths.get(record.name) or Health(status="ok")
+        if record.status is Status.FAILED:
+            fix = remedy(record, host.settings, "mend it, update it")
+            yield Finding(subject, "error", record.reason, fix)
+        elif health.status == "ok":
+            yield Finding(subject, "ok", record.reason or health.message or str(record.status))
+        else:
+            level: Level = "error" if health.status == "failed" else "warning"
+            message = health.message or f"it calls itself {health.status}"
+            fix = remedy(record, host.settings, "mend what it tells of")
+            yield Finding(subject, level, message, fix)
+        for use in record.deprecated:
+            yield Finding(
+                subject, "warning", use, "Update it, or ask its author for a version without it."
+            )
+
+
+def _tools(host: Host) -> Iterator[Finding]:
+    served = host.offering.served
+    for item in served:
+        if not _PORTABLE_NAME.fullmatch(item.published):
+            fix = 'Set tool_names = "portable", or give it another name in its override.'
+            message = (
+                f"{item.published!r} is a name that some clients refuse, with the whole server"
+            )
+            yield Finding("tools", "warning", message, fix)
+    cost = sum(definition_tokens(item) for item in served)
+    message = f"{len(served)} served, about {cost:,} tokens of a model's context"
+    if not served:
+        yield Finding(
+            "tools", "error", "no tool is served", "Run `standards-mcp tools`: it says why."
+        )
+    elif len(served) > _MANY_TOOLS:
+        fix = "Disable some of them: `standards-mcp tools disable GLOB`."
+        yield Finding("tools", "warning", message, fix)
+    else:
+        yield Finding("tools", "ok", message)
+
+
+def _clients(system: System, loaded: LoadedSettings | None) -> Iterator[Finding]:
+    for client in CLIENTS:
+        file = client.file(system)
+        try:
+            entries = own_servers(client, file)
+        except ClientFileError as exc:
+            yield Finding(client.title, "error", str(exc), "Correct the file, or move it away.")
+            continue
+        for name, entry in entries.items():
+            finding = _client_entry(client.title, name, client.command_line(entry), client.key)
+            if loaded and finding.level == "ok":
+                finding = _without_settings(client, name, entry, loaded) or finding
+            yield finding
+
+
+def _client_entry(title: str, name: str, line: Sequence[str], key: str) -> Finding:
+    command = line[0]
+    fix = f"Run `standards-mcp install {key} --name {name}` again."
+    if not Path(command).is_absolute():
+        message = f"{name!r} starts {command!r}, which the client may not find"
+        return Finding(title, "warning", message, fix)
+    if not Path(command).exists():
+        return Finding(title, "error", f"{name!r} starts {command}, which is not there", fix)
+    for option, file in pairwise(line):
+        if option == "--config" and not Path(file).is_file():
+            message = f"{name!r} names the configuration {file}, which is not there"
+            return Finding(title, "error", message, fix)
+    return Finding(title, "ok", f"{name!r} starts {command}")
+
+
+def _without_settings(
+    client: Client, name: str, entry: Entry, loaded: LoadedSettings
+) -> Finding | None:
+    """Return what is in force here that a server would lack that an entry starts.
+
+    One with another configuration has nothing to do with what is in force here.
+    """
+    options = dict(pairwise(client.command_line(entry)))
+    file = None if loaded.file in (None, user_config_file()) else str(loaded.file.resolve())
+    missing = missing_variables(client, entry, loaded.layers.variables())
+    if not missing or options.get("--config") != file:
+        return None
+    profile = f" --profile {options['--profile']}" if "--profile" in options else ""
+    variables = " ".join(f"--env {each}" for each in missing)
+    return Finding(
+        client.title,
+        "warning",
+        f"{name!r} starts a server without what comes from .env or the environment here: "
+        f"{', '.join(missing)}",
+        f"Run `standards-mcp install {client.key} --name {name}{profile} {variables}` here, which "
+        "hands it over as it is; or leave it, if the server is to do without.",
+    )
+
+
+def _start(command: Sequence[str], plugins: Iterable[PluginRecord]) -> Iterator[Finding]:
+    """Start a server as a client does, and hold every line of its stdout against the protocol."""
+    began = time.perf_counter()
+    try:
+        ran = subprocess.run(  # noqa: S603  - this installation's own command
+            [*command, "serve"],
+            input=_HANDSHAKE,
+            capture_output=True,
+            timeout=_START_DEADLINE,
+            check=False,
+        )
+    except OSError as exc:
+        yield Finding("start", "error", str(exc), _BY_HAND)
+        return
+    except subprocess.TimeoutExpired:
+        message = f"the server was not done within {_START_DEADLINE:g} seconds"
+        yield Finding("start", "error", _slow_start(message, plugins)[0], _BY_HAND)
+        return
+    seconds = time.perf_counter() - began
+    lines = ran.stdout.decode(errors="replace").splitlines()
+    if stray := [line for line in lines if not _is_message(line)]:
+        yield Finding(
+            "stdout",
+            "error",
+            f"not of the protocol: {stray[0][:80]!r}",
+            "Disable plugins one by one until it is gone.",
+        )
+    if not any('"tools"' in line for line in lines):
+        last = ran.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        message = f"the server gave no list of tools; its last words: {''.join(last)[:200]}"
+        yield Finding("start", "error", message, _BY_HAND)
+        return
+    message = f"from start to end with a list of tools in {seconds:.1f} s; stdout is clean"
+    if seconds <= _SLOW_START:
+        yield Finding("start", "ok", message)
+    else:
+        yield Finding("start", "warning", *_slow_start(message, plugins))
+
+
+def _slow_start(message: str, plugins: Iterable[PluginRecord]) -> tuple[str, str]:
+    """Return what made the start slow and what to do: a plugin, or else bytecode to be compiled."""
+    slow = [record for record in plugins if record.seconds >= _SLOW_PLUGIN]
+    if not slow:
+        folder = Path(__file__).parents[2]
+        return message, f'Compile the bytecode: `"{sys.executable}" -m compileall "{folder}"`.'
+    took = ", ".join(f"plugin {each.name!r} took {each.seconds:.1f} s" for each in slow)
+    names = " and ".join(each.name for each in slow)
+    return f"{message}; when it was loaded here, {took}", f"Mend, update or disable {names}."
+
+
+def _is_message(line: str) -> bool:
+    try:
+        return bool(json.loads(line)["jsonrpc"] == "2.0")
+    except (ValueError, KeyError, TypeError):
+        return False
+
+
+def _request(method: str, number: int | None, params: dict[str, Any]) -> str:
+    identity = {} if number is None else {"id": number}
+    return json.dumps({"jsonrpc": "2.0", "method": method, "params": params} | identity) + "\n"
+
+
+def _handshake() -> Iterable[str]:
+    client = {"name": "standards-mcp doctor", "version": "1"}
+    start = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}
+    yield _request("initialize", 0, start)
+    yield _request("notifications/initialized", None, {})
+    yield _request("tools/list", 1, {})
+
+
+_HANDSHAKE: Final = "".join(_handshake()).encode()

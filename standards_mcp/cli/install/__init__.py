@@ -1,0 +1,1 @@
+"""``standards-mcp install``: adds this server to the configuration of clients."""

@@ -1,0 +1,266 @@
+"""``standards-mcp install``, ``uninstall`` and ``clients list``."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import click
+from click.shell_completion import CompletionItem
+
+from standards_mcp._utils.files import Edit, diff, edit_text
+from standards_mcp._utils.secrets import looks_secret, mask
+from standards_mcp._utils.text import did_you_mean
+from standards_mcp.cli.invocation import Invocation, keys_of
+from standards_mcp.cli.output import examples, print_json, print_table, say
+from standards_mcp.config.layers import variable_name
+from standards_mcp.errors import ClientFileError, StandardsMcpError
+
+from .files import (
+    missing_variables,
+    own_servers,
+    servers,
+    snippet,
+    with_server,
+    without_secrets,
+    without_server,
+)
+from .known import CLIENTS, Client, Entry, Launch, System, own_command
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,30}")
+
+
+class _ClientName(click.ParamType[Client]):
+    name = "client"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Client:
+        known = {client.key: client for client in CLIENTS}
+        if isinstance(value, Client):
+            return value
+        if str(value) not in known:
+            hint = did_you_mean(str(value), known) or f"; there are {', '.join(known)}"
+            self.fail(f"{value!r} is not a known client{hint}", param, ctx)
+        return known[str(value)]
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        del ctx, param
+        return [
+            CompletionItem(client.key, help=client.title)
+            for client in CLIENTS
+            if client.key.startswith(incomplete)
+        ]
+
+
+_client = click.argument("client", type=_ClientName())
+
+_name = click.option(
+    "--name", default="standards", show_default=True, help="What the client calls the server."
+)
+
+_project = click.option(
+    "--project",
+    is_flag=True,
+    help="Use the configuration of the project in this folder, not the user's own.",
+)
+
+_dry_run = click.option("--dry-run", is_flag=True, help="Show the change and write nothing.")
+
+
+@click.command(
+    epilog=examples(
+        "install claude-desktop",
+        "install cursor --project",
+        "install vscode --env PINECONE_API_KEY=... --dry-run",
+        "install claude-desktop --env PINECONE_API_KEY",
+        "--config school.toml install claude-code --name school",
+    )
+)
+@_client
+@_name
+@_project
+@click.option(
+    "--env",
+    "pairs",
+    multiple=True,
+    metavar="KEY[=VALUE]",
+    help="An environment variable that the client sets for the server; without a value, the one "
+    "in force here. May be repeated.",
+)
+@click.option("--profile", metavar="NAME", help="Use [profiles.NAME] of the configuration.")
+@click.option("--print", "only_print", is_flag=True, help="Print the entry, to paste it yourself.")
+@_dry_run
+@click.pass_obj
+def install(invocation: Invocation, /, client: Client, name: str, **options: Any) -> None:
+    """Add this server to CLIENT; `clients list` names them.
+
+    The client starts this installation, with the configuration file that is in force here. The
+    rest of the client's file stays as it is, and a copy of the old file is kept.
+    """
+    _check_name(name)
+    if options["profile"]:
+        invocation = replace(invocation, profile=options["profile"])
+    variables = invocation.load_settings().layers.variables()
+    _refuse_secrets(invocation)
+    launch = _launch(invocation, options["pairs"], variables)
+    file = _file(client, project=options["project"])
+    if options["only_print"]:
+        text = snippet(client, file, name, launch)
+        click.echo(text, nl=False)
+        _tell_of_missing(client, servers(client, file, text)[name], variables)
+        return
+    done = _edit(
+        file, lambda text: with_server(client, file, text, name, launch), dry_run=options["dry_run"]
+    )
+    if not done.changes:
+        click.echo(f"{client.title} has it already: {name!r} in {file}")
+    elif options["dry_run"]:
+        _show(client, file, done)
+    else:
+        _tell(file, done)
+        click.echo(f"Added {name!r} to {client.title}. {client.after}")
+    _tell_of_missing(client, servers(client, file, done.after)[name], variables)
+
+
+@click.command(epilog=examples("uninstall claude-desktop", "uninstall cursor --project"))
+@_client
+@_name
+@_project
+@_dry_run
+@click.pass_context
+def uninstall(
+    ctx: click.Context, /, client: Client, name: str, *, project: bool, dry_run: bool
+) -> None:
+    """Take this server out of CLIENT again.
+
+    Exit code 1 when it is not there.
+    """
+    file = _file(client, project=project)
+    done = _edit(file, lambda text: without_server(client, file, text, name), dry_run=dry_run)
+    if not done.changes:
+        click.echo(f"{client.title} has no server {name!r} in {file}", err=True)
+        ctx.exit(1)
+    if dry_run:
+        _show(client, file, done)
+        return
+    _tell(file, done)
+    click.echo(f"Removed {name!r} from {client.title}. Start it again if it is open.")
+
+
+@click.group()
+def clients() -> None:
+    """Show the MCP clients that this server can be added to."""
+
+
+@clients.command("list", epilog=examples("clients list", "clients list --json"))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def list_clients(*, as_json: bool) -> None:
+    """List the clients, and whether this server is in the user's configuration of each."""
+    system = System.current()
+    found = [_as_data(client, system) for client in CLIENTS]
+    if as_json:
+        print_json(found)
+        return
+    for each in found:
+        print_table([(f"{each['client']:<14}", each["title"], _state(each))])
+        click.echo(f"  {each['file']}")
+
+
+def _as_data(client: Client, system: System) -> dict[str, Any]:
+    file = client.file(system)
+    data: dict[str, Any] = {"client": client.key, "title": client.title, "file": str(file)}
+    try:
+        names = list(own_servers(client, file))
+        return data | {"present": file.parent.is_dir(), "names": names, "error": ""}
+    except ClientFileError as exc:
+        return data | {"present": True, "names": [], "error": str(exc)}
+
+
+def _state(data: dict[str, Any]) -> str:
+    if data["error"]:
+        return str(data["error"])
+    if data["names"]:
+        return "added as " + ", ".join(map(repr, data["names"]))
+    return "not added" if data["present"] else "not found on this machine"
+
+
+def _launch(invocation: Invocation, pairs: Iterable[str], in_force: Mapping[str, str]) -> Launch:
+    known = {**os.environ, **in_force}
+    variables: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not key.isidentifier():
+            raise click.UsageError("--env: write KEY=VALUE, for example PINECONE_API_KEY=...")
+        if not equals and key not in known:
+            raise click.UsageError(f"--env {key}: it is not set here; write KEY=VALUE")
+        variables[key] = value if equals else known[key]
+    try:
+        command, *args = own_command()
+    except LookupError as exc:
+        raise click.ClickException(str(exc)) from None
+    return Launch(command, (*args, *invocation.options), variables)
+
+
+def _refuse_secrets(invocation: Invocation) -> None:
+    """See that no secret goes into the command line of the server, which every process can read."""
+    pairs = [pair.partition("=") for pair in invocation.pairs]
+    if any(keys_of(key)[0] == "plugins" for key, _, _ in pairs):
+        with suppress(StandardsMcpError):  # of a plugin that fails, the names of keys must do
+            _ = invocation.loaded_host
+    secrets = invocation.secrets()
+    for key, _, text in pairs:
+        path = keys_of(key)
+        if any(map(looks_secret, path)) or mask(text, secrets) != text:
+            raise click.UsageError(
+                f"--set {key}: a secret does not belong on the command line of the server, where "
+                f"others can read it; use --env {variable_name(path)}=..."
+            )
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise click.UsageError(
+            f"--name {name!r}: use letters, digits, '-' and '_', at most 30 of them"
+        )
+
+
+def _file(client: Client, *, project: bool) -> Path:
+    try:
+        return client.file(System.current(), project=project)
+    except LookupError as exc:
+        raise click.UsageError(str(exc)) from None
+
+
+def _edit(file: Path, change: Callable[[str], str], *, dry_run: bool) -> Edit:
+    try:
+        return edit_text(file, change, dry_run=dry_run)
+    except (OSError, UnicodeDecodeError) as exc:
+        raise ClientFileError(f"{file} cannot be changed: {exc}; left as it is") from None
+
+
+def _tell_of_missing(client: Client, entry: Entry, variables: Iterable[str]) -> None:
+    if missing := missing_variables(client, entry, variables):
+        options = " ".join(f"--env {name}" for name in missing)
+        say(
+            f"{client.title} will start the server without what comes from .env or the environment "
+            f"here: {', '.join(missing)}. To hand it over as it is here, add {options}; or leave "
+            "it out, if the server is to do without.",
+            err=True,
+        )
+
+
+def _show(client: Client, file: Path, done: Edit) -> None:
+    before, after = (without_secrets(client, file, text) for text in (done.before, done.after))
+    say(diff(file, before, after) or "No change but of secrets.")
+
+
+def _tell(file: Path, done: Edit) -> None:
+    click.echo(f"{file}" + (f" (the old file is {done.backup.name})" if done.backup else " (new)"))

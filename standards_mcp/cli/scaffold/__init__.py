@@ -1,0 +1,1 @@
+"""``standards-mcp plugins new``: writes the project of a new plugin."""

@@ -1,0 +1,136 @@
+"""Renders a new plugin's project from the templates that ship with the host."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping
+from importlib.resources import files
+from pathlib import Path, PurePosixPath
+from string import Template
+from typing import Final, Literal, TypeAlias
+
+from packaging.version import Version
+
+from standards_mcp.errors import StandardsMcpError
+
+Kind: TypeAlias = Literal["tools", "filters", "prompts", "resources"]
+
+
+MAX_NAME: Final = 30
+"""So that names built from it stay within what every client takes."""
+
+_FILES: Final = {
+    ".github/workflows/test.yml": "workflow.yml",
+    ".gitignore": "gitignore",
+    "README.md": "README.md",
+    "pyproject.toml": "pyproject.toml",
+    "$package/__init__.py": "package.py",
+    "$package/plugin.py": "$kind/plugin.py",
+    "tests/test_$name.py": "$kind/tests.py",
+}
+
+_EXAMPLE: Final = '{"activity": "halves", "${name}_kind": "cluster"}'
+
+# What it adds, the command that lists it, and one that uses it.
+_ABOUT: Final[Mapping[Kind, tuple[str, str, str]]] = {
+    "tools": (
+        "the tool `$name.outline`",
+        "tools",
+        """call $name.outline --args '{"code": "3.NF.A.1"}'""",
+    ),
+    "filters": (
+        "the argument `${name}_kind` to every tool that accepts filters",
+        "plugins info $name",
+        f"call find_relevant_standards --args '{_EXAMPLE}'",
+    ),
+    "prompts": ("the prompt `$name.plan_lesson`", "prompts", "plugins info $name"),
+    "resources": (
+        "the resource `$scheme://standards/{code}`",
+        "resources",
+        "plugins info $name",
+    ),
+}
+
+
+def distribution_of(name: str) -> str:
+    """Return the name of the distribution, and of the folder, of a new plugin."""
+    return f"standards-mcp-{name.replace('_', '-')}"
+
+
+def package_of(name: str) -> str:
+    """Return the name of the package of a new plugin."""
+    return f"standards_mcp_{name}"
+
+
+def render_plugin(name: str, kind: Kind, host_version: str) -> dict[PurePosixPath, str]:
+    """Return the files of a plugin's project by their paths in it.
+
+    Args:
+        name: lower_snake_case, at most `MAX_NAME` characters.
+        host_version: The version of the host that it is written for.
+    """
+    stem = "".join(word.capitalize() for word in name.split("_"))
+    words = {
+        "name": name,
+        "kind": kind,
+        "scheme": name.replace("_", "-"),
+        "distribution": distribution_of(name),
+        "package": package_of(name),
+        "plugin_class": f"{stem}Plugin",
+        "settings_class": f"{stem}Settings",
+        "versions": compatible_versions(host_version),
+    }
+    about = [_fill(text, words) for text in _ABOUT[kind]]
+    words |= dict(zip(("adds", "shown_by", "try_it"), about, strict=True))
+    rendered = {
+        PurePosixPath(_fill(path, words)): _fill(_template(_fill(source, words)), words)
+        for path, source in _FILES.items()
+    }
+    return rendered | {PurePosixPath(package_of(name), "py.typed"): ""}
+
+
+def compatible_versions(version: str) -> str:
+    """Return the versions of the host with the plugin API of this one, as a requirement says it.
+
+    Before 1.0 a minor version may change the API.
+    """
+    parsed = Version(version)
+    least = parsed.public if parsed.is_prerelease else f"{parsed.major}.{parsed.minor}"
+    bound = f"{parsed.major + 1}" if parsed.major else f"0.{parsed.minor + 1}"
+    return f">={least},<{bound}"
+
+
+def write_project(folder: Path, rendered: Mapping[PurePosixPath, str]) -> None:
+    """Write a project into a folder that is made for it; nothing stays of one that cannot be.
+
+    Raises:
+        StandardsMcpError: The folder is there already, or cannot be written.
+    """
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        advice = "choose another name, or another folder with --into"
+        raise StandardsMcpError(f"{folder} is there already; {advice}") from None
+    except OSError as exc:
+        raise StandardsMcpError(f"{folder} cannot be made: {exc.strerror}") from exc
+    try:
+        _write(folder, rendered.items())
+    except OSError as exc:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise StandardsMcpError(f"{folder} cannot be written: {exc.strerror}") from exc
+
+
+def _write(folder: Path, rendered: Iterable[tuple[PurePosixPath, str]]) -> None:
+    for path, text in rendered:
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _fill(text: str, words: Mapping[str, str]) -> str:
+    return Template(text).substitute(words)
+
+
+def _template(path: str) -> str:
+    source = files("standards_mcp.cli.scaffold").joinpath("template", *f"{path}.tmpl".split("/"))
+    return source.read_text(encoding="utf-8")

@@ -1,0 +1,133 @@
+"""What in the configuration has no effect, such as a misspelt pattern, or exposes a secret."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, cast
+
+from pydantic import BaseModel
+
+from standards_mcp._utils.secrets import declares_secret
+from standards_mcp._utils.text import did_you_mean
+
+from .layers import Layers
+from .models.settings import Settings
+from .models.tools import Kind, first_match
+from .trust import is_trusted
+
+_LISTED_BY: Final = {"distributions": "plugins list --json", "plugins": "plugins list"}
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """A key of the configuration that has not the effect that it is there for.
+
+    Attributes:
+        path: The keys that lead to it.
+    """
+
+    path: tuple[str, ...]
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What patterns can match: all names of contributions, plugins and their distributions.
+
+    Attributes:
+        failed: The plugins of which no contribution is known.
+    """
+
+    contributions: Mapping[Kind, Collection[str]]
+    plugins: Collection[str]
+    distributions: Collection[str]
+    failed: Collection[str] = ()
+
+
+def no_match(
+    pattern: str, kind: Kind | Literal["distributions", "plugins"], names: Iterable[str]
+) -> str:
+    """Return the sentence that a glob matches none of these names, with the nearest of them."""
+    hint = did_you_mean(pattern.strip("*?"), names)
+    listed = f"; see `standards-mcp {_LISTED_BY.get(kind, kind)}`"
+    return f"{pattern!r} matches no {kind[:-1]}{hint or listed}"
+
+
+def mismatches(settings: Settings, names: Names, profiles: Iterable[str]) -> Iterator[Mismatch]:
+    """Yield what matches nothing in the rules for all and in these profiles."""
+    chosen = tuple(profiles)
+    for pattern in settings.trusted:
+        if pattern != "*" and not any(is_trusted(each, (pattern,)) for each in names.distributions):
+            message = no_match(pattern, "distributions", names.distributions)
+            yield Mismatch(("trusted",), message)
+    yield from _limits(settings)
+    for kind, known in names.contributions.items():
+        for each in _of_kind(settings, kind, known, chosen):
+            yield replace(each, message=each.message + _perhaps_of(names.failed))
+    for profile in chosen:
+        for pattern in _unmatched(settings.profiles[profile].plugins, names.plugins):
+            message = no_match(pattern, "plugins", names.plugins)
+            yield Mismatch(("profiles", profile, "plugins"), message)
+
+
+def _limits(settings: Settings) -> Iterator[Mismatch]:
+    """Yield the limits of plugins that nothing holds them to."""
+    for name, section in settings.plugins.items():
+        why = ""
+        if not section.is_isolated:
+            why = "it limits only a plugin in a process of its own; set isolate = true"
+        elif sys.platform != "linux":
+            why = f"it has no effect on {platform.system()}; only Linux holds a process to it"
+        for key in ("memory", "processes") if why else ():
+            if key in section.model_fields_set:
+                yield Mismatch(("plugins", name, key), why)
+
+
+def _of_kind(
+    settings: Settings, kind: Kind, names: Collection[str], profiles: Iterable[str]
+) -> Iterator[Mismatch]:
+    for table, rules in settings.rules(kind, profiles):
+        for key, patterns in (("enable", rules.enable), ("disable", rules.disable)):
+            for pattern in _unmatched(patterns, names):
+                yield Mismatch((*table, key), no_match(pattern, kind, names))
+    for name in getattr(settings, kind).overrides:
+        if name not in names:
+            yield Mismatch((kind, "overrides", name), no_match(name, kind, names))
+
+
+def _perhaps_of(failed: Collection[str]) -> str:
+    if not failed:
+        return ""
+    return f" (it may be one of a plugin that failed: {', '.join(sorted(failed))})"
+
+
+def _unmatched(patterns: Iterable[str], names: Collection[str]) -> list[str]:
+    return [each for each in patterns if each != "*" and not first_match(names, (each,))]
+
+
+def exposed_secrets(models: Mapping[str, type[BaseModel]], layers: Layers) -> Iterator[str]:
+    """Yield a line for each secret outside the environment and ``.env``, as far as is known.
+
+    Which keys of an isolated plugin are secret, only its own process knows.
+    """
+    for layer in layers.ordered:
+        if layer.has_variables:
+            continue
+        for name, model in models.items():
+            table = ("plugins", name)
+            options = layer.value(table) if layer.sets(table) else None
+            for path, value in _leaves(options):
+                if declares_secret(model, path, value):
+                    yield layer.misplaced((*table, *path))
+
+
+def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield each value with the keys that lead to it; a list counts as one."""
+    if isinstance(value, Mapping):
+        for key, inner in cast("Mapping[str, Any]", value).items():
+            yield from _leaves(inner, (*path, key))
+    elif path:
+        yield path, value

@@ -1,0 +1,168 @@
+"""The sources of settings, one over the other, and which of them sets a key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+from .models.catalog import VARIABLES
+from .models.settings import ENV_PREFIX
+from .toml import line_of, toml_key
+
+ENVIRONMENT: Final = "environment"
+
+DOT_ENV: Final = ".env"
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One source of values and what to call it in an error.
+
+    Attributes:
+        text: That of a file, to find lines in.
+        variables: Those that gave the values, by their names in capitals, with their texts.
+    """
+
+    name: str
+    values: dict[str, Any]
+    text: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+
+    def value(self, path: Iterable[str | int]) -> Any:
+        """Return what stands at *path*, for an element of a list the list.
+
+        Raises:
+            KeyError: Nothing does.
+        """
+        found: Any = self.values
+        for key in map(str, path):
+            if isinstance(found, list) and key.isdigit():
+                break
+            if not isinstance(found, Mapping):
+                raise KeyError(key)
+            found = cast("Mapping[str, Any]", found)[key]
+        return cast("Any", found)
+
+    def sets(self, path: Iterable[str | int]) -> bool:
+        """Tell whether the key at *path* is set here."""
+        with suppress(KeyError):
+            self.value(path)
+            return True
+        return False
+
+    def sets_value(self, path: Iterable[str | int]) -> bool:
+        """Tell whether a value stands at *path* here, and not a table, which others add to."""
+        keys = tuple(path)
+        return self.sets(keys) and not isinstance(self.value(keys), Mapping)
+
+    def place(self, path: Iterable[str | int]) -> str:
+        """Return the name, for a file with the line of the key at *path*."""
+        line = line_of(self.text, tuple(map(str, path))) if self.text else None
+        return self.name if line is None else f"{self.name}:{line}"
+
+    @property
+    def has_variables(self) -> bool:
+        """Whether its values are those of variables, which is where secrets belong."""
+        return self.name in (ENVIRONMENT, DOT_ENV)
+
+    def where(self, path: Iterable[str | int]) -> str:
+        """Return where the key at *path* stands and what it is called there."""
+        keys = tuple(path)
+        name = variable_name(keys) if self.has_variables else key_name(keys)
+        return f"{self.place(keys)}: {name}"
+
+    def misplaced(self, path: Sequence[str]) -> str:
+        """Return what is wrong with a secret that stands at *path* here, and what to do."""
+        return f"{self.where(path)}: a secret does not belong here; {set_variable(path)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """All sources, the highest first."""
+
+    ordered: tuple[Layer, ...] = ()
+
+    def merged(self) -> dict[str, Any]:
+        """Return the values in force, table by table."""
+        values: dict[str, Any] = {}
+        for layer in reversed(self.ordered):
+            values = merged(values, layer.values)
+        return values
+
+    def origin(self, path: Iterable[str | int]) -> str:
+        """Return the highest layer that sets the key at *path*, a file with the line."""
+        keys = tuple(path)
+        return next((layer.place(keys) for layer in self.ordered if layer.sets(keys)), "")
+
+    def where(self, path: Iterable[str | int]) -> str:
+        """Return where to mend the key at *path*, and what the key is called there.
+
+        That is the highest layer that sets it; of a table, which is put together, all that do; of a
+        key that is missing, the lowest that has the table around it.
+        """
+        keys = tuple(path)
+        found = [layer for layer in self.ordered if layer.sets(keys)]
+        if not found:
+            found = self._around(keys)[-1:]
+        elif any(layer.sets_value(keys) for layer in found):
+            found = found[:1]
+        return " and ".join(layer.where(keys) for layer in reversed(found)) or key_name(keys)
+
+    def variables(self) -> dict[str, str]:
+        """Return the variables, with their texts, whose values no higher layer replaces."""
+        found: dict[str, str] = {}
+        for layer in reversed(self.ordered):
+            kept = (item for item in found.items() if not layer.sets_value(_path_of(item[0])))
+            found = dict(kept) | dict(layer.variables)
+        return found
+
+    def _around(self, keys: tuple[str | int, ...]) -> list[Layer]:
+        """Return the layers of the nearest table around a key, those at the top left out."""
+        for depth in range(len(keys) - 1, 1, -1):
+            if found := [layer for layer in self.ordered if layer.sets(keys[:depth])]:
+                return found
+        return []
+
+
+def merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Return *base* with the values of *over*, table by table."""
+    result = dict(base)
+    for key, value in over.items():
+        below = result.get(key)
+        if isinstance(below, dict) and isinstance(value, Mapping):
+            value = merged(cast("dict[str, Any]", below), cast("Mapping[str, Any]", value))  # noqa: PLW2901
+        result[key] = value
+    return result
+
+
+def variable_name(path: Sequence[str | int]) -> str:
+    """Return the environment variable that sets the key at *path*."""
+    keys, inside = _split(path)
+    return (VARIABLES.get(keys) or ENV_PREFIX + "__".join(keys).upper()) + inside
+
+
+def set_variable(path: Sequence[str | int]) -> str:
+    """Return what to do about a secret that is missing or stands where others can read it."""
+    return f"set {variable_name(path)} in the environment or in .env"
+
+
+def _path_of(variable: str) -> tuple[str, ...]:
+    """Return the path of the key that a variable sets, the reverse of `variable_name`."""
+    paths = {name: path for path, name in VARIABLES.items()}
+    return paths.get(variable) or tuple(variable.removeprefix(ENV_PREFIX).lower().split("__"))
+
+
+def key_name(path: Sequence[str | int]) -> str:
+    """Return the key at *path* as a file has it: its table, then its name."""
+    (*tables, key), inside = _split(path)
+    table = ".".join(map(toml_key, tables))
+    return (f"[{table}] " if table else "") + toml_key(key) + inside
+
+
+def _split(path: Sequence[str | int]) -> tuple[tuple[str, ...], str]:
+    """Return the keys of *path*, and in words where it goes on in a list."""
+    count = next((at for at, part in enumerate(path) if isinstance(part, int)), len(path))
+    inside = [f"element {part + 1}" if isinstance(part, int) else part for part in path[count:]]
+    return tuple(map(str, path[:count])), "".join(f", {part}" for part in inside)

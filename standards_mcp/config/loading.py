@@ -1,0 +1,132 @@
+"""The configuration in force: command line over environment over ``.env`` over a TOML file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from standards_mcp.errors import ConfigError
+
+from .errors import describe_hidden, find_mistakes
+from .layers import Layer, Layers
+from .models.catalog import SECRET_KEYS
+from .models.settings import Settings
+from .sources import (
+    CONFIG_VARIABLE,
+    dot_env_layer,
+    environment_layer,
+    file_layer,
+    file_text,
+    in_home,
+    is_given,
+    layer_of,
+    servers_layer,
+)
+
+FILE_NAME: Final = "standards-mcp.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSettings:
+    """Settings and the layers they came from, so that an error can name one."""
+
+    settings: Settings
+    file: Path | None
+    layers: Layers = field(default_factory=Layers)
+
+    def is_current(self) -> bool:
+        """Tell whether the file still says what was read from it."""
+        if self.file and self.layers.ordered:
+            read = (layer.text for layer in self.layers.ordered if layer.name == str(self.file))
+            with suppress(OSError, UnicodeDecodeError):
+                return file_text(self.file) in read
+        return True
+
+
+def load_settings(
+    config: Path | None = None, overrides: Mapping[str, Any] | None = None
+) -> LoadedSettings:
+    """Return the effective settings.
+
+    Args:
+        config: The file to read; without it ``STANDARDS_MCP_CONFIG``, the working directory and
+            the user's configuration folder are tried.
+        overrides: Nested values of the command line.
+
+    Raises:
+        ConfigError: One line for each mistake: the file or variable, the key, and the nearest
+            valid key.
+    """
+    file = find_config(config)
+    layers = Layers(
+        (
+            layer_of("command line", overrides or {}),
+            environment_layer(),
+            dot_env_layer(),
+            *([file_layer(file)] if file else []),
+        )
+    )
+    for layer in layers.ordered:
+        _refuse_secrets(layer)
+        # Names that pydantic-settings takes for options of its own.
+        if key := next((key for key in layer.values if key.startswith("_")), None):
+            raise ConfigError(f"{layer.where((key,))}: unknown key")
+    if lines := describe_hidden(layers):
+        raise ConfigError("\n".join(lines))
+    shared = layers.merged().get("servers_file")
+    if isinstance(shared, str):
+        try:
+            layers = Layers((*layers.ordered, servers_layer(shared)))
+        except ConfigError as exc:
+            raise ConfigError(f"{layers.where(('servers_file',))}: {exc}") from None
+    values = layers.merged()
+    try:
+        return LoadedSettings(Settings(**values), file, layers)
+    except ValidationError as exc:
+        mistakes = find_mistakes(exc, Settings, values)
+        raise ConfigError("\n".join(each.line(layers) for each in mistakes)) from None
+
+
+def find_config(config: Path | None = None) -> Path | None:
+    """Return the configuration file in force, or None.
+
+    Raises:
+        ConfigError: The file that was named does not exist.
+    """
+    named = _named_file(config)
+    if named and not named.is_file():
+        raise ConfigError(f"{named}: no such file; check --config or STANDARDS_MCP_CONFIG")
+    return next((path for path in config_places(config) if path.is_file()), None)
+
+
+def config_places(config: Path | None = None) -> tuple[Path, ...]:
+    """Return where the configuration file may be; the first that there is counts."""
+    named = _named_file(config)
+    return (named,) if named else (Path(FILE_NAME), user_config_file())
+
+
+def user_config_file() -> Path:
+    """Return where the user's own configuration file is, or would be."""
+    from platformdirs import user_config_path  # noqa: PLC0415  - only where no file is named
+
+    return user_config_path("standards-mcp", appauthor=False) / FILE_NAME
+
+
+def _refuse_secrets(layer: Layer) -> None:
+    if layer.has_variables:
+        return
+    for path in SECRET_KEYS:
+        if layer.sets(path):
+            raise ConfigError(layer.misplaced(path))
+
+
+def _named_file(config: Path | None) -> Path | None:
+    value = os.environ.get(CONFIG_VARIABLE, "")
+    named = config or (Path(value) if is_given(CONFIG_VARIABLE, value) else None)
+    return in_home(named, "--config or STANDARDS_MCP_CONFIG") if named else None

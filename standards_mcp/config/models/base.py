@@ -1,0 +1,72 @@
+"""The base of settings models: tables of the configuration, described by their docstrings."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, TypeAlias
+
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    ValidationError,
+)
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from standards_mcp._utils.documented import Documented
+
+
+def _refuse_flag(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("input should be a number")  # noqa: TRY004  for pydantic
+    return value
+
+
+NoFlag: Final = BeforeValidator(_refuse_flag)
+"""For numbers: pydantic takes true for 1."""
+
+Seconds: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False), NoFlag]
+
+
+class Table(Documented):
+    """A table of the host's own, whose keys are all known."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """Says of text what it looks like, to people in words and to editors as a pattern.
+
+    Attributes:
+        words: What stands behind "input should be" in an error.
+    """
+
+    pattern: str
+    words: str
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler, /
+    ) -> CoreSchema:
+        """Return the schema of the text with the check behind it."""
+        return core_schema.no_info_after_validator_function(self._check, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler, /
+    ) -> dict[str, Any]:
+        """Return the schema for editors."""
+        return {**handler(schema), "pattern": f"^({self.pattern})$"}
+
+    def _check(self, text: str) -> str:
+        if not re.fullmatch(self.pattern, text):
+            raise ValueError(f"input should be {self.words}")
+        return text
+
+
+def mistake_in(key: str, message: str) -> ValidationError:
+    """Return what a validator of a table raises for one of its keys, so that this key is named."""
+    error = PydanticCustomError("value_error", "{message}", {"message": message})
+    return ValidationError.from_exception_data("", [{"type": error, "loc": (key,), "input": None}])

@@ -1,0 +1,184 @@
+"""``[catalog]``: which store the standards are in, and how to reach it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, Final, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import Field, SecretStr, field_validator, model_validator
+
+from standards_mcp._utils.addresses import is_unencrypted
+from standards_mcp.catalog import CatalogError
+from standards_mcp.catalog.base import PineconeAccess
+from standards_mcp.catalog.embedding.spec import KEY_IN_THE_OPEN, check_model, is_address
+
+from .base import Like, Seconds, Table, mistake_in
+
+EMBEDDING_KEY_VARIABLE: Final = "STANDARDS_MCP_EMBEDDING_API_KEY"
+
+VARIABLES: Final[Mapping[tuple[str, ...], str]] = MappingProxyType(
+    {
+        ("catalog", "local", "api_key"): EMBEDDING_KEY_VARIABLE,
+        ("catalog", "csp", "api_key"): "CSP_API_KEY",
+        ("catalog", "pinecone", "api_key"): "PINECONE_API_KEY",
+        ("catalog", "pinecone", "index_name"): "PINECONE_INDEX_NAME",
+        ("catalog", "pinecone", "namespace"): "PINECONE_NAMESPACE",
+        ("catalog", "pinecone", "host"): "PINECONE_HOST",
+    }
+)
+"""The keys that variables set under names of their own."""
+
+SECRET_KEYS: Final = tuple(path for path in VARIABLES if path[-1] == "api_key")
+
+
+class LocalCatalogSettings(Table):
+    """``[catalog.local]``: the embedded index.
+
+    Attributes:
+        model: The text encoder, see docs/data.md; ``none`` searches by words only.
+        api_key: For an encoder that asks for one. Given by ``STANDARDS_MCP_EMBEDDING_API_KEY`` of
+            the environment or of ``.env``; refused in a file and on the command line.
+    """
+
+    model: str = "minilm"
+    api_key: SecretStr | None = None
+
+    @field_validator("model", mode="after")
+    @classmethod
+    def _check_address(cls, model: str) -> str:
+        # The model's name stands in the index, in messages and in `data status`.
+        if "://" in model and "@" in urlsplit(model).netloc:
+            raise ValueError(
+                "an address here has no user name and no password in it; set "
+                f"{EMBEDDING_KEY_VARIABLE} in the environment or in .env"
+            )
+        return model
+
+    @field_validator("model", mode="after")
+    @classmethod
+    def _check_model(cls, model: str) -> str:
+        try:
+            check_model(model)
+        except CatalogError as error:
+            raise ValueError(str(error)) from None
+        return model
+
+    @model_validator(mode="after")
+    def _keep_the_key_secret(self) -> Self:
+        if self.api_key and is_address(self.model) and is_unencrypted(self.model):
+            raise mistake_in("model", f"{self.model!r}: {KEY_IN_THE_OPEN}")
+        return self
+
+
+IndexName = Annotated[
+    str, Like("[a-z0-9-]{1,45}", "up to 45 small letters, digits and '-', as Pinecone has it")
+]
+
+
+class PineconeCatalogSettings(Table):
+    """``[catalog.pinecone]``: the index in Pinecone.
+
+    ``PINECONE_API_KEY``, ``PINECONE_INDEX_NAME``, ``PINECONE_NAMESPACE`` and ``PINECONE_HOST``
+    of the environment or of ``.env`` come before the table.
+
+    Attributes:
+        api_key: Given by ``PINECONE_API_KEY``; refused in a file and on the command line, where
+            others can read it.
+        index_name: The index that holds the standards.
+        namespace: The part of the index that holds them.
+        host: The host of the index, which saves asking for it; http only on loopback.
+        deadline: Seconds for one call.
+        fallback: ``local``: an unreachable Pinecone is answered from the embedded index.
+    """
+
+    api_key: SecretStr | None = None
+    index_name: IndexName = "common-core-standards"
+    namespace: Annotated[str, Field(min_length=1)] = "standards"
+    host: str | None = None
+    deadline: Seconds = 20.0
+    fallback: Literal["none", "local"] = "none"
+
+    @field_validator("host", mode="after")
+    @classmethod
+    def _check_host(cls, host: str | None) -> str | None:
+        from standards_mcp.catalog.pinecone.hosts import checked_host  # noqa: PLC0415  - rarely set
+
+        return checked_host(host) if host else None
+
+    @property
+    def access(self) -> PineconeAccess | None:
+        """How the catalog gets in, None without a key."""
+        if self.api_key is None:
+            return None
+        return PineconeAccess(
+            api_key=self.api_key,
+            index_name=self.index_name,
+            namespace=self.namespace,
+            host=self.host,
+            deadline=self.deadline,
+            fallback=self.fallback == "local",
+        )
+
+
+class CspSettings(Table):
+    """``[catalog.csp]``: the API of the Common Standards Project.
+
+    Attributes:
+        api_key: Given by ``CSP_API_KEY`` of the environment or of ``.env``; refused in a file.
+    """
+
+    api_key: SecretStr | None = None
+
+
+class CatalogSettings(Table):
+    """``[catalog]``: where the standards are.
+
+    Attributes:
+        backend: ``local``, ``pinecone``, or ``auto``: Pinecone when there is a key for it, else
+            the embedded index.
+        path: The folder of the embedded index; the user's data folder by default.
+    """
+
+    backend: Literal["auto", "local", "pinecone"] = "auto"
+    path: Path | None = None
+    local: LocalCatalogSettings = Field(default_factory=LocalCatalogSettings)
+    pinecone: PineconeCatalogSettings = Field(default_factory=PineconeCatalogSettings)
+    csp: CspSettings = Field(default_factory=CspSettings)
+
+    @model_validator(mode="after")
+    def _needs_a_key(self) -> Self:
+        if self.backend == "pinecone" and self.pinecone.api_key is None:
+            raise mistake_in(
+                "backend",
+                '"pinecone" needs a key; set PINECONE_API_KEY in the environment or in .env, or '
+                'set backend = "local"',
+            )
+        return self
+
+    @property
+    def choice(self) -> tuple[Literal["local", "pinecone"], str]:
+        """The backend in force, and why it is that one."""
+        if self.backend != "auto":
+            return self.backend, f'[catalog] backend = "{self.backend}"'
+        if self.pinecone.api_key is None:
+            return "local", '[catalog] backend = "auto", and PINECONE_API_KEY is not set'
+        return "pinecone", '[catalog] backend = "auto", and PINECONE_API_KEY is set'
+
+
+def named_values(variables: Mapping[str, str | None]) -> dict[str, Any]:
+    """Return the settings that `VARIABLES` give, as nested tables; an empty one gives none.
+
+    Args:
+        variables: By their names in lower case.
+    """
+    values: dict[str, Any] = {}
+    for (*tables, key), name in VARIABLES.items():
+        if value := (variables.get(name.lower()) or "").strip():
+            table = values
+            for below in tables:
+                table = table.setdefault(below, {})
+            table[key] = SecretStr(value) if key == "api_key" else value
+    return values

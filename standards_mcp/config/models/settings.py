@@ -1,0 +1,161 @@
+"""The models of the host's configuration; they read nothing but what they are given."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from standards_mcp._utils.documented import Documented
+from standards_mcp._utils.text import did_you_mean
+
+from .base import Like
+from .catalog import CatalogSettings
+from .external import ServerSection
+from .tools import Choice, ContributionSettings, Kind, Profile, ToolSettings
+
+_SIZE: Final = re.compile(r"([1-9][0-9]*) ?([KMGkmg])[Bb]")
+
+_UNITS: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+_SERVER_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
+
+ENV_PREFIX: Final = "STANDARDS_MCP_"
+
+
+class PluginSection(Documented):
+    """What the host reads of ``[plugins.<name>]``; every other key is the plugin's own.
+
+    Attributes:
+        enabled: Whether to import it; without this key, as ``autoload`` says.
+        required: Whether the host refuses to start without it.
+        isolate: Whether it runs in a process of its own, so that whatever it does costs only its
+            own calls.
+        python: The interpreter that runs it, such as that of another environment; implies
+            ``isolate``.
+        memory: How much address space an isolated plugin may have, such as ``512MB``. Linux only.
+        processes: How many processes an isolated plugin may have at a time. Linux only.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    enabled: bool | None = None
+    required: bool = False
+    isolate: bool = False
+    python: str | None = None
+    memory: Annotated[str, Like(_SIZE.pattern, "a size such as '512MB' or '2GB'")] | None = None
+    processes: Annotated[int, Field(gt=0)] = 32
+
+    @property
+    def is_isolated(self) -> bool:
+        """Whether the plugin runs in a process of its own."""
+        return self.isolate or self.python is not None
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """The limit of memory in bytes."""
+        match = _SIZE.fullmatch(self.memory or "")
+        return int(match[1]) * _UNITS[match[2].upper()] if match else None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The plugin's own keys, not yet validated."""
+        return dict(self.model_extra or {})
+
+
+class Settings(Documented, BaseSettings):
+    """Settings of the host.
+
+    Constructing it reads nothing but its arguments; `load_settings` reads files and environment.
+
+    Attributes:
+        autoload: Whether plugins are loaded that do not say ``enabled = true``.
+        strict: Whether any plugin that fails keeps the host from starting.
+        tool_names: ``portable`` publishes ``a.b`` as ``a_b``, for clients that refuse dots.
+        state_dir: Where plugins keep state; the user's state folder by default.
+        trusted: Globs over names of distributions; plugins of others are not imported.
+        profile: Which of ``profiles`` applies.
+        servers: Other MCP servers, by names of your choice.
+        servers_file: A JSON file with ``mcpServers``, as other clients have; its servers are added.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix=ENV_PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True
+    )
+
+    autoload: bool = True
+    strict: bool = False
+    tool_names: Literal["portable", "declared"] = "portable"
+    state_dir: Path | None = None
+    trusted: tuple[str, ...] = ("*",)
+    catalog: CatalogSettings = Field(default_factory=CatalogSettings)
+    tools: ToolSettings = Field(default_factory=ToolSettings)
+    prompts: ContributionSettings = Field(default_factory=ContributionSettings)
+    resources: ContributionSettings = Field(default_factory=ContributionSettings)
+    profiles: dict[str, Profile] = Field(default_factory=dict[str, Profile])
+    profile: str | None = None
+    plugins: dict[str, PluginSection] = Field(default_factory=dict[str, PluginSection])
+
+    servers: dict[str, ServerSection] = Field(default_factory=dict[str, ServerSection])
+    servers_file: Path | None = None
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Read nothing but the arguments, see the class."""
+        del settings_cls, env_settings, dotenv_settings, file_secret_settings
+        return (init_settings,)
+
+    @field_validator("profile")
+    @classmethod
+    def _check_profile(cls, profile: str | None, info: ValidationInfo) -> str | None:
+        profiles: dict[str, Profile] = info.data.get("profiles", {})
+        if profile is not None and profile not in profiles:
+            known = f"; there are: {', '.join(profiles) or 'none'}"
+            hint = did_you_mean(profile, profiles) or known
+            raise ValueError(f"there is no [profiles.{profile}]{hint}")
+        return profile
+
+    @property
+    def profiles_in_force(self) -> tuple[str, ...]:
+        """The profile that applies, if any does."""
+        return (self.profile,) if self.profile else ()
+
+    def rules(
+        self, kind: Kind, profiles: Iterable[str]
+    ) -> Iterator[tuple[tuple[str, ...], Choice]]:
+        """Yield the rules for all and those of *profiles*, each with the keys of its table."""
+        yield (kind,), getattr(self, kind)
+        for name in profiles:
+            profile = self.profiles[name]
+            if kind == "tools":
+                yield ("profiles", name), profile
+            else:
+                yield ("profiles", name, kind), getattr(profile, kind)
+
+    @field_validator("servers")
+    @classmethod
+    def _check_servers(cls, servers: dict[str, ServerSection]) -> dict[str, ServerSection]:
+        if odd := next((name for name in servers if not _SERVER_NAME.fullmatch(name)), None):
+            raise ValueError(f"{odd!r} is no name of a server; use letters, digits, '_' and '-'")
+        return servers
+
+    def section(self, plugin: str) -> PluginSection:
+        """Return the table of a plugin or a server, or the defaults."""
+        if server := self.servers.get(plugin):
+            return PluginSection(enabled=server.enabled, required=server.required)
+        return self.plugins.get(plugin) or PluginSection()
+
+    def table(self, plugin: str) -> str:
+        """Return what the table of a plugin or a server is called."""
+        return f"{'servers' if plugin in self.servers else 'plugins'}.{plugin}"

@@ -1,0 +1,75 @@
+"""Programs that the configuration names, and what to do about one that is not found."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from .models.settings import Settings
+
+
+class MissingProgram(NamedTuple):
+    """A program that the configuration names and that is not there.
+
+    Attributes:
+        path: The key that names it.
+        what: What should be there, with its article.
+        why: Why it cannot be started, and what to do.
+    """
+
+    path: tuple[str, str, str]
+    program: str
+    what: str
+    why: str
+
+
+def missing_programs(settings: Settings) -> Iterator[MissingProgram]:
+    """Yield the programs of enabled servers, and interpreters of plugins, that are not there.
+
+    A server with a PATH of its own has its program looked for there, when it is started.
+    """
+    named = [
+        (("servers", name, "command"), server.command, "a program", server.cwd)
+        for name, server in settings.servers.items()
+        if server.enabled and server.command and "PATH" not in server.env
+    ] + [
+        (("plugins", name, "python"), plugin.python, "an interpreter", None)
+        for name, plugin in settings.plugins.items()
+        if plugin.enabled is not False and plugin.python
+    ]
+    for path, program, what, folder in named:
+        if why := why_not_found(program, None, folder):
+            yield MissingProgram(path, program, what, why)
+
+
+def why_not_found(program: str, path: str | None, folder: Path | None = None) -> str:
+    """Return why a program cannot be started and what to do, or an empty string if it is there.
+
+    Args:
+        path: Where programs are looked for, as PATH has it; None for that of this process.
+        folder: Where it is started; by default the working directory.
+    """
+    if folder and not folder.is_dir():
+        return f"its cwd {folder} is no folder; make it, or correct cwd"
+    by_name = not os.path.dirname(program)  # noqa: PTH120  - `Path` drops the dot of ./server
+    place = program if by_name else os.path.join(folder or os.curdir, program)  # noqa: PTH118
+    if shutil.which(place, path=path):
+        return ""
+    if by_name:
+        looked_in = os.environ.get("PATH", os.defpath) if path is None else path
+        return (
+            f"no such program is on PATH, which is {looked_in} here and may be another one where a "
+            "desktop client starts the host; give its whole path, or install it"
+        )
+    if Path(place).exists():
+        return (
+            f"{place} is no program; make it executable, or name what runs it as the command and "
+            "the file among its arguments"
+        )
+    if Path(program).is_absolute():
+        return "it is not there; correct its path, or install it"
+    where = str(folder) if folder else f"{Path.cwd()}, which is where this host runs"
+    return f"it is not in {where}; give its whole path"

@@ -1,0 +1,219 @@
+"""The configuration described as JSON Schema, as rows of a table, and as a commented file.
+
+All of it is derived from the settings models: what a key means is what their docstrings say.
+"""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from pydantic import BaseModel, PydanticUserError
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
+
+from .models.catalog import SECRET_KEYS
+from .models.settings import Settings
+from .toml import toml_value
+
+Schema = dict[str, Any]
+
+
+_DEEPEST: Final = 4
+"""How far lists of lists and the like are followed: a type may hold itself."""
+
+_HEAD: Final = """\
+# Configuration of standards-mcp. Every key stands here with its default. To set one, remove its
+# '# ', and that of its [table] if there is any; write a value for '...' and a name for '<...>'."""
+
+_PLACEHOLDERS: Final = {
+    "arguments": "<argument>",
+    "overrides": '"<name>"',
+    "plugins": "<plugin>",
+    "profiles": "<profile>",
+    "servers": "<server>",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key of the configuration.
+
+    Attributes:
+        table: Its table as it is written, such as ``tools.overrides."<name>"``; empty at the top.
+        default: As TOML, or empty for a key that has none.
+        required: Whether the file or a variable must give it.
+        secret: Whether it, or something in it, is declared to be a secret.
+    """
+
+    table: str
+    name: str
+    kind: str
+    default: str
+    description: str
+    required: bool = False
+    secret: bool = False
+
+
+def config_schema(plugins: Mapping[str, type[BaseModel]]) -> Schema:
+    """Return the JSON Schema of a configuration file, for editors to check and complete it.
+
+    Args:
+        plugins: The settings models of the installed plugins, by the plugins' names.
+    """
+    schema = _schema(plugins)
+    for section in schema["properties"]["plugins"]["properties"].values():
+        section.pop("required", None)  # a variable can give what the file leaves out
+    return schema
+
+
+def _schema(plugins: Mapping[str, type[BaseModel]]) -> Schema:
+    schema = Settings.model_json_schema()
+    host_keys = schema["$defs"]["PluginSection"]["properties"]
+    sections: Schema = {}
+    for name, model in plugins.items():
+        own = _of_plugin(name, model)
+        schema["$defs"] |= own.pop("$defs", {})
+        sections[name] = own | {"properties": host_keys | own.get("properties", {})}
+    schema["properties"]["plugins"] |= {"properties": sections}
+    schema |= {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "standards-mcp"}
+    return schema
+
+
+def config_keys(plugins: Mapping[str, type[BaseModel]]) -> Iterator[Key]:
+    """Yield every key, table by table."""
+    schema = _schema(plugins)
+    yield from _keys(schema, schema["$defs"], "")
+
+
+def config_template(plugins: Mapping[str, type[BaseModel]]) -> str:
+    """Return a configuration file that changes nothing: every key explained, and commented out."""
+    lines = [_HEAD]
+    table = ""
+    for key in config_keys(plugins):
+        if (*key.table.split("."), key.name) in SECRET_KEYS:
+            continue  # it would be refused in a file
+        if key.table != table:
+            table = key.table
+            # The table of a plugin would be a mistake once the plugin is gone.
+            mark = "# " if "<" in table or table.startswith("plugins.") else ""
+            lines += ["", f"{mark}[{table}]"]
+        lines += ["", *(f"# {line}" for line in textwrap.wrap(key.description, 94))]
+        lines.append(f"# {key.name} = {key.default or '...'}")
+    return "\n".join(lines) + "\n"
+
+
+def _of_plugin(name: str, model: type[BaseModel]) -> Schema:
+    """Return the schema of a plugin's keys, its definitions under names of the plugin's own."""
+    reference = f"#/$defs/{name}.{{model}}"
+    try:
+        own = model.model_json_schema(ref_template=reference, schema_generator=_AnyWhereUnknown)
+    except PydanticUserError:
+        return {"type": "object"}
+    own["$defs"] = {f"{name}.{key}": value for key, value in own.get("$defs", {}).items()}
+    if is_recursive := str(own.get("$ref", "")).rpartition("/")[2]:
+        own |= own["$defs"][is_recursive]
+        del own["$ref"]
+    return own
+
+
+class _AnyWhereUnknown(GenerateJsonSchema):
+    """Lets anything pass that only the plugin's own validation can judge."""
+
+    def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> Schema:
+        del schema, error_info
+        return {}
+
+    def emit_warning(self, kind: JsonSchemaWarningKind, detail: str) -> None:
+        """Say nothing of a default that JSON does not know: the key is shown without."""
+
+
+def _keys(
+    schema: Schema, definitions: Schema, table: str, around: tuple[Schema, ...] = ()
+) -> Iterator[Key]:
+    inner: list[tuple[str, Schema]] = []
+    for name, given in schema.get("properties", {}).items():
+        resolved = _resolved(given, definitions)
+        path = f"{table}.{name}" if table else name
+        tables = dict(_tables(path, resolved, definitions))
+        # A table that may hold itself is shown once.
+        if tables and not any(_same(each, other) for each in tables.values() for other in around):
+            inner += tables.items()
+        else:
+            yield Key(
+                table,
+                name,
+                kind=_kind(given, definitions),
+                default=_default(given),
+                description=resolved.get("description", ""),
+                required=name in schema.get("required", ()),
+                secret=_is_secret(given, definitions),
+            )
+    for path, resolved in inner:
+        yield from _keys(resolved, definitions, path, (*around, resolved))
+
+
+def _tables(path: str, schema: Schema, definitions: Schema) -> Iterator[tuple[str, Schema]]:
+    """Yield the tables that a key stands for; none if it holds a plain value."""
+    others = schema.get("additionalProperties")
+    if not isinstance(others, dict):
+        if "properties" in schema:
+            yield path, schema
+        return
+    for name, given in schema.get("properties", {}).items():
+        yield f"{path}.{name}", _resolved(given, definitions)
+    each = _resolved(cast("Schema", others), definitions)
+    if "properties" in each:
+        yield f"{path}.{_PLACEHOLDERS.get(path.rpartition('.')[2], '<name>')}", each
+
+
+def _resolved(schema: Schema, definitions: Schema) -> Schema:
+    """Return *schema* with its reference followed, and without the alternative null."""
+    options = [each for each in schema.get("anyOf", ()) if each.get("type") != "null"]
+    if len(options) == 1:
+        schema = {**schema, **options[0]}
+    if reference := schema.get("$ref"):
+        return {**definitions[str(reference).rpartition("/")[2]], **schema}
+    return schema
+
+
+def _same(one: Schema, other: Schema) -> bool:
+    return one["properties"] is other["properties"]
+
+
+def _kind(given: Schema, definitions: Schema, depth: int = 0) -> str:
+    schema = _resolved(given, definitions)
+    if depth > _DEEPEST:
+        return "any"
+    if "enum" in schema:
+        return " or ".join(json.dumps(each) for each in schema["enum"])
+    if options := schema.get("anyOf") if "type" not in schema else None:
+        others = (each for each in options if each.get("type") != "null")
+        kinds = [_kind(each, definitions, depth + 1) for each in others]
+        return " or ".join(dict.fromkeys(kinds))
+    kind = schema.get("type", "any")
+    if kind == "array":
+        return f"list of {_kind(schema.get('items', {}), definitions, depth + 1)}s"
+    if schema.get("format") == "path":
+        return "path"
+    return "table" if kind == "object" else str(kind)
+
+
+def _is_secret(given: Schema, definitions: Schema, depth: int = 0) -> bool:
+    """Tell whether a value, an alternative to it or what it is a list or a table of is secret."""
+    schema = _resolved(given, definitions)
+    inner = [*schema.get("anyOf", ()), schema.get("items"), schema.get("additionalProperties")]
+    if depth > _DEEPEST:
+        return False
+    return bool(schema.get("writeOnly")) or any(
+        _is_secret(cast("Schema", each), definitions, depth + 1)
+        for each in inner
+        if isinstance(each, dict)
+    )
+
+
+def _default(schema: Schema) -> str:
+    value = schema.get("default")
+    return "" if value is None else toml_value(value)

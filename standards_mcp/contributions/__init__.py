@@ -1,0 +1,1 @@
+"""What plugins contribute: read, checked, and selected by the configuration."""

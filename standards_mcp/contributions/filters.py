@@ -1,0 +1,72 @@
+"""The filters of plugins: checked, and kept from blaming the tools that take them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Annotated, Any, Final
+
+from pydantic import ValidationError, ValidatorFunctionWrapHandler, WrapValidator
+
+from standards_mcp._utils.text import describe_exception
+from standards_mcp.catalog.base import FilterExpression
+from standards_mcp.catalog.filters import parse_search_filter
+from standards_mcp.errors import FilterFailedError, InvalidInputError, ToolError
+from standards_mcp.plugin import Filter
+
+from .arguments import filter_expression
+from .schemas import ARGUMENT_NAME
+
+_FILTER_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
+
+
+def filter_fault(item: object) -> str:
+    """Return what is wrong with a filter, or an empty string."""
+    if not isinstance(item, Filter):
+        return f"register_filters returned a {type(item).__name__}"
+    if not _FILTER_NAME.fullmatch(item.name) or not ARGUMENT_NAME.fullmatch(item.name):
+        return f"{item.name!r} is not a valid filter name"
+    if not item.description.strip():
+        return f"filter {item.name!r} has no description"
+    if not callable(item.to_expression):
+        return f"filter {item.name!r}: its to_expression is not a function"
+    try:
+        _ = item.annotation | None
+    except TypeError:
+        return f"filter {item.name!r}: its annotation is not a type"
+    return ""
+
+
+def own_filter(plugin: str, item: Filter) -> Filter:
+    """Return a filter of which whatever goes wrong in it counts as its plugin's fault.
+
+    A value that it does not take is `InvalidInputError`; any error but a `ToolError` becomes
+    `FilterFailedError`.
+    """
+
+    def parse(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
+        try:
+            return validate(value)
+        except ValidationError:
+            raise
+        except Exception as exc:
+            raise _filter_failure(plugin, item, exc) from exc
+
+    async def to_expression(value: Any) -> FilterExpression | None:
+        try:
+            expression = await filter_expression(item, value)
+            parse_search_filter(expression)
+        except InvalidInputError as exc:
+            raise InvalidInputError(f"{item.name}: {exc} (plugin {plugin!r})") from exc
+        except ToolError:
+            raise
+        except Exception as exc:
+            raise _filter_failure(plugin, item, exc) from exc
+        return expression
+
+    annotation: Any = Annotated[item.annotation | None, WrapValidator(parse)]
+    return replace(item, annotation=annotation, to_expression=to_expression)
+
+
+def _filter_failure(plugin: str, item: Filter, cause: Exception) -> FilterFailedError:
+    return FilterFailedError(plugin, f"filter {item.name!r}: {describe_exception(cause)}")

@@ -1,0 +1,210 @@
+"""JSON Schemas that every MCP client accepts, and why one would not.
+
+Clients are stricter than the protocol: some drop a tool, or the whole server, over a root that is
+not a plain object, a ``$ref``, a union with null, an array without ``items`` or an odd argument
+name. So references are inlined, an optional argument is not nullable, a result that may be null has
+``null`` in its list of types in place of a union, and the rest is refused.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, cast
+
+Schema = dict[str, Any]
+
+
+ARGUMENT_NAME: Final = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+
+MAX_SCHEMA_BYTES: Final = 32 * 1024
+
+_TOO_LARGE: Final = f"its schema is larger than {MAX_SCHEMA_BYTES // 1024} KiB"
+
+_ROOT_COMBINATORS: Final = ("anyOf", "oneOf", "allOf", "not", "enum", "const", "if", "$ref")
+
+_NULL: Final = {"type": "null"}
+
+_DATA: Final = frozenset({"default", "const", "enum", "examples"})
+
+_NAMED: Final = frozenset({"properties", "patternProperties", "dependentSchemas"})
+
+
+class SchemaError(ValueError):
+    """A schema that portable clients reject; the message is the reason."""
+
+
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """Return the signature of a function with its annotations evaluated.
+
+    Raises:
+        SchemaError: It cannot be read.
+    """
+    try:
+        return inspect.signature(function, eval_str=True)
+    except Exception as exc:
+        # Annotations that are text can raise whatever the code in them raises.
+        raise SchemaError(f"its signature cannot be read: {exc}") from exc
+
+
+def portable_input_schema(schema: Mapping[str, Any]) -> Schema:
+    """Return *schema* as every client accepts it, closed to unknown arguments.
+
+    Raises:
+        SchemaError: It cannot be put that way.
+    """
+    result = _plain_object(schema)
+    result = cast("Schema", _without_null(_without_titles(result)))
+    result.setdefault("properties", {})
+    result["additionalProperties"] = False
+    if reason := next(_problems(result), None):
+        raise SchemaError(f"its input schema {reason}")
+    return result
+
+
+def portable_output_schema(schema: Mapping[str, Any]) -> Schema:
+    """Return the schema of a structured result with its references inlined.
+
+    Raises:
+        SchemaError: Its root is not a plain object, or it refers to itself.
+    """
+    return cast("Schema", _with_null_as_type(_without_titles(_plain_object(schema))))
+
+
+def _plain_object(schema: object) -> Schema:
+    if not isinstance(schema, Mapping):
+        raise SchemaError("its schema is not a JSON object")
+    source = dict(cast("Mapping[str, Any]", schema))
+    definitions = _as_schema(source.pop("definitions", {})) | _as_schema(source.pop("$defs", {}))
+    try:
+        inlined = cast("Schema", _Inliner(definitions).inline(source))
+    except RecursionError:
+        raise SchemaError("its schema is nested too deeply") from None
+    if inlined.get("type") != "object":
+        raise SchemaError("its schema is not a plain object ('type' must be 'object')")
+    if combinator := next((key for key in _ROOT_COMBINATORS if key in inlined), None):
+        raise SchemaError(f"its schema is not a plain object (no {combinator!r} at the root)")
+    if len(json.dumps(inlined)) > MAX_SCHEMA_BYTES:
+        raise SchemaError(_TOO_LARGE)
+    return inlined
+
+
+def _mapped(node: Any, change: Callable[[Any], Any]) -> Any:
+    """Return *node* with each schema right below it changed; data, such as a default, stays."""
+    if isinstance(node, list):
+        return [change(item) for item in cast("list[object]", node)]
+    if not isinstance(node, dict):
+        return node
+    result = dict(cast("Schema", node))
+    for key in result.keys() - _DATA:
+        below = result[key]
+        if key in _NAMED and isinstance(below, dict):
+            named = cast("Schema", below)
+            result[key] = {name: change(schema) for name, schema in named.items()}
+        else:
+            result[key] = change(below)
+    return result
+
+
+def _as_schema(node: object) -> Schema:
+    """Return *node* if it is a JSON object, else an empty one."""
+    return cast("Schema", node) if isinstance(node, dict) else {}
+
+
+class _Inliner:
+    """Puts definitions in place of the references to them, as long as there is room.
+
+    References to references can make a schema of few lines larger than any memory.
+    """
+
+    def __init__(self, definitions: Mapping[str, Any]) -> None:
+        self._definitions = definitions
+        self._room = MAX_SCHEMA_BYTES
+
+    def inline(self, node: Any, open_refs: tuple[str, ...] = ()) -> Any:
+        # Nothing takes less room as JSON than this.
+        self._room -= len(node) if isinstance(node, str) else 1
+        if self._room < 0:
+            raise SchemaError(_TOO_LARGE)
+        reference = _as_schema(node).get("$ref")
+        if not isinstance(reference, str):
+            return _mapped(node, lambda child: self.inline(child, open_refs))
+        if reference in open_refs:
+            raise SchemaError(f"its schema refers to itself ({reference})")
+        return self.inline(self._referred(reference) | _siblings(node), (*open_refs, reference))
+
+    def _referred(self, reference: str) -> Schema:
+        name = reference.rsplit("/", 1)[-1]
+        if name not in self._definitions:
+            raise SchemaError(f"its schema refers to {reference}, which is not in it")
+        return _as_schema(self._definitions[name])
+
+
+def _siblings(node: Any) -> Schema:
+    return {key: value for key, value in _as_schema(node).items() if key != "$ref"}
+
+
+def _without_titles(node: Any) -> Any:
+    """Drop the titles that pydantic makes of names: they cost tokens and say nothing."""
+    changed = _mapped(node, _without_titles)
+    _as_schema(changed).pop("title", None)
+    return changed
+
+
+def _without_null(node: Any) -> Any:
+    changed = _mapped(node, _without_null)
+    schema = _as_schema(changed)
+    if isinstance(types := schema.get("type"), list) and "null" in types:
+        kept = [item for item in cast("list[object]", types) if item != "null"]
+        schema["type"] = kept[0] if len(kept) == 1 else kept or "null"
+    if isinstance(values := schema.get("enum"), list) and None in values:
+        schema["enum"] = [item for item in cast("list[object]", values) if item is not None]
+    for union in ("anyOf", "oneOf"):
+        options = schema.get(union)
+        if not isinstance(options, list) or _NULL not in options:
+            continue
+        kept = [option for option in cast("list[object]", options) if option != _NULL] or [_NULL]
+        del schema[union]
+        schema |= {**_as_schema(kept[0]), **schema} if len(kept) == 1 else {union: kept}
+    if schema.get("default", ...) is None:
+        del schema["default"]
+    return changed
+
+
+def _with_null_as_type(node: Any) -> Any:
+    changed = _mapped(node, _with_null_as_type)
+    schema = _as_schema(changed)
+    for union in ("anyOf", "oneOf"):
+        options = schema.get(union)
+        if not isinstance(options, list) or _NULL not in options:
+            continue
+        kept = [_as_schema(option) for option in cast("list[object]", options) if option != _NULL]
+        types = [option.get("type") for option in kept]
+        simple = len(kept) == 1 or all(option.keys() == {"type"} for option in kept)
+        if simple and all(isinstance(name, str) for name in types):
+            del schema[union]
+            schema |= {**(kept[0] if kept else {}), **schema, "type": [*types, "null"]}
+            _admit_null(schema)
+    return changed
+
+
+def _admit_null(schema: Schema) -> None:
+    if "const" in schema:
+        schema["enum"] = [schema.pop("const")]
+    if isinstance(schema.get("enum"), list):
+        schema["enum"] = [*schema["enum"], None]
+
+
+def _problems(node: Any, where: str = "") -> Iterator[str]:
+    schema = _as_schema(node)
+    if schema.get("type") == "array" and "items" not in schema:
+        yield f"has an array without 'items' at {where or 'the root'}"
+    for name, sub in _as_schema(schema.get("properties")).items():
+        if not ARGUMENT_NAME.fullmatch(str(name)):
+            yield f"has an argument named {name!r}; use letters, digits, '_', '-' and '.'"
+        yield from _problems(sub, f"{where}.{name}" if where else name)
+    others = [value for key, value in schema.items() if key not in _DATA | {"properties"}]
+    for child in cast("list[object]", node) if isinstance(node, list) else others:
+        yield from _problems(child, where)

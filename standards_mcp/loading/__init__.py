@@ -1,0 +1,1 @@
+"""Finds, loads, starts and supervises plugins."""

@@ -1,0 +1,30 @@
+"""What to do about a plugin that fails, as far as its record and the configuration tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from standards_mcp.config.layers import key_name
+from standards_mcp.config.models.settings import Settings
+from standards_mcp.config.programs import missing_programs
+
+from .records import PluginRecord
+
+
+def remedy(record: PluginRecord, settings: Settings, otherwise: str) -> str:
+    """Return what to do about a plugin that fails.
+
+    Args:
+        otherwise: What to do where nothing is known but that it fails.
+    """
+    fixes = "; ".join(dict.fromkeys(_fixes(record, settings))) or otherwise
+    disable = f"disable it: `standards-mcp plugins disable {record.name}`."
+    return f"{fixes[:1].upper()}{fixes[1:]}, or {disable}"
+
+
+def _fixes(record: PluginRecord, settings: Settings) -> Iterator[str]:
+    for each in record.mistakes:
+        yield each.fix or f"correct {key_name(each.path)}"
+    for missing in missing_programs(settings):
+        if missing.path[1] == record.name:
+            yield f"set {key_name(missing.path)} to the whole path of {missing.what} that is there"

@@ -1,0 +1,107 @@
+"""From the class that an entry point names to a plugin with its settings and its hooks."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, TypeGuard
+
+import pluggy
+from pydantic import ValidationError
+
+from standards_mcp._utils.secrets import SHORTEST_SECRET, declared_secrets, secrets_of
+from standards_mcp._utils.text import did_you_mean
+from standards_mcp.config.errors import MistakesError, find_mistakes
+from standards_mcp.config.layers import DOT_ENV, ENVIRONMENT
+from standards_mcp.config.loading import LoadedSettings
+from standards_mcp.config.models.settings import PluginSection
+from standards_mcp.errors import PluginError
+from standards_mcp.plugin import Plugin, PluginContext, PluginSettings
+
+from .records import PluginRecord
+
+_HOST_KEYS: Final = frozenset(PluginSection.model_fields)
+
+
+def construct(record: PluginRecord, context: PluginContext, loaded: LoadedSettings) -> Plugin[Any]:
+    """Import a plugin and return it, built with its settings; the record learns its secrets.
+
+    Raises:
+        PluginError: It is no plugin, or its settings have mistakes.
+        BaseException: Whatever its code raises.
+    """
+    try:
+        return _constructed(record, context, loaded)
+    except MistakesError as exc:
+        record.mistakes = exc.mistakes
+        lines = (each.line(loaded.layers) for each in exc.mistakes)
+        # Without the cause: it holds the values, and the secrets among them.
+        raise PluginError(record.name, "; ".join(lines)) from None
+
+
+def _constructed(
+    record: PluginRecord, context: PluginContext, loaded: LoadedSettings
+) -> Plugin[Any]:
+    # What is secret among its values only its class tells, and that is not imported yet.
+    record.secrets = _set_by_variables(record.name, loaded)
+    plugin_type = record.load()
+    if not _is_plugin_type(plugin_type):
+        raise PluginError(record.name, "its entry point is not a subclass of Plugin")
+    settings = record.settings
+    if settings is None:
+        settings = _validated(record, plugin_type.settings_type, loaded)
+    record.secrets |= secrets_of(settings)
+    return plugin_type(settings, context)
+
+
+def check_hooks(pm: pluggy.PluginManager, record: PluginRecord) -> None:
+    """See that a registered plugin implements hooks that there are, and marks each of them.
+
+    Raises:
+        PluginError: It does not, and something in it would never be called.
+    """
+    known = [name for name, caller in vars(pm.hook).items() if getattr(caller, "spec", None)]
+    try:
+        pm.check_pending()
+    except pluggy.PluginValidationError as exc:
+        match = re.search(r"unknown hook '(\w+)'", str(exc))
+        name = match[1] if match else str(exc)
+        hint = did_you_mean(name, known)
+        raise PluginError(record.name, f"it implements an unknown hook {name!r}{hint}") from exc
+    for name in known:
+        is_there = callable(getattr(type(record.plugin), name, None))
+        if is_there and pm.parse_hookimpl_opts(record.plugin, name) is None:
+            raise PluginError(record.name, f"its method {name!r} is not marked with @hookimpl")
+
+
+def _is_plugin_type(value: object) -> TypeGuard[type[Plugin[Any]]]:
+    return isinstance(value, type) and issubclass(value, Plugin)
+
+
+def _set_by_variables(name: str, loaded: LoadedSettings) -> frozenset[str]:
+    """Return the texts of a plugin's table that variables set, where secrets belong."""
+    return frozenset(
+        value
+        for key, value in loaded.settings.section(name).options.items()
+        if isinstance(value, str)
+        and len(value) >= SHORTEST_SECRET
+        and loaded.layers.origin(("plugins", name, key)) in (ENVIRONMENT, DOT_ENV)
+    )
+
+
+def _validated(
+    record: PluginRecord, model: type[PluginSettings], loaded: LoadedSettings
+) -> PluginSettings:
+    """Return the settings of a plugin, validated."""
+    if not isinstance(model, type) or not issubclass(model, PluginSettings):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise PluginError(record.name, "its settings_type is not a subclass of PluginSettings")
+    record.settings_type = model
+    options = loaded.settings.section(record.name).options
+    # Before validation, so that what a validator raises can quote them.
+    record.secrets = declared_secrets(model, options)
+    if taken := _HOST_KEYS & model.model_fields.keys():
+        raise PluginError(record.name, f"its setting {min(taken)!r} bears a name of the host's")
+    try:
+        return model.model_validate(options)
+    except ValidationError as exc:
+        found = find_mistakes(exc, model, options, ("plugins", record.name))
+        raise MistakesError(*found) from None

@@ -1,0 +1,25 @@
+"""What of the plugin API goes away, and which plugins still use it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from standards_mcp.errors import PluginDeprecationWarning
+
+
+@contextmanager
+def noted(uses: list[str]) -> Generator[None]:
+    """Add to *uses* what is used of it meanwhile, each once; other warnings take their own way."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", PluginDeprecationWarning)
+        try:
+            yield
+        finally:
+            found = list(caught)
+    for item in found:
+        if issubclass(item.category, PluginDeprecationWarning):
+            uses += [text for text in (str(item.message),) if text not in uses]
+        else:
+            warnings.warn_explicit(item.message, item.category, item.filename, item.lineno)

@@ -1,0 +1,95 @@
+"""Remembers how plugins fared at the last start, so that listing them need not import them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from pydantic import TypeAdapter
+
+from standards_mcp._utils.files import keep_text, of_environment
+
+from .records import PluginRecord, Status
+
+Step: TypeAlias = Literal["load", "start"]
+
+Outcome: TypeAlias = dict[str, str]
+
+
+_OUTCOMES = TypeAdapter(dict[str, dict[str, str]])
+
+_TRIED = (Status.FAILED, Status.REGISTERED, Status.STARTED)
+
+
+def remember(records: Iterable[PluginRecord], folder: Path, step: Step) -> None:
+    """Write how far every plugin that was tried got. A folder that cannot be written is no error.
+
+    Args:
+        folder: The host's state folder.
+        step: What was tried last. Loading says nothing of how a plugin starts, so that a failure
+            to start stays until the next start.
+    """
+    known = _read(folder)
+    outcomes = {
+        record.name: _outcome(record, known.get(record.name, {}), step)
+        for record in records
+        if record.status in _TRIED
+    }
+    keep_text(_file(folder), json.dumps({**known, **outcomes}, indent=1, sort_keys=True))
+
+
+def recall(records: Iterable[PluginRecord], folder: Path) -> None:
+    """Give plugins that were only discovered the status of their last start.
+
+    What is remembered of another version or distribution does not count.
+    """
+    known = _read(folder)
+    for record in records:
+        outcome = known.get(record.name, {})
+        if record.status is not Status.DISCOVERED or not _is_of(record, outcome):
+            continue
+        # Another version of the host may have written other words.
+        with suppress(KeyError, ValueError):
+            reason = f"{outcome['reason']} (at the last start, {outcome['time']})"
+            record.status = Status(outcome["status"])
+            record.reason = reason if outcome["reason"] else ""
+
+
+def _outcome(record: PluginRecord, earlier: Outcome, step: Step) -> Outcome:
+    if _is_of(record, earlier):
+        started_before = earlier.get("step") == "start"
+        if record.status is Status.REGISTERED and started_before:
+            return earlier
+        if record.status is Status.FAILED and not started_before and step == "start":
+            step = "load" if earlier.get("reason") == record.reason else step
+    return {
+        **_identity(record),
+        "status": str(record.status),
+        "reason": record.reason,
+        "step": step,
+        "time": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+    }
+
+
+def _read(folder: Path) -> dict[str, Outcome]:
+    """Return what is remembered, by the plugins' names; anything may stand in the file."""
+    try:
+        return _OUTCOMES.validate_json(_file(folder).read_bytes())
+    except (OSError, ValueError):
+        return {}
+
+
+def _is_of(record: PluginRecord, outcome: Outcome) -> bool:
+    return _identity(record).items() <= outcome.items()
+
+
+def _identity(record: PluginRecord) -> dict[str, str]:
+    return {"distribution": record.distribution, "version": record.version}
+
+
+def _file(folder: Path) -> Path:
+    return of_environment(folder, "last-start", ".json")

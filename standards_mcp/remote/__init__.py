@@ -1,0 +1,1 @@
+"""Plugins whose code runs elsewhere: the client side of MCP."""

@@ -1,0 +1,107 @@
+"""What passes between the caller of a tool and the other server that has it, beside the answer.
+
+Since 2026-07-28 a server asks by its answer to a call, and is told with each call whether it may.
+Before, it asked while a call ran, without saying which, and was told at its start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+import anyio
+import mcp_types as types
+from mcp.client.session import ClientRequestContext
+from pydantic import ValidationError
+
+from standards_mcp.calls.context import HostContext, Question, Turn
+from standards_mcp.errors import ApiError, CannotAskError
+
+_POLL_SECONDS: Final = 0.2
+
+
+class Callers:
+    """Those whose calls a server is at work on."""
+
+    def __init__(self) -> None:
+        self._calls: list[HostContext] = []
+        self._left = anyio.Event()
+
+    @contextmanager
+    def calling(self, caller: HostContext) -> Generator[None]:
+        """Let the server ask a caller meanwhile."""
+        self._calls.append(caller)
+        try:
+            yield
+        finally:
+            self._calls.remove(caller)
+            self._left.set()
+
+    async def all_answered(self) -> None:
+        """Wait until no call runs."""
+        while self._calls:
+            self._left = anyio.Event()
+            await self._left.wait()
+
+    async def ask(
+        self, context: ClientRequestContext, params: types.ElicitRequestParams
+    ) -> types.ElicitResult | types.ErrorData:
+        """Return the reply to a question that came while calls run: an ``elicitation/create``."""
+        del context
+        if not isinstance(params, types.ElicitRequestFormParams):
+            return _refusal("Only forms can be shown to the user.")
+        if not self._calls:
+            return _refusal("No call is running, so there is nobody to ask. Ask during a call.")
+        if len(self._calls) > 1:
+            return _refusal(
+                f"{len(self._calls)} calls are running, and which one asks cannot be told. "
+                "Call this tool again, alone."
+            )
+        try:
+            reply: types.ElicitResult = await self._calls[0].put(_question(params))
+        except CannotAskError as exc:
+            return _refusal(str(exc))
+        return reply
+
+
+async def next_turn(answer: Mapping[str, Any], caller: HostContext, title: str) -> Turn | None:
+    """Return what a server gets that answered a call with questions; None where it did not.
+
+    Args:
+        title: What errors call the server.
+
+    Raises:
+        ApiError: It asks for what cannot be passed on.
+        CannotAskError: The caller cannot be asked.
+        InputRequiredError: The caller's client asks, and calls again.
+    """
+    if answer.get("resultType") != "input_required":
+        return None
+    try:
+        required = types.InputRequiredResult.model_validate(answer, by_name=False)
+    except ValidationError:
+        raise ApiError(
+            f"{title} asks in a way that is not of the protocol. Tell whoever maintains it."
+        ) from None
+    questions: dict[str, Question] = {}
+    for key, request in (required.input_requests or {}).items():
+        params = request.params
+        if not isinstance(params, types.ElicitRequestFormParams):
+            raise ApiError(
+                f"{title} asks for what cannot be passed on ({request.method}), though it was told "
+                "so. Tell whoever maintains it."
+            )
+        questions[key] = _question(params)
+    if questions:
+        return await caller.next_turn(questions, required.request_state)
+    await anyio.sleep(_POLL_SECONDS)  # it wants to be called again a little later
+    return Turn(None, required.request_state)
+
+
+def _question(params: types.ElicitRequestFormParams) -> Question:
+    return Question(params.message, dict(params.requested_schema))
+
+
+def _refusal(message: str) -> types.ErrorData:
+    return types.ErrorData(code=types.INVALID_REQUEST, message=message)

@@ -1,0 +1,1 @@
+"""Plugins of this environment that run in a process of their own."""

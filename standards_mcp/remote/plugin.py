@@ -1,0 +1,250 @@
+"""What plugins have in common that live in another process: they are reached by a connection.
+
+One whose tools are known from its last run is started by the first call. One that is new is started
+with the host, beside the others, and so is one that is required.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import time
+from abc import abstractmethod
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import anyio
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict
+
+from standards_mcp._utils.files import keep_text
+from standards_mcp._utils.secrets import mask, secrets_of
+from standards_mcp.errors import ApiError, PluginError
+from standards_mcp.hookspecs import hookimpl
+from standards_mcp.loading.providers import ToolSource
+from standards_mcp.plugin import Health, Plugin, PluginContext, SettingsT
+
+if TYPE_CHECKING:
+    from .connection import Connection, Target
+
+_RETRY_SECONDS: Final = 60.0
+
+_SLOW_SECONDS: Final = 5.0
+"""What fails later than that is not waited for at the next start."""
+
+_END_SECONDS: Final = 5.0
+"""How long one that does not start in time may take to end, before it is told why."""
+
+_UNKNOWN: Final = "its tools are not known: "
+
+
+class _Kept(TypedDict):
+    of: str
+    tools: list[dict[str, Any]] | None
+    failure: str
+    was_slow: bool
+
+
+_KEPT: Final = TypeAdapter(_Kept)
+
+
+class RemotePlugin(Plugin[SettingsT], ToolSource):
+    """A plugin in another process.
+
+    Args:
+        connect: Returns what to connect to.
+        identity: What the tools depend on; those of another are forgotten.
+        start_timeout: Seconds that it may take to start and to list its tools.
+    """
+
+    kind: ClassVar[str] = "plugin"
+    required: ClassVar[bool] = False
+    is_eager: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        settings: SettingsT,
+        context: PluginContext,
+        connect: Callable[[], Target],
+        identity: object,
+        start_timeout: float,
+    ) -> None:
+        super().__init__(settings, context)
+        self._connect = connect
+        self._start_timeout = start_timeout
+        self.start_seconds = start_timeout + _END_SECONDS if self.required else 0.0
+        self._connection: Connection | None = None
+        self._snapshot = _Snapshot(context.state_dir / "tools.json", identity)
+        self._raw = self._snapshot.tools
+        self._answered = asyncio.Event()
+        self._learning: asyncio.Task[None] | None = None
+        if self._snapshot.failure:
+            self.problem = (
+                f"{_UNKNOWN}{self._snapshot.failure} (when it was last tried; "
+                "`standards-mcp plugins check` tries it again)"
+            )
+        try:
+            self.read(self._raw or ())
+        except ApiError:  # another version of the host kept it
+            self._raw = None
+            self.read(())
+
+    @abstractmethod
+    def read(self, raw: Sequence[dict[str, Any]]) -> None:
+        """Take over the tools that it lists.
+
+        Raises:
+            ApiError: They are described in a way that is not known here.
+        """
+
+    @hookimpl
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncGenerator[None]:
+        """Keep it running from when it is needed on."""
+        from .connection import Connection  # noqa: PLC0415  - imports the SDK's client
+
+        name = self.context.name
+        self._connection = Connection(
+            name, f"{self.kind} {name!r}", self._connect, self._start_timeout, self._take
+        )
+        try:
+            if self.required:
+                await self._open_required(self._connection)
+            elif self.is_eager or self._raw is None:
+                self._learning = asyncio.create_task(self._learn(self._connection))
+            yield
+        finally:
+            if self._learning:
+                self._learning.cancel()
+                self._learning = None
+            await self._connection.aclose()
+
+    async def _open_required(self, connection: Connection) -> None:
+        try:
+            await connection.open()
+        except ApiError as exc:
+            raise PluginError(self.context.name, str(exc)) from None
+        if self.failure:
+            raise PluginError(self.context.name, self.failure)
+
+    @hookimpl
+    async def check_health(self) -> Health:
+        """Start it if it does not run, and say whether it does."""
+        try:
+            await self.connection.open()
+        except ApiError as exc:
+            return Health(status="failed", message=str(exc))
+        return await self.health()
+
+    async def health(self) -> Health:
+        """Return how it is, once it runs."""
+        withheld = sum(bool(tool.fault) for tool in self.tools)
+        if withheld:
+            message = f"{withheld} of {len(self.tools)} tools cannot be served"
+            return Health(status="degraded", message=f"{message}; see `standards-mcp tools`")
+        return Health(status="ok", message=f"{len(self.tools)} tools")
+
+    @property
+    def connection(self) -> Connection:
+        """The connection.
+
+        Raises:
+            ApiError: The host does not run.
+        """
+        if self._connection is None:
+            raise ApiError(f"{self.context.name!r} is not started")
+        return self._connection
+
+    @property
+    def is_known(self) -> bool:
+        """Whether its tools are known, from this run or an earlier one."""
+        return self._raw is not None or self._snapshot.was_slow
+
+    async def ready(self) -> None:
+        """Wait until one that is new has listed its tools, or failed to."""
+        if not self.is_known:
+            await self.settled()
+
+    async def settled(self) -> None:
+        """Wait until one that is started with the host has listed its tools, or failed to."""
+        if self._learning:
+            with anyio.move_on_after(self._start_timeout):
+                await self._answered.wait()
+
+    async def _learn(self, connection: Connection) -> None:
+        while True:
+            began = time.monotonic()
+            try:
+                await connection.open()
+            except ApiError as exc:
+                why = mask(str(exc), self.secrets | secrets_of(self.settings))
+                self._note_failure(why, time.monotonic() - began)
+                self._withdraw(f"{_UNKNOWN}{why}")
+                await anyio.sleep(_RETRY_SECONDS)
+            else:
+                if self.failure:  # it is withdrawn, and nothing is asked of it any more
+                    self._note_failure(self.failure, time.monotonic() - began)
+                    await connection.aclose()
+                return
+
+    def _note_failure(self, why: str, seconds: float) -> None:
+        """Let the next start wait again for one that fails fast: it may be mended by then."""
+        was_slow = seconds >= min(_SLOW_SECONDS, self._start_timeout)
+        self._snapshot.keep_failure(why, was_slow=was_slow)
+
+    def _withdraw(self, problem: str) -> None:
+        """Contribute nothing until it can be started, whatever it did at an earlier start."""
+        self._raw, self.problem = None, problem
+        self.read(())
+        self._answered.set()
+        self.on_change()
+
+    def _take(self, raw: list[dict[str, Any]]) -> None:
+        changed = raw != self._raw
+        if changed:
+            self._raw, self.problem = raw, ""
+            self.read(raw)
+            if self.failure:
+                self._snapshot.keep_failure(self.failure, was_slow=False)
+            else:
+                self._snapshot.keep(raw)
+        self._answered.set()
+        if changed:
+            self.on_change()
+
+
+class _Snapshot:
+    """The tools of the last run.
+
+    Attributes:
+        tools: As they were listed; None when they are not known.
+        failure: Why it could not be started when that was last tried, or an empty string.
+        was_slow: It took long to fail.
+    """
+
+    def __init__(self, file: Path, identity: object) -> None:
+        self._key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+        self._file = file
+        self.tools: list[dict[str, Any]] | None = None
+        self.failure, self.was_slow = "", False
+        with suppress(OSError, ValueError, RecursionError):  # none, or not of this version
+            kept = _KEPT.validate_json(self._file.read_bytes())
+            if kept["of"] == self._key:
+                self.tools, self.failure = kept["tools"], kept["failure"]
+                self.was_slow = kept["was_slow"]
+
+    def keep(self, tools: list[dict[str, Any]]) -> None:
+        """Remember the tools for the next start."""
+        self._write(tools, "", was_slow=False)
+
+    def keep_failure(self, why: str, *, was_slow: bool) -> None:
+        """Remember it in place of the tools; the next start does not wait for one that was slow."""
+        self.was_slow = was_slow
+        self._write(None, why, was_slow=was_slow)
+
+    def _write(self, tools: list[dict[str, Any]] | None, failure: str, *, was_slow: bool) -> None:
+        kept = {"of": self._key, "tools": tools, "failure": failure, "was_slow": was_slow}
+        keep_text(self._file, json.dumps(kept))

@@ -1,0 +1,1 @@
+"""The server side of MCP: the one part of the host that answers clients."""

@@ -1,0 +1,148 @@
+"""A call of an MCP client: progress and questions in the way of its protocol generation.
+
+Before 2026-07-28 a server asks while the call runs. Since then it answers the call with the
+question, and the client calls again with the reply; what was answered before travels with the
+client, sealed by the SDK. The tool's function then runs again from its beginning and gets the
+answers that are known.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Mapping
+from typing import Any, Final
+
+import mcp_types as types
+from mcp import MCPError
+from mcp.server import ServerRequestContext
+from mcp.server.elicitation import render_elicitation_schema
+from mcp_types.version import is_version_at_least
+from pydantic import BaseModel, ValidationError
+
+from standards_mcp.calls.context import HostContext, InputRequiredError, Question, Turn
+from standards_mcp.errors import CannotAskError, InvalidInputError
+from standards_mcp.plugin import AnswerT
+
+log = logging.getLogger(__name__)
+
+
+_ASKS_BY_RESULT: Final = "2026-07-28"
+
+Context = ServerRequestContext[None, Any]
+
+
+class _State(BaseModel):
+    """What travels with a client that asks its user.
+
+    Attributes:
+        known: What was answered before, by the questions of a tool of this host.
+        of_server: The state of another server, whose tool it is.
+    """
+
+    known: dict[str, types.ElicitResult] = {}
+    of_server: str | None = None
+
+
+class ClientContext(HostContext):
+    """A call that a client made."""
+
+    def __init__(self, ctx: Context, params: types.CallToolRequestParams) -> None:
+        super().__init__()
+        self._ctx = ctx
+        self._asked = 0
+        state = _State.model_validate_json(params.request_state or "{}")
+        self.turn = Turn(params.input_responses, state.of_server)
+        self.goes_on = self.has_asked = params.request_state is not None
+        self._known = state.known
+        for key, reply in (params.input_responses or {}).items():
+            if isinstance(reply, types.ElicitResult):
+                self._known[key] = reply
+
+    async def report_progress(
+        self, done: float, total: float | None = None, message: str | None = None
+    ) -> None:
+        """Tell the client how far the call is, if it wants to know."""
+        await self._ctx.session.report_progress(done, total, message)
+
+    async def ask(self, question: str, answer: type[AnswerT]) -> AnswerT | None:
+        """Return what the user answers. See `standards_mcp.CallContext.ask`."""
+        schema = render_elicitation_schema(answer)
+        if not self.can_ask:
+            raise CannotAskError(question)
+        reply = await self._reply(Question(question, schema))
+        if reply.action != "accept":
+            return None
+        try:
+            return answer.model_validate(reply.content or {})
+        except ValidationError as exc:
+            first = exc.errors(include_url=False, include_input=False)[0]
+            where = ".".join(map(str, first["loc"]))
+            message = f"the user's answer to {question!r} does not fit: {where}: {first['msg']}"
+            raise InvalidInputError(message) from None
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether the client can show forms. See `HostContext`."""
+        return _asks_users(self._ctx.session.client_capabilities)
+
+    @property
+    def can_ask_midway(self) -> bool:
+        """Whether it can, in a generation in which it does so during a call."""
+        return self.can_ask and not is_version_at_least(self._ctx.protocol_version, _ASKS_BY_RESULT)
+
+    async def put(self, question: Question) -> types.ElicitResult:
+        """Return the reply to a question of another server. See `HostContext`."""
+        if not self.can_ask_midway:
+            raise CannotAskError(question.text)
+        with self.paused():
+            try:
+                return await self._ctx.session.elicit_form(
+                    question.text, question.schema, self._ctx.request_id
+                )
+            except MCPError as exc:  # it says that it can, and does not
+                log.warning("a client does not put a question", extra={"reason": exc.message})
+                raise CannotAskError(question.text) from None
+
+    async def next_turn(self, questions: Mapping[str, Question], state: str | None) -> Turn:
+        """Return the replies to questions of another server. See `HostContext`."""
+        if not self.can_ask:
+            raise CannotAskError(" ".join(each.text for each in questions.values()))
+        if not self.can_ask_midway:
+            raise _required(questions, _State(of_server=state))
+        return Turn({key: await self.put(each) for key, each in questions.items()}, state)
+
+    async def _reply(self, question: Question) -> types.ElicitResult:
+        if self.can_ask_midway:
+            return await self.put(question)
+        self._asked += 1
+        key = f"{self._asked}-{_digest(question)}"
+        if key in self._known:
+            return self._known[key]
+        raise _required({key: question}, _State(known=self._known))
+
+
+def _required(questions: Mapping[str, Question], state: _State) -> InputRequiredError:
+    requests: dict[str, types.InputRequest] = {
+        key: types.ElicitRequest(
+            params=types.ElicitRequestFormParams(message=each.text, requested_schema=each.schema)
+        )
+        for key, each in questions.items()
+    }
+    kept = state.model_dump_json(by_alias=True)
+    return InputRequiredError(
+        types.InputRequiredResult(input_requests=requests, request_state=kept)
+    )
+
+
+def _digest(question: Question) -> str:
+    """Tell questions apart: a reply must not be taken for that to another one."""
+    text = json.dumps([question.text, question.schema], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _asks_users(capabilities: types.ClientCapabilities | None) -> bool:
+    found = capabilities.elicitation if capabilities else None
+    # Before there were modes, a bare capability meant forms.
+    return found is not None and (found.form is not None or found.url is None)

@@ -1,0 +1,141 @@
+"""Carries messages between the SDK's server and one client; knows which requests wait for answers.
+
+The SDK's own stdio transport neither answers what is not a message nor knows when an answer has
+been written (docs/decisions.md).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from typing import TypeAlias
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
+from mcp_types import (
+    INVALID_REQUEST,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    RequestId,
+)
+
+from standards_mcp._utils.jsonrpc import MessageError, read_message
+from standards_mcp._utils.lines import LineReader, LineWriter
+
+log = logging.getLogger(__name__)
+
+
+Received: TypeAlias = SessionMessage | Exception
+
+Streams: TypeAlias = tuple[
+    MemoryObjectReceiveStream[Received], MemoryObjectSendStream[SessionMessage]
+]
+
+
+@asynccontextmanager
+async def connected(
+    lines: LineReader, wire: LineWriter, drain_seconds: float
+) -> AsyncGenerator[Streams]:
+    """Carry messages while the context is open; yields the streams that the SDK's server takes.
+
+    Args:
+        drain_seconds: How long the server may take, once the client has closed its side, to answer
+            what it had read before.
+    """
+    to_server, received = anyio.create_memory_object_stream[Received](0)
+    answers, to_client = anyio.create_memory_object_stream[SessionMessage](0)
+    unanswered = _Unanswered()
+    async with anyio.create_task_group() as group:
+        group.start_soon(_receive, lines, wire, to_server, unanswered, drain_seconds)
+        group.start_soon(_send, to_client, wire, unanswered)
+        yield received, answers
+
+
+class _Unanswered:
+    """The requests that were read and whose answers are not written yet."""
+
+    def __init__(self) -> None:
+        self._ids: set[RequestId | None] = set()
+        self._none = asyncio.Event()
+        self._none.set()
+
+    def expect(self, message: JSONRPCMessage) -> ServerMessageMetadata | None:
+        """Note a message that was read; returns what the server must know with it."""
+        # A subscription is answered when the server ends: waiting for that would be for ever.
+        if not isinstance(message, JSONRPCRequest) or message.method == "subscriptions/listen":
+            return None
+        self._ids.add(message.id)
+        self._none.clear()
+
+        async def settle_cancelled() -> None:
+            self.settle(message.id)
+
+        return ServerMessageMetadata(on_request_unanswered=settle_cancelled)
+
+    def settle(self, number: RequestId | None) -> None:
+        """Note that a request was answered, or that its client has cancelled it."""
+        self._ids.discard(number)
+        if not self._ids:
+            self._none.set()
+
+    async def wait(self, seconds: float) -> None:
+        with anyio.move_on_after(seconds) as scope:
+            await self._none.wait()
+        if scope.cancelled_caught:
+            log.warning(
+                "the client has left; answers are given up",
+                extra={"requests": len(self._ids), "seconds": seconds},
+            )
+
+
+async def _receive(
+    lines: LineReader,
+    wire: LineWriter,
+    to_server: MemoryObjectSendStream[Received],
+    unanswered: _Unanswered,
+    drain_seconds: float,
+) -> None:
+    # That the server has ended first closes the stream under us.
+    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+        async with to_server:
+            async for line in lines:
+                if not line or line.isspace():
+                    continue
+                try:
+                    message = _message_of(line, lines.limit)
+                except MessageError as exc:
+                    await _refuse(exc, wire)
+                else:
+                    await to_server.send(SessionMessage(message, unanswered.expect(message)))
+            await unanswered.wait(drain_seconds)
+
+
+def _message_of(line: bytes, limit: int) -> JSONRPCMessage:
+    if len(line) > limit:
+        raise MessageError(INVALID_REQUEST, f"a line may have at most {limit} bytes")
+    return read_message(line)
+
+
+async def _refuse(error: MessageError, wire: LineWriter) -> None:
+    log.warning("a line was refused", extra={"reason": error.reason})
+    if error.answer:
+        await wire.write(_line_of(error.answer))
+
+
+async def _send(
+    to_client: MemoryObjectReceiveStream[SessionMessage], wire: LineWriter, unanswered: _Unanswered
+) -> None:
+    async with to_client:
+        async for item in to_client:
+            await wire.write(_line_of(item.message))
+            if isinstance(item.message, JSONRPCResponse | JSONRPCError):
+                unanswered.settle(item.message.id)
+
+
+def _line_of(message: JSONRPCMessage) -> str:
+    return message.model_dump_json(by_alias=True, exclude_unset=True) + "\n"

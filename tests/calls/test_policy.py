@@ -1,0 +1,410 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+from pydantic import SecretStr
+from typing_extensions import TypedDict
+
+from standards_mcp import (
+    ApiError,
+    InvalidInputError,
+    NotFoundError,
+    Plugin,
+    PluginSettings,
+    Tool,
+    ToolError,
+    ToolResult,
+    hookimpl,
+)
+from standards_mcp._utils.logs import JsonFormatter
+from standards_mcp.host import Host
+
+pytestmark = pytest.mark.anyio
+MakeHost = Callable[..., Host]
+
+
+class Panic(BaseException):
+    """What native code raises; not an Exception."""
+
+
+class Answer(TypedDict):
+    results: list[int]
+
+
+def plugin_of(*tools: Tool) -> type[Plugin[Any]]:
+    return type("Made", (Plugin,), {"register_tools": hookimpl(lambda _: tools)})
+
+
+@pytest.fixture
+def call(make_host: MakeHost, caplog: pytest.LogCaptureFixture) -> Callable[..., Any]:
+    """Return a function that serves a function as a tool and calls it once."""
+    caplog.set_level(logging.INFO, "standards_mcp")
+
+    async def call_once(
+        function: Callable[..., Any], /, *, settings: Any = None, tool: Any = None, **arguments: Any
+    ) -> ToolResult:
+        described = Tool(name="acme.do", function=function, description="Do.", **(tool or {}))
+        host = make_host({"acme": plugin_of(described)}, **(settings or {}))
+        assert not host.manager.records["acme"].reason
+        return await host.call_tool("acme.do", arguments)
+
+    return call_once
+
+
+def envelope(result: ToolResult) -> tuple[str, str]:
+    """Return the type and the message of an error in the envelope."""
+    assert result.is_error
+    assert result.structured is not None
+    assert json.loads(result.text) == result.structured
+    assert result.structured["success"] is False
+    assert result.structured["results"] == []
+    return result.structured["error_type"], result.structured["message"]
+
+
+def call_lines(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
+    found = [vars(record) for record in caplog.records if record.getMessage() == "tool call"]
+    return [json.loads(JsonFormatter().format(logging.makeLogRecord(item))) for item in found]
+
+
+# Where it runs
+
+
+async def test_a_sync_tool_runs_in_a_thread_and_an_async_one_on_the_loop(call: Any):
+    def sync() -> int:
+        return threading.get_ident()
+
+    async def on_the_loop() -> int:
+        return threading.get_ident()
+
+    here = threading.get_ident()
+    assert (await call(sync)).structured["result"] != here
+    assert (await call(on_the_loop)).structured["result"] == here
+
+
+async def test_a_sync_tool_does_not_hold_up_the_loop(call: Any):
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            await anyio.sleep(0.01)
+            ticks += 1
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(tick)
+        await call(lambda: time.sleep(0.15))
+        group.cancel_scope.cancel()
+    assert ticks > 3
+
+
+async def test_a_callable_with_an_async_call_is_awaited(call: Any):
+    class Tooling:
+        async def __call__(self, a: int) -> int:
+            await anyio.lowlevel.checkpoint()
+            return a + 1
+
+    assert (await call(Tooling(), a=1)).structured == {"result": 2}
+
+
+# Deadlines
+
+
+async def _async_sleep() -> None:
+    await anyio.sleep(0.3)
+
+
+def _sync_sleep() -> None:
+    time.sleep(0.3)
+
+
+class _ReturnsAnAwaitable:
+    def __call__(self) -> Any:
+        return anyio.sleep(0.3)
+
+
+@pytest.mark.parametrize(
+    ("settings", "tool"),
+    [
+        ({"tools": {"timeout": 0.05}}, {}),
+        ({"tools": {"timeout": 30}}, {"timeout": 0.05}),
+    ],
+)
+@pytest.mark.parametrize("function", [_async_sleep, _sync_sleep, _ReturnsAnAwaitable()])
+async def test_a_call_that_overruns_its_deadline_is_a_timeout(
+    call: Any, function: Any, settings: Any, tool: Any
+):
+    began = time.perf_counter()
+    error_type, message = envelope(await call(function, settings=settings, tool=tool))
+    assert time.perf_counter() - began < 0.25
+    assert error_type == "timeout"
+    assert message.startswith("acme_do did not answer within 0.05 s. Try again")
+
+
+async def test_a_tool_may_take_longer_than_the_others(call: Any):
+    def slow() -> str:
+        time.sleep(0.1)
+        return "done"
+
+    result = await call(slow, settings={"tools": {"timeout": 0.01}}, tool={"timeout": 5})
+    assert result.text == "done"
+
+
+async def test_a_cancelled_tool_may_clean_up(call: Any):
+    cleaned = []
+
+    async def tidy() -> None:
+        try:
+            await anyio.sleep(60)
+        finally:
+            cleaned.append(True)
+
+    await call(tidy, tool={"timeout": 0.02})
+    assert cleaned == [True]
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("error", "error_type"),
+    [
+        (ToolError("Do this."), "tool_error"),
+        (InvalidInputError("Do this."), "invalid_input"),
+        (NotFoundError("Do this."), "not_found"),
+        (ApiError("Do this."), "api_error"),
+    ],
+)
+@pytest.mark.parametrize("sync", [True, False])
+async def test_what_a_tool_raises_for_the_model_reaches_it(
+    call: Any, error: ToolError, error_type: str, sync: bool
+):
+    def raise_it() -> None:
+        raise error
+
+    async def raise_it_later() -> None:
+        raise error
+
+    result = await call(raise_it if sync else raise_it_later)
+    assert envelope(result) == (error_type, "Do this.")
+
+
+CRASHES: list[BaseException] = [
+    ValueError("hush /secret/path"),
+    TimeoutError("hush"),
+    asyncio.CancelledError("hush"),
+    SystemExit("hush"),
+    StopIteration("hush"),
+    MemoryError("hush"),
+    RecursionError("hush"),
+    Panic("hush"),
+    ExceptionGroup("hush", [NotFoundError("hush")]),
+]
+
+
+@pytest.mark.parametrize("error", CRASHES, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("sync", [True, False])
+async def test_a_crash_shows_an_id_that_the_log_holds_and_nothing_else(
+    call: Any, caplog: pytest.LogCaptureFixture, error: BaseException, sync: bool
+):
+    def crash() -> None:
+        raise error
+
+    async def crash_later() -> None:
+        await anyio.lowlevel.checkpoint()
+        raise error
+
+    result = await call(crash if sync else crash_later)
+    error_type, message = envelope(result)
+    assert error_type == "internal_error"
+    (record,) = (item for item in caplog.records if item.getMessage() == "tool crashed")
+    assert f"(id {vars(record)['incident']})" in message
+    line = JsonFormatter().format(record)
+    assert "hush" in line
+    for hidden in ("hush", "Traceback", "test_policy", type(error).__name__, "/secret"):
+        assert hidden not in result.text
+    assert [item["outcome"] for item in call_lines(caplog)] == ["internal_error"]
+
+
+async def test_two_crashes_have_two_ids(call: Any):
+    messages = {envelope(await call(lambda: 1 / 0))[1] for _ in range(2)}
+    assert len(messages) == 2
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"results": "not a list"},
+        None,
+        ToolResult(text=5),  # type: ignore[arg-type]
+        ToolResult(text="x", structured=[1]),  # type: ignore[arg-type]
+        ToolResult(text="\ud800"),
+    ],
+)
+async def test_a_result_that_breaks_its_promise_is_a_crash(call: Any, value: Any):
+    def promise() -> Answer:
+        return value
+
+    assert envelope(await call(promise))[0] == "internal_error"
+
+
+async def test_wrong_arguments_do_not_reach_the_function(call: Any):
+    def never(count: int) -> None:
+        pytest.fail(f"called with {count}")
+
+    assert envelope(await call(never, count="x")) == (
+        "invalid_input",
+        "count: should be a valid integer",
+    )
+
+
+async def test_ctrl_c_in_a_tool_ends_the_host(make_host: MakeHost):
+    async def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    host = make_host({"acme": plugin_of(Tool(name="t", description="T.", function=interrupted))})
+    calling = host.call_tool("t", {})
+    with pytest.raises(KeyboardInterrupt):
+        calling.send(None)  # by hand: on the loop, it would end the tests
+
+
+@pytest.mark.parametrize("function", [_async_sleep, _sync_sleep])
+async def test_cancellation_escapes_and_is_logged(
+    call: Any, caplog: pytest.LogCaptureFixture, function: Any
+):
+    with anyio.move_on_after(0.02) as scope:
+        await call(function)
+    assert scope.cancelled_caught
+    assert [line["outcome"] for line in call_lines(caplog)] == ["cancelled"]
+
+
+async def test_a_native_cancellation_escapes_too(call: Any):
+    task = asyncio.create_task(call(_async_sleep))
+    await asyncio.sleep(0.02)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+# The log
+
+
+async def test_a_call_is_one_line_with_its_fields(call: Any, caplog: pytest.LogCaptureFixture):
+    def answer(count: int) -> Answer:
+        return {"results": list(range(count))}
+
+    await call(answer, count=3)
+    (line,) = call_lines(caplog)
+    assert line.pop("duration_ms") > 0
+    del line["time"]
+    assert line == {
+        "level": "info",
+        "logger": "standards_mcp.calls.policy",
+        "event": "tool call",
+        "tool": "acme.do",
+        "plugin": "acme",
+        "outcome": "ok",
+        "results": 3,
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "outcome"),
+    [
+        ("text", "ok"),
+        ({"results": 5}, "ok"),
+        (ToolResult(text="x", is_error=True), "error"),
+        (ToolResult(text="x", is_error=True, structured={"results": [1]}), "error"),
+        (ToolResult(text="x", is_error=True, structured={"error_type": "not_found"}), "not_found"),
+    ],
+)
+async def test_the_line_tells_the_outcome_and_counts_results_only_where_there_are_some(
+    call: Any, caplog: pytest.LogCaptureFixture, value: object, outcome: str
+):
+    def answer():
+        return value
+
+    await call(answer)
+    (line,) = call_lines(caplog)
+    assert line["outcome"] == outcome
+    assert "results" not in line
+
+
+@pytest.mark.parametrize("level", [logging.INFO, logging.DEBUG])
+async def test_arguments_are_logged_only_at_debug(
+    call: Any, caplog: pytest.LogCaptureFixture, level: int
+):
+    caplog.set_level(level, "standards_mcp")
+
+    def answer(text: str) -> str:
+        return text
+
+    await call(answer, text="private")
+    (line,) = call_lines(caplog)
+    assert line.get("arguments") == ({"text": "private"} if level == logging.DEBUG else None)
+
+
+async def test_no_secret_is_in_what_a_client_reads_of_an_error(make_host: MakeHost):
+    class Keyed(PluginSettings):
+        key: SecretStr
+
+    class Leaky(Plugin[Keyed]):
+        settings_type = Keyed
+
+        @hookimpl
+        def register_tools(self) -> list[Tool]:
+            return [
+                Tool(name="raises", description="Leak.", function=self.raises),
+                Tool(name="returns", description="Leak.", function=self.returns),
+            ]
+
+        def raises(self) -> None:
+            raise ApiError(f"refused {self.settings.key.get_secret_value()}")
+
+        def returns(self) -> ToolResult:
+            key = self.settings.key.get_secret_value()
+            return ToolResult(text=f"refused {key}", structured={"why": [key]}, is_error=True)
+
+    host = make_host({"acme": Leaky}, plugins={"acme": {"key": "hush"}})
+    raised = await host.call_tool("raises", {})
+    assert raised.structured is not None
+    assert raised.structured["message"] == "refused ***"
+    assert "hush" not in raised.text
+    returned = await host.call_tool("returns", {})
+    assert (returned.text, returned.structured) == ("refused ***", {"why": ["***"]})
+
+
+async def test_no_secret_is_in_any_line(make_host: MakeHost, caplog: pytest.LogCaptureFixture):
+    secret = 'q"uo\\te\n'  # noqa: S105
+
+    class Keyed(PluginSettings):
+        key: SecretStr
+
+    class Leaky(Plugin[Keyed]):
+        settings_type = Keyed
+
+        @hookimpl
+        def register_tools(self) -> list[Tool]:
+            return [Tool(name="leak", description="Leak.", function=self.leak)]
+
+        def leak(self, text: str) -> None:
+            key = self.settings.key.get_secret_value()
+            raise ValueError(f"{text} {key} {key!r} {json.dumps(key)}")
+
+    caplog.set_level(logging.DEBUG)
+    host = make_host({"acme": Leaky}, plugins={"acme": {"key": secret}})
+    result = await host.call_tool("leak", {"text": secret})
+    formatter = JsonFormatter(host.secrets)
+    lines = "\n".join(formatter.format(record) for record in caplog.records)
+    for spelling in (secret, json.dumps(secret)[1:-1], repr(secret)[1:-1], "uo\\\\te"):
+        assert spelling not in lines
+        assert spelling not in result.text
+    assert lines.count("***") >= 4

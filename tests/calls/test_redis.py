@@ -1,0 +1,220 @@
+"""Rate limits and cached answers that processes share through Redis, and a Redis that is gone."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from redis import Redis
+from redis.exceptions import ConnectionError as NotConnected
+
+from standards_mcp import ConfigError, Plugin, Tool, ToolResult, hookimpl
+from standards_mcp.config.loading import load_settings
+from standards_mcp.host import Host
+
+pytestmark = pytest.mark.anyio
+MakeHost = Callable[..., Host]
+
+SERVER = shutil.which("redis-server")
+PASSWORD = "hush/hush"  # noqa: S105
+
+
+class Counter:
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def plugin(self) -> type[Plugin]:
+        def count(text: str = "") -> dict[str, Any]:
+            self.calls += 1
+            return {"text": text, "call": self.calls}
+
+        def noted() -> ToolResult:
+            return ToolResult(text="plain", notes=("beside",))
+
+        tools = [
+            Tool(name="count", function=count, description="Count.", read_only=True),
+            Tool(name="noted", function=noted, description="Note.", read_only=True),
+        ]
+        return type("Made", (Plugin,), {"register_tools": hookimpl(lambda _: tools)})
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def url(port: int) -> str:
+    return f"redis://:hush%2Fhush@127.0.0.1:{port}/0"
+
+
+@pytest.fixture(scope="module")
+def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Any]]:
+    if SERVER is None:
+        pytest.skip("redis-server is not installed")
+    port = free_port()
+    folder = tmp_path_factory.mktemp("redis")
+    command = [SERVER, "--port", str(port), "--save", "", "--requirepass", PASSWORD]
+    command += ["--bind", "127.0.0.1", "--dir", str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        client: Any = Redis(port=port, password=PASSWORD)
+        for _ in range(200):
+            try:
+                client.ping()
+                break
+            except NotConnected:
+                subprocess.run([sys.executable, "-c", ""], check=True)
+        yield port, client
+        client.close()
+        process.terminate()
+
+
+@pytest.fixture
+def shared(redis: tuple[int, Any]) -> int:
+    """Return the port of a Redis that holds nothing."""
+    redis[1].flushall()
+    return redis[0]
+
+
+def host_at(make_host: MakeHost, port: int, counter: Counter, **tools: Any) -> Host:
+    return make_host({"acme": counter.plugin()}, tools={"storage": url(port), **tools})
+
+
+CACHED = {"overrides": {"count": {"cache_ttl": 60}, "noted": {"cache_ttl": 60}}}
+
+
+async def test_two_servers_count_the_calls_of_both(make_host: MakeHost, shared: int):
+    counter = Counter()
+    one, other = (host_at(make_host, shared, counter, rate_limit="2/hour") for _ in range(2))
+    async with one.running(), other.running():
+        results = [await host.call_tool("count", {}) for host in (one, other, one, other)]
+    assert [result.is_error for result in results] == [False, False, True, True]
+    assert counter.calls == 2
+
+
+async def test_an_answer_of_one_server_is_given_by_the_other(make_host: MakeHost, shared: int):
+    counter = Counter()
+    one, other = (host_at(make_host, shared, counter, **CACHED) for _ in range(2))
+    async with one.running(), other.running():
+        first = await one.call_tool("count", {"text": "é"})
+        assert await other.call_tool("count", {"text": "é"}) == first
+        assert counter.calls == 1
+        assert (await other.call_tool("count", {})).structured == {"text": "", "call": 2}
+        assert await one.call_tool("noted", {}) == await other.call_tool("noted", {})
+        assert (await other.call_tool("noted", {})).notes == ("beside",)
+
+
+async def test_what_another_program_keeps_there_is_no_answer(
+    make_host: MakeHost, shared: int, redis: tuple[int, Any]
+):
+    counter = Counter()
+    host = host_at(make_host, shared, counter, **CACHED)
+    async with host.running():
+        await host.call_tool("count", {})
+        for key in redis[1].keys("standards-mcp:*"):
+            redis[1].set(key, b"[1]")
+        assert (await host.call_tool("count", {})).structured == {"text": "", "call": 2}
+
+
+def test_one_host_serves_in_one_event_loop_after_another(make_host: MakeHost, shared: int):
+    counter = Counter()
+    host = host_at(make_host, shared, counter, rate_limit="2/hour", **CACHED)
+
+    async def call() -> bool:
+        async with host.running():
+            return (await host.call_tool("count", {})).is_error
+
+    assert [anyio.run(call) for _ in range(3)] == [False, False, False]
+    assert counter.calls == 1
+
+
+async def test_without_redis_calls_still_work_and_limits_hold_in_this_process(
+    make_host: MakeHost, caplog: pytest.LogCaptureFixture
+):
+    counter = Counter()
+    host = host_at(make_host, free_port(), counter, rate_limit="2/hour", **CACHED)
+    async with host.running():
+        results = [await host.call_tool("count", {}) for _ in range(3)]
+    assert [result.is_error for result in results] == [False, False, True]
+    assert "limited to 2/hour" in results[2].text
+    told = "".join(f"{each.getMessage()} {vars(each).get('reason')}\n" for each in caplog.records)
+    assert "shared rate limits cannot be reached" in told
+    assert "cached answers cannot be read" in told
+    assert "hush" not in told
+
+
+async def test_a_redis_that_goes_away_and_comes_back_is_used_again(
+    make_host: MakeHost, shared: int, redis: tuple[int, Any]
+):
+    counter = Counter()
+    host = host_at(make_host, shared, counter, **CACHED)
+    async with host.running():
+        await host.call_tool("count", {})
+        redis[1].client_kill_filter(_type="normal", skipme=True)
+        results = [await host.call_tool("count", {}) for _ in range(3)]
+    assert not any(result.is_error for result in results)
+    assert results[-1] == results[-2]
+
+
+async def test_a_redis_that_never_answers_delays_a_call_and_does_not_stop_it(
+    make_host: MakeHost, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("standards_mcp.calls.redis._TIMEOUT", 0.1)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        port = silent.getsockname()[1]
+        host = host_at(make_host, port, Counter(), rate_limit="1/hour", **CACHED)
+        async with host.running():
+            results = [await host.call_tool("count", {}) for _ in range(2)]
+    assert [result.is_error for result in results] == [False, True]
+    assert "limited to 1/hour" in results[1].text
+
+
+async def test_a_wrong_password_is_passed_by_and_not_told(
+    make_host: MakeHost, shared: int, caplog: pytest.LogCaptureFixture
+):
+    tools = {"storage": f"redis://:wrongsecret@127.0.0.1:{shared}/0", **CACHED}
+    host = make_host({"acme": Counter().plugin()}, tools=tools)
+    async with host.running():
+        assert not (await host.call_tool("count", {})).is_error
+    assert "wrongsecret" not in caplog.text + str([vars(each) for each in caplog.records])
+
+
+@pytest.mark.parametrize(
+    "storage", ["redis://me:hush/hush@localhost:6379", "redis://:hush@localhost:port/0"]
+)
+def test_a_malformed_url_is_refused_at_once_without_its_password(tmp_path: Path, storage: str):
+    file = tmp_path / "s.toml"
+    file.write_text(f'[tools]\nstorage = "{storage}"\n')
+    with pytest.raises(ConfigError, match=r"s.toml:2: \[tools\] storage: is not a URL") as caught:
+        load_settings(file)
+    assert "hush" not in str(caught.value)
+
+
+def test_a_wrong_option_of_the_url_is_refused_at_once(make_host: MakeHost):
+    with pytest.raises(ConfigError, match=r"\[tools\] storage: .*socket_timeout"):
+        make_host({}, tools={"storage": "redis://:hush@localhost/0?socket_timeout=soon"})
+
+
+def test_a_missing_package_is_told_at_once(make_host: MakeHost, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "redis", None)
+    with pytest.raises(ConfigError, match=r"install standards-mcp\[redis\]"):
+        make_host({}, tools={"storage": "redis://localhost"})
+
+
+def test_a_url_of_something_else_is_refused_by_its_key(tmp_path: Path):
+    file = tmp_path / "s.toml"
+    file.write_text('[tools]\nstorage = "http://:hush@localhost"\n')
+    with pytest.raises(
+        ConfigError, match=r"s.toml:2: \[tools\] storage: must be a redis"
+    ) as caught:
+        load_settings(file)
+    assert "hush" not in str(caught.value)

@@ -1,0 +1,146 @@
+"""Plain functions as tools: which calls wait for a thread, and which are refused."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+import pytest
+
+from standards_mcp import Plugin, Tool, ToolResult, hookimpl
+from standards_mcp.calls.threads import THREADS_PER_PLUGIN, PluginThreads
+from standards_mcp.catalog.local.catalog import LocalCatalog
+from standards_mcp.host import Host
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def release() -> Iterator[threading.Event]:
+    """Return the event that functions hang on; it is set at the latest when the test ends."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+@pytest.fixture
+def host(make_host: Callable[..., Host], release: threading.Event) -> Host:
+    """Return a host of two plugins, of which the first has tools that hang."""
+
+    async def later() -> str:
+        await anyio.lowlevel.checkpoint()
+        return "done"
+
+    def hang() -> None:
+        release.wait(30)
+
+    def tools_of(prefix: str) -> list[Tool]:
+        return [
+            Tool(name=f"{prefix}.hang", description="Hang.", function=hang, timeout=0.1),
+            Tool(name=f"{prefix}.work", description="Work.", function=lambda: "done"),
+            Tool(name=f"{prefix}.later", description="Do it later.", function=later),
+            Tool(name=f"{prefix}.nap", description="Nap.", function=lambda: time.sleep(0.1)),
+            Tool(
+                name=f"{prefix}.hasty",
+                description="Work in no time.",
+                function=lambda: "done",
+                timeout=0.01,
+            ),
+        ]
+
+    def plugin(prefix: str) -> type[Plugin[Any]]:
+        hook = hookimpl(lambda _: tools_of(prefix))
+        return type("Made", (Plugin,), {"register_tools": hook})
+
+    return make_host({"sick": plugin("sick"), "well": plugin("well")})
+
+
+async def call_at_once(host: Host, tool: str, count: int) -> list[ToolResult]:
+    results: list[ToolResult] = []
+
+    async def call() -> None:
+        results.append(await host.call_tool(tool, {}))
+
+    async with anyio.create_task_group() as group:
+        for _ in range(count):
+            group.start_soon(call)
+    return results
+
+
+def error_types(results: list[ToolResult]) -> set[str | None]:
+    return {(result.structured or {}).get("error_type") for result in results}
+
+
+async def test_a_plugin_whose_threads_all_hang_is_refused_and_the_others_are_served(host: Host):
+    hung = await call_at_once(host, "sick.hang", THREADS_PER_PLUGIN)
+    assert error_types(hung) == {"timeout"}
+    refused = await host.call_tool("sick.work", {})
+    assert refused.structured is not None
+    assert refused.structured["error_type"] == "internal_error"
+    assert refused.structured["message"].startswith(
+        f"{THREADS_PER_PLUGIN} earlier calls of plugin 'sick' are still running"
+    )
+    assert (await host.call_tool("sick.later", {})).text == "done"
+    assert (await host.call_tool("well.work", {})).text == "done"
+
+
+async def test_a_plugin_with_one_thread_left_is_served(host: Host):
+    await call_at_once(host, "sick.hang", THREADS_PER_PLUGIN - 1)
+    assert [item.text for item in await call_at_once(host, "sick.work", 5)] == ["done"] * 5
+
+
+async def test_a_plugin_is_served_again_once_its_calls_have_ended(
+    host: Host, release: threading.Event
+):
+    await call_at_once(host, "sick.hang", THREADS_PER_PLUGIN)
+    release.set()
+    with anyio.fail_after(20):
+        while (await host.call_tool("sick.work", {})).is_error:  # noqa: ASYNC110  - polls a thread
+            await anyio.sleep(0.01)
+    napped = await call_at_once(host, "sick.nap", THREADS_PER_PLUGIN)
+    assert error_types(napped) == {None}, "all places are free again"
+
+
+async def test_calls_wait_while_all_threads_are_busy(host: Host):
+    assert error_types(await call_at_once(host, "well.nap", 2 * THREADS_PER_PLUGIN)) == {None}
+
+
+async def test_a_call_that_waits_in_vain_takes_no_thread_from_those_after_it(host: Host):
+    async with anyio.create_task_group() as group:
+        group.start_soon(call_at_once, host, "well.nap", THREADS_PER_PLUGIN)
+        await anyio.sleep(0.02)
+        group.start_soon(call_at_once, host, "well.hasty", THREADS_PER_PLUGIN)
+    assert error_types(await call_at_once(host, "well.nap", THREADS_PER_PLUGIN)) == {None}
+
+
+async def test_a_call_that_is_cancelled_before_it_begins_leaves_its_place_free():
+    threads = PluginThreads("acme", size=1)
+    began: list[bool] = []
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        await threads.run(lambda: began.append(True))
+    with anyio.fail_after(20):
+        assert await threads.run(lambda: "done") == "done"
+    assert began == []
+
+
+async def test_the_catalog_answers_while_others_hold_the_default_threads(
+    release: threading.Event, tmp_path: Any
+):
+    catalog = LocalCatalog(tmp_path / "catalog", "none")
+    limiter = anyio.to_thread.current_default_thread_limiter()
+    async with anyio.create_task_group() as group:
+        for _ in range(int(limiter.total_tokens)):
+            group.start_soon(anyio.to_thread.run_sync, release.wait)
+        await anyio.wait_all_tasks_blocked()
+        try:
+            with anyio.fail_after(30):
+                assert (await catalog.search("counting")).hits == ()
+        finally:
+            release.set()
+    await catalog.aclose()

@@ -1,0 +1,249 @@
+"""What plugins put around every tool call, and that none of them can silence the others."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+import anyio
+import pytest
+
+from standards_mcp import Plugin, Tool, ToolCall, ToolError, ToolHandler, ToolResult, hookimpl
+from standards_mcp.host import Host
+from standards_mcp.plugin import Plugin as AnyPlugin
+
+pytestmark = pytest.mark.anyio
+MakeHost = Callable[..., Host]
+Wrapper = Callable[[ToolHandler, ToolCall], Awaitable[Any]]
+
+
+class WorkPlugin(Plugin):
+    calls = 0
+
+    @hookimpl
+    def register_tools(self):
+        async def work(text: str = "", seconds: float = 0) -> dict[str, str]:
+            WorkPlugin.calls += 1
+            await anyio.sleep(seconds)
+            return {"text": text}
+
+        return [Tool(name="work", description="Work.", function=work, read_only=True, timeout=0.2)]
+
+
+@pytest.fixture(autouse=True)
+def _count_anew() -> None:
+    WorkPlugin.calls = 0
+
+
+def wrapping(wrapper: Wrapper) -> type[AnyPlugin]:
+    class WrapPlugin(Plugin):
+        @hookimpl
+        def wrap_tool_call(self, call_next: ToolHandler) -> ToolHandler:
+            async def handle(call: ToolCall) -> ToolResult:
+                return await wrapper(call_next, call)
+
+            return handle
+
+    return WrapPlugin
+
+
+def appending(letter: str) -> Wrapper:
+    async def wrapper(call_next: ToolHandler, call: ToolCall) -> ToolResult:
+        text = call.arguments.get("text", "") + letter
+        result = await call_next(replace(call, arguments={**call.arguments, "text": text}))
+        return replace(result, notes=(*result.notes, letter))
+
+    return wrapper
+
+
+async def crash_before(call_next: ToolHandler, call: ToolCall) -> ToolResult:
+    del call_next, call
+    raise RuntimeError("a secret")
+
+
+async def crash_after(call_next: ToolHandler, call: ToolCall) -> ToolResult:
+    await call_next(call)
+    raise SystemExit(3)
+
+
+async def return_nothing(call_next: ToolHandler, call: ToolCall) -> None:
+    await call_next(call)
+
+
+async def return_what_cannot_be_sent(call_next: ToolHandler, call: ToolCall) -> ToolResult:
+    return replace(await call_next(call), structured={"a": object()})
+
+
+async def call_twice(call_next: ToolHandler, call: ToolCall) -> ToolResult:
+    await call_next(call)
+    return await call_next(call)
+
+
+async def call_another(call_next: ToolHandler, call: ToolCall) -> ToolResult:
+    del call
+    fields = {"plugin": "x", "arguments": {}, "read_only": True, "caller": "x"}
+    return await call_next(ToolCall(tool="other", **fields))
+
+
+async def escape(call_next: ToolHandler, call: ToolCall) -> ToolResult:
+    del call_next, call
+    raise asyncio.CancelledError
+
+
+async def refuse(call_next: ToolHandler, call: ToolCall) -> ToolResult:
+    del call_next
+    raise ToolError(f"{call.tool} of {call.plugin} is not for {call.caller}")
+
+
+async def hang_before(call_next: ToolHandler, call: ToolCall) -> ToolResult:
+    await anyio.sleep_forever()
+    return await call_next(call)
+
+
+async def hang_after(call_next: ToolHandler, call: ToolCall) -> ToolResult:
+    result = await call_next(call)
+    await anyio.sleep_forever()
+    return result
+
+
+@pytest.fixture
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("standards_mcp.calls.wrappers.WRAPPER_SECONDS", 0.1)
+
+
+async def test_wrappers_see_every_call_the_first_plugin_outermost(make_host: MakeHost):
+    plugins = {"a": wrapping(appending("a")), "b": wrapping(appending("b")), "work": WorkPlugin}
+    result = await make_host(plugins).call_tool("work", {"text": "-"})
+    assert result.structured == {"text": "-ab"}
+    assert result.notes == ("b", "a")
+
+
+async def test_a_wrapper_sees_refusals_as_results(make_host: MakeHost):
+    seen: list[str] = []
+
+    async def look(call_next: ToolHandler, call: ToolCall) -> ToolResult:
+        result = await call_next(call)
+        seen.append((result.structured or {})["error_type"])
+        return result
+
+    host = make_host({"look": wrapping(look), "work": WorkPlugin})
+    for arguments in ({"texd": "x"}, {"seconds": 5}):
+        assert (await host.call_tool("work", arguments)).is_error
+    assert seen == ["invalid_input", "timeout"]
+
+
+async def test_a_wrapper_may_refuse_a_call(make_host: MakeHost):
+    host = make_host({"guard": wrapping(refuse), "work": WorkPlugin})
+    result = await host.call_tool("work", {})
+    assert result.is_error
+    assert result.structured is not None
+    assert result.structured["message"] == "work of work is not for local"
+    assert WorkPlugin.calls == 0
+
+
+@pytest.mark.parametrize(
+    "wrapper",
+    [
+        crash_before,
+        crash_after,
+        return_nothing,
+        return_what_cannot_be_sent,
+        call_twice,
+        call_another,
+        escape,
+    ],
+)
+async def test_a_wrapper_that_fails_is_passed_by_and_no_tool_is_called_twice(
+    make_host: MakeHost, caplog: pytest.LogCaptureFixture, wrapper: Wrapper
+):
+    host = make_host(
+        {"bad": wrapping(wrapper), "good": wrapping(appending("g")), "work": WorkPlugin}
+    )
+    for number in (1, 2):
+        result = await host.call_tool("work", {"text": "-"})
+        assert (result.structured, result.is_error) == ({"text": "-g"}, False)
+        assert WorkPlugin.calls == number
+    (first, *_) = [record for record in caplog.records if record.levelno == logging.ERROR]
+    assert first.getMessage() == "a wrapper of tool calls crashed"
+    assert first.plugin == "bad"
+
+
+@pytest.mark.parametrize("wrapper", [crash_before, crash_after, return_nothing])
+async def test_where_its_plugin_is_required_the_call_fails_instead(
+    make_host: MakeHost, wrapper: Wrapper
+):
+    plugins = {"audit": wrapping(wrapper), "work": WorkPlugin}
+    host = make_host(plugins, plugins={"audit": {"required": True}})
+    result = await host.call_tool("work", {})
+    assert result.is_error
+    assert "plugin 'audit', which stands around every call, failed" in result.text
+    assert "secret" not in result.text
+
+
+@pytest.mark.usefixtures("_impatient")
+@pytest.mark.parametrize(("wrapper", "answered"), [(hang_before, False), (hang_after, True)])
+async def test_a_wrapper_that_hangs_costs_one_call_at_most(
+    make_host: MakeHost, wrapper: Wrapper, *, answered: bool
+):
+    host = make_host(
+        {"bad": wrapping(wrapper), "good": wrapping(appending("g")), "work": WorkPlugin}
+    )
+    first = await host.call_tool("work", {"text": "-"})
+    assert first.is_error is not answered
+    if not answered:
+        assert "plugin 'bad', which stands around every call, hangs. Try again." in first.text
+    with anyio.fail_after(5):
+        second = await host.call_tool("work", {"text": "-"})
+    assert second.structured == {"text": "-g"}
+
+
+@pytest.mark.usefixtures("_impatient")
+async def test_a_required_wrapper_that_hangs_is_never_left_out(make_host: MakeHost):
+    plugins = {"audit": wrapping(hang_before), "work": WorkPlugin}
+    host = make_host(plugins, plugins={"audit": {"required": True}})
+    for _ in range(2):
+        result = await host.call_tool("work", {"text": "-"})
+        assert "which stands around every call, hangs. Restart the server." in result.text
+    assert WorkPlugin.calls == 0
+
+
+@pytest.mark.usefixtures("_impatient")
+async def test_a_slow_tool_is_not_the_wrapper_s_fault(make_host: MakeHost):
+    host = make_host({"good": wrapping(appending("g")), "work": WorkPlugin})
+    slow = await host.call_tool("work", {"seconds": 5})
+    assert "work did not answer within 0.2 s" in slow.text
+    assert (await host.call_tool("work", {"text": "-"})).structured == {"text": "-g"}
+
+
+async def test_a_client_that_gives_up_blames_nobody(make_host: MakeHost):
+    host = make_host({"slow": wrapping(hang_before), "work": WorkPlugin})
+    with anyio.move_on_after(0.05):
+        await host.call_tool("work", {})
+    task = asyncio.ensure_future(host.call_tool("work", {}))
+    await anyio.sleep(0.05)
+    assert not task.done()
+    task.cancel()
+
+
+def test_a_wrapper_that_is_no_handler_fails_its_plugin(make_host: MakeHost):
+    class NoWrapPlugin(Plugin):
+        @hookimpl
+        def wrap_tool_call(self, call_next: ToolHandler) -> Any:
+            del call_next
+            return 5
+
+    host = make_host({"bad": NoWrapPlugin, "work": WorkPlugin})
+    assert host.manager.records["bad"].reason == "TypeError: wrap_tool_call returned a int"
+    assert [item.published for item in host.offering.served] == ["work"]
+
+
+async def test_the_answer_of_a_wrapper_is_capped_as_any_other(make_host: MakeHost):
+    async def swell(call_next: ToolHandler, call: ToolCall) -> ToolResult:
+        return replace(await call_next(call), text="x" * 4000, structured=None)
+
+    host = make_host({"big": wrapping(swell), "work": WorkPlugin}, tools={"max_output_tokens": 10})
+    result = await host.call_tool("work", {})
+    assert len(result.text) == 40

@@ -1,0 +1,167 @@
+"""Folders that cannot hold a catalog, or hold one that nobody may change."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import stat
+import tempfile
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from standards_mcp.catalog import CatalogUnavailableError
+from standards_mcp.catalog.local.seeding import Seed, SeedSource
+from standards_mcp.catalog.local.store import LocalStore
+from standards_mcp.catalog.records import StandardRecord
+
+_NOBODY = 65534
+SETTING = r"set \[catalog\] path \(STANDARDS_MCP_CATALOG__PATH\)"
+
+
+@pytest.fixture
+def seed(small_catalog: list[StandardRecord]) -> SeedSource:
+    return SeedSource(
+        name="small set",
+        edition=lambda: "1",
+        load=lambda: Seed(records=small_catalog, model="m", hashes=(), vectors=np.zeros((0, 1))),
+    )
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A folder that other users can reach, unlike pytest's own."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@contextmanager
+def not_writable(folder: Path) -> Generator[None]:
+    """Take the right to write anything below *folder*, also from root."""
+    paths = [folder, *folder.rglob("*")]
+    for path in paths:
+        path.chmod(path.stat().st_mode & ~(stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH))
+    is_root = os.geteuid() == 0
+    if is_root:
+        os.seteuid(_NOBODY)
+    try:
+        yield
+    finally:
+        if is_root:
+            os.seteuid(0)
+        for path in paths:
+            path.chmod(path.stat().st_mode | stat.S_IWUSR)
+
+
+needs_permissions = pytest.mark.skipif(
+    os.name != "posix", reason="takes rights away as POSIX systems do"
+)
+
+
+@pytest.mark.parametrize("place", ["file", "file/below", "file/far/below"])
+def test_a_path_that_is_no_folder_is_named_with_the_setting(
+    tmp_path: Path, place: str, seed: SeedSource, small_catalog: list[StandardRecord]
+) -> None:
+    (tmp_path / "file").write_text("something else")
+    for given in (None, seed):
+        store = LocalStore(tmp_path / place, "none", seed=given)
+        for call in (
+            store.stats,
+            store.facets,
+            store.build,
+            partial(store.search, "x"),
+            partial(store.upsert, small_catalog),
+        ):
+            with pytest.raises(CatalogUnavailableError, match=rf"file is not a folder; {SETTING}"):
+                call()
+    assert (tmp_path / "file").read_text() == "something else"
+
+
+@pytest.mark.parametrize("name", ["catalog.sqlite3", "catalog.lock", "index"])
+def test_what_is_in_the_place_of_a_part_is_named(
+    tmp_path: Path, name: str, small_catalog: list[StandardRecord]
+) -> None:
+    if name == "index":
+        (tmp_path / name).write_text("no folder")
+    else:
+        (tmp_path / name).mkdir()
+    with pytest.raises(CatalogUnavailableError, match=rf"{tmp_path.name}.*{name}.*{SETTING}"):
+        LocalStore(tmp_path, "none").upsert(small_catalog)
+
+
+@needs_permissions
+def test_a_folder_that_cannot_be_written_is_named(shared: Path, seed: SeedSource) -> None:
+    with not_writable(shared):
+        store = LocalStore(shared / "catalog", "none", seed=seed)
+        for call in (store.check, store.build, lambda: store.search("x")):
+            with pytest.raises(CatalogUnavailableError, match=rf"Permission denied.*{SETTING}"):
+                call()
+
+
+@needs_permissions
+class TestACatalogThatCannotBeWritten:
+    @pytest.fixture
+    def store(
+        self, shared: Path, seed: SeedSource, small_catalog: list[StandardRecord]
+    ) -> Iterator[LocalStore]:
+        writer = LocalStore(shared, "none", seed=seed)
+        writer.upsert(small_catalog)
+        writer.search("fractions")
+        writer.close()
+        store = LocalStore(shared, "none", seed=seed)
+        yield store
+        store.close()
+
+    def test_is_searched_all_the_same(self, store: LocalStore, shared: Path) -> None:
+        before = sorted(path.name for path in shared.iterdir())
+        with not_writable(shared):
+            assert store.search("fractions", 2).hits
+            assert [each.id for each in store.find("XQ.3")] == ["R003"]
+            assert store.stats().records == 8
+            store.check()
+        assert sorted(path.name for path in shared.iterdir()) == before
+
+    def test_refuses_to_be_changed_and_says_what_to_set(self, store: LocalStore) -> None:
+        with not_writable(store._path):
+            with pytest.raises(CatalogUnavailableError, match=rf"Permission denied.*{SETTING}"):
+                store.delete(["R001"])
+            assert store.fetch(["R001"])
+
+    def test_shows_what_its_owner_changes(self, store: LocalStore, shared: Path) -> None:
+        with not_writable(shared):
+            assert store.fetch(["R001"])
+        owner = LocalStore(shared, "none")
+        owner.delete(["R001"])
+        owner.close()
+        with not_writable(shared):
+            assert store.fetch(["R001"]) == []
+            assert store.search("fractions").notes == LocalStore(shared, "none").check()
+
+    def test_is_not_brought_to_a_newer_edition(
+        self, store: LocalStore, shared: Path, seed: SeedSource
+    ) -> None:
+        newer = SeedSource(name=seed.name, edition=lambda: "2", load=seed.load)
+        store.close()
+        with not_writable(shared):
+            assert LocalStore(shared, "none", seed=newer).search("fractions").hits
+
+    def test_with_changes_in_a_journal_is_refused(self, store: LocalStore, shared: Path) -> None:
+        database = shared / "catalog.sqlite3"
+        connection = sqlite3.connect(database)
+        connection.execute("INSERT INTO state VALUES ('x', 'y')")
+        connection.commit()
+        journal = (shared / "catalog.sqlite3-wal").read_bytes()
+        connection.close()
+        (shared / "catalog.sqlite3-wal").write_bytes(journal)
+        with (
+            not_writable(shared),
+            pytest.raises(CatalogUnavailableError, match=r"catalog\.sqlite3.*can be read and writ"),
+        ):
+            store.search("fractions")

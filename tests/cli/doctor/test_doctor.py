@@ -1,0 +1,305 @@
+"""What `doctor` finds, and how it says it."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from standards_mcp.cli import cli
+
+Install = Callable[..., Path]
+FILE = Path("standards-mcp.toml")
+FIX = re.compile(r"(Compile|Correct|Disable|Install|Mend|Run|Set|Update)\b.+\.")
+
+
+@pytest.fixture(scope="session")
+def catalog_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("shared") / "catalog"
+
+
+@pytest.fixture(autouse=True)
+def _shared_catalog(catalog_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STANDARDS_MCP_CATALOG__PATH", str(catalog_path))
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, list(arguments), prog_name="standards-mcp")
+
+
+def findings(*arguments: str, code: int) -> dict[str, list[Any]]:
+    result = run(*arguments, "doctor", "--json")
+    assert result.exit_code == code, result.output
+    found: dict[str, list[Any]] = {}
+    for each in json.loads(result.stdout):
+        assert bool(each["fix"]) == (each["level"] != "ok")
+        assert not each["fix"] or FIX.fullmatch(each["fix"]), each["fix"]
+        found.setdefault(each["subject"], []).append(each)
+    return found
+
+
+def test_a_good_installation_has_no_error_whatever_its_plugins_print(install: Install):
+    source = """
+        import os
+        from standards_mcp import Health, Plugin, hookimpl
+
+        os.write(1, b"raw at import\\n")
+        print("printed at import")
+
+        class LoudPlugin(Plugin):
+            @hookimpl
+            async def check_health(self):
+                os.write(1, b"raw in a check\\n")
+                return Health(status="degraded", message="hoarse")
+    """
+    install("loud", source)
+    command = [sys.executable, "-m", "standards_mcp", "doctor", "--json"]
+    ran = subprocess.run(command, capture_output=True, check=False, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    found = {each["subject"]: each for each in json.loads(ran.stdout)}
+    assert "tokens of a model's context" in found["tools"]["message"]
+    assert "stdout is clean" in found["start"]["message"]
+    assert "standards" in found["catalog"]["message"]
+    assert "stdout" not in found
+    assert (found["plugin loud"]["level"], found["plugin loud"]["message"]) == ("warning", "hoarse")
+    assert {each["level"] for each in found.values()} <= {"ok", "warning"}
+
+
+def test_a_failed_plugin_is_an_error_with_what_to_do(install: Install):
+    install("broken", "raise RuntimeError('not today')")
+    shown = run("doctor")
+    assert shown.exit_code == 1
+    line = "ERROR plugin broken RuntimeError: not today -> Mend it, update it, or disable it:"
+    assert line in " ".join(shown.stdout.split())
+
+
+KEYED = """
+    from pydantic import SecretStr
+    from standards_mcp import Plugin, PluginSettings
+
+    class KeyedSettings(PluginSettings):
+        token: SecretStr
+        size: int
+
+    class KeyedPlugin(Plugin):
+        settings_type = KeyedSettings
+"""
+VARIABLE = "set STANDARDS_MCP_PLUGINS__KEYED__TOKEN in the environment or in .env"
+PROGRAM = "set [servers.clock] command to the whole path of a program that is there"
+
+
+@pytest.mark.parametrize(
+    ("text", "plugin", "reason", "fix"),
+    [
+        ("[plugins.keyed]\nsize = 3", "keyed", f"token: field required; {VARIABLE}", VARIABLE),
+        (
+            "[plugins.keyed]\nisolate = true",
+            "keyed",
+            "standards-mcp.toml:1: [plugins.keyed] size: field required",
+            f"{VARIABLE}; set [plugins.keyed] size",
+        ),
+        (
+            "[plugins.keyed]\nsize = 'big'\ntoken = 'opensesame'",
+            "keyed",
+            "standards-mcp.toml:2: [plugins.keyed] size: input should be",
+            "correct [plugins.keyed] size",
+        ),
+        (
+            "[plugins.keyed]\npython = '/nowhere/python'",
+            "keyed",
+            "'/nowhere/python' cannot be started",
+            "set [plugins.keyed] python to the whole path of an interpreter that is there",
+        ),
+        (
+            "[servers.clock]\ncommand = 'no-such-program'",
+            "clock",
+            "'no-such-program' cannot be started",
+            PROGRAM,
+        ),
+        (
+            "[servers.clock]\ncommand = 'x'\nargs = ['a', '${NOPE_TOKEN}']",
+            "clock",
+            "standards-mcp.toml:3: [servers.clock] args, element 2: ${NOPE_TOKEN} is not set",
+            f"set NOPE_TOKEN in the environment; {PROGRAM}",
+        ),
+    ],
+)
+def test_what_to_do_about_a_failed_plugin_follows_from_why_it_failed(
+    install: Install, text: str, plugin: str, reason: str, fix: str
+):
+    install("keyed", KEYED)
+    FILE.write_text(text)
+    (finding,) = findings(code=1)[f"plugin {plugin}"]
+    assert reason in finding["message"]
+    command = f"disable it: `standards-mcp plugins disable {plugin}`."
+    assert finding["fix"] == f"{fix[:1].upper()}{fix[1:]}, or {command}"
+
+
+def test_a_required_plugin_that_fails_is_told_beside_the_rest(install: Install):
+    install("broken", "raise RuntimeError('not today')")
+    FILE.write_text("[plugins.broken]\nrequired = true\n")
+    found = findings(code=1)
+    assert "not today" in found["configuration"][0]["message"]
+    assert "Python" in found["versions"][0]["message"]
+
+
+def test_a_file_with_mistakes_is_told_with_its_line():
+    FILE.write_text("[tools]\nread_onyl = true\n")
+    (finding,) = findings(code=1)["configuration"]
+    assert finding["level"] == "error"
+    assert finding["message"].startswith("standards-mcp.toml:2: [tools] read_onyl: unknown key")
+
+
+def test_a_secret_in_the_file_is_a_warning(install: Install):
+    install("keyed", KEYED)
+    FILE.write_text("[plugins.keyed]\nsize = 3\ntoken = 'opensesame'")
+    (_, warning) = findings(code=0)["configuration"]
+    assert warning["level"] == "warning"
+    assert f"token: a secret does not belong here; {VARIABLE}" in warning["message"]
+    assert warning["fix"] == "Set the variable, and take the key out."
+
+
+def test_a_catalog_that_cannot_be_used_is_an_error(monkeypatch: pytest.MonkeyPatch):
+    Path("file").write_text("no folder")
+    monkeypatch.setenv("STANDARDS_MCP_CATALOG__PATH", str(Path("file").resolve()))
+    (finding,) = findings(code=1)["catalog"]
+    assert finding["level"] == "error"
+    assert "file" in finding["message"]
+    assert finding["fix"] == "Run `standards-mcp data status` to see more."
+
+
+def test_a_client_that_starts_what_is_gone_is_an_error():
+    FILE.write_text("[plugins.search]\nenabled = false\n")
+    assert run("install", "cursor", "--env", "STANDARDS_MCP_CATALOG__PATH").exit_code == 0
+    assert run("install", "windsurf").exit_code == 0
+    file = Path.home() / ".cursor" / "mcp.json"
+    data = json.loads(file.read_text())
+    data["mcpServers"]["gone"] = {"command": "/nowhere/standards-mcp"}
+    data["mcpServers"]["loose"] = {"command": "uvx", "args": ["standards-mcp"]}
+    lost = ["--config", "/nowhere/school.toml", "--profile", "teacher"]
+    data["mcpServers"]["lost"] = data["mcpServers"]["standards"] | {"args": lost}
+    data["mcpServers"]["another"] = {"command": "/nowhere/another"}
+    file.write_text(json.dumps(data))
+    (Path.home() / ".codeium" / "windsurf" / "mcp_config.json").write_text("{")
+    found = findings(code=1)
+    fine, gone, loose, astray = found["Cursor"]
+    assert fine["level"] == "ok"
+    assert gone["level"] == "error"
+    assert gone["message"] == "'gone' starts /nowhere/standards-mcp, which is not there"
+    assert gone["fix"] == "Run `standards-mcp install cursor --name gone` again."
+    assert loose["level"] == "warning"
+    assert loose["message"] == "'loose' starts 'uvx', which the client may not find"
+    assert astray["level"] == "error"
+    assert astray["message"] == (
+        "'lost' names the configuration /nowhere/school.toml, which is not there"
+    )
+    assert "cannot be edited as JSON" in found["Windsurf"][0]["message"]
+    assert found["Windsurf"][0]["level"] == "error"
+
+
+def test_an_entry_that_lacks_settings_of_this_folder_is_a_warning():
+    FILE.write_text("[profiles.class]")
+    Path(".env").write_text("PINECONE_NAMESPACE=opensesame\n")
+    path = "STANDARDS_MCP_CATALOG__PATH"
+    assert run("install", "cursor", "--profile", "class", "--env", path).exit_code == 0
+    file = Path.home() / ".cursor" / "mcp.json"
+    data = json.loads(file.read_text())
+    entry = data["mcpServers"]["standards"]
+    data["mcpServers"]["elsewhere"] = {"command": entry["command"]}
+    data["mcpServers"]["whole"] = entry | {"env": entry["env"] | {"PINECONE_NAMESPACE": "n"}}
+    file.write_text(json.dumps(data))
+    lacking, elsewhere, whole = findings(code=0)["Cursor"]
+    assert lacking["level"] == "warning"
+    assert lacking["message"] == (
+        "'standards' starts a server without what comes from .env or the environment here: "
+        "PINECONE_NAMESPACE"
+    )
+    fix = (
+        "Run `standards-mcp install cursor --name standards --profile class "
+        "--env PINECONE_NAMESPACE` here"
+    )
+    assert lacking["fix"].startswith(fix)
+    assert (elsewhere["level"], whole["level"]) == ("ok", "ok")
+
+
+def test_nothing_served_is_an_error_and_a_pattern_without_effect_a_warning():
+    found = findings("--set", "tools.disable=['*', 'x.*']", code=1)
+    assert found["tools"][0]["message"] == "no tool is served"
+    assert any(
+        "'x.*' matches no tool" in each["message"] and each["level"] == "warning"
+        for each in found["configuration"]
+    )
+
+
+def test_names_that_some_clients_refuse_are_a_warning(install: Install):
+    source = """
+        from standards_mcp import Plugin, Tool, hookimpl
+
+        class DotPlugin(Plugin):
+            @hookimpl
+            def register_tools(self):
+                def find() -> str: return ""
+                return [Tool(name="dot.find", description="Find.", function=find)]
+    """
+    install("dot", source)
+    first, *rest = findings("--set", "tool_names=declared", code=0)["tools"]
+    assert "'dot.find' is a name that some clients refuse" in first["message"]
+    assert [each["level"] for each in rest] == ["ok"]
+
+
+SLOW = """
+    import time
+    from contextlib import asynccontextmanager
+    import anyio
+    from standards_mcp import Health, Plugin, hookimpl
+
+    time.sleep({at_import})
+
+    class SlowPlugin(Plugin):
+        @hookimpl
+        @asynccontextmanager
+        async def lifespan(self):
+            await anyio.sleep({in_lifespan})
+            yield
+
+        @hookimpl
+        async def check_health(self):
+            return Health(status="failed")
+"""
+
+
+@pytest.mark.parametrize(("at_import", "in_lifespan"), [(0.6, 0), (0, 0.6), (0, 60)])
+def test_a_slow_start_is_put_down_to_the_plugin_that_takes_long(
+    install: Install, monkeypatch: pytest.MonkeyPatch, at_import: float, in_lifespan: float
+):
+    install("slow", SLOW.format(at_import=at_import, in_lifespan=in_lifespan))
+    monkeypatch.setattr("standards_mcp.cli.doctor.checks._SLOW_START", 0.1)
+    monkeypatch.setattr("standards_mcp.cli.doctor.checks._SLOW_PLUGIN", 0.6)
+    monkeypatch.setattr("standards_mcp.loading.lifecycle.START_TIMEOUT", 0.7)
+    monkeypatch.setattr("standards_mcp.cli.doctor.checks._START_DEADLINE", 2.0)
+    (start,) = findings(code=1)["start"]
+    assert re.search(r"when it was loaded here, .*plugin 'slow' took \d+\.\d s", start["message"])
+    assert "bytecode" not in start["fix"]
+
+
+def test_a_slow_start_without_a_slow_plugin_is_put_down_to_bytecode(
+    install: Install, monkeypatch: pytest.MonkeyPatch
+):
+    install("slow", SLOW.format(at_import=0, in_lifespan=0))
+    monkeypatch.setattr("standards_mcp.cli.doctor.checks._SLOW_START", 0.1)
+    monkeypatch.setattr("standards_mcp.cli.doctor.checks._SLOW_PLUGIN", 60.0)
+    found = findings(code=1)
+    (start,) = found["start"]
+    assert start["fix"].startswith(f'Compile the bytecode: `"{sys.executable}" -m compileall ')
+    (slow,) = found["plugin slow"]
+    assert slow["message"] == "it calls itself failed"
+    assert (
+        slow["fix"] == "Mend what it tells of, or disable it: `standards-mcp plugins disable slow`."
+    )

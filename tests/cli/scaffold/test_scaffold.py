@@ -1,0 +1,290 @@
+"""``plugins new``: what it writes is a plugin that installs, passes its tests and is clean."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import tomllib
+import venv
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+from standards_mcp import cli
+from standards_mcp.cli.scaffold.render import MAX_NAME, Kind, compatible_versions, render_plugin
+
+ROOT = Path(__file__).parents[3]
+TOOLS = Path(sysconfig.get_path("scripts"))
+KINDS = get_args(Kind)
+DOCUMENTED = ("gallery", "writing")
+"""The pages with plugins that are whole: those that begin with a docstring."""
+LONGEST = "a_" + "b" * (MAX_NAME - 2)
+# What shows the new plugin, and what is to be seen.
+SHOWN = {
+    "tools": (["tools", "--json"], "my_tools_outline"),
+    "filters": (["plugins", "info", "my_filters"], "my_filters_kind"),
+    "prompts": (["prompts", "--json"], "my_prompts_plan_lesson"),
+    "resources": (["resources", "--json"], "my-resources://standards/{code}"),
+}
+
+
+def begin(name: str, *options: str) -> Path:
+    assert cli.run(["plugins", "new", name, *options]) == 0
+    return Path(f"standards-mcp-{name.replace('_', '-')}")
+
+
+def run(*command: str | Path, **options: Any) -> str:
+    """Run a command that knows nothing of this source tree or of coverage; return its output."""
+    ours = ("PYTHONPATH", "COVERAGE_PROCESS_CONFIG")
+    variables = {key: value for key, value in os.environ.items() if key not in ours}
+    ran = subprocess.run(
+        command, env=variables, capture_output=True, text=True, check=False, **options
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
+
+
+# Rendering
+
+
+@pytest.mark.parametrize("name", ["x", LONGEST])
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_written_is_linted_and_formatted_whatever_the_name(kind: str, name: str):
+    project = begin(name, "--kind", kind)
+    run(TOOLS / "ruff", "check", "--no-cache", project)
+    run(TOOLS / "ruff", "format", "--check", "--no-cache", project)
+
+
+def add_documented(project: Path) -> None:
+    """Add the plugins of the documentation to a new one, as modules of its package."""
+    (package,) = project.glob("standards_mcp_*")
+    pages = [(ROOT / f"docs/plugins/{name}.md").read_text("utf-8") for name in DOCUMENTED]
+    found = re.findall(r'^```python[ \w]*\n(""".*?)^```$', "".join(pages), re.MULTILINE | re.DOTALL)
+    assert len(found) == 6
+    for number, source in enumerate(found):
+        (package / f"documented_{number}.py").write_text(source, encoding="utf-8")
+
+
+def test_the_plugins_of_the_documentation_pass_the_linter_of_a_new_one():
+    project = begin("rubrics")
+    add_documented(project)
+    page = (ROOT / "docs/plugins/testing.md").read_text("utf-8")
+    tests = "\n\n\n".join(re.findall(r"^```python\n(.*?)\n```$", page, re.MULTILINE | re.DOTALL))
+    (project / "tests/test_documented.py").write_text(tests + "\n", encoding="utf-8")
+    run(TOOLS / "ruff", "check", "--no-cache", project)
+    run(TOOLS / "ruff", "format", "--check", "--no-cache", project)
+
+
+def test_tools_are_what_a_plugin_begins_with():
+    project = begin("acme")
+    assert "register_tools" in (project / "standards_mcp_acme/plugin.py").read_text("utf-8")
+    assert (project / "standards_mcp_acme/py.typed").exists()
+    assert (project / ".gitignore").exists()
+    workflow = (project / ".github/workflows/test.yml").read_text("utf-8")
+    assert "${{ matrix.python }}" in workflow
+    described = tomllib.loads((project / "pyproject.toml").read_text("utf-8"))["project"]
+    assert described["name"] == "standards-mcp-acme"
+    assert described["entry-points"]["standards_mcp.plugins"] == {
+        "acme": "standards_mcp_acme:AcmePlugin"
+    }
+
+
+def test_the_folder_is_made_where_it_is_asked_for(tmp_path: Path):
+    begin("acme", "--into", str(tmp_path))
+    assert (tmp_path / "standards-mcp-acme/README.md").exists()
+
+
+def test_the_readme_installs_as_the_documentation_does_and_the_host_first():
+    readme = (begin("rubrics") / "README.md").read_text("utf-8")
+    page = (ROOT / "docs/plugins/writing.md").read_text("utf-8")
+    shell = page.partition("```sh\n")[2].partition("```")[0]
+    installs = [line for line in shell.splitlines() if "pip" in line]
+    assert "\n".join(f"    {line}" for line in installs) in readme
+    assert ["PATH_OF_A_CLONE" in line for line in installs] == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("version", "versions"),
+    [
+        ("0.1.0", ">=0.1,<0.2"),
+        ("0.12.3", ">=0.12,<0.13"),
+        ("1.4.2", ">=1.4,<2"),
+        ("2.0.0rc1", ">=2.0.0rc1,<3"),
+    ],
+)
+def test_the_host_is_required_in_the_versions_with_this_api(version: str, versions: str):
+    assert compatible_versions(version) == versions
+
+
+@given(st.tuples(*[st.integers(0, 99)] * 3), st.sampled_from(["", ".dev1", "a1", "rc2", ".post1"]))
+def test_the_host_that_writes_a_plugin_can_load_it(numbers: tuple[int, ...], suffix: str):
+    version = ".".join(map(str, numbers)) + suffix
+    project = tomllib.loads(
+        next(
+            text
+            for path, text in render_plugin("acme", "tools", version).items()
+            if path.name == "pyproject.toml"
+        )
+    )["project"]
+    (host,) = [item for item in map(Requirement, project["dependencies"]) if "mcp" in item.name]
+    assert host.specifier.contains(Version(version), prereleases=True)
+    assert not host.specifier.contains(f"{numbers[0] + 1}.0")
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("My-Plugin", "use lower_snake_case, at most 30 characters, such as 'my_plugin'"),
+        ("MyPlugin2", "such as 'my_plugin2'"),
+        ("2fast", "such as 'fast'"),
+        ("../up", "such as 'up'"),
+        ("", "use lower_snake_case"),
+        ("é", "use lower_snake_case"),
+        ("a" * 31, "at most 30 characters"),
+        ("search", "is a plugin of standards-mcp, which is installed; choose another name"),
+        ("filters", "standards-mcp-filters is a plugin of standards-mcp itself; choose another"),
+        ("standards_mcp", "stands before each name by itself; leave it out"),
+        ("standards_mcp_rubrics", "leave it out, such as 'rubrics'"),
+        ("standards-mcp-rubrics", "use lower_snake_case, at most 30 characters, such as 'rubrics'"),
+        ("nul", "Windows keeps 'nul' for a device"),
+        ("com1", "Windows keeps 'com1' for a device"),
+        ("plugin", "its settings would be called PluginSettings"),
+        ("doctor", "`standards-mcp doctor` is a command; choose another name"),
+    ],
+)
+def test_a_name_that_cannot_be_is_refused(
+    name: str, expected: str, capfd: pytest.CaptureFixture[str]
+):
+    assert cli.run(["plugins", "new", "--", name]) == 2
+    assert expected in capfd.readouterr().err
+    assert not list(Path.cwd().iterdir())
+
+
+def test_resources_get_no_scheme_that_others_use(capfd: pytest.CaptureFixture[str]):
+    assert cli.run(["plugins", "new", "standards", "--kind", "resources"]) == 2
+    assert "would begin with standards://, which others use" in capfd.readouterr().err
+    assert begin("standards", "--kind", "tools").is_dir()
+
+
+@pytest.mark.parametrize("name", ["class", "test"])
+def test_the_tests_of_a_plugin_pass_whatever_its_name_means_to_python(
+    name: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(begin(name, "--kind", "prompts"))
+    command = [sys.executable, "-m", "pytest", "-q", "-pno:standards_mcp", "-pno:cacheprovider"]
+    command += ["-pstandards_mcp.testing"]
+    path = os.pathsep.join([str(Path.cwd()), str(ROOT)])
+    variables = {**os.environ, "PYTHONPATH": path}
+    ran = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout
+
+
+def test_a_package_that_is_there_already_is_not_hidden(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+):
+    (tmp_path / "standards_mcp_acme.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert cli.run(["plugins", "new", "acme"]) == 2
+    assert "the package standards_mcp_acme is installed already" in capfd.readouterr().err
+
+
+def test_nothing_is_ever_overwritten(capfd: pytest.CaptureFixture[str]):
+    readme = begin("acme") / "README.md"
+    readme.write_text("mine", encoding="utf-8")
+    assert cli.run(["plugins", "new", "acme"]) == 1
+    assert "standards-mcp-acme is there already; choose another name" in capfd.readouterr().err
+    assert readme.read_text("utf-8") == "mine"
+    Path("standards-mcp-other").touch()
+    assert cli.run(["plugins", "new", "other"]) == 1
+
+
+def test_a_project_that_cannot_be_written_leaves_nothing_behind(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+):
+    write, texts = Path.write_text, []
+
+    def fail_at_last(path: Path, text: str, **options: Any) -> int:
+        texts.append(path)
+        if len(texts) == 4:
+            raise OSError(28, "No space left on device")
+        return write(path, text, **options)
+
+    monkeypatch.setattr(Path, "write_text", fail_at_last)
+    assert cli.run(["plugins", "new", "acme"]) == 1
+    assert "standards-mcp-acme cannot be written: No space left" in capfd.readouterr().err
+    assert not list(Path.cwd().iterdir())
+
+
+# Installed
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the programs of an environment with the host's wheel and what it depends on."""
+    folder = tmp_path_factory.mktemp("environment")
+    run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder, cwd=ROOT)
+    venv.create(folder / "venv", with_pip=False)
+    names = {"base": str(folder / "venv"), "platbase": str(folder / "venv")}
+    site = Path(sysconfig.get_path("purelib", "venv", vars=names))
+    # The dependencies of this environment; what is installed in the new one comes first.
+    borrowed = f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n"
+    (site / "zz_borrowed.pth").write_text(borrowed, encoding="utf-8")
+    programs = Path(sysconfig.get_path("scripts", "venv", vars=names))
+    (wheel,) = folder.glob("*.whl")
+    install(programs, wheel)
+    return programs
+
+
+def install(programs: Path, *what: str | Path) -> None:
+    options = ("--offline", "--no-deps", "--no-build-isolation", "--python", programs / "python")
+    run(TOOLS / "uv", "pip", "install", *options, *what)
+
+
+def joined_pyright(projects: list[Path]) -> Path:
+    """Write a configuration for the files of all projects, by the rules that each of them has."""
+    includes: list[str] = []
+    rules: list[dict[str, Any]] = []
+    for project in projects:
+        text = (project / "pyproject.toml").read_text("utf-8")
+        rules.append(tomllib.loads(text)["tool"]["pyright"])
+        includes += [f"{project.name}/{part}" for part in rules[-1].pop("include")]
+    assert all(each == rules[0] for each in rules)
+    file = Path("pyrightconfig.json")
+    file.write_text(json.dumps(rules[0] | {"include": includes}), encoding="utf-8")
+    return file
+
+
+@pytest.mark.slow
+def test_new_plugins_install_pass_their_checks_and_show_at_once(environment: Path):
+    python, program = environment / "python", environment / "standards-mcp"
+    distributions = [f"standards-mcp-my-{kind}" for kind in KINDS]
+    # Other plugins may be installed where the dependencies come from.
+    trusted = f"trusted = {json.dumps(['standards-mcp', *distributions])}"
+    Path("standards-mcp.toml").write_text(trusted, encoding="utf-8")
+    for kind in KINDS:
+        run(program, "plugins", "new", f"my_{kind}", "--kind", kind)
+    projects = [Path(name).resolve() for name in distributions]
+    install(environment, *projects)
+    add_documented(projects[0])
+    for project in projects:
+        run(python, "-m", "pytest", cwd=project)
+        run(python, "-m", "mypy", "--cache-dir", environment.parent / "mypy", cwd=project)
+    # What pyright reads of the dependencies takes it long, so it looks at all of them at once.
+    run(python, "-m", "pyright", "--pythonpath", python, "-p", joined_pyright(projects))
+    for arguments, expected in SHOWN.values():
+        assert expected in run(program, *arguments)
+    checked = json.loads(run(program, "plugins", "check", "--json"))
+    found = {each["name"]: each["status"] for each in checked}
+    assert {found[f"my_{kind}"] for kind in KINDS} == {"started"}

@@ -1,0 +1,508 @@
+"""The commands, as people type them."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from standards_mcp import cli
+
+PLUGIN = """
+    import os
+    import click
+    from standards_mcp import Health, Plugin, PluginSettings, Tool, hookimpl
+
+    print("printed at import")
+    os.write(1, b"raw at import")
+
+    class GreetSettings(PluginSettings):
+        greeting: str = "hello"
+
+    @click.command()
+    @click.argument("name")
+    @click.pass_obj
+    def wave(call, name):
+        click.echo("wave " + call("greet", {"name": name}).text)
+
+    @click.command()
+    def bow():
+        click.echo("bow")
+
+    class GreetPlugin(Plugin):
+        settings_type = GreetSettings
+
+        @hookimpl
+        def register_tools(self):
+            def greet(name: str) -> str:
+                print("printed in a call")
+                return f"{self.settings.greeting} {name}"
+
+            def rename(name: str) -> dict:
+                return {"success": False, "results": [], "error_type": "no_results"}
+
+            return [
+                Tool(name="greet", description="Greet", function=greet, read_only=True),
+                Tool(name="people.rename", description="Rename", function=rename),
+            ]
+
+        @hookimpl
+        def register_commands(self):
+            return [wave, bow]
+
+        @hookimpl
+        async def check_health(self):
+            return Health(status="ok", message="in good spirits")
+"""
+
+
+class Outcome(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> Any:
+        return json.loads(self.out)
+
+
+Run = Callable[..., Outcome]
+
+
+@pytest.fixture(scope="session")
+def catalog_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("shared") / "catalog"
+
+
+@pytest.fixture
+def run(
+    catalog_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Run:
+    """Return a function that runs a command in this process."""
+    monkeypatch.setenv("STANDARDS_MCP_CATALOG__PATH", str(catalog_path))
+
+    def invoke(*arguments: str) -> Outcome:
+        capfd.readouterr()
+        code = cli.run(arguments)
+        out, err = capfd.readouterr()
+        return Outcome(code, out, err)
+
+    return invoke
+
+
+@pytest.fixture
+def greeter(install: Callable[..., Path]) -> None:
+    install("greet", PLUGIN)
+
+
+def test_search_shows_codes_and_texts_within_80_columns(run: Run):
+    outcome = run(
+        "search", "comparing fractions with fraction strips", "--grade", "3", "--top", "2"
+    )
+    assert outcome.code == 0
+    assert "1. CCSS.Math.Content.3.NF" in outcome.out
+    assert "Found 2 matching standards" in outcome.out
+    assert max(map(len, outcome.out.splitlines())) <= 80
+
+
+def test_search_as_json_is_the_answer_of_the_tool(run: Run):
+    searched = run("search", "telling time", "--top", "2", "--json")
+    arguments = json.dumps({"activity": "telling time", "max_results": 2})
+    called = run("call", "find_relevant_standards", "--args", arguments)
+    assert searched.code == called.code == 0
+    assert searched.data == called.data
+    assert len(searched.data["results"]) == 2
+
+
+def test_search_that_finds_nothing_exits_with_1(run: Run):
+    outcome = run("search", "counting", "--grade", "pre-k", "--json")
+    assert outcome.code == 1
+    assert outcome.data["error_type"] == "no_results"
+    outcome = run("search", "counting", "--grade", "pre-k")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "Search again without grade" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["search", "counting", "--grade", "banana"], "banana"),
+        (["search", "counting", "--top", "99"], "--top: "),
+        (["search", " "], "TEXT is empty."),
+        (["lookup", " ", "MP1"], "ID is empty."),
+        (["lookup", "x" * 600], "use `standards-mcp search`"),
+    ],
+)
+def test_wrong_input_exits_with_2_in_the_words_of_the_command(
+    run: Run, arguments: list[str], told: str
+):
+    outcome = run(*arguments)
+    assert outcome.code == 2
+    assert told in outcome.err.replace("\n", " ")
+    as_json = run(*arguments, "--json")
+    assert (as_json.code, as_json.data["error_type"]) == (2, "invalid_input")
+    assert told not in as_json.data["message"] or told == "banana"
+
+
+def test_lookup_shows_the_standard_and_what_stands_around_it(run: Run):
+    outcome = run("lookup", "3.NF.A.2")
+    assert outcome.code == 0
+    assert outcome.out.startswith("CCSS.Math.Content.3.NF.A.2\n")
+    for text in ("ancestors:", "children:", "CCSS.Math.Content.3.NF.A.2a", "siblings:"):
+        assert text in outcome.out
+    assert max(map(len, outcome.out.splitlines())) <= 80
+
+
+def test_lookup_of_several_joins_the_answers(run: Run):
+    outcome = run("lookup", "MP1", "MP2", "--json")
+    assert outcome.code == 0
+    codes = [result["statement_notation"] for result in outcome.data["results"]]
+    assert codes == ["CCSS.Math.Practice.MP1", "CCSS.Math.Practice.MP2"]
+
+
+def test_lookup_with_a_miss_shows_the_rest_and_exits_with_1(run: Run):
+    outcome = run("lookup", "MP1", "3.NF.A.9", "--json")
+    assert outcome.code == 1
+    assert outcome.data["error_type"] == "not_found"
+    assert len(outcome.data["results"]) == 1
+    outcome = run("lookup", "3.NF.A.9")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "Standard '3.NF.A.9' not found. Try: standards-mcp search" in outcome.err
+    assert "Nearest codes: CCSS.Math.Content.3.NF.A" in outcome.err.replace("\n", " ")
+
+
+@pytest.mark.usefixtures("greeter")
+def test_tools_lists_each_tool_and_why_it_is_not_served(run: Run):
+    listed = run("--set", "tools.read_only=true", "tools", "--json")
+    tools = {tool["name"]: tool for tool in listed.data}
+    assert tools["greet"]["served"]
+    assert tools["people_rename"]["declared_name"] == "people.rename"
+    assert tools["people_rename"]["reason"] == "it is not read-only, and [tools] read_only = true"
+    shown = run("--set", "tools.read_only=true", "tools")
+    assert "people_rename" in shown.out
+    assert "not served: it is not read-only" in shown.out
+
+
+@pytest.mark.usefixtures("greeter")
+def test_quotes_in_a_key_hold_dots(run: Run):
+    listed = run("--set", 'tools.overrides."people.rename".name=rename', "tools", "--json")
+    assert "rename" in [tool["name"] for tool in listed.data]
+    odd = run("--set", "[a]\n[b]\nc=1", "tools")
+    assert odd.err.startswith("standards-mcp: command line: ")
+
+
+def test_tools_tells_of_plugins_that_are_not_loaded(run: Run, install: Callable[..., Path]):
+    install("broken", "raise RuntimeError('not today')")
+    options = ["--set", "plugins.search.enabled=false", "tools"]
+    listed = {item["plugin"]: item for item in run(*options, "--json").data}
+    assert listed["lookup"]["served"]
+    for name, reason in {
+        "broken": "plugin 'broken' failed: RuntimeError: not today",
+        "search": "plugin 'search' is disabled: [plugins.search] enabled = false",
+    }.items():
+        entry = listed[name]
+        assert (entry["name"], entry["served"], entry["reason"]) == (None, False, reason)
+    shown = " ".join(run(*options).out.split())
+    assert "not served: plugin 'broken' failed: RuntimeError: not today" in shown
+
+
+def test_a_pattern_without_effect_is_told_with_the_nearest_tool(run: Run):
+    disable = "tools.disable=['find_relevent*', 'get_*']"
+    outcome = run("--set", disable, "tools")
+    assert outcome.code == 0
+    assert outcome.err == (
+        "warning: command line: [tools] disable: 'find_relevent*' matches no tool; did you mean "
+        "'find_relevant_standards'?\n"
+    )
+    strict = run("--set", disable, "--set", "strict=true", "tools")
+    assert (strict.code, strict.out) == (2, "")
+    assert "standards-mcp: command line: [tools] disable: 'find_relevent*'" in strict.err
+    assert "'x.*' matches no tool; see" in run("--set", "tools.enable=['*','x.*']", "tools").err
+    assert run("--set", "tools.enable=['*', 'get.*', 'get_*']", "tools").err.count("warning") == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "tool"),
+    [("search", "find_relevant_standards"), ("lookup", "get_standard_details")],
+)
+def test_a_command_whose_tool_is_disabled_quotes_the_rule_as_it_stands(
+    run: Run, command: str, tool: str
+):
+    refused = run("--set", f"tools.disable=['{tool}']", command, "MP1")
+    told = " ".join(refused.err.split())
+    assert refused.code == 1
+    assert f"`standards-mcp {command}` is not served here ([tools] disable has '{tool}')" in told
+
+
+@pytest.mark.usefixtures("greeter")
+def test_call_prints_the_answer_and_its_exit_code_tells_success(run: Run):
+    assert run("call", "greet", "--args", '{"name": "Ada"}').out == "hello Ada\n"
+    assert run("call", "people.rename", "--args", '{"name": "Ada"}').code == 1
+    wrong = run("call", "greet")
+    assert wrong.code == 2
+    assert wrong.data["message"] == "name: this argument is required"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["call", "greeet"], "Unknown tool: greeet; did you mean 'greet'?"),
+        (["call", "greet", "--args", "{"], "--args is not JSON"),
+        (["call", "greet", "--args", "[]"], "--args must be a JSON object"),
+        (["lookup"], "Missing argument 'ID...'"),
+        (["nonsense"], "No such command 'nonsense'"),
+        (["toosl"], "No such command 'toosl'; did you mean 'tools'?"),
+        (["--set", "nonsense", "tools"], "write KEY=VALUE"),
+        (["--set", "tools..timeout=1", "tools"], "write KEY=VALUE"),
+        (
+            ["--set", "tools=hush", "--set", "tools.timeout=1", "tools"],
+            "--set tools.timeout: tools is set to a value before",
+        ),
+        (["--set", "tools.timeot=1", "tools"], "did you mean 'timeout'?"),
+        (["--config", "nowhere.toml", "tools"], "nowhere.toml: no such file"),
+        (["--set", "plugins.gret.enabled=true", "tools"], "did you mean 'greet'?"),
+    ],
+)
+@pytest.mark.usefixtures("greeter")
+def test_bad_usage_is_one_message_and_exit_code_2(run: Run, arguments: list[str], message: str):
+    outcome = run(*arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert message in outcome.err
+    assert "Traceback" not in outcome.err
+
+
+BREAKING = """
+    import click
+    from standards_mcp import Plugin, hookimpl
+
+    @click.command()
+    def fall():
+        raise LookupError("no ground")
+
+    @click.command()
+    def wait():
+        click.echo("waiting")
+        click.get_text_stream("stdout").flush()
+        import time
+        time.sleep(60)
+
+    class StepPlugin(Plugin):
+        @hookimpl
+        def register_commands(self):
+            return [fall, wait]
+"""
+
+
+def test_a_command_that_raises_is_one_line_and_its_traceback_is_for_those_who_ask(
+    run: Run, install: Callable[..., Path]
+):
+    install("step", BREAKING)
+    outcome = run("step", "fall")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.err == (
+        "standards-mcp: step failed: LookupError: no ground; for more, put -vv before the command\n"
+    )
+    assert "Traceback" not in run("-v", "step", "fall").err
+    verbose = run("-vv", "step", "fall")
+    assert verbose.code == 1
+    assert "Traceback" in verbose.err
+    assert verbose.err.splitlines()[-1].startswith("standards-mcp: step failed: LookupError")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process")
+def test_ctrl_c_ends_a_command_without_a_traceback(run: Run, install: Callable[..., Path]):
+    del run
+    install("step", BREAKING)
+    command = [sys.executable, "-m", "standards_mcp", "step", "wait"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"waiting\n"
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"Traceback" not in err
+
+
+def test_people_read_what_went_wrong_in_plain_lines(run: Run, install: Callable[..., Path]):
+    install("broken", "raise RuntimeError('not today')")
+    outcome = run("tools")
+    assert outcome.err == "error: plugin 'broken' failed: RuntimeError: not today\n"
+    assert "RuntimeError: not today" in run("--help").err
+    assert "info: tool call (tool=" in run("-v", "lookup", "MP1").err
+
+
+@pytest.mark.usefixtures("greeter")
+def test_a_plugin_adds_commands_below_its_name(run: Run):
+    assert run("greet", "wave", "Ada").out == "wave hello Ada\n"
+    assert run("greet", "bow").out == "bow\n"
+    assert "greet" in run("--help").out
+
+
+def test_help_works_with_a_configuration_that_does_not(run: Run):
+    Path("standards-mcp.toml").write_text("nonsense = 1")
+    outcome = run("--help")
+    assert outcome.code == 0
+    assert "serve" in outcome.out
+
+
+@pytest.mark.usefixtures("greeter")
+def test_listing_plugins_imports_none_of_them(run: Run):
+    outcome = run("plugins", "list", "--json")
+    assert "printed at import" not in outcome.err
+    states = {plugin["name"]: plugin["status"] for plugin in outcome.data}
+    assert states == {"greet": "discovered", "lookup": "discovered", "search": "discovered"}
+    assert "not loaded yet" in run("plugins", "list").out
+
+
+@pytest.mark.usefixtures("greeter")
+def test_checking_plugins_starts_them_and_asks_for_their_health(run: Run):
+    outcome = run("plugins", "check", "--json")
+    plugins = {plugin["name"]: plugin for plugin in outcome.data}
+    assert outcome.code == 0
+    assert plugins["greet"]["status"] == "started"
+    assert plugins["greet"]["health"] == {"status": "ok", "message": "in good spirits"}
+    assert plugins["lookup"]["health"] is None
+    assert "in good spirits" in run("plugins", "check").out
+    assert {plugin["status"] for plugin in run("plugins", "list", "--json").data} == {"started"}
+
+
+def test_checking_fails_with_any_plugin_and_says_why(run: Run, install: Callable[..., Path]):
+    install("broken", "raise RuntimeError('not today')")
+    outcome = run("plugins", "check")
+    assert outcome.code == 1
+    assert "RuntimeError: not today" in outcome.out
+    assert "RuntimeError: not today" in run("plugins", "list").out
+
+
+def test_health_that_fails_fails_the_check(run: Run, install: Callable[..., Path]):
+    install(
+        "sick",
+        """
+        from standards_mcp import Plugin, hookimpl
+
+        class SickPlugin(Plugin):
+            @hookimpl
+            async def check_health(self):
+                raise ConnectionError("no database")
+        """,
+    )
+    outcome = run("plugins", "check")
+    assert outcome.code == 1
+    assert "failed: ConnectionError: no database" in outcome.out
+
+
+def test_health_checks_run_side_by_side_and_one_that_hangs_fails(
+    run: Run, install: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("standards_mcp.loading.health.HEALTH_TIMEOUT", 1.0)
+    source = """
+        import asyncio, pathlib
+        from standards_mcp import Health, Plugin, hookimpl
+
+        class {class_name}(Plugin):
+            @hookimpl
+            {check}
+    """
+    mark = "pathlib.Path('mark')"
+    checks = {
+        # Each of the first two ends only while the other runs.
+        "asks": f"async def check_health(self):\n                while not {mark}.exists():\n"
+        "                    await asyncio.sleep(0.01)\n                return Health(status='ok')",
+        "gives": f"async def check_health(self):\n                {mark}.touch()\n"
+        "                return Health(status='ok')",
+        "hangs": "async def check_health(self): await asyncio.sleep(600)",
+        "exits": "async def check_health(self): raise SystemExit(3)",
+        "raises": "def check_health(self): raise LookupError('none')",
+        "stops": "async def check_health(self): raise asyncio.CancelledError",
+    }
+    for name, check in checks.items():
+        install(name, source.format(class_name=f"{name.capitalize()}Plugin", check=check))
+    quick = ("--set", "plugins.search.enabled=false")  # its encoder may take as long
+    outcome = run(*quick, "plugins", "check", "--json")
+    assert outcome.code == 1
+    healths = {item["name"]: item["health"] for item in outcome.data}
+    assert healths["asks"]["status"] == healths["gives"]["status"] == "ok"
+    for name, told in {
+        "hangs": "check_health did not answer within",
+        "exits": "SystemExit: 3",
+        "raises": "LookupError: none",
+        "stops": "it was cancelled",
+    }.items():
+        assert healths[name]["status"] == "failed"
+        assert told in healths[name]["message"]
+
+
+def test_a_failure_to_start_is_still_listed_after_commands_that_start_nothing(
+    run: Run, install: Callable[..., Path]
+):
+    install(
+        "tired",
+        """
+        from contextlib import asynccontextmanager
+        from standards_mcp import Plugin, hookimpl
+
+        class TiredPlugin(Plugin):
+            @hookimpl
+            @asynccontextmanager
+            async def lifespan(self):
+                raise RuntimeError("not before noon")
+                yield
+        """,
+    )
+    assert run("plugins", "check").code == 1
+    for command in (["tools"], ["--help"], ["plugins", "list"]):
+        assert run(*command).code == 0
+        assert "its lifespan failed: RuntimeError: not before noon" in run("plugins", "list").out
+
+
+def test_data_status_tells_what_is_loaded(run: Run, catalog_path: Path):
+    status = run("data", "status", "--json").data
+    assert status["backend"] == "local"
+    assert status["location"] == str(catalog_path)
+    assert status["records"] > 700
+    assert "records" in run("data", "status").out
+
+
+def test_data_build_rebuilds_the_index(run: Run):
+    outcome = run("data", "build")
+    assert outcome.code == 0
+    assert "Built the index of" in outcome.out
+
+
+@pytest.mark.usefixtures("greeter")
+def test_json_output_is_one_document_whatever_plugins_print(run: Run):
+    del run  # only for its catalog
+    command = [sys.executable, "-m", "standards_mcp", "tools", "--json"]
+    done = subprocess.run(command, capture_output=True, check=True)
+    assert {tool["name"] for tool in json.loads(done.stdout)} >= {"greet", "people_rename"}
+    assert b"printed at import" in done.stderr
+    assert b"raw at import" in done.stderr
+
+
+def test_standards_of_ones_own_are_found_after_an_import(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("STANDARDS_MCP_CATALOG__PATH", str(tmp_path / "own"))
+    table = run("data", "template", "csv").out
+    Path("own.csv").write_text(table, encoding="utf-8")
+    imported = run("data", "import", "own.csv", "--json").data
+    assert imported["new"] == 3
+    assert run("data", "import", "own.csv", "--json").data["new"] == 0
+    exported = [json.loads(line) for line in run("data", "export").out.splitlines()]
+    own = [record for record in exported if record.get("text_status") != "paraphrase"]
+    assert len(own) == 3
+    found = run("lookup", own[-1]["statement_notation"], "--json").data
+    assert own[-1]["_id"] in {record["_id"] for record in found["results"]}
+    assert run("search", own[-1]["description"], "--json").data["results"][0]["_id"] in {
+        record["_id"] for record in own
+    }
+    assert run("data", "remove", "starter").code == 0
+    assert run("data", "status", "--json").data["records"] == 3

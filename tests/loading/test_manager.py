@@ -1,0 +1,1023 @@
+from __future__ import annotations
+
+import dataclasses
+import functools
+import logging
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import anyio
+import anyio.lowlevel
+import click
+import pytest
+from pydantic import AfterValidator, Field, SecretStr, field_validator
+
+from standards_mcp import (
+    ApiError,
+    ConfigError,
+    Filter,
+    InvalidInputError,
+    Plugin,
+    PluginContext,
+    PluginError,
+    PluginSettings,
+    Tool,
+    hookimpl,
+)
+from standards_mcp._utils.text import describe_exception
+from standards_mcp.config.loading import LoadedSettings, load_settings
+from standards_mcp.config.models.settings import Settings
+from standards_mcp.host import Host
+from standards_mcp.loading.discovery import incompatibility, installed_plugins
+from standards_mcp.loading.records import PluginRecord, Status
+
+MakeHost = Callable[..., Host]
+Install = Callable[..., Path]
+PluginType = type[Plugin[Any]]
+
+GOOD = """
+    from standards_mcp import Plugin, Tool, hookimpl
+
+    def work() -> str:
+        "Do the work."
+        return "done"
+
+    class {name}Plugin(Plugin):
+        @hookimpl
+        def register_tools(self):
+            return [Tool(name="{tool}", function=work)]
+"""
+
+
+def work() -> str:
+    """Do the work."""
+    return "done"
+
+
+def tool(name: str = "work", **fields: Any) -> Tool:
+    return Tool(**{"name": name, "function": work} | fields)
+
+
+def with_tools(*tools: object) -> PluginType:
+    return with_hook("register_tools", lambda: tools)
+
+
+def with_hook(name: str, function: Callable[[], object]) -> PluginType:
+    def hook(self: object) -> object:
+        del self
+        return function()
+
+    return type("Made", (Plugin,), {name: hookimpl(hook)})
+
+
+def good_source(name: str, tool_name: str = "work") -> str:
+    return GOOD.format(name=name.capitalize(), tool=tool_name)
+
+
+def statuses(host: Host) -> dict[str, str]:
+    return {record.name: record.status for record in host.manager.records.values()}
+
+
+def reason(host: Host, name: str = "acme") -> str:
+    record = host.manager.records[name]
+    assert record.status is Status.FAILED
+    assert record.tools == record.filters == ()
+    assert "\n" not in record.reason
+    return record.reason
+
+
+def served(host: Host) -> list[str]:
+    return [item.published for item in host.offering.served]
+
+
+def installed_host(**settings: Any) -> Host:
+    """Return a host of the plugins that tests installed, and not of those of this environment."""
+    plugins = [item for item in installed_plugins() if item.distribution != "standards-mcp"]
+    host = Host(
+        LoadedSettings(Settings(state_dir=Path("state"), **settings), None), installed=plugins
+    )
+    host.load()
+    return host
+
+
+# Discovery
+
+
+def test_installed_plugins_are_known_by_their_metadata_alone(install: Install):
+    install("acme", "raise SystemExit('imported')", version="2.5", requires=["standards-mcp>=0.1"])
+    (record,) = (item for item in installed_plugins() if item.name == "acme")
+    assert record.distribution == "standards-mcp-acme"
+    assert record.version == "2.5"
+    assert record.requires == ("standards-mcp>=0.1",)
+    assert record.status is Status.DISCOVERED
+
+
+def test_plugins_load_in_the_order_of_their_names(make_host: MakeHost):
+    host = make_host({name: with_tools(tool(name)) for name in ("zeta", "alpha", "mid")})
+    assert list(host.manager.records) == ["alpha", "mid", "zeta"]
+    assert served(host) == ["alpha", "mid", "zeta"]
+
+
+def test_the_hosts_own_plugins_come_first():
+    records = [
+        PluginRecord(name=name, load=lambda: Plugin, distribution=distribution)
+        for name, distribution in [("alpha", "other"), ("zeta", "Standards_MCP")]
+    ]
+    host = Host(LoadedSettings(Settings(), None), installed=records)
+    assert list(host.manager.records) == ["zeta", "alpha"]
+
+
+@pytest.mark.parametrize(
+    "name", ["Acme", "acme-x", "_acme", "acme_", "a__b", "1a", "a b", "a\n", ""]
+)
+def test_a_name_that_is_not_lower_snake_case_fails(make_host: MakeHost, name: str):
+    host = make_host({name: pytest.fail})
+    assert reason(host, name) == "its entry-point name is not lower_snake_case"
+
+
+def test_of_two_distributions_with_one_name_neither_is_imported(install: Install):
+    for distribution in ("first", "second"):
+        install("acme", "raise SystemExit('imported')", distribution=distribution)
+    install("good", good_source("good"))
+    host = installed_host()
+    assert reason(host) == "first and second share this name"
+    assert served(host) == ["work"]
+
+
+def test_a_shadowed_distribution_does_not_count(install: Install, tmp_path: Path):
+    install("acme", good_source("acme"))
+    copy = tmp_path / "elsewhere"
+    shutil.copytree(tmp_path / "site", copy)
+    sys.path.append(str(copy))  # the fixture restores the path
+    assert statuses(installed_host()) == {"acme": "registered"}
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("METADATA", None),
+        ("METADATA", "Metadata-Version: 2.1\n"),
+        ("entry_points.txt", "[other]\nthis is not one\n"),
+        ("entry_points.txt", b"\xff\xfe"),
+    ],
+)
+def test_a_distribution_with_broken_metadata_leaves_the_others_alone(
+    install: Install, file: str, content: str | bytes | None
+):
+    install("good", good_source("good"))
+    broken = install("acme", "").with_name("standards_mcp_acme-1.0.dist-info") / file
+    broken.unlink()
+    if content is not None:
+        broken.write_bytes(content if isinstance(content, bytes) else content.encode())
+    host = installed_host()
+    assert served(host) == ["work"]
+    if file == "METADATA":
+        assert reason(host).startswith("its metadata cannot be read: ")
+
+
+@pytest.mark.parametrize(
+    ("requires", "why"),
+    [
+        ([], ""),
+        (["standards-mcp"], ""),
+        (["standards-mcp>=0.1,<1"], ""),
+        (["other>=99", "not a requirement!!"], ""),
+        (["standards-mcp>=99"], "it needs standards-mcp>=99, this is 0.1.0"),
+        (["Standards_MCP <0.1"], "it needs standards-mcp<0.1, this is 0.1.0"),
+        (["standards-mcp[all]==7"], "it needs standards-mcp==7, this is 0.1.0"),
+        (["standards-mcp>=99; python_version < '3'"], ""),
+        (["standards-mcp>=99; extra == 'later'"], ""),
+        (["standards-mcp>=99; python_version > '3'"], "it needs standards-mcp>=99, this is 0.1.0"),
+    ],
+)
+def test_what_a_plugin_requires_of_the_host_is_read(
+    requires: list[str], why: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("importlib_metadata.version", lambda _: "0.1.0")
+    assert incompatibility(requires) == why
+
+
+def test_a_plugin_for_another_host_is_not_imported(install: Install):
+    install("acme", "raise SystemExit('imported')", requires=["standards-mcp>=99"])
+    assert reason(installed_host()).startswith("it needs standards-mcp>=99, this is ")
+
+
+# Which plugins are enabled
+
+
+def test_what_variables_set_is_masked_also_where_the_import_quotes_it(
+    install: Install, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("STANDARDS_MCP_PLUGINS__ACME__ANSWER", "opensesame")
+    install(
+        "acme",
+        "import os; raise RuntimeError(os.environ['STANDARDS_MCP_PLUGINS__ACME__ANSWER'])",
+    )
+    host = Host(load_settings())
+    host.load()
+    assert reason(host) == "RuntimeError: ***"
+
+
+def test_a_disabled_plugin_is_never_imported(install: Install, capfd: pytest.CaptureFixture[str]):
+    path = install("acme", "print('imported')")
+    host = installed_host(plugins={"acme": {"enabled": False}})
+    record = host.manager.records["acme"]
+    assert (record.status, record.reason) == (Status.DISABLED, "[plugins.acme] enabled = false")
+    assert path.stem not in sys.modules
+    assert capfd.readouterr() == ("", "")
+
+
+def test_without_autoload_only_what_is_enabled_loads(make_host: MakeHost):
+    plugins = {"a": with_tools(tool("a")), "b": with_tools(tool("b")), "c": with_tools(tool("c"))}
+    table = {"b": {"enabled": True}, "c": {"enabled": False}}
+    host = make_host(plugins, autoload=False, plugins=table)
+    assert statuses(host) == {"a": "disabled", "b": "registered", "c": "disabled"}
+    assert host.manager.records["a"].reason == "autoload = false; set [plugins.a] enabled = true"
+    assert host.manager.records["c"].reason == "[plugins.c] enabled = false"
+
+
+@pytest.mark.parametrize("problem", ["twins", "name", "requirement"])
+def test_disabling_a_plugin_with_a_problem_is_enough_under_strict(problem: str):
+    name = "Bad-Name" if problem == "name" else "acme"
+    requires = ("standards-mcp>=99",) if problem == "requirement" else ()
+    installed = [
+        PluginRecord(name=name, load=pytest.fail, distribution=distribution, requires=requires)
+        for distribution in (("x", "y") if problem == "twins" else ("x",))
+    ]
+    loaded = LoadedSettings(Settings(strict=True, plugins={name: {"enabled": False}}), None)
+    assert statuses(Host(loaded, installed=installed)) == {name: "disabled"}
+
+
+@pytest.mark.parametrize(
+    ("name", "ending"),
+    [
+        ("serch", "no such plugin is installed; did you mean 'search'?"),
+        ("zzz", "no such plugin is installed; installed: lookup, search"),
+    ],
+)
+def test_a_table_of_a_plugin_that_is_not_installed_is_a_mistake(name: str, ending: str):
+    Path("standards-mcp.toml").write_text(f"[plugins.{name}]\nenabled = false\n", encoding="utf-8")
+    installed = [PluginRecord(name=item, load=pytest.fail) for item in ("search", "lookup")]
+    with pytest.raises(ConfigError) as caught:
+        Host(load_settings(), installed=installed)
+    assert str(caught.value) == f"standards-mcp.toml:1: [plugins.{name}]: {ending}"
+
+
+# Import and construction
+
+BROKEN = {
+    "raises": ("1 / 0", "ZeroDivisionError: division by zero"),
+    "syntax": ("def", "SyntaxError: invalid syntax"),
+    "exits": ("import sys; sys.exit(3)", "it called sys.exit(3)"),
+    "exits_with_text": ("raise SystemExit('bye')", "it called sys.exit('bye')"),
+    "cancels": ("import asyncio; raise asyncio.CancelledError", "CancelledError"),
+    "panics": ("class Panic(BaseException): pass\nraise Panic('native')", "Panic: native"),
+    "mute": (
+        "class Mute(Exception):\n    def __str__(self): raise ValueError\nraise Mute",
+        "Mute",
+    ),
+    "lacks": ("import no_such_module", "ModuleNotFoundError: No module named 'no_such_module'"),
+    "empty": ("", "has no attribute 'EmptyPlugin'"),
+    "function": ("def FunctionPlugin(*args): ...", "not a subclass of Plugin"),
+    "other": ("class OtherPlugin: ...", "not a subclass of Plugin"),
+    "instance": (
+        "from standards_mcp import Plugin\nInstancePlugin = object.__new__(Plugin)",
+        "not a subclass of Plugin",
+    ),
+    "drops": ("import sys; sys.stdout = None\nraise OSError('x')", "OSError: x"),
+}
+
+
+def test_a_dozen_plugins_that_break_at_import_leave_the_good_one_serving(install: Install):
+    for name, (source, _) in BROKEN.items():
+        install(name, source)
+    install("good", good_source("good"))
+    host = installed_host()
+    assert served(host) == ["work"]
+    for name, (_, expected) in BROKEN.items():
+        assert expected in reason(host, name)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "print('noise')",
+        "import os; os.write(1, b'noise\\n')",
+        "import subprocess, sys; subprocess.run([sys.executable, '-c', 'print(\"noise\")'])",
+        "import sys; sys.stdout.write('noise')",
+    ],
+)
+def test_what_a_plugin_prints_at_import_goes_to_stderr(
+    install: Install, capfd: pytest.CaptureFixture[str], source: str
+):
+    install("acme", good_source("acme") + f"\n    {source}")
+    assert served(installed_host()) == ["work"]
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "noise" in err
+
+
+def test_what_a_plugin_prints_in_a_hook_goes_to_stderr(
+    make_host: MakeHost, capfd: pytest.CaptureFixture[str]
+):
+    make_host({"acme": with_hook("register_tools", lambda: os.write(1, b"noise"))})
+    assert capfd.readouterr() == ("", "noise")
+
+
+def test_ctrl_c_during_an_import_ends_the_host(install: Install):
+    install("acme", "raise KeyboardInterrupt")
+    with pytest.raises(KeyboardInterrupt):
+        installed_host()
+
+
+class AcmeSettings(PluginSettings):
+    limit: int = Field(5, ge=1)
+    key: SecretStr | None = None
+    nested: dict[str, int] = Field(default_factory=dict)
+
+    @field_validator("nested")
+    @classmethod
+    def _small(cls, value: dict[str, int]) -> dict[str, int]:
+        if len(value) > 2:
+            raise ValueError("Too\nmany")
+        return value
+
+
+class Acme(Plugin[AcmeSettings]):
+    settings_type = AcmeSettings
+
+
+def test_a_plugin_gets_its_validated_settings_and_its_place(make_host: MakeHost, tmp_path: Path):
+    host = make_host({"acme": Acme}, plugins={"acme": {"limit": "7", "required": True}})
+    plugin = host.manager.records["acme"].plugin
+    assert plugin is not None
+    assert plugin.settings == AcmeSettings(limit=7)
+    assert plugin.context == PluginContext(
+        name="acme", state_dir=tmp_path / "state" / "plugins" / "acme", catalog=host.catalog
+    )
+    assert not plugin.context.state_dir.exists()
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ("limti = 3", "[plugins.acme] limti: unknown key; did you mean 'limit'?"),
+        ("enabeld = true", "[plugins.acme] enabeld: unknown key; did you mean 'enabled'?"),
+        (
+            "zzz = true",
+            "[plugins.acme] zzz: unknown key; known keys: enabled, isolate, key, limit,",
+        ),
+        ("limit = 0", "[plugins.acme] limit: input should be greater than or equal to 1"),
+        ("nested = {a=1,b=2,c=3}", "[plugins.acme] nested: too many"),
+        ("nested = {a='x'}", "[plugins.acme.nested] a: input should be a valid integer"),
+        ("nested = 5", "[plugins.acme] nested: input should be a table"),
+    ],
+)
+def test_a_mistake_in_its_table_fails_the_plugin_and_names_the_file(table: str, expected: str):
+    Path("standards-mcp.toml").write_text(f"[plugins.acme]\n{table}\n", encoding="utf-8")
+    host = Host(load_settings(), installed=[PluginRecord(name="acme", load=lambda: Acme)])
+    host.load()
+    assert reason(host).startswith(f"standards-mcp.toml:2: {expected}")
+
+
+def test_several_mistakes_in_a_table_make_one_line(make_host: MakeHost):
+    host = make_host({"acme": Acme}, plugins={"acme": {"limit": 0, "limti": 1}})
+    assert reason(host).count("; [plugins.acme]") + reason(host).count("[plugins.acme]") >= 2
+
+
+@pytest.mark.parametrize("key", ["enabled", "required"])
+def test_a_plugin_cannot_have_a_setting_that_is_the_hosts(make_host: MakeHost, key: str):
+    model = type("S", (PluginSettings,), {"__annotations__": {key: bool}, key: False})
+    host = make_host({"acme": type("P", (Plugin,), {"settings_type": model})})
+    assert reason(host) == f"its setting '{key}' bears a name of the host's"
+
+
+class Raises(Acme):
+    def __init__(self, settings: AcmeSettings, context: PluginContext) -> None:
+        super().__init__(settings, context)
+        secret = settings.key.get_secret_value() if settings.key else ""
+        raise RuntimeError(f"refused\nfor {secret!r}")
+
+
+class NoSettings(Plugin[Any]):
+    settings_type = None  # type: ignore[assignment]
+
+
+class TooManyArguments(Plugin[Any]):
+    def __init__(self, settings: Any, context: Any, more: Any) -> None: ...
+
+
+@dataclasses.dataclass
+class Unhashable(Plugin[Any]):
+    settings: Any
+    context: Any
+
+
+@pytest.mark.parametrize(
+    ("plugin", "expected"),
+    [
+        (Raises, "RuntimeError: refused for ''"),
+        (NoSettings, "its settings_type is not a subclass of PluginSettings"),
+        (TooManyArguments, "TypeError: "),
+        (Unhashable, "TypeError: unhashable type: 'Unhashable'"),
+    ],
+)
+def test_a_plugin_that_cannot_be_built_fails_alone(
+    make_host: MakeHost, plugin: PluginType, expected: str
+):
+    host = make_host({"acme": plugin, "good": with_tools(tool())})
+    assert reason(host).startswith(expected)
+    assert served(host) == ["work"]
+
+
+def test_a_plugin_that_keeps_nothing_of_what_it_is_given_is_no_trouble(make_host: MakeHost):
+    class Careless(Plugin[AcmeSettings]):
+        settings_type = AcmeSettings
+
+        def __init__(self, settings: AcmeSettings, context: PluginContext) -> None: ...
+
+        @property
+        def client(self) -> object:
+            raise RuntimeError("not started")
+
+    host = make_host({"acme": Careless}, plugins={"acme": {"key": "hush"}})
+    assert statuses(host) == {"acme": "registered"}
+    assert host.secrets() == {"hush"}
+
+
+def test_no_secret_is_in_a_reason_or_in_the_log(
+    make_host: MakeHost, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.DEBUG)
+    host = make_host({"acme": Raises}, plugins={"acme": {"key": "hush"}})
+    assert reason(host) == "RuntimeError: refused for '***'"
+    make_host({"acme": Acme}, plugins={"acme": {"key": "hush", "limit": 0}})
+    told = [str(vars(record)) for record in caplog.records]
+    assert "Raises" in str(told) or "refused" in str(told)
+    assert not [line for line in told if "hush" in line]
+
+
+class Quoting(PluginSettings):
+    key: SecretStr
+
+    @field_validator("key", mode="before")
+    @classmethod
+    def _check(cls, value: str) -> str:
+        raise ValueError(f"{value} is too short")
+
+
+class Crashing(Quoting):
+    @field_validator("key", mode="before")
+    @classmethod
+    def _check(cls, value: str) -> str:
+        raise LookupError(f"no {value} here")
+
+
+@pytest.mark.parametrize(
+    ("model", "told"), [(Quoting, "key: *** is too short"), (Crashing, "LookupError: no *** here")]
+)
+@pytest.mark.parametrize("secret", ["Hush", "hu sh\nhush", 424242])
+def test_a_secret_that_a_validator_quotes_is_masked_everywhere(
+    make_host: MakeHost,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    model: type[PluginSettings],
+    told: str,
+    secret: object,
+):
+    class Careful(Plugin[Any]):
+        settings_type = model
+
+    caplog.set_level(logging.DEBUG)
+    host = make_host({"acme": Careful}, plugins={"acme": {"key": secret}})
+    assert reason(host).endswith(told)
+    (remembered,) = (tmp_path / "state").glob("*.json")
+    line = " ".join(str(secret).split()).lower()
+    for text in (remembered.read_text(), *(str(vars(record)) for record in caplog.records)):
+        assert line not in " ".join(text.split()).lower()
+    with pytest.raises(PluginError) as caught:
+        make_host({"acme": Careful}, plugins={"acme": {"key": secret, "required": True}})
+    assert told in str(caught.value)
+
+
+# Hooks
+
+
+def test_an_unknown_hook_fails_with_the_nearest_name(make_host: MakeHost):
+    plugins = {
+        "acme": with_hook("register_tool", list),
+        "beta": with_hook("register_tool", list),
+        "zzz": with_hook("zzzzzz", list),
+        "good": with_tools(tool()),
+    }
+    host = make_host(plugins)
+    hint = "it implements an unknown hook 'register_tool'; did you mean 'register_tools'?"
+    assert reason(host) == reason(host, "beta") == hint
+    assert reason(host, "zzz") == "it implements an unknown hook 'zzzzzz'"
+    assert served(host) == ["work"]
+
+
+def test_a_hook_with_arguments_that_it_does_not_get_fails(make_host: MakeHost):
+    class Greedy(Plugin[Any]):
+        @hookimpl
+        def register_tools(self, server: object) -> list[Tool]:
+            return [server]
+
+    host = make_host({"acme": Greedy, "good": with_tools(tool())})
+    assert "'server'" in reason(host)
+    assert served(host) == ["work"]
+
+
+@pytest.mark.parametrize(
+    ("returned", "expected"),
+    [
+        (lambda: 1 / 0, "ZeroDivisionError: division by zero"),
+        (lambda: sys.exit(1), "it called sys.exit(1)"),
+        (lambda: 5, "register_tools returned a int; return a list"),
+        (lambda: [5], "register_tools returned a int"),
+        (lambda: "text", "register_tools returned a str"),
+        (lambda: [work], "register_tools returned a function"),
+        (lambda: (tool(f"t{1 // number}") for number in (1, 0)), "ZeroDivisionError"),
+    ],
+)
+def test_register_tools_that_misbehaves_fails_the_whole_plugin(
+    make_host: MakeHost, returned: Callable[[], object], expected: str
+):
+    host = make_host({"acme": with_hook("register_tools", returned), "good": with_tools(tool())})
+    assert reason(host).startswith(expected)
+    assert served(host) == ["work"]
+
+
+def test_register_tools_may_be_a_generator_or_return_nothing(make_host: MakeHost):
+    class Generator(Plugin[Any]):
+        @hookimpl
+        def register_tools(self) -> Iterable[Tool]:
+            yield tool("a")
+            yield tool("b")
+
+    host = make_host({"acme": Generator, "none": with_hook("register_tools", lambda: None)})
+    assert served(host) == ["a", "b"]
+    assert statuses(host) == {"acme": "registered", "none": "registered"}
+
+
+def test_a_plugin_may_raise_a_plugin_error_of_its_own(make_host: MakeHost):
+    class OddError(PluginError):
+        def __init__(self) -> None:
+            Exception.__init__(self, "without a reason")
+
+    def wrong() -> None:
+        raise PluginError("somebody else", "two\nlines")
+
+    def odd() -> None:
+        raise OddError
+
+    host = make_host(
+        {"acme": with_hook("register_tools", wrong), "odd": with_hook("register_tools", odd)}
+    )
+    assert reason(host) == "two lines"
+    assert reason(host, "odd") == "without a reason"
+
+
+# Tools
+
+
+def _no_docstring() -> str: ...
+
+
+def _untyped(a) -> str:
+    """Do it."""
+
+
+def _any_number(*args: int) -> str:
+    """Do it."""
+
+
+class _Tree(PluginSettings):
+    children: list[_Tree]
+
+
+def _tree(node: _Tree) -> str:
+    """Do it."""
+
+
+def _makes_tree() -> _Tree:
+    """Do it."""
+
+
+@pytest.mark.parametrize(
+    ("wrong", "expected"),
+    [
+        ({"name": ""}, "'' is not a valid tool name; use letters, digits, '_', '-' and '.'"),
+        ({"name": "two words"}, "'two words' is not a valid tool name"),
+        ({"name": "line\n"}, "'line\\n' is not a valid tool name"),
+        ({"name": "naïve"}, "'naïve' is not a valid tool name"),
+        ({"name": ".a"}, "'.a' is not a valid tool name"),
+        ({"name": "a."}, "'a.' is not a valid tool name"),
+        ({"name": "a..b"}, "'a..b' is not a valid tool name"),
+        ({"name": "1a"}, "'1a' is not a valid tool name"),
+        ({"name": "a/b"}, "'a/b' is not a valid tool name"),
+        ({"name": "a" * 65}, "is not a valid tool name; use letters, digits"),
+        ({"name": 5}, "5 is not a valid tool name"),
+        ({"function": _no_docstring}, "tool 'bad' has no description"),
+        ({"function": _no_docstring, "description": " \n"}, "tool 'bad' has no description"),
+        ({"description": 5}, "tool 'bad': its title and its description must be text"),
+        ({"title": 5}, "tool 'bad': its title and its description must be text"),
+        ({"read_only": "no"}, "tool 'bad': its read_only must be true or false"),
+        ({"timeout": 0}, "tool 'bad': its timeout must be a positive number of seconds"),
+        ({"timeout": -1}, "tool 'bad': its timeout must be a positive number of seconds"),
+        ({"timeout": float("nan")}, "tool 'bad': its timeout must be a positive number"),
+        ({"timeout": float("inf")}, "tool 'bad': its timeout must be a positive number"),
+        ({"timeout": True}, "tool 'bad': its timeout must be a positive number of seconds"),
+        ({"timeout": "5"}, "tool 'bad': its timeout must be a positive number of seconds"),
+        ({"meta": {"a": object()}}, "tool 'bad': its meta is not a JSON object"),
+        ({"meta": None}, "tool 'bad': its meta is not a JSON object"),
+        ({"function": 5, "description": "x"}, "tool 'bad': its function is not a function"),
+        ({"function": _untyped}, "tool 'bad': its argument 'a' has no annotation"),
+        ({"function": _any_number}, "tool 'bad': its argument 'args' cannot be given by name"),
+        ({"function": _tree}, "tool 'bad': its schema refers to itself"),
+        ({"function": _makes_tree}, "tool 'bad': its schema refers to itself"),
+        ({"input_schema": {"type": "string"}}, "tool 'bad': its schema is not a plain object"),
+        ({"input_schema": []}, "tool 'bad': its schema is not a JSON object"),
+        ({"input_schema": {"type": "x"}}, "tool 'bad': its schema is not a plain object"),
+        (
+            {"input_schema": {"type": "object", "properties": {"a": {"type": "array"}}}},
+            "tool 'bad': its input schema has an array without 'items' at a",
+        ),
+        ({"accepts_filters": True}, "tool 'bad': its function has no argument 'filter'"),
+    ],
+)
+def test_a_wrong_tool_fails_the_whole_plugin_with_the_reason(
+    make_host: MakeHost, wrong: dict[str, Any], expected: str
+):
+    plugins = {"acme": with_tools(tool("fine"), tool(**{"name": "bad"} | wrong))}
+    host = make_host(plugins | {"good": with_tools(tool())})
+    assert expected in reason(host)
+    assert served(host) == ["work"]
+
+
+@pytest.mark.parametrize("name", ["a", "A-b_c.d-e", "a.1", "a" * 64])
+def test_a_tool_may_have_any_portable_name(make_host: MakeHost, name: str):
+    host = make_host({"acme": with_tools(tool(name))})
+    assert served(host) == [name.replace(".", "_")]
+
+
+def test_dotted_names_are_published_as_the_admin_says(make_host: MakeHost):
+    plugins = {"acme": with_tools(tool("a.b.c"))}
+    assert served(make_host(plugins)) == ["a_b_c"]
+    assert served(make_host(plugins, tool_names="declared")) == ["a.b.c"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "settings", "clash"),
+    [
+        ("work", "work", {}, True),
+        ("a.b", "a_b", {}, True),
+        ("a_b", "a.b", {}, True),
+        ("a.b_c", "a_b.c", {}, True),
+        ("a.b", "a_b", {"tool_names": "declared"}, True),  # portable names may be asked for later
+        ("work", "Work", {}, False),
+        ("work", "work", {"tools": {"disable": ["work"]}}, True),
+    ],
+)
+def test_of_two_plugins_with_one_tool_name_the_later_fails(
+    make_host: MakeHost, first: str, second: str, settings: dict[str, Any], clash: bool
+):
+    host = make_host(
+        {"b": with_tools(tool("own"), tool(second)), "a": with_tools(tool(first))}, **settings
+    )
+    if clash:
+        assert reason(host, "b") == f"tool '{second}' already belongs to plugin 'a'"
+        assert [item.tool.name for item in host.manager.registry.tools()] == [first]
+    else:
+        assert statuses(host) == {"a": "registered", "b": "registered"}
+
+
+@pytest.mark.parametrize("names", [("x", "x"), ("a.b", "a_b")])
+def test_a_plugin_with_one_tool_name_twice_fails(make_host: MakeHost, names: tuple[str, str]):
+    host = make_host({"acme": with_tools(*map(tool, names))})
+    assert reason(host) == f"it declares tool '{names[1]}' twice"
+
+
+def test_a_plugin_that_fails_takes_no_names_with_it(make_host: MakeHost):
+    host = make_host({"a": with_tools(tool("work"), 5), "b": with_tools(tool("work"))})
+    assert statuses(host) == {"a": "failed", "b": "registered"}
+    assert served(host) == ["work"]
+
+
+def test_the_description_is_the_authors_or_the_docstring_without_its_indentation(
+    make_host: MakeHost,
+):
+    def documented(a: int) -> str:
+        """Do it.
+
+        More of it:
+            indented
+        """
+
+    tools = [
+        tool("own", function=documented, description="  Mine. "),
+        tool("doc", function=documented),
+        tool("partial", function=functools.partial(documented, 1)),
+    ]
+    host = make_host({"acme": with_tools(*tools)})
+    text = "Do it.\n\nMore of it:\n    indented"
+    assert [item.description for item in host.offering.served] == ["Mine.", text, text]
+
+
+def test_tools_that_the_admin_refuses_are_kept_with_the_reason(make_host: MakeHost):
+    plugins = {"acme": with_tools(tool("a.read", read_only=True), tool("a.write"))}
+    host = make_host(plugins, tools={"read_only": True})
+    assert served(host) == ["a_read"]
+    assert [bool(item.refusal) for item in host.offering.tools] == [False, True]
+
+
+# Filters
+
+
+def search(text: str, state: str = "", filter: Any = None) -> str:  # noqa: A002
+    """Search."""
+    return f"{text} {state} {filter}"
+
+
+SEARCH = tool("search", function=search, accepts_filters=True)
+
+
+def a_filter(name: str = "region", **fields: Any) -> Filter:
+    return Filter(
+        **{
+            "name": name,
+            "annotation": str,
+            "description": "Where",
+            "to_expression": lambda value: {name: value},
+        }
+        | fields
+    )
+
+
+def with_filters(*filters: object) -> PluginType:
+    return with_hook("register_filters", lambda: filters)
+
+
+def arguments_of(host: Host, name: str = "search") -> list[str]:
+    (item,) = (item for item in host.manager.registry.tools() if item.tool.name == name)
+    return list(item.arguments.schema["properties"])
+
+
+def test_filters_of_all_plugins_reach_every_tool_that_accepts_them(make_host: MakeHost):
+    plugins = {
+        "a": with_filters(a_filter("one"), a_filter("two")),
+        "m": with_tools(SEARCH, tool("work")),
+        "z": with_filters(a_filter("three")),
+    }
+    host = make_host(plugins)
+    assert arguments_of(host) == ["text", "state", "one", "two", "three"]
+    assert arguments_of(host, "work") == []
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ((5,), "register_filters returned a int"),
+        ((a_filter("Region"),), "'Region' is not a valid filter name"),
+        ((a_filter("a-b"),), "'a-b' is not a valid filter name"),
+        ((a_filter("a\n"),), "'a\\n' is not a valid filter name"),
+        ((a_filter("a" * 65),), "is not a valid filter name"),
+        ((a_filter(description=" "),), "filter 'region' has no description"),
+        ((a_filter(description=None),), "AttributeError"),
+        ((a_filter(to_expression=5),), "filter 'region': its to_expression is not a function"),
+        ((a_filter(), a_filter()), "it declares filter 'region' twice"),
+        ((a_filter("state"),), "filter 'state' has the name of one of its arguments"),
+        ((a_filter(annotation=object()),), "filter 'region': its annotation is not a type"),
+        ((a_filter(annotation=_Tree),), "refers to itself"),
+        ((a_filter(annotation=tuple[int, int]),), "an array without 'items'"),
+        ((a_filter(description="x" * 40_000),), "larger than 32 KiB"),
+    ],
+)
+def test_a_wrong_filter_fails_its_own_plugin_and_not_the_tools_that_take_it(
+    make_host: MakeHost, filters: tuple[object, ...], expected: str
+):
+    host = make_host({"acme": with_filters(*filters), "main": with_tools(SEARCH)})
+    assert expected in reason(host)
+    assert arguments_of(host) == ["text", "state"]
+
+
+async def called_with_region(make_host: MakeHost, **fields: Any) -> Any:
+    host = make_host({"acme": with_filters(a_filter(**fields)), "main": with_tools(SEARCH)})
+    return await host.call_tool("search", {"text": "x", "region": "north"})
+
+
+def _refuse(_: object) -> None:
+    raise InvalidInputError("no such region; use south")
+
+
+def _crash(_: object) -> None:
+    raise ValueError("a typo in the filter")
+
+
+@pytest.mark.anyio
+async def test_a_value_that_a_filter_refuses_is_invalid_input_and_names_the_plugin(
+    make_host: MakeHost,
+):
+    result = await called_with_region(make_host, to_expression=_refuse)
+    assert result.structured["error_type"] == "invalid_input"
+    assert result.structured["message"] == "region: no such region; use south (plugin 'acme')"
+
+
+async def _look_up(value: str) -> Any:
+    await anyio.lowlevel.checkpoint()
+    if value == "north":
+        return {"state": "N2"}
+    raise ApiError("the table of regions is gone")
+
+
+@pytest.mark.anyio
+async def test_a_filter_may_look_up_what_its_value_means(make_host: MakeHost):
+    result = await called_with_region(make_host, to_expression=_look_up)
+    assert result.text == "x  {'state': 'N2'}"
+
+
+@pytest.mark.anyio
+async def test_a_filter_that_cannot_look_up_says_so_itself(make_host: MakeHost):
+    async def fail(_: object) -> None:
+        await _look_up("elsewhere")
+
+    result = await called_with_region(make_host, to_expression=fail)
+    assert result.structured["error_type"] == "api_error"
+    assert result.structured["message"] == "the table of regions is gone"
+
+
+@pytest.mark.anyio
+async def test_a_filter_that_never_ends_costs_the_call_its_deadline(make_host: MakeHost):
+    slow = a_filter(to_expression=lambda _: anyio.sleep(60))
+    plugins = {"acme": with_filters(slow), "main": with_tools(SEARCH)}
+    host = make_host(plugins, tools={"timeout": 0.05})
+    result = await host.call_tool("search", {"text": "x", "region": "north"})
+    assert result.structured["error_type"] == "timeout"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("fields", "logged"),
+    [
+        ({"to_expression": _crash}, "filter 'region': ValueError: a typo in the filter"),
+        ({"to_expression": lambda _: 5}, "filter 'region': FilterError"),
+        ({"to_expression": lambda _: {"subject": {"$is": 1}}}, "filter 'region': FilterError"),
+        ({"annotation": Annotated[str, AfterValidator({}.__getitem__)]}, "KeyError: 'north'"),
+    ],
+)
+async def test_a_filter_that_crashes_is_its_own_plugins_fault(
+    make_host: MakeHost, caplog: pytest.LogCaptureFixture, fields: dict[str, Any], logged: str
+):
+    result = await called_with_region(make_host, **fields)
+    assert result.structured["error_type"] == "internal_error"
+    assert "search failed with an internal error of plugin 'acme' (id " in result.text
+    (crash,) = (record for record in caplog.records if record.msg == "tool crashed")
+    assert vars(crash)["plugin"] == "acme"
+    assert crash.exc_info is not None
+    assert logged in str(crash.exc_info[1])
+
+
+def test_of_two_plugins_with_one_filter_name_the_later_fails(make_host: MakeHost):
+    host = make_host({"a": with_filters(a_filter()), "b": with_filters(a_filter())})
+    assert reason(host, "b") == "filter 'region' already belongs to plugin 'a'"
+    assert len(host.manager.registry.filters()) == 1
+
+
+def test_filters_that_are_too_large_together_fail_the_later_plugin(make_host: MakeHost):
+    large = "x" * 20_000
+    plugins = {
+        "a": with_filters(a_filter("one", description=large)),
+        "b": with_filters(a_filter("two", description=large)),
+        "main": with_tools(SEARCH),
+    }
+    host = make_host(plugins)
+    assert "its filters do not fit tool 'search' of 'main'" in reason(host, "b")
+    assert arguments_of(host) == ["text", "state", "one"]
+
+
+@pytest.mark.parametrize("name", ["aaa", "zzz"])
+def test_a_plugin_that_fails_takes_its_filters_along(make_host: MakeHost, name: str):
+    class Both(Plugin[Any]):
+        @hookimpl
+        def register_filters(self) -> list[Filter]:
+            return [a_filter()]
+
+        @hookimpl
+        def register_commands(self) -> list[int]:
+            return [5]
+
+    host = make_host({name: Both, "main": with_tools(SEARCH)})
+    assert arguments_of(host) == ["text", "state", "region"]
+    host.manager.commands()
+    assert reason(host, name) == "register_commands returned a int"
+    assert arguments_of(host) == ["text", "state"]
+    assert host.manager.registry.filters() == ()
+
+
+# Commands
+
+
+def with_commands(*commands: object) -> PluginType:
+    return with_hook("register_commands", lambda: commands)
+
+
+def test_a_single_command_with_the_plugins_name_is_the_command(make_host: MakeHost):
+    command = click.Command("acme")
+    assert make_host({"acme": with_commands(command)}).manager.commands() == {"acme": command}
+
+
+@pytest.mark.parametrize("names", [("load",), ("acme", "load"), ("load", "save")])
+def test_other_commands_stand_below_the_plugins_name(make_host: MakeHost, names: tuple[str, ...]):
+    host = make_host({"acme": with_commands(*map(click.Command, names))})
+    group = host.manager.commands()["acme"]
+    assert isinstance(group, click.Group)
+    assert tuple(group.commands) == names
+
+
+def test_a_plugin_without_commands_adds_none(make_host: MakeHost):
+    host = make_host({"a": with_commands(), "b": with_tools(tool()), "c": 5})
+    assert host.manager.commands() == {}
+
+
+@pytest.mark.parametrize(
+    ("commands", "expected"),
+    [
+        ((work,), "register_commands returned a function"),
+        ((click.Command("x"), click.Command("x")), "it declares command 'x' twice"),
+    ],
+)
+def test_a_wrong_command_fails_the_whole_plugin(
+    make_host: MakeHost, commands: tuple[object, ...], expected: str
+):
+    host = make_host({"acme": with_commands(*commands), "b": with_commands(click.Command("b"))})
+    assert list(host.manager.commands()) == ["b"]
+    assert reason(host) == expected
+
+
+# Failures that matter
+
+
+@pytest.mark.parametrize(
+    "settings", [{"strict": True}, {"plugins": {"acme": {"required": True}}}], ids=str
+)
+@pytest.mark.parametrize(
+    "broken",
+    [
+        5,
+        with_tools(5),
+        with_hook("unknown", list),
+        with_filters(5),
+        with_hook("register_tools", lambda: sys.exit(1)),
+        Raises,
+    ],
+)
+def test_a_failure_that_matters_is_fatal_with_the_same_line(
+    make_host: MakeHost, broken: object, settings: dict[str, Any]
+):
+    told = reason(make_host({"acme": broken}))
+    with pytest.raises(PluginError) as caught:
+        make_host({"acme": broken}, **settings)
+    assert (caught.value.plugin, caught.value.reason) == ("acme", told)
+    assert str(caught.value) == f"plugin 'acme' failed: {told}"
+
+
+def test_what_is_required_of_one_plugin_is_not_of_another(make_host: MakeHost):
+    host = make_host({"acme": 5, "good": with_tools(tool())}, plugins={"good": {"required": True}})
+    assert statuses(host) == {"acme": "failed", "good": "registered"}
+
+
+def test_a_failed_plugin_is_logged_once_with_its_reason(
+    make_host: MakeHost, caplog: pytest.LogCaptureFixture
+):
+    make_host({"acme": 5})
+    (record,) = caplog.records
+    assert (
+        record.getMessage() == "plugin 'acme' failed: its entry point is not a subclass of Plugin"
+    )
+    assert vars(record)["plugin"] == "acme"
+    assert record.exc_info is None
+
+
+@pytest.mark.parametrize(
+    ("exc", "text"),
+    [
+        (ValueError("a\n  b"), "ValueError: a b"),
+        (ValueError(), "ValueError"),
+        (KeyError("x"), "KeyError: 'x'"),
+    ],
+)
+def test_an_exception_is_described_in_one_line(exc: Exception, text: str):
+    assert describe_exception(exc) == text
+
+
+def test_a_hook_without_its_mark_is_noticed(make_host: MakeHost):
+    class Forgetful(Plugin[Any]):
+        def register_tools(self) -> list[Tool]:
+            return []
+
+    record = make_host({"forgetful": Forgetful}).manager.records["forgetful"]
+    assert record.reason == "its method 'register_tools' is not marked with @hookimpl"

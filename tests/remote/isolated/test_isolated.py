@@ -1,0 +1,845 @@
+"""Plugins in processes of their own: they look as if they were local, and cost only their calls."""
+# ruff: noqa: ASYNC110, ASYNC240  nothing tells of what other processes do
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import logging
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client, MCPError
+from mcp.client.context import ClientRequestContext
+from mcp_types import ElicitRequestParams, ElicitResult, PromptReference, ResourceTemplateReference
+
+from standards_mcp import ToolResult
+from standards_mcp._utils.logs import configure_logging
+from standards_mcp.config.loading import LoadedSettings, load_settings
+from standards_mcp.config.models.settings import Settings
+from standards_mcp.errors import ConfigError, PluginError
+from standards_mcp.host import Host
+from standards_mcp.loading.discovery import installed_plugins
+from standards_mcp.loading.health import check_health
+from standards_mcp.loading.records import PluginRecord, Status
+from standards_mcp.remote.stdio import count_processes
+from standards_mcp.server.server import build_server
+
+pytestmark = [pytest.mark.anyio, pytest.mark.unmeasured]
+Install = Callable[..., Path]
+OpenClient = Callable[..., AbstractAsyncContextManager[Client]]
+WAIT = 30.0
+linux = pytest.mark.skipif(sys.platform != "linux", reason="limits of the Linux kernel")
+
+PLUGIN = '''
+    import asyncio, os, signal, subprocess, sys, time
+    from contextlib import asynccontextmanager
+    from typing import Annotated
+    from pydantic import BaseModel, Field, SecretStr
+    from standards_mcp import (
+        CallContext, Filter, Health, InvalidInputError, Message, NotFoundError, Plugin,
+        PluginSettings, Prompt,
+        Resource, Tool, ToolResult, hookimpl
+    )
+
+    print("at import")
+
+    class AcmeSettings(PluginSettings):
+        limit: int = 3
+        key: SecretStr = SecretStr("none")
+
+    class Total(BaseModel):
+        """A total."""
+        total: int
+        parts: list[int]
+
+    class Name(BaseModel):
+        name: str
+
+    class AcmePlugin(Plugin[AcmeSettings]):
+        settings_type = AcmeSettings
+        started = False
+
+        @hookimpl
+        @asynccontextmanager
+        async def lifespan(self):
+            self.started = True
+            yield
+
+        @hookimpl
+        async def check_health(self):
+            return Health(status="degraded", message="so so")
+
+        def add(
+            self,
+            a: Annotated[int, Field(description="The first.", le=100)],
+            b: int | None = None,
+        ) -> Total:
+            """Add two numbers."""
+            print("in a call")
+            return Total(total=a + (b or 0), parts=[a])
+
+        async def state(self) -> dict:
+            return {
+                "pid": os.getpid(), "started": self.started, "limit": self.settings.limit,
+                "state_dir": str(self.context.state_dir), "session": os.getsid(0),
+            }
+
+        def filtered(self, query: str, filter: dict | None) -> dict:
+            """Show the filter."""
+            return {"filter": filter}
+
+        def fail(self, how: str) -> str:
+            """Fail in some way."""
+            if how == "input":
+                raise InvalidInputError("wrong: " + self.settings.key.get_secret_value())
+            if how == "crash":
+                raise RuntimeError("inside")
+            if how == "exit":
+                os._exit(7)
+            if how == "tell":
+                os.write(2, self.settings.key.get_secret_value().encode() + b" is wrong\\n")
+                os._exit(7)
+            if how == "print":
+                print("the key is", self.settings.key.get_secret_value(), "of", self.settings.limit)
+            if how == "segfault":
+                os.kill(os.getpid(), signal.SIGSEGV)
+            if how == "close":
+                os.closerange(0, 100)
+            if how == "stdout":
+                os.write(1, b"garbage")
+                print("more", flush=True)
+                os.close(1)
+            if how == "memory":
+                return str(len(bytearray(8 << 30)))
+            if how == "many":
+                command = [sys.executable, "-c", "import time; time.sleep(600)"]
+                for _ in range(12):
+                    subprocess.Popen(command)
+                time.sleep(20)
+            return "done"
+
+        async def block(self) -> str:
+            """Block the loop."""
+            while True:
+                pass
+
+        def spin(self, seconds: float = 600) -> str:
+            """Loop in a thread."""
+            end = time.monotonic() + seconds
+            while time.monotonic() < end:
+                pass
+            return "spun"
+
+        async def rest(self, seconds: float) -> str:
+            """Rest."""
+            await asyncio.sleep(seconds)
+            return "rested"
+
+        async def greet(self, call: CallContext) -> str:
+            """Ask two names, and tell of progress."""
+            await call.report_progress(1, 2, "first")
+            mine = await call.ask("Your name?", Name)
+            if mine is None:
+                return "declined"
+            await call.report_progress(2, 2, "second")
+            other = await call.ask("And your friend's?", Name)
+            return f"{mine.name} and {other.name}"
+
+        def image(self) -> ToolResult:
+            """Show an image."""
+            block = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
+            return ToolResult(text="hi", content=(block,), meta={"acme/cost": 1})
+
+        @hookimpl
+        def register_tools(self):
+            return [
+                Tool(name="acme.add", title="Add", function=self.add, read_only=True, cache_ttl=60),
+                Tool(name="state", description="Its state.", function=self.state),
+                Tool(name="filtered", function=self.filtered, accepts_filters=True),
+                Tool(name="fail", function=self.fail, timeout=60, meta={"acme/x": 1}),
+                Tool(name="block", function=self.block, timeout=0.3),
+                Tool(name="spin", function=self.spin, timeout=0.3),
+                Tool(name="rest", function=self.rest),
+                Tool(name="greet", function=self.greet, timeout=5),
+                Tool(name="image", function=self.image),
+            ]
+
+        @hookimpl
+        def register_prompts(self):
+            def align(lesson: str, grade: str = "3", *, tools: dict) -> list:
+                if lesson == "none":
+                    raise InvalidInputError("no lesson")
+                return [Message(f"{lesson} {grade} {tools}"), Message("ok", role="assistant")]
+
+            def grades(typed, others):
+                return [value for value in ("3", "31") if value.startswith(typed)]
+
+            return [
+                Prompt(name="align", description="Align.", function=align, needs=("acme.add",),
+                       uses=("gone",), complete={"grade": grades}),
+                Prompt(name="lost", description="Lost.", function=align, needs=("gone",),
+                       complete={"grade": grades}),
+            ]
+
+        @hookimpl
+        def register_resources(self):
+            def one(id: str, page: int = 1):
+                if id == "none":
+                    raise NotFoundError("no such thing")
+                return {"id": id, "page": page} if id != "bytes" else b"\\x00\\xff"
+
+            return [
+                Resource(uri="acme://things/{id}{?page}", name="thing", description="A thing.",
+                         function=one, complete={"id": lambda typed, others: [typed + "1"]}),
+                Resource(uri="acme://about", name="about", description="About.",
+                         function=lambda: "this"),
+            ]
+
+        @hookimpl
+        def register_filters(self):
+            def even(value):
+                if value % 2:
+                    raise InvalidInputError("it must be even")
+                return {"grade": {"$eq": str(value)}}
+
+            return [
+                Filter(name="even", annotation=int, description="An even one.", to_expression=even)
+            ]
+'''
+
+
+def each_of(*names: str) -> list[PluginRecord]:
+    """Return records of what is installed for the test."""
+    return [each for each in installed_plugins() if each.name in names]
+
+
+def load(tmp_path: Path, **settings: Any) -> Host:
+    """Return a host of what is installed for the test."""
+    found = each_of("acme", "rest")
+    loaded = LoadedSettings(Settings(state_dir=tmp_path / "state", **settings), None)
+    host = Host(loaded, installed=found)
+    host.load()
+    return host
+
+
+@asynccontextmanager
+async def started(host: Host) -> AsyncGenerator[Host]:
+    async with host.running():
+        await host.manager.ready()
+        yield host
+
+
+@pytest.fixture
+def isolated(install: Install, tmp_path: Path) -> Callable[..., Host]:
+    """Return a function that loads the plugin above, isolated."""
+    install("acme", PLUGIN)
+
+    def make(**keys: Any) -> Host:
+        return load(tmp_path, plugins={"acme": {"isolate": True, **keys}})
+
+    return make
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    with anyio.fail_after(WAIT):
+        while not condition():
+            await anyio.sleep(0.05)
+
+
+async def recovered(host: Host) -> ToolResult:
+    """Return the first answer after a failure; the plugin is started again after a second."""
+    with anyio.fail_after(WAIT):
+        while (result := await host.call_tool("rest", {"seconds": 0})).is_error:
+            await anyio.sleep(0.1)
+    return result
+
+
+def message(result: ToolResult) -> str:
+    assert result.is_error
+    return (result.structured or {})["message"]
+
+
+async def test_an_isolated_plugin_looks_as_if_it_were_local(
+    isolated: Callable[..., Host], tmp_path: Path
+):
+    local = load(tmp_path / "local")
+    sys.modules.pop("standards_mcp_acme_plugin")
+    async with started(local), started(isolated(limit=5)) as host:
+        assert "standards_mcp_acme_plugin" not in sys.modules
+        for mine, theirs in zip(host.offering.tools, local.offering.tools, strict=True):
+            assert mine.definition == theirs.definition
+            assert mine.result.schema == theirs.result.schema
+            assert mine.limits == theirs.limits
+            for name in ("read_only", "idempotent", "open_world", "meta", "accepts_filters"):
+                assert getattr(mine.tool, name) == getattr(theirs.tool, name)
+        for tool, arguments in (
+            ("acme_add", {"a": 2, "b": 3}),
+            ("acme.add", {"a": 2, "b": None}),
+            ("acme_add", {"a": 200}),
+            ("acme_add", {"a": "x", "c": 1}),
+            ("acme_add", {}),
+            ("filtered", {"query": "x", "even": 4}),
+            ("filtered", {"query": "x", "even": 3}),
+            ("filtered", {"query": "x", "even": "x"}),
+            ("filtered", {"query": "x", "odd": 3}),
+            ("image", {}),
+            ("fail", {"how": "nothing"}),
+        ):
+            one = await local.call_tool(tool, arguments)
+            other = await host.call_tool(tool, arguments)
+            # Beside content blocks, which are sent in its place, the text of a result is not.
+            assert other == (replace(one, text="") if one.content else one)
+        state = (await host.call_tool("state", {})).structured
+        assert state["started"]
+        assert state["limit"] == 5
+        assert state["pid"] != os.getpid()
+        assert Path(state["state_dir"]) == tmp_path / "state" / "plugins" / "acme"
+        healths = [(await check_health(each.manager))["acme"] for each in (host, local)]
+        assert healths[0] == healths[1]
+        assert host.manager.records["acme"].plugin is not None
+
+
+async def seen(host: Host) -> list[object]:
+    """Return what a client sees of the prompts and resources of a host."""
+    async with Client(build_server(host, "1"), cache=None) as client:
+        lists = (client.list_prompts, client.list_resources, client.list_resource_templates)
+        found: list[object] = [await listed() for listed in lists]
+        given = ({"lesson": "clocks", "grade": "4"}, {"lesson": "none"}, {})
+        found += [await outcome(client.get_prompt("align", each)) for each in given]
+        uris = ("about", "things/a?page=2", "things/bytes", "things/none", "things/a?page=x")
+        found += [await outcome(client.read_resource(f"acme://{uri}")) for uri in uris]
+        prompt = PromptReference(type="ref/prompt", name="align")
+        template = "acme://things/{id}{?page}"
+        thing = ResourceTemplateReference(type="ref/resource", uri=template)
+        found.append(await client.complete(prompt, {"name": "grade", "value": "3"}))
+        found.append(await client.complete(thing, {"name": "id", "value": "a"}))
+        return found
+
+
+async def outcome(request: Awaitable[object]) -> object:
+    try:
+        return await request
+    except MCPError as exc:
+        return exc.error
+
+
+async def test_it_asks_the_user_and_tells_of_its_progress_as_a_local_plugin_does(
+    isolated: Callable[..., Host], tmp_path: Path, open_client: OpenClient
+):
+    for host in (load(tmp_path / "local"), isolated()):
+        replies = [{"name": "Ada"}, {"name": "Bo"}, None]
+        asked: list[str] = []
+        heard: list[tuple[float, float | None, str | None]] = []
+
+        async def answer(_: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+            asked.append(params.message)  # noqa: B023  - it is called in this round of the loop
+            content = replies.pop(0)  # noqa: B023
+            return ElicitResult(action="accept" if content else "decline", content=content)
+
+        async def hear(done: float, total: float | None, message: str | None) -> None:
+            heard.append((done, total, message))  # noqa: B023
+
+        async with open_client(host, elicitation_callback=answer) as client:
+            result = await client.call_tool("greet", {}, progress_callback=hear)
+            assert result.content[0].text == "Ada and Bo"
+            assert asked == ["Your name?", "And your friend's?"]
+            assert heard[0] == (1, 2, "first")
+            assert heard[-1] == (2, 2, "second")
+            count = len(heard)
+            assert (await client.call_tool("greet", {})).content[0].text == "declined"
+            assert len(heard) == count
+
+
+async def test_where_nobody_can_be_asked_it_hears_so_as_a_local_plugin_does(
+    isolated: Callable[..., Host], tmp_path: Path, open_client: OpenClient
+):
+    async with open_client(load(tmp_path / "local")) as local, open_client(isolated()) as client:
+        ours, theirs = [await each.call_tool("greet", {}) for each in (client, local)]
+    assert ours.structured_content == theirs.structured_content
+    assert ours.structured_content["error_type"] == "cannot_ask"
+    async with started(isolated()) as host:
+        assert "Ask in the conversation: 'Your name?'" in message(await host.call_tool("greet", {}))
+
+
+async def test_its_prompts_and_resources_are_those_of_a_local_plugin(
+    isolated: Callable[..., Host], tmp_path: Path
+):
+    local, host = load(tmp_path / "local"), isolated()
+    ours, theirs = await seen(host), await seen(local)
+    assert ours == theirs
+    assert [item.refusal for item in host.offering.prompts] == [
+        "",
+        "it needs the tool 'gone', which is not served",
+    ]
+
+
+async def test_a_prompt_that_needs_a_tool_of_another_plugin_is_completed(
+    isolated: Callable[..., Host], install: Install
+):
+    install(
+        "rest",
+        """
+        from standards_mcp import Plugin, Tool, hookimpl
+
+        class RestPlugin(Plugin):
+            @hookimpl
+            def register_tools(self):
+                return [Tool(name="gone", description="Here.", function=lambda: None)]
+        """,
+    )
+    async with started(isolated()) as host:
+        assert await host.provider.complete_prompt("lost", "grade", "3", {}) == ["3", "31"]
+
+
+async def test_filters_of_other_plugins_reach_an_isolated_tool_and_its_own_reach_theirs(
+    isolated: Callable[..., Host], install: Install
+):
+    install(
+        "rest",
+        """
+        from standards_mcp import Filter, Plugin, Tool, hookimpl
+
+        class RestPlugin(Plugin):
+            @hookimpl
+            def register_tools(self):
+                def find(filter: dict | None) -> dict:
+                    return {"filter": filter}
+                return [Tool(name="find", description="Find", function=find, accepts_filters=True)]
+
+            @hookimpl
+            def register_filters(self):
+                return [Filter(name="leaf", annotation=bool, description="Leaves only.",
+                               to_expression=lambda value: {"is_leaf": {"$eq": value}})]
+        """,
+    )
+    async with started(isolated()) as host:
+        both = {"$and": [{"grade": {"$eq": "4"}}, {"is_leaf": {"$eq": True}}]}
+        arguments = {"even": 4, "leaf": True}
+        assert (await host.call_tool("find", arguments)).structured == {"filter": both}
+        answer = await host.call_tool("filtered", {"query": "x", **arguments})
+        assert answer.structured == {"filter": both}
+        assert (await host.call_tool("find", {})).structured == {"filter": None}
+        wrong = await host.call_tool("find", {"even": 3})
+        assert message(wrong) == "even: it must be even (plugin 'acme')"
+
+
+async def test_what_it_is_known_by_is_there_at_the_next_start(isolated: Callable[..., Host]):
+    async with started(isolated()):
+        pass
+    again = isolated()
+    assert again.offering.find("acme.add")
+    assert [item.name for item in again.manager.registry.filters()] == ["even"]
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [("exit", "exit code 7"), ("segfault", "SIGSEGV"), ("close", "it was ended by")],
+)
+async def test_a_plugin_that_dies_costs_the_calls_in_flight_and_comes_back(
+    isolated: Callable[..., Host], how: str, reason: str
+):
+    async with started(isolated()) as host:
+        result = await host.call_tool("fail", {"how": how})
+        assert result.structured["error_type"] == "api_error"
+        assert reason in message(result)
+        assert (await check_health(host.manager))["acme"].status == "failed"
+        assert (await recovered(host)).text == "rested"
+        assert (await check_health(host.manager))["acme"].message == "so so"
+
+
+async def test_what_it_writes_to_stdout_is_not_of_the_protocol(isolated: Callable[..., Host]):
+    async with started(isolated()) as host:
+        assert (await host.call_tool("fail", {"how": "stdout"})).text == "done"
+        assert (await host.call_tool("fail", {"how": "again"})).text == "done"
+
+
+async def test_a_crash_and_a_refusal_are_those_of_a_local_plugin(
+    isolated: Callable[..., Host], caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.ERROR, "standards_mcp")
+    async with started(isolated(key="s3cret-key")) as host:
+        crash = await host.call_tool("fail", {"how": "crash"})
+        assert crash.structured["error_type"] == "internal_error"
+        assert "inside" not in message(crash)
+        refusal = await host.call_tool("fail", {"how": "input"})
+        assert refusal.structured["error_type"] == "invalid_input"
+        assert message(refusal) == "wrong: ***"
+    (told,) = caplog.records
+    assert (told.getMessage(), told.plugin, told.tool) == ("tool crashed", "acme", "fail")
+    assert f"(id {told.incident})" in message(crash)
+    assert "inside" in told.exception
+
+
+async def test_a_plugin_that_blocks_is_ended_and_comes_back(
+    isolated: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("standards_mcp.remote.isolated.calls.PING_SECONDS", 0.5)
+    async with started(isolated()) as host:
+        beside = asyncio.create_task(host.call_tool("rest", {"seconds": 20}))
+        await anyio.sleep(0.1)
+        result = await host.call_tool("block", {})
+        assert result.structured["error_type"] == "timeout"
+        assert "it did not answer within 0.5 s" in message(await beside)
+        assert (await recovered(host)).text == "rested"
+
+
+async def test_a_call_that_is_overdue_costs_nothing_else(
+    isolated: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("standards_mcp.remote.isolated.calls.PING_SECONDS", 5)
+    async with started(isolated()) as host:
+        before = (await host.call_tool("state", {})).structured["pid"]
+        call = asyncio.create_task(host.call_tool("rest", {"seconds": 20}))
+        await anyio.sleep(0.1)
+        call.cancel()
+        await anyio.sleep(0.3)
+        assert (await host.call_tool("state", {})).structured["pid"] == before
+
+
+async def pid_of(host: Host) -> int:
+    return (await host.call_tool("state", {})).structured["pid"]
+
+
+async def test_a_process_in_which_a_function_never_returns_is_ended_once_nothing_else_runs(
+    isolated: Callable[..., Host], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    monkeypatch.setattr("standards_mcp.remote.isolated.calls.PING_SECONDS", 0.2)
+    logging.getLogger("standards_mcp").propagate = True
+    async with started(isolated()) as host:
+        before = await pid_of(host)
+        beside = asyncio.create_task(host.call_tool("rest", {"seconds": 3}))
+        await anyio.sleep(0.1)
+        assert (await host.call_tool("spin", {})).structured["error_type"] == "timeout"
+        with anyio.fail_after(WAIT):
+            while await pid_of(host) == before:
+                await anyio.sleep(0.1)
+        assert beside.done()
+        assert (await beside).text == "rested"
+    ends = [record.reason for record in caplog.records if record.getMessage() == "ended"]
+    assert "it was ended: a function went on after its call was given up" in ends[0]
+
+
+async def test_a_process_with_a_function_that_never_returns_is_not_ended_under_other_calls(
+    isolated: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("standards_mcp.remote.isolated.calls.PING_SECONDS", 0.2)
+    monkeypatch.setattr("standards_mcp.remote.isolated.calls._PAUSE_SECONDS", 0.1)
+    async with started(isolated()) as host:
+        beside = asyncio.create_task(host.call_tool("rest", {"seconds": 3}))
+        await host.call_tool("spin", {})
+        assert (await beside).text == "rested"
+
+
+async def test_a_function_that_returns_soon_after_its_call_was_given_up_costs_nothing_else(
+    isolated: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("standards_mcp.remote.isolated.calls.PING_SECONDS", 1)
+    async with started(isolated()) as host:
+        before = await pid_of(host)
+        await host.call_tool("spin", {"seconds": 0.6})
+        await anyio.sleep(1.5)
+        assert await pid_of(host) == before
+
+
+@linux
+async def test_memory_is_limited(isolated: Callable[..., Host]):
+    async with started(isolated(memory="2GB")) as host:
+        result = await host.call_tool("fail", {"how": "memory"})
+        assert result.structured["error_type"] in ("internal_error", "api_error")
+        assert (await recovered(host)).text == "rested"
+
+
+@linux
+async def test_a_plugin_that_multiplies_is_ended_with_all_its_processes(
+    isolated: Callable[..., Host],
+):
+    async with started(isolated(processes=4)) as host:
+        session = (await host.call_tool("state", {})).structured["session"]
+        result = await host.call_tool("fail", {"how": "many"})
+        assert "it had more than 4 processes" in message(result)
+        deadline = time.monotonic() + WAIT
+        while count_processes(session):
+            assert time.monotonic() < deadline
+            await anyio.sleep(0.05)
+        assert (await recovered(host)).text == "rested"
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("raise RuntimeError('no')", "RuntimeError: no"),
+        ("import sys; sys.exit(3)", "it called sys.exit(3)"),
+        ("import os; os._exit(3)", "exit code 3"),
+        ("AcmePlugin = 5", "its entry point is not a subclass of Plugin"),
+    ],
+)
+async def test_a_plugin_that_cannot_be_loaded_fails_with_the_reason(
+    install: Install, tmp_path: Path, source: str, reason: str
+):
+    install("acme", source)
+    host = load(tmp_path, plugins={"acme": {"isolate": True}})
+    async with started(host):
+        record = host.manager.records["acme"]
+        assert reason in record.reason
+        assert host.offering.tools == ()
+    with pytest.raises(PluginError, match="plugin 'acme' failed"):
+        async with started(load(tmp_path, plugins={"acme": {"isolate": True, "required": True}})):
+            pytest.fail("it started")
+
+
+@linux
+async def test_the_process_of_a_plugin_that_failed_is_not_kept(install: Install, tmp_path: Path):
+    file = tmp_path / "pid"
+    install("acme", f"import os; open({str(file)!r}, 'w').write(str(os.getpid())); 1 / 0")
+    async with started(load(tmp_path, plugins={"acme": {"isolate": True}})) as host:
+        assert host.manager.records["acme"].status is Status.FAILED
+        await until(lambda: count_processes(int(file.read_text())) == 0)
+
+
+async def test_settings_that_do_not_fit_fail_it_with_the_key(isolated: Callable[..., Host]):
+    host = isolated(limit="many")
+    async with started(host):
+        record = host.manager.records["acme"]
+        assert record.status is Status.FAILED
+        assert "[plugins.acme] limit: input should be a valid integer" in record.reason
+
+
+async def test_mistakes_in_its_settings_are_told_with_file_and_line_as_those_of_a_local_plugin(
+    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    install(
+        "acme",
+        """
+        from pydantic import BaseModel, SecretStr, field_validator
+        from standards_mcp import Plugin, PluginSettings
+
+        class Part(BaseModel):
+            size: int
+
+        class AcmeSettings(PluginSettings):
+            limit: int
+            owner: str
+            word: str = ""
+            parts: list[Part] = []
+            key: SecretStr = SecretStr("")
+
+            @field_validator("key")
+            @classmethod
+            def check(cls, value):
+                raise ValueError("not a key: " + value.get_secret_value())
+
+        class AcmePlugin(Plugin[AcmeSettings]):
+            settings_type = AcmeSettings
+        """,
+    )
+    monkeypatch.setenv("STANDARDS_MCP_PLUGINS__ACME__LIMIT", "many")
+    config = tmp_path / "acme.toml"
+    text = """
+        [plugins.acme]
+        key = "s3cret-key"
+        words = "x"
+        parts = [{size = 1}, {size = "big"}]
+    """
+    reasons: list[str] = []
+    for isolate in ("false", "true"):
+        config.write_text(f"{textwrap.dedent(text)}isolate = {isolate}\n", encoding="utf-8")
+        host = Host(load_settings(config), installed=each_of("acme"))
+        host.load()
+        async with started(host):
+            reasons.append(host.manager.records["acme"].reason)
+    assert reasons[0] == reasons[1]
+    assert f"{config}:4: [plugins.acme] words: unknown key; did you mean 'word'?" in reasons[0]
+    assert "environment: STANDARDS_MCP_PLUGINS__ACME__LIMIT: input should be" in reasons[0]
+    assert "not a key: ***" in reasons[0]
+
+
+async def test_one_that_failed_is_there_at_the_start_after_it_is_mended(
+    isolated: Callable[..., Host],
+):
+    async with started(isolated(limit="many")) as host:
+        assert host.offering.tools == ()
+    async with started(isolated()) as host:
+        assert "rest" in [item.published for item in host.offering.served]
+
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="the interpreter is a shell script")
+
+
+@posix
+async def test_tools_of_an_earlier_start_hide_no_failure_and_are_back_once_it_can_be_started(
+    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    install("acme", PLUGIN)
+    python = tmp_path / "python"
+
+    def mend() -> None:
+        python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n', encoding="utf-8")
+        python.chmod(0o755)
+
+    def make() -> Host:
+        return load(tmp_path, plugins={"acme": {"python": str(python)}})
+
+    mend()
+    async with started(make()) as host:
+        assert not (await host.call_tool("state", {})).is_error
+    python.unlink()
+    monkeypatch.setattr("standards_mcp.remote.plugin._RETRY_SECONDS", 0.1)
+    host = make()
+    assert host.offering.find("state"), "nothing is known of the failure yet"
+    async with started(host):
+        record = host.manager.records["acme"]
+        await until(lambda: record.status is Status.FAILED)
+        assert f"'{python}' cannot be started" in record.reason
+        assert host.offering.tools == ()
+        told = make()
+        assert told.offering.tools == ()
+        assert f"'{python}' cannot be started" in told.manager.records["acme"].reason
+        mend()
+        await until(lambda: record.status is Status.STARTED)
+        assert record.reason == ""
+        assert not (await host.call_tool("state", {})).is_error
+
+
+async def test_a_plugin_that_was_uninstalled_is_no_longer_shown_as_served(
+    install: Install, tmp_path: Path
+):
+    module = install("acme", PLUGIN)
+
+    def make() -> Host:
+        settings = Settings(
+            state_dir=tmp_path / "state", plugins={"acme": {"python": sys.executable}}
+        )
+        host = Host(LoadedSettings(settings, None), installed=[])
+        host.load()
+        return host
+
+    async with started(make()) as host:
+        assert host.offering.find("state")
+    (module.parent / "standards_mcp_acme-1.0.dist-info" / "entry_points.txt").unlink()
+    async with started(make()) as host:
+        record = host.manager.records["acme"]
+        await until(lambda: record.status is Status.FAILED)
+        assert "it is not installed in" in record.reason
+    told = make()
+    assert told.offering.tools == ()
+    assert "it is not installed in" in told.manager.records["acme"].reason
+    listed = Host(told.loaded, installed=[])
+    listed.recall()
+    assert listed.manager.records["acme"].status is Status.FAILED
+
+
+async def test_hooks_that_cannot_be_carried_over_are_told(install: Install, tmp_path: Path):
+    install(
+        "acme",
+        """
+        from standards_mcp import Plugin, Tool, hookimpl
+
+        class AcmePlugin(Plugin):
+            @hookimpl
+            def wrap_tool_call(self, call_next):
+                return call_next
+        """,
+    )
+    async with started(load(tmp_path, plugins={"acme": {"isolate": True}})) as host:
+        health = (await check_health(host.manager))["acme"]
+        assert health.message == "wrap_tool_call has no effect: the plugin is isolated"
+
+
+async def test_another_interpreter_runs_a_plugin_that_is_not_installed_here(
+    install: Install, tmp_path: Path
+):
+    install("acme", PLUGIN)
+    keys = {"python": sys.executable}
+    loaded = LoadedSettings(
+        Settings(state_dir=tmp_path / "state", plugins={"acme": keys}, trusted=("other",)), None
+    )
+    host = Host(loaded, installed=[])
+    host.load()
+    async with started(host):
+        assert (await host.call_tool("acme.add", {"a": 1})).structured["total"] == 1
+    keys["python"] = str(tmp_path / "none")
+    host = Host(LoadedSettings(Settings(plugins={"acme": keys}), None), installed=[])
+    host.load()
+    async with started(host):
+        assert "cannot be started" in host.manager.records["acme"].reason
+
+
+def test_a_table_without_a_plugin_and_without_an_interpreter_is_a_mistake(tmp_path: Path):
+    with pytest.raises(ConfigError, match="no such plugin is installed"):
+        load(tmp_path, plugins={"acme": {"isolate": True}})
+
+
+async def test_its_last_words_tell_no_secret(isolated: Callable[..., Host]):
+    async with started(isolated(key="s3cret-key")) as host:
+        told = message(await host.call_tool("fail", {"how": "tell"}))
+    assert "its last words: *** is wrong" in told
+
+
+async def test_its_last_words_are_those_of_its_end_and_not_the_log_of_its_calls(
+    isolated: Callable[..., Host],
+):
+    async with started(isolated()) as host:
+        await host.call_tool("fail", {"how": "crash"})
+        told = message(await host.call_tool("fail", {"how": "exit"}))
+    assert "it ended with exit code 7" in told
+    assert "tool crashed" not in told
+
+
+async def test_an_interpreter_with_another_version_of_the_host_is_told_as_the_reason(
+    isolated: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
+):
+    def of_another_version(plugin: str, data: dict[str, Any], ask: object) -> object:
+        del plugin, ask
+        return data["gone"]
+
+    async with started(isolated()):
+        pass
+    monkeypatch.setattr("standards_mcp.remote.isolated.plugin.isolated_prompt", of_another_version)
+    host = isolated()
+    assert host.manager.records["acme"].status is Status.REGISTERED, "what was kept is forgotten"
+    async with started(host):
+        reason = host.manager.records["acme"].reason
+    assert f"the standards-mcp that {sys.executable} has describes plugins in another" in reason
+    assert "install the version there that runs here" in reason
+
+
+@linux
+def test_it_ends_where_the_host_was_killed_before_it_could_know(install: Install, tmp_path: Path):
+    install("acme", "import time; time.sleep(600)")
+    handover = {"name": "acme", "memory": None, "settings": {"state_dir": str(tmp_path)}}
+    command = [sys.executable, "-m", "standards_mcp.server.worker", "acme"]
+    line = json.dumps(handover).encode() + b"\n"
+    subprocess.run(command, input=line, timeout=WAIT, check=True, stdout=subprocess.DEVNULL)
+
+
+async def test_what_it_prints_is_logged_without_its_secrets(isolated: Callable[..., Host]):
+    stream = io.StringIO()
+    host = isolated(key="s3cret-key", limit=100_000)
+    configure_logging(logging.INFO, host.secrets, stream=stream)
+    async with started(host):
+        await host.call_tool("fail", {"how": "print"})
+        await until(lambda: "the key is *** of 100000" in stream.getvalue())
+
+
+async def test_its_secrets_stand_in_no_list_of_processes(
+    isolated: Callable[..., Host], caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.DEBUG)
+    async with started(isolated(key="s3cret-key")) as host:
+        pid = (await host.call_tool("state", {})).structured["pid"]
+        for name in ("cmdline", "environ") if sys.platform == "linux" else ():
+            assert b"s3cret-key" not in Path(f"/proc/{pid}/{name}").read_bytes()
+        assert "s3cret-key" not in repr(host.manager.records["acme"])
+    assert "s3cret-key" not in caplog.text

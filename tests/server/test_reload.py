@@ -1,0 +1,445 @@
+"""A configuration that changes while the server runs."""
+# ruff: noqa: ASYNC240  small files, in tests
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client
+from mcp_types import ToolListChangedNotification
+
+from standards_mcp import (
+    Filter,
+    FilterExpression,
+    Plugin,
+    Tool,
+    ToolCall,
+    ToolHandler,
+    ToolResult,
+    hookimpl,
+)
+from standards_mcp.config.loading import FILE_NAME, LoadedSettings, load_settings
+from standards_mcp.contributions.selection import Offering
+from standards_mcp.errors import ConfigError
+from standards_mcp.host import Host
+from standards_mcp.server import reload as reloading
+from standards_mcp.server.reload import POLL_SECONDS, Reload, reload, reload_when_told
+from standards_mcp.server.server import build_server
+
+pytestmark = pytest.mark.anyio
+MakeHost = Callable[..., Host]
+WAIT = 30.0
+QUIET = f'state_dir = {json.dumps("state")}\ntrusted = ["standards-mcp"]\n'
+
+
+async def work(seconds: float = 0, text: str = "") -> dict[str, str]:
+    await anyio.sleep(seconds)
+    return {"text": text}
+
+
+class WorkPlugin(Plugin):
+    @hookimpl
+    def register_tools(self):
+        return [
+            Tool(name=name, description="Work.", function=work, read_only=True)
+            for name in ("work", "web.get")
+        ]
+
+
+@pytest.fixture
+def host(make_host: MakeHost) -> Host:
+    return make_host({"acme": WorkPlugin, "off": Plugin}, plugins={"off": {"enabled": False}})
+
+
+def loaded(host: Host, text: str) -> LoadedSettings:
+    state = json.dumps(str(host.settings.state_dir))
+    Path(FILE_NAME).write_text(f"state_dir = {state}\n{text}")
+    return load_settings()
+
+
+def served(host: Host) -> list[str]:
+    return [item.published for item in host.offering.served]
+
+
+def test_selection_and_overrides_are_taken_over(host: Host):
+    done = reload(
+        host, loaded(host, '[tools]\ndisable = ["web.*"]\n[tools.overrides.work]\nname = "do"')
+    )
+    assert done == Reload(changed=("tools",), needs_restart=())
+    assert served(host) == ["do"]
+    assert reload(host, loaded(host, "")).changed
+    assert served(host) == ["work", "web_get"]
+    assert not reload(host, loaded(host, "[tools]\ntimeout = 3")).changed
+    assert host.offering.tools[0].limits.timeout == 3
+
+
+def test_a_plugin_that_is_disabled_stays_loaded_and_serves_nothing(host: Host):
+    reload(host, loaded(host, "[plugins.acme]\nenabled = false"))
+    assert served(host) == []
+    assert host.manager.records["acme"].plugin is not None
+    reload(host, loaded(host, ""))
+    assert served(host) == ["work", "web_get"]
+
+
+class SearchPlugin(Plugin):
+    @hookimpl
+    def register_tools(self):
+        async def search(filter: FilterExpression | None) -> str:  # noqa: A002
+            return f"filter: {filter}"
+
+        return [Tool(name="search", description="Work.", function=search, accepts_filters=True)]
+
+
+class NarrowPlugin(Plugin):
+    @hookimpl
+    def register_filters(self):
+        return [
+            Filter(
+                name="depth",
+                annotation=int,
+                description="How deep.",
+                to_expression=lambda depth: {"depth": depth},
+            )
+        ]
+
+    @hookimpl
+    def wrap_tool_call(self, call_next: ToolHandler) -> ToolHandler:
+        async def handle(call: ToolCall) -> ToolResult:
+            result = await call_next(call)
+            return replace(result, notes=("narrowed",))
+
+        return handle
+
+
+def arguments(host: Host) -> list[str]:
+    return list(host.offering.tools[0].arguments.schema["properties"])
+
+
+async def test_what_a_disabled_plugin_puts_into_and_around_tools_goes_with_it(make_host: MakeHost):
+    host = make_host({"acme": SearchPlugin, "narrow": NarrowPlugin})
+    assert arguments(host) == ["depth"]
+    assert (await host.call_tool("search", {"depth": 1})).notes == ("narrowed",)
+
+    done = reload(host, loaded(host, "[plugins.narrow]\nenabled = false"))
+    assert (done.changed, arguments(host)) == (("tools",), [])
+    assert (await host.call_tool("search", {"depth": 1})).is_error
+    assert (await host.call_tool("search", {})).notes == ()
+
+    reload(host, loaded(host, ""))
+    assert arguments(host) == ["depth"]
+    assert (await host.call_tool("search", {"depth": 1})).notes == ("narrowed",)
+
+
+def test_a_profile_that_leaves_a_plugin_out_leaves_its_filters_out(make_host: MakeHost):
+    plugins = {"acme": SearchPlugin, "narrow": NarrowPlugin}
+    profiles = {"plain": {"plugins": ["acme"]}, "all": {"plugins": ["*"]}}
+    assert arguments(make_host(plugins, profiles=profiles, profile="plain")) == []
+    assert arguments(make_host(plugins, profiles=profiles, profile="all")) == ["depth"]
+
+
+def test_what_counts_from_the_next_start_on_is_named(host: Host):
+    text = """
+        autoload = false
+        [catalog]
+        backend = "local"
+        [tools]
+        storage = "redis://127.0.0.1/0"
+        [plugins.acme]
+        required = true
+        [plugins.off]
+        enabled = true
+    """
+    before = host.settings.catalog
+    assert reload(host, loaded(host, text)).needs_restart == (
+        "autoload",
+        "catalog",
+        "tools.storage",
+        "plugins.acme",
+        "plugins.off.enabled",
+    )
+    assert host.settings.catalog == before
+    assert host.settings.tools.storage is None
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        ("[plugins.acmee]\nenabled = false", "did you mean 'acme'?"),
+        ('profile = "teacher"', "there is no"),
+        ("[tools]\ndisable = 5", "[tools] disable: input should be a list"),
+    ],
+)
+def test_a_configuration_with_a_mistake_changes_nothing(host: Host, text: str, mistake: str):
+    reload(host, loaded(host, '[tools]\ndisable = ["web.*"]'))
+    with pytest.raises(ConfigError) as caught:
+        reload(host, loaded(host, text))
+    assert mistake in str(caught.value)
+    assert served(host) == ["work"]
+
+
+def count_offerings() -> int:
+    return sum(isinstance(each, Offering) for each in gc.get_objects())
+
+
+async def test_no_call_is_lost_and_nothing_is_left_over_in_a_thousand_reloads(host: Host):
+    texts = [
+        "",
+        '[tools.overrides.work]\nname = "do"\nconcurrency = 60\ncache_ttl = 0',
+        '[tools]\ndisable = ["web.*"]\nrate_limit = "1000000/hour"',
+        "[tools.overrides.work.arguments.text]\ndefault = 'x'",
+    ]
+    configurations = [loaded(host, text) for text in texts]
+    for each in configurations:
+        reload(host, each)
+        await host.call_tool("work", {})
+    finished, answers = False, 0
+
+    async def keep_calling() -> None:
+        nonlocal answers
+        while not finished:
+            result = await host.call_tool("work", {"seconds": 0.001})
+            assert not result.is_error, result.text
+            answers += 1
+
+    calls = [asyncio.ensure_future(keep_calling()) for _ in range(50)]
+    await anyio.sleep(0.01)
+    gc.collect()
+    threads, offerings = {thread.name for thread in threading.enumerate()}, count_offerings()
+    for number in range(1000):
+        reload(host, configurations[number % len(configurations)])
+        await anyio.lowlevel.checkpoint()
+    finished = True
+    await asyncio.gather(*calls)
+    gc.collect()
+    assert answers >= 50
+    assert {thread.name for thread in threading.enumerate()} == threads
+    assert count_offerings() <= offerings + 1
+
+
+@pytest.mark.parametrize("generation", ["legacy", "auto"])
+async def test_clients_of_both_generations_are_told(host: Host, generation: str):
+    told = asyncio.Event()
+
+    async def hear(message: object) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            told.set()
+
+    server = build_server(host, "1")
+    async with Client(server, mode=generation, message_handler=hear) as client:
+        capabilities = client.server_capabilities
+        assert capabilities.tools is not None
+        assert capabilities.tools.list_changed is True
+        if generation == "legacy":
+            await client.list_tools()
+            await server.tell_changed(["tools"])
+            with anyio.fail_after(WAIT):
+                await told.wait()
+            return
+        async with client.listen(tools_list_changed=True) as changes:
+            await server.tell_changed(["tools"])
+            with anyio.fail_after(WAIT):
+                async for change in changes:
+                    assert "ToolsListChanged" in type(change).__name__
+                    break
+
+
+async def test_a_changed_file_is_noticed_and_a_bad_one_refused(
+    host: Host, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.INFO, "standards_mcp")
+    told: asyncio.Queue[list[str]] = asyncio.Queue()
+
+    async def tell(kinds: Collection[str]) -> None:
+        assert tuple(kinds) == ("tools",)
+        await told.put(served(host))
+
+    file = Path(FILE_NAME)
+    file.write_text("")
+    watch = asyncio.ensure_future(reload_when_told(host, load_settings, [file], tell, watch=True))
+    await anyio.sleep(0.05)
+    file.write_text('[tools]\ndisable = ["web.*"]\n')
+    with anyio.fail_after(WAIT):
+        assert await told.get() == ["work"]
+    for broken in ("[tools", "a = " + "[" * 5000, "[tools]\ntimeout = " + "9" * 5000):
+        file.write_text(broken)
+        await anyio.sleep(1.5 * POLL_SECONDS)
+    assert served(host) == ["work"]
+    assert "the configuration is refused; the one before stays in force" in caplog.messages
+    file.unlink()
+    file.write_text("")
+    with anyio.fail_after(WAIT):
+        assert await told.get() == ["work", "web_get"]
+    watch.cancel()
+
+
+async def test_a_file_that_is_made_later_is_noticed(host: Host):
+    told: asyncio.Queue[list[str]] = asyncio.Queue()
+
+    async def tell(kinds: object) -> None:
+        del kinds
+        await told.put(served(host))
+
+    places = [Path("near.toml"), Path("far.toml")]
+
+    def load() -> LoadedSettings:
+        return load_settings(next(path for path in places if path.is_file()))
+
+    watching = asyncio.ensure_future(reload_when_told(host, load, places, tell, watch=True))
+    await anyio.sleep(0.05)
+    with anyio.fail_after(WAIT):
+        places[1].write_text('[tools]\ndisable = ["web.*"]\n')
+        assert await told.get() == ["work"]
+        places[0].write_text('[tools]\ndisable = ["work"]\n')
+        assert await told.get() == ["web_get"]
+    watching.cancel()
+
+
+async def test_a_file_that_is_still_being_written_is_not_taken_over(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(reloading, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr(reloading, "_SETTLED_SECONDS", 1.0)
+    told: list[list[str]] = []
+    done = asyncio.Event()
+
+    async def tell(kinds: object) -> None:
+        del kinds
+        told.append(served(host))
+        done.set()
+
+    file = Path(FILE_NAME)
+    reload(host, loaded(host, '[tools]\ndisable = ["web.*"]'))
+    host.loaded = load_settings()
+    watching = asyncio.ensure_future(
+        reload_when_told(host, load_settings, [file], tell, watch=True)
+    )
+    await anyio.sleep(0.05)
+    with anyio.fail_after(WAIT):
+        for text in ("", "# one\n", "# one\n# two\n", '[tools]\ndisable = ["work"]\n'):
+            file.write_text(text)
+            await anyio.sleep(0.1)
+        await done.wait()
+    assert told == [["web_get"]]
+    watching.cancel()
+
+
+async def test_a_file_that_is_gone_takes_no_rule_with_it(host: Host):
+    reload(host, loaded(host, '[tools]\ndisable = ["web.*"]'))
+    Path(FILE_NAME).unlink()
+    with pytest.raises(ConfigError, match=r"standards-mcp\.toml: is gone; .* restart the server"):
+        reload(host, load_settings())
+    assert served(host) == ["work"]
+
+
+@pytest.mark.parametrize("watch", [False, True])
+async def test_a_file_that_changed_during_the_start_is_taken_over(host: Host, *, watch: bool):
+    told = asyncio.Event()
+
+    async def tell(kinds: object) -> None:
+        del kinds
+        told.set()
+
+    host.loaded = loaded(host, "")
+    loaded(host, '[tools]\ndisable = ["web.*"]')
+    waiting = asyncio.ensure_future(
+        reload_when_told(host, load_settings, [Path(FILE_NAME)], tell, watch=watch)
+    )
+    with anyio.fail_after(WAIT):
+        await told.wait()
+    assert served(host) == ["work"]
+    waiting.cancel()
+
+
+HANG_UP = """
+    import os, signal, sys
+
+    class AtImport:
+        def find_spec(self, name, *rest):
+            if name == MODULE:
+                os.kill(os.getpid(), signal.SIGHUP)
+
+    sys.meta_path.insert(0, AtImport())
+    sys.argv[0] = "standards-mcp"
+    from standards_mcp.__main__ import main
+    main()
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no SIGHUP")
+@pytest.mark.parametrize(
+    ("command", "module", "code"),
+    [
+        ("serve", "click", 0),  # among the first imports
+        ("serve", "standards_mcp.server.server", 0),  # among the last
+        ("tools", "standards_mcp.cli.completion", 0),  # looked up, not begun
+        ("tools", "standards_mcp_search", -1),
+    ],
+)
+def test_a_hangup_during_the_start_ends_no_server(command: str, module: str, code: int):
+    source = f"MODULE = {module!r}\n{textwrap.dedent(HANG_UP)}"
+    done = subprocess.run(
+        [sys.executable, "-c", source, command], stdin=subprocess.DEVNULL, check=False, timeout=WAIT
+    )
+    assert done.returncode == code
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no SIGHUP")
+async def test_a_hangup_reloads_a_real_server(tmp_path: Path):
+    Path(FILE_NAME).write_text(QUIET)
+    server = subprocess.Popen(  # noqa: ASYNC220
+        [sys.executable, "-m", "standards_mcp"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=os.environ | {"STANDARDS_MCP_CATALOG__PATH": str(tmp_path / "catalog")},
+    )
+    assert server.stdin is not None
+    assert server.stdout is not None
+
+    def send(method: str, number: int | None = None, **params: Any) -> None:
+        message = {"jsonrpc": "2.0", "method": method, "params": params}
+        identity = {} if number is None else {"id": number}
+        server.stdin.write(json.dumps(message | identity) + "\n")
+        server.stdin.flush()
+
+    def receive() -> dict[str, Any]:
+        return json.loads(server.stdout.readline())
+
+    try:
+        client = {"name": "peer", "version": "1"}
+        send("initialize", 0, protocolVersion="2025-11-25", capabilities={}, clientInfo=client)
+        assert receive()["result"]["capabilities"]["tools"] == {"listChanged": True}
+        send("notifications/initialized")
+        send("tools/list", 1)
+        assert len(receive()["result"]["tools"]) == 2
+        Path(FILE_NAME).write_text(QUIET + '[tools]\ndisable = ["find_*"]')
+        server.send_signal(signal.SIGHUP)
+        assert receive()["method"] == "notifications/tools/list_changed"
+        send("tools/list", 2)
+        names = [tool["name"] for tool in receive()["result"]["tools"]]
+        assert names == ["get_standard_details"]
+        send("tools/call", 3, name="find_relevant_standards", arguments={"activity": "x"})
+        refused = receive()["result"]
+        assert refused["isError"] is True
+        assert refused["structuredContent"]["error_type"] == "disabled"
+    finally:
+        server.stdin.close()
+        server.wait(WAIT)
+        server.stdout.close()
+    assert server.returncode == 0

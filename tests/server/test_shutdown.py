@@ -1,0 +1,57 @@
+"""What a host holds open of the embedded catalog, and lets go of at its end."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from pathlib import Path
+
+import pytest
+
+from standards_mcp.catalog import open_local
+from standards_mcp.config.loading import LoadedSettings
+from standards_mcp.config.models.settings import Settings
+from standards_mcp.host import Host
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(sys.platform != "linux", reason="looks at open files in /proc"),
+]
+
+
+def held_below(folder: Path) -> set[str]:
+    """Return the files below *folder* that this process has open or mapped into its memory."""
+    maps = Path("/proc/self/maps").read_text("utf-8").splitlines()
+    paths = {line.split(maxsplit=5)[5] for line in maps if line.count("/")}
+    for descriptor in Path("/proc/self/fd").iterdir():
+        if descriptor.is_symlink():
+            paths.add(str(descriptor.readlink()))
+    return {path for path in paths if path.startswith(str(folder))}
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["cleanly", "by a failure"])
+async def test_every_file_of_the_catalog_is_released_when_the_host_ends(
+    tmp_path: Path, *, fails: bool
+) -> None:
+    folder = tmp_path / "catalog"
+    catalog = open_local(folder)
+    loaded = LoadedSettings(Settings(state_dir=tmp_path / "state"), None)
+    host = Host(loaded, installed=(), catalog=catalog)
+
+    async def serve() -> None:
+        async with host.running():
+            assert (await catalog.search("comparing fractions", 1)).hits
+            assert {Path(path).name for path in held_below(folder)} >= {
+                "catalog.sqlite3",
+                "vectors.npy",
+            }
+            if fails:
+                raise RuntimeError("over")
+
+    if fails:
+        with pytest.raises(RuntimeError, match="over"):
+            await serve()
+    else:
+        await serve()
+    gc.collect()
+    assert held_below(folder) == set()

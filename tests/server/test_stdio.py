@@ -1,0 +1,152 @@
+"""What is answered before the end: the server on two pipes, without a process around it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import pytest
+
+from standards_mcp import Plugin, Tool, hookimpl
+from standards_mcp._utils.lines import MAX_LINE
+from standards_mcp.host import Host
+from standards_mcp.server.server import build_server, serve_stdio
+
+pytestmark = pytest.mark.anyio
+
+INITIALIZE = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "test", "version": "1"},
+}
+
+
+class NapPlugin(Plugin):
+    @hookimpl
+    def register_tools(self):
+        async def nap(seconds: float = 0, answer: int = 1) -> str:
+            await anyio.sleep(seconds)
+            return "z" * answer
+
+        return [Tool(name="nap", description="Nap", function=nap)]
+
+
+@pytest.fixture
+def host(make_host: Callable[..., Host]) -> Host:
+    return make_host({"nap": NapPlugin})
+
+
+def request(number: int, method: str, **params: Any) -> bytes:
+    data = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+    return json.dumps(data).encode() + b"\n"
+
+
+def nap(number: int, **arguments: Any) -> bytes:
+    return request(number, "tools/call", name="nap", arguments=arguments)
+
+
+async def conversation(
+    host: Host, *lines: bytes, drain_seconds: float = 20, pause: float = 0
+) -> dict[int | None, dict[str, Any]]:
+    """Send all lines at once and the end after them; return the answers by their ids.
+
+    Args:
+        pause: Seconds that the client takes before it reads.
+    """
+    (their_end, ours), (answers, wire) = os.pipe(), os.pipe()
+    received = bytearray()
+
+    def write() -> None:
+        data = request(0, "initialize", **INITIALIZE) + b"".join(lines)
+        while data:
+            data = data[os.write(ours, data) :]
+        os.close(ours)
+
+    def read() -> None:
+        time.sleep(pause)
+        while data := os.read(answers, 1 << 16):
+            received.extend(data)
+
+    threads = [threading.Thread(target=task, daemon=True) for task in (write, read)]
+    for thread in threads:
+        thread.start()
+    with anyio.fail_after(60):
+        await serve_stdio(build_server(host, "1"), their_end, wire, drain_seconds)
+    os.close(wire)
+    for thread in threads:
+        await anyio.to_thread.run_sync(thread.join)
+    os.close(their_end)
+    os.close(answers)
+    found = [json.loads(line) for line in received.splitlines()]
+    assert len({answer["id"] for answer in found}) == len(found), "one answer to each"
+    return {answer["id"]: answer for answer in found}
+
+
+def given_up(caplog: pytest.LogCaptureFixture) -> list[int]:
+    return [vars(r)["requests"] for r in caplog.records if "given up" in r.getMessage()]
+
+
+async def test_what_is_in_flight_at_the_end_of_input_is_answered(
+    host: Host, caplog: pytest.LogCaptureFixture
+):
+    found = await conversation(host, *(nap(number, seconds=1) for number in range(1, 51)))
+    assert all("result" in answer for answer in found.values())
+    assert found.keys() == set(range(51))
+    assert given_up(caplog) == []
+
+
+async def test_answers_are_written_to_a_client_that_takes_its_time_to_read(host: Host):
+    calls = (nap(number, answer=70_000) for number in range(1, 31))
+    found = await conversation(host, *calls, pause=1)
+    assert {len(found[n]["result"]["content"][0]["text"]) for n in range(1, 31)} == {70_000}
+
+
+async def test_what_is_never_answered_is_given_up_and_the_log_says_how_much(
+    host: Host, caplog: pytest.LogCaptureFixture
+):
+    calls = [nap(1, seconds=3600), nap(2), nap(3, seconds=3600)]
+    found = await conversation(host, *calls, drain_seconds=0.5)
+    assert "result" in found[2]
+    assert [found[number]["error"]["message"] for number in (1, 3)] == ["Connection closed"] * 2
+    assert given_up(caplog) == [2]
+
+
+async def test_nothing_waits_for_a_request_that_the_client_cancelled(
+    host: Host, caplog: pytest.LogCaptureFixture
+):
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+    found = await conversation(
+        host, nap(1, seconds=3600), json.dumps(cancel).encode() + b"\n", nap(2), drain_seconds=3600
+    )
+    assert found.keys() == {0, 2}
+    assert given_up(caplog) == []
+
+
+async def test_requests_that_fail_count_as_answered(host: Host):
+    lines = [request(1, "no/such/method"), request(2, "tools/call", name="unknown"), b"nonsense\n"]
+    found = await conversation(host, *lines, drain_seconds=3600)
+    codes = {number: found[number]["error"]["code"] for number in (1, 2, None)}
+    assert codes == {1: -32601, 2: -32602, None: -32700}
+
+
+async def test_the_log_tells_of_a_refused_line_and_nothing_of_its_content(
+    host: Host, caplog: pytest.LogCaptureFixture
+):
+    await conversation(host, b'{"password": "hunter2"\n', b"\n", b"  \r\n")
+    refused = [record for record in caplog.records if record.getMessage() == "a line was refused"]
+    assert [record.levelno for record in refused] == [logging.WARNING]
+    assert vars(refused[0])["reason"].startswith("the line is not JSON (Expecting ',' delimiter")
+    assert "hunter2" not in str(vars(refused[0]))
+
+
+async def test_a_line_that_is_too_long_is_refused_and_the_next_one_is_served(host: Host):
+    found = await conversation(host, nap(1), b"x" * (MAX_LINE + 1) + b"\n", nap(2))
+    assert found.keys() == {0, 1, 2, None}
+    assert found[None]["error"]["code"] == -32600
+    assert f"at most {MAX_LINE} bytes" in found[None]["error"]["message"]

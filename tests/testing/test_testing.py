@@ -1,0 +1,777 @@
+"""The test kit, used as plugin authors use it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import anyio
+import pytest
+from mcp_types import ElicitResult, ErrorData
+from pydantic import BaseModel, Field, SecretStr, create_model
+
+from standards_mcp import (
+    CallContext,
+    Filter,
+    Health,
+    InvalidInputError,
+    Plugin,
+    PluginDeprecationWarning,
+    PluginError,
+    PluginSettings,
+    Prompt,
+    Resource,
+    Tool,
+    ToolCall,
+    ToolHandler,
+    ToolResult,
+    hookimpl,
+)
+from standards_mcp.catalog.local.catalog import LocalCatalog
+from standards_mcp.testing import Allowed, Connect, check_plugin
+
+Number = Annotated[int, Field(description="A number")]
+
+
+class SumsSettings(PluginSettings):
+    """Settings of sums.
+
+    Attributes:
+        start: Where sums begin.
+    """
+
+    start: int = 0
+
+
+class SumsPlugin(Plugin[SumsSettings]):
+    """A plugin without a fault."""
+
+    settings_type = SumsSettings
+
+    @hookimpl
+    def register_tools(self):
+        return [Tool(name="sums.add", function=self.add, read_only=True)]
+
+    @hookimpl
+    @asynccontextmanager
+    async def lifespan(self):
+        async with asyncio.TaskGroup() as group:
+            waiting = group.create_task(asyncio.sleep(60))
+            yield
+            waiting.cancel()
+
+    def add(self, number: Number) -> int:
+        """Add a number to what sums start with."""
+        if number < 0:
+            raise InvalidInputError("The number must not be negative.")
+        return self.settings.start + number
+
+
+def add(number: Number) -> int:
+    """Add one to a number, which nobody else does."""
+    return number + 1
+
+
+def plugin(**hooks: Any) -> type[Plugin]:
+    """Return a plugin class with these hooks."""
+    return type("MadePlugin", (Plugin,), {name: hookimpl(hook) for name, hook in hooks.items()})
+
+
+def with_tool(**fields: Any) -> type[Plugin]:
+    given = {"name": "made", "function": add, "read_only": True, **fields}
+    return plugin(register_tools=lambda _: [Tool(**given)])
+
+
+def starting(start: Callable[[], object], stop: Callable[[], object] = lambda: None):
+    @asynccontextmanager
+    async def lifespan(_):
+        start()
+        yield
+        stop()
+
+    return plugin(lifespan=lifespan)
+
+
+def raise_(exc: BaseException) -> None:
+    raise exc
+
+
+def faults(plugin_type: type[Plugin], **arguments: Any) -> list[str]:
+    """Return what the kit finds wrong with a plugin."""
+    with pytest.raises(AssertionError) as caught:
+        check_plugin(plugin_type, name="made", **arguments)
+    return [line.removeprefix("  - ") for line in str(caught.value).splitlines()[1:]]
+
+
+# Connecting
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("generation", ["auto", "legacy", "2026-07-28"])
+async def test_a_client_of_either_generation_calls_the_tools(connect: Connect, generation: str):
+    async with connect(SumsPlugin, name="sums", generation=generation, start=40) as client:
+        (tool,) = (await client.list_tools()).tools
+        result = await client.call_tool(tool.name, {"number": 2})
+    assert result.structured_content == {"result": 42}
+
+
+@pytest.mark.anyio
+async def test_a_plugin_that_fails_raises_its_reason(connect: Connect):
+    def fail() -> None:
+        raise OSError("no database")
+
+    with pytest.raises(PluginError, match="its lifespan failed: OSError: no database"):
+        async with connect(starting(fail), name="made"):
+            pass
+    with pytest.raises(PluginError, match="stat: unknown key; did you mean 'start'"):
+        async with connect(SumsPlugin, name="sums", stat=1):
+            pass
+
+
+@pytest.mark.anyio
+async def test_what_fails_in_the_test_is_raised_as_it_is(connect: Connect):
+    with pytest.raises(KeyError, match="mine"):
+        async with connect(SumsPlugin, name="sums"):
+            raise KeyError("mine")
+
+
+class Choice(BaseModel):
+    grade: str
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("generation", ["auto", "legacy"])
+async def test_what_a_tool_asks_is_answered_by_the_test(connect: Connect, generation: str):
+    async def choose(call: CallContext) -> str:
+        choice = await call.ask("Which grade?", Choice)
+        return choice.grade if choice else "none"
+
+    async def answer(*_: object) -> ElicitResult:
+        return ElicitResult(action="accept", content={"grade": "3"})
+
+    async with connect(
+        with_tool(function=choose, description="Choose."),
+        name="made",
+        generation=generation,
+        client={"elicitation_callback": answer},
+    ) as client:
+        result = await client.call_tool("made", {})
+    assert result.content[0].text == "3"
+
+
+@pytest.mark.parametrize("generation", ["auto", "legacy"])
+def test_the_check_tries_a_tool_that_asks(generation: str):
+    async def choose(call: CallContext) -> str:
+        choice = await call.ask("Which grade?", Choice)
+        assert choice
+        return choice.grade
+
+    async def agree(*_: object) -> ElicitResult:
+        return ElicitResult(action="accept", content={"grade": "3"})
+
+    async def refuse(*_: object) -> ErrorData:
+        return ErrorData(code=-1, message="no forms today")
+
+    asking = with_tool(function=choose, description="Choose a grade to plan for.")
+    options: dict[str, Any] = {"calls": [("made", {})], "generation": generation}
+    check_plugin(asking, name="made", client={"elicitation_callback": agree}, **options)
+    (unasked,) = faults(asking, **options)
+    assert "This client cannot ask its user." in unasked
+    (refused,) = faults(asking, client={"elicitation_callback": refuse}, **options)
+    assert "tool 'made' answers what is tried with an error: " in refused
+
+
+class Kind(StrEnum):
+    QUIZ = "quiz"
+
+
+@pytest.mark.parametrize(
+    ("field", "fits"),
+    [
+        (Literal["quiz", "game"], True),
+        (list[Literal["quiz", "game"]], True),
+        (bool, True),
+        (Kind, False),
+        (list[str], False),
+        (Choice, False),
+    ],
+)
+def test_a_form_has_plain_fields_only(field: Any, fits: bool):
+    form = create_model("Form", field=field)
+
+    async def decide(call: CallContext) -> str:
+        return str(await call.ask("What is it to be?", form))
+
+    async def decline(*_: object) -> ElicitResult:
+        return ElicitResult(action="decline")
+
+    asking = with_tool(function=decide, description="Decide what it is to be.")
+    options: dict[str, Any] = {
+        "calls": [("made", {})],
+        "client": {"elicitation_callback": decline},
+    }
+    if fits:
+        check_plugin(asking, name="made", **options)
+    else:
+        (found,) = faults(asking, **options)
+        assert "crashes: TypeError: Elicitation schema field 'field'" in found
+
+
+def test_the_check_gives_the_plugin_a_catalog_of_the_test(catalog: LocalCatalog):
+    given: list[object] = []
+
+    class Finder(Plugin):
+        @hookimpl
+        def register_tools(self):
+            return [Tool(name="find", function=self.find, read_only=True)]
+
+        def find(self) -> None:
+            """Note which catalog the plugin was given."""
+            given.append(self.context.catalog)
+
+    check_plugin(Finder, name="finder", catalog=catalog, calls=[("find", {})])
+    assert given == [catalog]
+
+
+def test_an_event_loop_that_is_not_of_asyncio_is_refused(connect: Connect):
+    with pytest.raises(RuntimeError, match="plugins run on asyncio"):
+        connect(SumsPlugin, name="sums").__aenter__().send(None)
+
+
+@pytest.mark.anyio
+async def test_a_prompt_gets_the_tools_of_a_plugin_beside(connect: Connect):
+    asking = plugin(
+        register_prompts=lambda _: [
+            Prompt(name="sum_up", description="Sum", function=sum_up, needs=("sums.add",))
+        ]
+    )
+    config = {"tools": {"overrides": {"sums.add": {"name": "plus"}}}}
+    beside = {"sums": SumsPlugin}
+    async with connect(asking, name="asking", beside=beside, config=config) as client:
+        (message,) = (await client.get_prompt("sum_up", {})).messages
+    assert message.content.text == "Call plus."
+
+
+def sum_up(*, tools: dict[str, str]) -> str:
+    return f"Call {tools['sums.add']}."
+
+
+@pytest.mark.anyio
+async def test_plugins_see_the_catalog_of_the_kit_and_keep_state_in_a_folder_of_the_test(
+    connect: Connect, tmp_path: Path
+):
+    class Finder(Plugin):
+        @hookimpl
+        def register_tools(self):
+            return [Tool(name="count", description="Count", function=self.count)]
+
+        async def count(self, code: str) -> list[str]:
+            found = await self.context.catalog.find(code)
+            return [str(self.context.state_dir), *(each.jurisdiction_title for each in found)]
+
+    async with connect(Finder, name="finder") as client:
+        result = await client.call_tool("count", {"code": "3.nf.1"})
+    folder, *states = result.structured_content["result"]
+    assert Path(folder).is_relative_to(tmp_path)
+    assert states == ["Aland"]
+
+
+def test_the_catalog_has_ten_records_in_trees(catalog):
+    records = {each.statement_notation: each for each in catalog.store.records()}
+    assert len(records) == 10
+    part = records["3.NF.A.2a"]
+    assert part.description == "Mark one part of a whole"
+    assert [each.statement_notation for each in anyio.run(catalog.fetch, part.ancestor_ids)] == [
+        "3.NF",
+        "3.NF.A",
+        "3.NF.A.2",
+    ]
+    facets = anyio.run(catalog.facets)
+    assert (len(facets.subjects), len(facets.jurisdictions), len(facets.education_levels)) == (
+        2,
+        2,
+        3,
+    )
+    hits = anyio.run(catalog.search, "slices of pizza", 1).hits
+    assert hits[0].record.statement_notation == "3.NF.A.1"
+
+
+@pytest.mark.anyio
+async def test_check_plugin_says_that_it_is_not_for_async_tests():
+    with pytest.raises(RuntimeError, match="call check_plugin from a plain test function"):
+        check_plugin(SumsPlugin, name="sums")
+
+
+# Rules
+
+
+def test_a_plugin_without_a_fault_passes(capfd: pytest.CaptureFixture[str]):
+    check_plugin(SumsPlugin, name="sums", start=1, calls=[("sums.add", {"number": 1})])
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"name": "a b"}, "'a b' is not a valid tool name"),
+        ({"name": "x" * 51}, "its name has 51 characters; take 50 at most"),
+        ({"description": "Adds."}, "its description has 5 characters; say in 20 to 1024"),
+        ({"description": "x" * 1025}, "its description has 1025 characters"),
+        (
+            {"function": lambda number: number, "description": "x"},
+            "its argument 'number' has no annotation",
+        ),
+        ({"read_only": False}, "tool 'made': it says that it may delete or overwrite"),
+        (
+            {"input_schema": {"type": "object", "properties": {"a": {"type": "array"}}}},
+            "has an array without 'items' at a",
+        ),
+        (
+            {"input_schema": {"type": "object", "properties": {"a": {"type": "integer"}}}},
+            "its argument 'a' is not described",
+        ),
+    ],
+)
+def test_what_a_tool_declares_is_checked(fields: dict[str, Any], expected: str):
+    assert any(expected in fault for fault in faults(with_tool(**fields)))
+
+
+def test_one_fault_does_not_hide_another():
+    tools = [Tool(name="a b", function=add), Tool(name="c", function=add, description="C.")]
+    found = faults(plugin(register_tools=lambda _: tools))
+    assert len(found) == 3
+    assert found[0].startswith("'a b' is not a valid tool name")
+
+
+def test_a_tool_that_is_meant_to_delete_is_allowed_to():
+    check_plugin(with_tool(read_only=False), name="made", allow=Allowed(destructive=("made",)))
+
+
+def test_prompts_resources_and_filters_are_checked_too():
+    found = faults(
+        plugin(
+            register_prompts=lambda _: [
+                Prompt(name="ask", description="Ask.", function=lambda: "Ask")
+            ],
+            register_resources=lambda _: [
+                Resource(uri="x", name="x", description="x" * 20, function=lambda: "x")
+            ],
+            register_filters=lambda _: [
+                Filter(name="f", annotation=str, description="F.", to_expression=lambda _: None)
+            ],
+        )
+    )
+    for expected in ("prompt 'ask': its desc", "'x' has no scheme", "filter 'f': its description"):
+        assert any(expected in fault for fault in found)
+
+
+@pytest.mark.parametrize("name", ["sums.sdd", "sums_add", "find_relevant_standard"])
+@pytest.mark.parametrize("field", ["needs", "uses"])
+def test_a_tool_that_a_prompt_names_wrongly_is_found(name: str, field: str):
+    def sum_twice(*, tools: dict[str, str]) -> str:
+        """Sum two numbers, and then sum them again."""
+        return str(tools)
+
+    def prompting(*names: str) -> type[Plugin]:
+        prompt = Prompt(name="twice", function=sum_twice, **{field: names})
+        return plugin(register_prompts=lambda _: [prompt])
+
+    beside = {"sums": SumsPlugin}
+    check_plugin(prompting("sums.add", "other_teams_tool"), name="made", beside=beside)
+    (found,) = faults(prompting("sums.add", name), beside=beside)
+    assert found.startswith(f"prompt 'twice': no tool here is called {name!r}; did you mean '")
+
+
+def test_settings_are_described_and_secrets_declared():
+    class Keys(PluginSettings):
+        """Settings.
+
+        Attributes:
+            password: Declared.
+        """
+
+        api_key: str = ""
+        password: SecretStr | None = None
+        max_tokens: int = 0
+
+    class Keyed(Plugin[Keys]):
+        settings_type = Keys
+
+    found = faults(Keyed)
+    assert [fault.partition(";")[0] for fault in found] == [
+        "its setting 'api_key' is not described",
+        "its setting 'api_key' looks like a secret",
+        "its setting 'max_tokens' is not described",
+    ]
+
+
+def test_a_method_that_is_not_marked_is_found():
+    class Forgetful(Plugin):
+        def register_tools(self):
+            return []
+
+    assert faults(Forgetful) == ["its method 'register_tools' is not marked with @hookimpl"]
+
+
+def test_settings_that_no_schema_can_describe_are_found():
+    class Odd(PluginSettings):
+        """Settings.
+
+        Attributes:
+            compare: How to compare.
+        """
+
+        compare: Callable[[], int] | None = None
+
+    (found,) = faults(type("OddPlugin", (Plugin,), {"settings_type": Odd}))
+    assert found.startswith("its settings cannot be described as JSON Schema: ")
+
+
+def test_a_part_of_the_api_that_goes_away_is_found():
+    def register_tools(_):
+        warnings.warn("take Tool.title", PluginDeprecationWarning, stacklevel=1)
+        return [Tool(name="made", function=add, read_only=True)]
+
+    assert faults(plugin(register_tools=register_tools)) == ["it is out of date: take Tool.title"]
+
+
+@pytest.mark.parametrize(
+    ("odd", "fault"),
+    [
+        (type("Odd", (), {}), "its entry point is not a subclass of Plugin"),
+        (
+            type("Odd", (Plugin,), {"settings_type": 3}),
+            "its settings_type is not a subclass of PluginSettings",
+        ),
+        (
+            type("Odd", (Plugin,), {"settings_type": dict}),
+            "its settings_type is not a subclass of PluginSettings",
+        ),
+    ],
+)
+def test_what_is_no_plugin_is_found_and_told_once(odd: type[Plugin], fault: str):
+    assert faults(odd) == [fault]
+
+
+@pytest.mark.parametrize(
+    "hook",
+    [
+        "register_tools",
+        "register_prompts",
+        "register_resources",
+        "register_filters",
+        "register_commands",
+    ],
+)
+def test_a_hook_that_forgets_to_return_is_found(hook: str):
+    fault = f"its {hook} returns nothing; is a `return` missing?"
+    assert faults(plugin(**{hook: lambda _: None})) == [fault]
+
+
+def test_a_wrapper_that_forgets_to_return_is_found():
+    def wrap_tool_call(_: Plugin, call_next: object) -> None:
+        async def handle() -> object:
+            return call_next
+
+    fault = "its wrap_tool_call returns nothing; is a `return` missing?"
+    assert faults(plugin(wrap_tool_call=wrap_tool_call)) == [fault]
+
+
+def test_a_wrapper_that_breaks_the_output_schema_is_found():
+    def wrap_tool_call(_: Plugin, call_next: ToolHandler) -> ToolHandler:
+        async def handle(call: ToolCall) -> ToolResult:
+            return replace(await call_next(call), structured={"result": "many"})
+
+        return handle
+
+    made = plugin(
+        wrap_tool_call=wrap_tool_call,
+        register_tools=lambda _: [Tool(name="made", function=add, read_only=True)],
+    )
+    (found,) = faults(made, calls=[("made", {"number": 1})])
+    assert found.startswith("tool 'made' answers what clients do not take: Invalid structured")
+    assert "'many' is not of type 'integer'" in found
+
+
+def test_a_wrapper_that_crashes_is_found_though_the_call_succeeds():
+    def wrap_tool_call(_: Plugin, call_next: object) -> object:
+        del call_next
+
+        async def handle(call: object) -> object:
+            del call
+            raise RuntimeError("broken")
+
+        return handle
+
+    made = plugin(
+        wrap_tool_call=wrap_tool_call,
+        register_tools=lambda _: [Tool(name="made", function=add, read_only=True)],
+    )
+    (found,) = faults(made, calls=[("made", {"number": 1})])
+    assert found.startswith("tool 'made' crashes: RuntimeError: broken at test_testing.py:")
+
+
+def test_prompts_and_resources_are_tried_as_tools_are():
+    def ask(text: Number) -> str:
+        print("asked")  # noqa: T201
+        return str(text)
+
+    def read(name: str) -> str:
+        if name == "none":
+            raise InvalidInputError("There is none.")
+        return {"a": "b"}[name]
+
+    made = plugin(
+        register_prompts=lambda _: [Prompt(name="ask", description="Ask." * 9, function=ask)],
+        register_resources=lambda _: [
+            Resource(uri="x://{name}", name="x", description="Read." * 9, function=read)
+        ],
+    )
+    check_plugin(made, name="made", reads=["x://a"])
+    assert faults(
+        made,
+        prompts=[("ask", {"text": 3}), ("beg", {})],
+        reads=["x://a", "x://none", "x://other", "y://a"],
+    ) == [
+        "prompt 'ask' writes to stdout ('asked'); log it or write to sys.stderr",
+        "Unknown prompt: beg; name what the plugin has",
+        "resource 'x://none' answers what is tried with an error: There is none.",
+        *(fault for fault in faults(made, reads=["x://other"]) if "crashes: KeyError" in fault),
+        "Unknown resource: y://a; name what the plugin has",
+    ]
+
+
+def test_a_lifespan_that_hangs_is_found(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("standards_mcp.testing.checks.START_TIMEOUT", 0.2)
+
+    @asynccontextmanager
+    async def lifespan(_):
+        await asyncio.sleep(60)
+        yield
+
+    (found,) = faults(plugin(lifespan=lifespan))
+    assert found == "its lifespan fails: TimeoutError: it does not start within 0.2 seconds"
+
+
+def test_a_hook_that_raises_is_found_with_a_name_that_is_not_valid():
+    def fail(_):
+        raise OSError("no file")
+
+    (found,) = faults(plugin(register_tools=fail))[-1:]
+    assert "OSError: no file" in found
+    with pytest.raises(AssertionError, match="its entry-point name is not lower_snake_case"):
+        check_plugin(plugin(), name="Made-up")
+
+
+@pytest.mark.parametrize(
+    ("start", "expected"),
+    [
+        (lambda: sys.stdout.write("hello"), "its lifespan writes to stdout ('hello')"),
+        (lambda: os.write(1, b"hello"), "its lifespan writes to stdout ('hello')"),
+        (lambda: os.close(1), "its lifespan closes or redirects stdout"),
+        (
+            lambda: os.environ.update(MADE="1"),
+            "its lifespan changes the environment (MADE); use its settings",
+        ),
+        (lambda: os.chdir("/"), "its lifespan changes the working directory"),
+        (lambda: time.sleep(0.5), "it blocks the event loop for more than 100 ms at test_testing"),
+        (lambda: 1 / 0, "its lifespan fails: ZeroDivisionError: division by zero"),
+        (lambda: sys.exit(3), "its lifespan fails: SystemExit: 3"),
+        (lambda: raise_(asyncio.CancelledError()), "its lifespan fails: CancelledError"),
+        (
+            lambda: asyncio.get_running_loop().create_task(asyncio.sleep(60)),
+            "its lifespan leaves task 'sleep' running",
+        ),
+    ],
+)
+def test_what_a_lifespan_does_to_the_process_is_found(start: Callable[[], object], expected: str):
+    before, folder = dict(os.environ), Path.cwd()
+    assert any(fault.startswith(expected) for fault in faults(starting(start)))
+    assert (dict(os.environ), Path.cwd()) == (before, folder)
+
+
+def test_a_thread_that_is_left_behind_is_found():
+    ended, started = threading.Event(), []
+    start = threading.Thread(target=ended.wait, name="poller", daemon=True).start
+    found = faults(starting(lambda: started.append(start()) if not started else None))
+    ended.set()
+    assert any("its lifespan leaves thread 'poller' running" in fault for fault in found)
+
+
+def test_a_lifespan_that_can_be_entered_only_once_is_found():
+    used: list[bool] = []
+
+    def start() -> None:
+        if used:
+            raise RuntimeError("the pool is closed")
+        used.append(True)
+
+    found = faults(starting(start))
+    assert found[0] == "its lifespan fails the second time: RuntimeError: the pool is closed"
+
+
+def test_what_is_printed_while_tools_are_registered_or_called_is_found():
+    def chatty(_):
+        sys.stdout.write("registered")
+        return [Tool(name="shout", function=shout, read_only=True)]
+
+    def shout() -> str:
+        """Shout something out loud, to whom it may concern."""
+        sys.stdout.write("called")
+        return "done"
+
+    found = faults(plugin(register_tools=chatty), calls=[("shout", {})])
+    assert found[0].startswith("one of its register hooks writes to stdout ('registered')")
+    assert found[1].startswith("tool 'shout' writes to stdout ('called')")
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (("sums.add", {"number": -1}), "what is tried with an error: The number must not be neg"),
+        (("sums.add", {"numbr": 1}), "did you mean 'number'?"),
+        (("sums.ad", {}), "Unknown tool: sums.ad; did you mean 'sums_add'?"),
+    ],
+)
+def test_calls_that_do_not_succeed_are_found(call: tuple[str, dict[str, Any]], expected: str):
+    (found,) = faults(SumsPlugin, calls=[call])
+    assert expected in found
+
+
+def test_a_tool_that_crashes_is_found_with_its_line():
+    def crash() -> str:
+        """Crash without a reason that anybody could see."""
+        raise LookupError("row 3")
+
+    (found,) = faults(with_tool(function=crash), calls=[("made", {})])
+    assert found.startswith("tool 'made' crashes: LookupError: row 3 at test_testing.py:")
+
+
+def test_a_tool_that_blocks_the_loop_is_found_and_one_that_waits_or_imports_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    async def compute() -> str:
+        """Compute for half a second without a break."""
+        end = time.monotonic() + 0.5
+        while time.monotonic() < end:
+            pass
+        return "done"
+
+    async def wait() -> str:
+        """Wait for half a second as one should."""
+        await asyncio.sleep(0.5)
+        await asyncio.to_thread(time.sleep, 0.3)
+        import slow_to_import  # noqa: F401
+
+        return "done"
+
+    (tmp_path / "slow_to_import.py").write_text("import time; time.sleep(0.5)", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    (found,) = faults(with_tool(function=compute), calls=[("made", {})])
+    assert "(compute)" in found
+    check_plugin(with_tool(function=wait), name="made", calls=[("made", {})])
+
+
+@pytest.mark.parametrize(
+    ("check", "expected"),
+    [
+        (lambda: 1 / 0, "its check_health fails: ZeroDivisionError"),
+        (lambda: "fine", "its check_health returns a str; return Health(...)"),
+    ],
+)
+def test_a_health_check_that_does_not_answer_is_found(check: Callable[[], Any], expected: str):
+    async def check_health(_):
+        return check()
+
+    (found,) = faults(plugin(check_health=check_health))
+    assert found.startswith(expected)
+
+
+def test_a_plugin_whose_health_is_bad_breaks_no_rule():
+    async def check_health(_):
+        return Health(status="failed", message="No network.")
+
+    check_plugin(plugin(check_health=check_health), name="made")
+
+
+# Imports
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], type[Plugin]]:
+    """Return a function that writes a module with a plugin and imports it."""
+
+    def write(source: str) -> type[Plugin]:
+        text = "from standards_mcp import Plugin\nclass MadePlugin(Plugin):\n    pass\n"
+        (tmp_path / "made_plugin.py").write_text(textwrap.dedent(source) + text, encoding="utf-8")
+        monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.delitem(sys.modules, "made_plugin", raising=False)
+        import made_plugin
+
+        return made_plugin.MadePlugin
+
+    yield write
+    sys.modules.pop("made_plugin", None)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("import numpy\n", "its import imports numpy; import it in the function that needs it"),
+        ("print('hello')\n", "its import writes to stdout ('hello'); log it or write to"),
+        ("import os\nos.environ['MADE'] = '1'\n", "its import changes the environment (MADE)"),
+        ("import os\nos.chdir('/')\n", "its import changes the working directory"),
+        (
+            "import threading as t\nt.Thread(target=t.Event().wait, daemon=True).start()\n",
+            "its import starts a thread",
+        ),
+        (
+            "import time\nend = time.process_time() + 0.3\nwhile time.process_time() < end: pass\n",
+            "of CPU time, more than 0.2 s",
+        ),
+        (
+            "import sys\nif 'probe' in sys.argv[0]: raise OSError('alone')\n",
+            "importing made_plugin in a fresh interpreter fails: OSError: alone",
+        ),
+    ],
+)
+def test_what_an_import_does_is_seen_in_a_fresh_interpreter(
+    module: Callable[[str], type[Plugin]],
+    monkeypatch: pytest.MonkeyPatch,
+    source: str,
+    expected: str,
+):
+    monkeypatch.setenv("MADE", "0")
+    monkeypatch.chdir(Path.cwd())
+    (found,) = faults(module(source), allow=Allowed(import_seconds=0.2))
+    assert expected in found
+
+
+def test_a_heavy_import_can_be_allowed(module: Callable[[str], type[Plugin]]):
+    allow = Allowed(imports=("numpy",), import_seconds=5)
+    check_plugin(module("import numpy\n"), name="made", allow=allow)
+
+
+def test_pytest_gets_the_fixtures_without_an_import_of_anything_heavy():
+    program = (
+        "import sys, standards_mcp.testing as kit\n"
+        "print(*{'mcp', 'pydantic', 'numpy', 'standards_mcp.catalog', 'standards_mcp.host'}"
+        ".intersection(sys.modules))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == ""
