@@ -16,7 +16,7 @@ import anyio
 
 from ._utils.secrets import mask, masked_data, secrets_of
 from ._utils.text import did_you_mean
-from .calls.content import Provider
+from .calls.content import ContentCalls
 from .calls.context import HostContext
 from .calls.policy import Policy
 from .calls.threads import UnjoinedExecutor
@@ -27,7 +27,7 @@ from .config.loading import LoadedSettings
 from .config.models.catalog import CatalogSettings
 from .config.models.settings import Settings
 from .contributions.results import error_result
-from .contributions.selection import Offering, Registered, offer
+from .contributions.selection import Registered, Selection, select
 from .errors import ConfigError, UnknownToolError
 from .loading.discovery import installed_plugins
 from .loading.last_start import Step, recall, remember
@@ -78,9 +78,9 @@ class Host:
         )
         storage = self.settings.tools.storage
         self._policy = Policy(storage.get_secret_value() if storage else None)
-        self.provider = Provider(self, self._policy)
+        self.content = ContentCalls(self, self._policy)
         self._remembers = remembers
-        self._offered: tuple[list[object], Offering] | None = None
+        self._offered: tuple[list[object], Selection] | None = None
 
     def load(self, *, again: bool = False) -> None:
         """Import and register the enabled plugins. See `PluginManager.load`.
@@ -94,7 +94,7 @@ class Host:
             finally:
                 self._remember("load")
             self._policy.wrap(self.manager.wrap)
-        self._tell(self._warnings(self.loaded, self.offering))
+        self._tell(self._warnings(self.loaded, self.selection))
         for line in self.exposed_secrets():
             log.warning(line)
 
@@ -109,7 +109,7 @@ class Host:
 
     def warnings(self) -> list[str]:
         """Return what in the configuration matches nothing or cannot be applied, in any profile."""
-        return self._warnings(self.loaded, self.offering, self.settings.profiles)
+        return self._warnings(self.loaded, self.selection, self.settings.profiles)
 
     def take_over(self, loaded: LoadedSettings, in_force: Settings) -> None:
         """Offer the tools of the loaded plugins as other settings make them.
@@ -123,11 +123,11 @@ class Host:
                 pattern or an override no tool; nothing has changed then.
         """
         self.manager.check_sections(loaded)
-        offering = offer(self.registered(), in_force)
-        self._tell(self._warnings(loaded, offering))
+        selection = select(self.registered(), in_force)
+        self._tell(self._warnings(loaded, selection))
         self.loaded, self.settings, self.manager.settings = loaded, in_force, in_force
         self._secrets |= secrets_of(loaded.settings)
-        self._offered = self._contributed(), offering
+        self._offered = self._contributed(), selection
 
     def recall(self) -> None:
         """Give plugins that are not loaded the status of their last start."""
@@ -161,11 +161,11 @@ class Host:
         )
 
     @property
-    def offering(self) -> Offering:
+    def selection(self) -> Selection:
         """What the loaded plugins contribute, as the configuration makes it."""
         contributed = self._contributed()
         if self._offered is None or not all(map(operator.is_, contributed, self._offered[0])):
-            self._offered = contributed, offer(self.registered(), self.settings)
+            self._offered = contributed, select(self.registered(), self.settings)
         return self._offered[1]
 
     def _contributed(self) -> list[object]:
@@ -185,17 +185,16 @@ class Host:
             InputRequiredError: The client must ask its user, and call again.
             UnknownToolError: No plugin declares it.
         """
-        item = self.offering.find(name)
+        item = self.selection.find(name)
         if item is None:
-            await self.manager.ready()  # it may be a tool of a server that is being started
-            item = self.offering.find(name)
+            await self.manager.wait_listed()  # it may be a tool of a server that is being started
+            item = self.selection.find(name)
         if item is None:
-            hint = did_you_mean(name, (each.published for each in self.offering.served))
+            hint = did_you_mean(name, (each.published for each in self.selection.visible_tools))
             raise UnknownToolError(f"Unknown tool: {name}{hint}")
-        if item.refusal:
-            message = (
-                f"{item.published} is not served here ({item.refusal}). Ask the administrator."
-            )
+        if item.hidden_reason:
+            message = f"{item.published} is not served here ({item.hidden_reason})."
+            message += " Ask the administrator."
             return error_result("disabled", message)
         result = await self._policy.call(item, arguments, context)
         return _without_secrets(result, self.secrets()) if result.is_error else result
@@ -226,19 +225,19 @@ class Host:
                 await self.catalog.aclose()
 
     def _warnings(
-        self, loaded: LoadedSettings, offering: Offering, profiles: Iterable[str] | None = None
+        self, loaded: LoadedSettings, selection: Selection, profiles: Iterable[str] | None = None
     ) -> list[str]:
         """Return what is without effect, in the rules in force or in all of these profiles."""
         settings, records = loaded.settings, self.manager.records
         names = Names(
-            contributions=offering.names if self._knows_all else {},
+            contributions=selection.names if self._knows_all else {},
             plugins=records.keys(),
             distributions={record.distribution for record in records.values()},
             failed=[name for name, each in records.items() if each.status is Status.FAILED],
         )
         if profiles is None:
             profiles = settings.profiles_in_force
-        found = (*mismatches(settings, names, profiles), *offering.faults)
+        found = (*mismatches(settings, names, profiles), *selection.faults)
         lines = (f"{loaded.layers.where(each.path)}: {each.message}" for each in found)
         return list(dict.fromkeys(lines))
 

@@ -150,7 +150,7 @@ def test_the_configurations_in_the_documents_are_without_a_mistake(
         assert cli.run(["--profile", profile, "config", "check"]) == 0
 
 
-def served(
+def visible(
     recipe: str, install: Callable[..., Path], capfd: pytest.CaptureFixture[str]
 ) -> set[str]:
     """Return the tools that clients get by the example under a heading."""
@@ -174,7 +174,7 @@ def served(
 def test_every_recipe_serves_what_it_says(
     recipe: str, tools: set[str], install: Callable[..., Path], capfd: pytest.CaptureFixture[str]
 ):
-    assert served(recipe, install, capfd) == tools
+    assert visible(recipe, install, capfd) == tools
 
 
 def test_the_table_of_keys_is_that_of_the_models():

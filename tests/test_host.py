@@ -72,7 +72,7 @@ async def test_an_unknown_tool_is_named_with_the_nearest(
 
 async def test_a_tool_that_is_not_served_is_refused_with_the_reason(make_host: MakeHost):
     host = make_host({"acme": Acme}, tools={"disable": ["acme.*"]})
-    assert [item.published for item in host.offering.served] == ["find"]
+    assert [item.published for item in host.selection.visible_tools] == ["find"]
     result = await host.call_tool("acme_add", {"a": 1})
     assert result.is_error
     assert result.structured is not None
@@ -110,14 +110,14 @@ async def test_filters_reach_the_function_as_one_expression(
 async def test_the_tools_of_a_failed_plugin_are_unknown(make_host: MakeHost):
     host = make_host({"acme": Acme})
     host.manager.fail(host.manager.records["acme"], "it broke")
-    assert host.offering.served == []
+    assert host.selection.visible_tools == []
     with pytest.raises(UnknownToolError):
         await host.call_tool("find", {})
 
 
 def test_a_host_without_plugins_serves_nothing(make_host: MakeHost):
     host = make_host()
-    assert host.offering.served == []
+    assert host.selection.visible_tools == []
     assert host.secrets() == frozenset()
 
 

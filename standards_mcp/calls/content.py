@@ -19,7 +19,7 @@ from standards_mcp.contributions.resources import (
     contents_of,
     find_resource,
 )
-from standards_mcp.contributions.selection import Offering, named, served
+from standards_mcp.contributions.selection import Selection, named, visible
 from standards_mcp.contributions.tools import Limits
 from standards_mcp.errors import NotServedError, ToolError
 from standards_mcp.plugin import Message
@@ -31,13 +31,13 @@ _T = TypeVar("_T")
 _C = TypeVar("_C", bound=Contribution)
 
 
-class Offers(Protocol):
+class Served(Protocol):
     """A host, as far as it is needed here; what it offers may change."""
 
     settings: Settings
 
     @property
-    def offering(self) -> Offering:
+    def selection(self) -> Selection:
         """What there is, as the configuration makes it."""
         ...
 
@@ -46,10 +46,10 @@ class Offers(Protocol):
         ...
 
 
-class Provider:
+class ContentCalls:
     """Answers for the prompts and resources of a host."""
 
-    def __init__(self, host: Offers, policy: Policy) -> None:
+    def __init__(self, host: Served, policy: Policy) -> None:
         self._host = host
         self._policy = policy
 
@@ -65,14 +65,14 @@ class Provider:
             NotServedError: No such prompt is served.
             ToolError: It refused the arguments, failed or did not answer in time.
         """
-        item = named(self._host.offering.prompts, name)
+        item = named(self._host.selection.prompts, name)
         if item is None or tools is None:
-            known = (each.published for each in served(self._host.offering.prompts))
+            known = (each.published for each in visible(self._host.selection.prompts))
             item = _served_one("prompt", name, item, known)
         with self._masked():
             keywords = await item.arguments.validate(arguments)
             if declared := (*item.prompt.needs, *item.prompt.uses):
-                own = self._host.offering.tool_names(declared)
+                own = self._host.selection.tool_names(declared)
                 keywords[TOOLS_ARGUMENT] = own if tools is None else dict(tools)
             return await self._provide(item, item.prompt.function, keywords, messages_of)
 
@@ -83,9 +83,9 @@ class Provider:
             NotServedError: No resource that is served has this URI.
             ToolError: It refused the variables, failed or did not answer in time.
         """
-        found = find_resource(served(self._host.offering.resources), uri)
-        item, variables = found or find_resource(self._host.offering.resources, uri) or (None, {})
-        known = (each.resource.uri for each in served(self._host.offering.resources))
+        found = find_resource(visible(self._host.selection.resources), uri)
+        item, variables = found or find_resource(self._host.selection.resources, uri) or (None, {})
+        known = (each.resource.uri for each in visible(self._host.selection.resources))
         return await self.read(_served_one("resource", uri, item, known), variables)
 
     async def read(self, item: RegisteredResource, variables: Mapping[str, Any]) -> Contents:
@@ -104,8 +104,8 @@ class Provider:
             NotServedError: No such prompt is served.
             InvalidInputError: It has no such argument.
         """
-        items = self._host.offering.prompts
-        known = (each.published for each in served(items))
+        items = self._host.selection.prompts
+        known = (each.published for each in visible(items))
         item = _served_one("prompt", name, named(items, name), known)
         return await self.complete(item, argument, typed, others)
 
@@ -118,9 +118,9 @@ class Provider:
             NotServedError: No resource that is served has this URI or template.
             InvalidInputError: It has no such variable.
         """
-        items = self._host.offering.resources
+        items = self._host.selection.resources
         item = next((each for each in items if each.resource.uri == uri), None)
-        known = (each.resource.uri for each in served(items))
+        known = (each.resource.uri for each in visible(items))
         return await self.complete(
             _served_one("resource", uri, item, known), argument, typed, others
         )
@@ -170,8 +170,10 @@ class Provider:
 def _served_one(kind: str, name: str, item: _C | None, known: Iterable[str]) -> _C:
     if item is None:
         raise NotServedError(f"Unknown {kind}: {name}{did_you_mean(name, known)}")
-    if item.refusal:
-        raise NotServedError(f"{name} is not served here ({item.refusal}). Ask the administrator.")
+    if item.hidden_reason:
+        raise NotServedError(
+            f"{name} is not served here ({item.hidden_reason}). Ask the administrator."
+        )
     return item
 
 

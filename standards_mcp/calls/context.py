@@ -36,7 +36,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class InputResponses:
     """What another server gets with a call that it answered with questions before.
 
     Attributes:
@@ -68,14 +68,14 @@ class HostContext(ABC):
     Attributes:
         caller: Who calls; limits and cached answers are each caller's own.
         turn: What the client brings along for another server that asked.
-        goes_on: The client calls again, as it was told to, with what its user answered.
-        has_asked: The user was asked, so that the answer is of this call alone.
+        is_continuation: The client calls again, as it was told to, with what its user answered.
+        has_elicited: The user was asked, so that the answer is of this call alone.
     """
 
     def __init__(self, caller: str = LOCAL) -> None:
         self.caller = caller
-        self.turn = Turn()
-        self.goes_on = self.has_asked = False
+        self.responses = InputResponses()
+        self.is_continuation = self.has_elicited = False
         self._deadlines: list[anyio.CancelScope] = []
         self._questions = 0
         self._left: list[tuple[anyio.CancelScope, float]] = []
@@ -101,7 +101,7 @@ class HostContext(ABC):
         """Whether they can be asked while the call runs."""
 
     @abstractmethod
-    async def put(self, question: Question) -> Any:
+    async def elicit(self, question: Question) -> Any:
         """Return the reply to a question of another server, which waits for it.
 
         Raises:
@@ -109,7 +109,9 @@ class HostContext(ABC):
         """
 
     @abstractmethod
-    async def next_turn(self, questions: Mapping[str, Question], state: str | None) -> Turn:
+    async def next_responses(
+        self, questions: Mapping[str, Question], state: str | None
+    ) -> InputResponses:
         """Return the replies to the questions by which another server answered the call.
 
         Raises:
@@ -130,7 +132,7 @@ class HostContext(ABC):
     @contextmanager
     def paused(self) -> Generator[None]:
         """Let no deadline pass meanwhile; several questions may be open at a time."""
-        self.has_asked = True
+        self.has_elicited = True
         self._questions += 1
         if self._questions == 1:
             self._stop_clocks()
@@ -176,11 +178,13 @@ class Unattended(HostContext):
         """Never, either."""
         return False
 
-    async def put(self, question: Question) -> Any:
+    async def elicit(self, question: Question) -> Any:
         """Refuse. See `HostContext`."""
         raise CannotAskError(question.text)
 
-    async def next_turn(self, questions: Mapping[str, Question], state: str | None) -> Turn:
+    async def next_responses(
+        self, questions: Mapping[str, Question], state: str | None
+    ) -> InputResponses:
         """Refuse. See `HostContext`."""
         del state
         raise CannotAskError(" ".join(each.text for each in questions.values()))

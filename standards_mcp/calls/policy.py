@@ -183,14 +183,14 @@ class Policy:
             answer_key(item.declared, keywords, context.caller),
             item.limits.cache_ttl,
             lambda: self._within_limits(item, keywords, context),
-            keeps=lambda answer: not answer.is_error and not context.has_asked,
+            keeps=lambda answer: not answer.is_error and not context.has_elicited,
         )
 
     async def _within_limits(
         self, item: RegisteredTool, keywords: dict[str, Any], context: HostContext
     ) -> ToolResult:
         # A call that goes on after a question was counted when it began.
-        limit = None if context.goes_on else item.limits.rate_limit
+        limit = None if context.is_continuation else item.limits.rate_limit
         if limit and (seconds := await self._rates.wait(limit, item.declared, context.caller)):
             raise RateLimitedError(
                 f"{item.published} is limited to {limit}. Try again in {seconds} s."

@@ -43,13 +43,13 @@ def offer(names: Names) -> Offer:
 
 def served_tools(invocation: Invocation) -> Iterator[tuple[str, str]]:
     """Give the tools that are served."""
-    for item in invocation.loaded_host.offering.served:
+    for item in invocation.loaded_host.selection.visible_tools:
         yield item.published, item.title or ""
 
 
 def all_tools(invocation: Invocation) -> Iterator[tuple[str, str]]:
     """Give the tools of the loaded plugins, served or not."""
-    for item in invocation.loaded_host.offering.tools:
+    for item in invocation.loaded_host.selection.tools:
         yield item.tool.name, item.title or ""
 
 

@@ -18,7 +18,7 @@ from standards_mcp.config.schema import config_schema, config_template
 from standards_mcp.config.toml import toml_key, toml_value
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.host import Host
-from standards_mcp.loading.providers import source_of
+from standards_mcp.loading.providers import provider_of
 from standards_mcp.loading.records import Status
 
 from .invocation import Invocation
@@ -104,7 +104,7 @@ def check(ctx: click.Context) -> None:
         ctx.exit(1)
     click.echo(f"ok: {host.loaded.file or 'no file; every key has its default'}")
     records = host.manager.records.values()
-    if elsewhere := ", ".join(record.name for record in records if source_of(record)):
+    if elsewhere := ", ".join(record.name for record in records if provider_of(record)):
         say(f"not started: {elsewhere}; `standards-mcp plugins check` starts them and says more")
 
 

@@ -76,7 +76,7 @@ class Invocation:
 
         async def list_tools(host: Host) -> None:
             async with host.running():
-                await host.manager.ready()
+                await host.manager.wait_listed()
 
         if not all(source.is_known for source in self.loaded_host.manager.sources()):
             with divert_stdout():

@@ -89,7 +89,7 @@ def check(ctx: click.Context, *, as_json: bool) -> None:
 
 async def _healths(host: Host) -> dict[str, Health]:
     async with host.running():
-        await host.manager.settled()
+        await host.manager.wait_started()
         return await check_health(host.manager)
 
 
@@ -102,15 +102,15 @@ def info(invocation: Invocation, /, name: str, *, as_json: bool) -> None:
     host = invocation.listed_host
     record = _record(host, name)
     keys = _keys(record)
-    offering = host.offering
+    selection = host.selection
     data = (
         _as_data(record)
         | _last_start(invocation, record)
         | {
             "requires": list(record.requires),
-            "tools": _names(offering.tools, name),
-            "prompts": _names(offering.prompts, name),
-            "resources": _names(offering.resources, name),
+            "tools": _names(selection.tools, name),
+            "prompts": _names(selection.prompts, name),
+            "resources": _names(selection.resources, name),
             "filters": [item.name for item in record.filters],
             "keys": [dataclasses.asdict(key) | {"variable": _variable(key)} for key in keys],
         }

@@ -108,7 +108,7 @@ async def _summary(host: Host, version: str) -> dict[str, Any]:
             record.name: f"{record.status}: {record.reason}" if record.reason else record.status
             for record in records
         },
-        "tools": [item.published for item in host.offering.served],
+        "tools": [item.published for item in host.selection.visible_tools],
     }
     backend, reason = host.settings.catalog.choice
     summary["catalog"] = {"backend": backend, "reason": reason}

@@ -12,7 +12,7 @@ from standards_mcp.calls.output import definition_tokens
 from standards_mcp.config.checks import no_match
 from standards_mcp.config.editing import with_tool_disabled, with_tool_enabled
 from standards_mcp.config.models.tools import first_match
-from standards_mcp.contributions.selection import offer as offer_tools
+from standards_mcp.contributions.selection import select as offer_tools
 from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.loading.records import PluginRecord, Status
@@ -40,7 +40,7 @@ def tools(ctx: click.Context, *, as_json: bool) -> None:
         return
     host = ctx.ensure_object(Invocation).listed_host
     unloaded = [record for record in host.manager.records.values() if record.reason]
-    entries = [*map(_of_tool, host.offering.tools), *map(_of_plugin, unloaded)]
+    entries = [*map(_of_tool, host.selection.tools), *map(_of_plugin, unloaded)]
     if as_json:
         print_json(entries)
         return
@@ -77,7 +77,7 @@ def disable(invocation: Invocation, /, pattern: str, *, dry_run: bool) -> None:
 
 
 def _tell_of_no_match(invocation: Invocation, pattern: str) -> None:
-    names = invocation.loaded_host.offering.names["tools"]
+    names = invocation.loaded_host.selection.names["tools"]
     if not first_match(names, (pattern,)):
         say(no_match(pattern, "tools", names), err=True)
 
@@ -85,8 +85,8 @@ def _tell_of_no_match(invocation: Invocation, pattern: str) -> None:
 def _tell_of_refusals(invocation: Invocation, pattern: str) -> None:
     registered = invocation.loaded_host.registered()
     for item in offer_tools(registered, invocation.load_settings().settings).tools:
-        if item.refusal and first_match(item.names, (pattern,)):
-            say(f"{item.published} is still not served: {item.refusal}", err=True)
+        if item.hidden_reason and first_match(item.names, (pattern,)):
+            say(f"{item.published} is still not served: {item.hidden_reason}", err=True)
 
 
 @click.command(
@@ -148,8 +148,8 @@ def _of_tool(item: RegisteredTool) -> dict[str, Any]:
         "description": item.description,
         "tokens": definition_tokens(item),
         "read_only": item.tool.read_only,
-        "served": not item.refusal,
-        "reason": item.refusal,
+        "served": not item.hidden_reason,
+        "reason": item.hidden_reason,
         "input_schema": item.arguments.schema,
     }
 

@@ -28,7 +28,7 @@ class Contribution:
         kind: ``tool``, ``prompt`` or ``resource``.
         declared: The name that its author gave it.
         published: The name that clients see.
-        refusal: Why the configuration keeps it from being served, or an empty string.
+        hidden_reason: Why the configuration keeps it from being served, or an empty string.
     """
 
     kind: ClassVar[str]
@@ -38,7 +38,7 @@ class Contribution:
     title: str | None
     description: str
     arguments: Arguments
-    refusal: str = ""
+    hidden_reason: str = ""
 
     @property
     def portable(self) -> str:

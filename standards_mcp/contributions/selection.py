@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from standards_mcp.config.checks import Mismatch
 from standards_mcp.config.layers import key_name
 from standards_mcp.config.models.settings import Settings
-from standards_mcp.config.models.tools import Kind, Override, Selection, ToolOverride, first_match
+from standards_mcp.config.models.tools import Kind, Override, ToolOverride, ToolRules, first_match
 
 from .base import Contribution
 from .overrides import argument_fault, overridden_arguments
@@ -41,7 +41,7 @@ class Registered:
 
 
 @dataclass(frozen=True)
-class Offering:
+class Selection:
     """What plugins contribute, as the configuration makes it, served or not.
 
     Attributes:
@@ -54,17 +54,17 @@ class Offering:
     faults: tuple[Mismatch, ...]
 
     @property
-    def served(self) -> list[RegisteredTool]:
+    def visible_tools(self) -> list[RegisteredTool]:
         """The tools that clients see, in a stable order."""
-        return served(self.tools)
+        return visible(self.tools)
 
     @property
     def definitions(self) -> dict[Kind, list[dict[str, Any]]]:
         """What clients see, by the kind of thing."""
         return {
-            "tools": [item.definition for item in served(self.tools)],
-            "prompts": [item.definition for item in served(self.prompts)],
-            "resources": [item.definition for item in served(self.resources)],
+            "tools": [item.definition for item in visible(self.tools)],
+            "prompts": [item.definition for item in visible(self.prompts)],
+            "resources": [item.definition for item in visible(self.resources)],
         }
 
     @property
@@ -86,12 +86,16 @@ class Offering:
 
     def tool_names(self, declared: Iterable[str]) -> dict[str, str]:
         """Return the names that clients see of those of these tools that are served."""
-        return {item.declared: item.published for item in self.served if item.declared in declared}
+        return {
+            item.declared: item.published
+            for item in self.visible_tools
+            if item.declared in declared
+        }
 
 
-def served(items: Iterable[_C]) -> list[_C]:
+def visible(items: Iterable[_C]) -> list[_C]:
     """Return what the configuration lets clients see."""
-    return [item for item in items if not item.refusal]
+    return [item for item in items if not item.hidden_reason]
 
 
 def named(items: Iterable[_C], name: str) -> _C | None:
@@ -112,7 +116,7 @@ def _all_names(items: Iterable[Contribution]) -> set[str]:
     return {name for item in items for name in item.names}
 
 
-def offer(registered: Registered, settings: Settings) -> Offering:
+def select(registered: Registered, settings: Settings) -> Selection:
     """Return what clients are offered of what is registered."""
     faults: list[Mismatch] = []
     filtered = [_with_filters(item, registered.filters, settings) for item in registered.tools]
@@ -120,8 +124,8 @@ def offer(registered: Registered, settings: Settings) -> Offering:
     tools = [_as_tool(item, settings) for item in chosen]
     prompts = _each(registered.prompts, "prompts", settings, faults)
     resources = _each(registered.resources, "resources", settings, faults)
-    names = {item.declared for item in served(tools)}
-    return Offering(
+    names = {item.declared for item in visible(tools)}
+    return Selection(
         tuple(tools),
         tuple(_with_its_tools(item, names) for item in prompts),
         tuple(resources),
@@ -136,7 +140,7 @@ def _with_filters(
     if not item.filters:
         return item
     kept = [each for each in item.filters if not _plugin_refusal(owners[each.name], settings)]
-    return item.with_filters_or_fault(tuple(kept))
+    return item.with_filters_or_error(tuple(kept))
 
 
 def _each(
@@ -158,21 +162,21 @@ def _each(
         refusal = _fault(item, override) or _refusal(changed, kind, settings)
         if fault and not refusal:
             refusal = f"{key_name(fault.path)}: {fault.message}"
-        offered.append(replace(changed, refusal=refusal))
+        offered.append(replace(changed, hidden_reason=refusal))
         owners.setdefault(changed.published, item)
     return offered
 
 
 def _clashes(item: Contribution) -> bool:
     """Tell whether something bears a name that belongs to something else."""
-    return isinstance(item, RegisteredTool) and bool(item.clash)
+    return isinstance(item, RegisteredTool) and bool(item.conflict)
 
 
 def _fault(item: Contribution, override: Override) -> str:
     """Return why something can be served under no rules, or an empty string."""
     if not isinstance(item, RegisteredTool):
         return ""
-    return item.fault or ("" if override.name else item.clash)
+    return item.error or ("" if override.name else item.conflict)
 
 
 def _overridden(item: _C, override: Override, settings: Settings) -> _C:
@@ -190,16 +194,16 @@ def _as_tool(item: RegisteredTool, settings: Settings) -> RegisteredTool:
     overrides = settings.tools.overrides
     override = next((overrides[name] for name in item.names if name in overrides), ToolOverride())
     item = replace(item, limits=_limits(item, override, settings))
-    if override.arguments and not item.refusal:
+    if override.arguments and not item.hidden_reason:
         return replace(item, arguments=overridden_arguments(item.arguments, override.arguments))
     return item
 
 
 def _with_its_tools(item: RegisteredPrompt, tools: Collection[str]) -> RegisteredPrompt:
     missing = next((name for name in item.prompt.needs if name not in tools), None)
-    if item.refusal or missing is None:
+    if item.hidden_reason or missing is None:
         return item
-    return replace(item, refusal=f"it needs the tool {missing!r}, which is not served")
+    return replace(item, hidden_reason=f"it needs the tool {missing!r}, which is not served")
 
 
 def _limits(item: RegisteredTool, override: ToolOverride, settings: Settings) -> Limits:
@@ -234,10 +238,10 @@ def _refusal(item: Contribution, kind: Kind, settings: Settings) -> str:
     for path, rules in settings.rules(kind, settings.profiles_in_force):
         table = ".".join(path)
         # Under all of its names: a new one must not lead past a rule for an old one.
-        if isinstance(rules, Selection) and isinstance(item, RegisteredTool):
-            reason = rules.refusal(item.names, table, read_only=item.tool.read_only)
+        if isinstance(rules, ToolRules) and isinstance(item, RegisteredTool):
+            reason = rules.hidden_reason(item.names, table, read_only=item.tool.read_only)
         else:
-            reason = rules.refusal(item.names, table)
+            reason = rules.hidden_reason(item.names, table)
         if reason:
             return reason
     return ""

@@ -46,8 +46,8 @@ class RegisteredTool(Contribution):
     """A tool with what the host read from its function.
 
     Attributes:
-        fault: Why it can be served to nobody, or an empty string.
-        clash: Whose name it bears, which another name in its override mends; or an empty string.
+        error: Why it can be served to nobody, or an empty string.
+        conflict: Whose name it has; another name in its override solves that. Empty without one.
         filters: Those among its arguments; None where that is not settled.
         extend: Returns its arguments with filters, where they are not those of its function.
         context: The name of the argument that takes the `CallContext`, or an empty string.
@@ -58,8 +58,8 @@ class RegisteredTool(Contribution):
     result: Result
     context: str = ""
     limits: Limits = Limits()
-    fault: str = ""
-    clash: str = ""
+    error: str = ""
+    conflict: str = ""
     filters: tuple[Filter, ...] | None = None
     extend: Callable[[tuple[Filter, ...]], Arguments] | None = field(default=None, repr=False)
 
@@ -74,12 +74,12 @@ class RegisteredTool(Contribution):
         read = self.extend or partial(read_arguments, self.tool)
         return replace(self, arguments=read(filters), filters=filters)
 
-    def with_filters_or_fault(self, filters: tuple[Filter, ...]) -> RegisteredTool:
+    def with_filters_or_error(self, filters: tuple[Filter, ...]) -> RegisteredTool:
         """Return the tool with filters, or with the reason why they do not fit it."""
         try:
             return self.with_filters(filters)
         except SchemaError as exc:
-            return replace(self, fault=str(exc))
+            return replace(self, error=str(exc))
 
     @property
     def definition(self) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from standards_mcp._utils.text import describe_exception
 from standards_mcp.errors import PluginError
 
 from .manager import PluginManager
-from .providers import source_of
+from .providers import provider_of
 from .records import PluginRecord, Status
 
 log = logging.getLogger(__name__)
@@ -78,7 +78,7 @@ class _Lifespan:
         self._started = asyncio.Event()
         self._stop = asyncio.Event()
         self._outcome: bool | None = None  # whether it started, once that is known
-        source = source_of(record)
+        source = provider_of(record)
         self.is_elsewhere = source is not None
         self._seconds = max(START_TIMEOUT, source.start_seconds if source else 0)
         self._deadline = asyncio.get_running_loop().time() + self._seconds

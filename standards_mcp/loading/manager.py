@@ -34,7 +34,7 @@ from .commands import read_commands
 from .construction import check_hooks, construct
 from .deprecations import noted
 from .discovery import disabled_reason, installed_plugins, load_order, unloadable
-from .providers import ToolSource, source_of, take_tools
+from .providers import Provider, collect, provider_of
 from .quarantine import Casualties
 from .records import PluginRecord, Status
 from .registry import Registry
@@ -92,7 +92,7 @@ class PluginManager:
             self._attempt(record, Status.DISCOVERED, self._register)
         for record in self.records.values():
             self._attempt(record, Status.REGISTERED, self.registry.register)
-        take_tools(self.records.values())
+        collect(self.records.values())
         for record in self.records.values():
             self._attempt(record, Status.REGISTERED, self.registry.register_filters)
         self.registry.extend_tools()
@@ -108,17 +108,17 @@ class PluginManager:
             if why and record.status is Status.DISCOVERED and not is_safe:
                 self.fail(record, why)
 
-    async def ready(self) -> None:
+    async def wait_listed(self) -> None:
         """Wait until all tools are known that come from elsewhere, each source for its time."""
-        await asyncio.gather(*(source.ready() for source in self.sources()))
+        await asyncio.gather(*(source.wait_listed() for source in self.sources()))
 
-    async def settled(self) -> None:
+    async def wait_started(self) -> None:
         """Wait until all sources have started, or failed to, that are started with the host."""
-        await asyncio.gather(*(source.settled() for source in self.sources()))
+        await asyncio.gather(*(source.wait_started() for source in self.sources()))
 
-    def sources(self) -> list[ToolSource]:
+    def sources(self) -> list[Provider]:
         """Return the plugins whose tools come from elsewhere."""
-        return [source for record in self.records.values() if (source := source_of(record))]
+        return [source for record in self.records.values() if (source := provider_of(record))]
 
     def wrap(self, handler: ToolHandler) -> ToolHandler:
         """Return *handler* within what plugins put around every tool call, the first outermost."""
@@ -248,7 +248,7 @@ class PluginManager:
             catalog=self._catalog,
         )
         record.plugin = construct(record, context, self._loaded)
-        if source := source_of(record):
+        if source := provider_of(record):
             record.secrets |= source.secrets
             source.on_change = self._take_changes
         self._pm.register(record.plugin, name=record.name)
@@ -262,9 +262,9 @@ class PluginManager:
     def _take_changes(self) -> None:
         before = self._outcomes()
         for record in self.records.values():
-            if source := source_of(record):
+            if source := provider_of(record):
                 self._take_status(record, source)
-        take_tools(self.records.values())
+        collect(self.records.values())
         self.registry.extend_tools()
         self.on_tools_changed()
         if before != self._outcomes():
@@ -273,7 +273,7 @@ class PluginManager:
     def _outcomes(self) -> list[tuple[Status, str]]:
         return [(record.status, record.reason) for record in self.records.values()]
 
-    def _take_status(self, record: PluginRecord, source: ToolSource) -> None:
+    def _take_status(self, record: PluginRecord, source: Provider) -> None:
         """Fail a plugin that is of no use, and one that cannot be started until it can."""
         record.secrets |= source.secrets
         record.mistakes = source.mistakes

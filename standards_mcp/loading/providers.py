@@ -15,7 +15,7 @@ from standards_mcp.plugin import Filter
 from .records import PluginRecord, Status
 
 
-class ToolSource:
+class Provider:
     """A plugin whose tools may change while it runs; one that cannot be served is withheld alone.
 
     Attributes:
@@ -45,27 +45,27 @@ class ToolSource:
         """Whether its tools are known without waiting."""
         return True
 
-    async def ready(self) -> None:
+    async def wait_listed(self) -> None:
         """Wait until its tools are known, for as long as that may take."""
 
-    async def settled(self) -> None:
+    async def wait_started(self) -> None:
         """Wait until it has started or failed to, if it is started with the host."""
 
 
-def source_of(record: PluginRecord) -> ToolSource | None:
+def provider_of(record: PluginRecord) -> Provider | None:
     """Return the plugin of a record if its tools come from elsewhere."""
     plugin: object = record.plugin
-    return plugin if isinstance(plugin, ToolSource) else None
+    return plugin if isinstance(plugin, Provider) else None
 
 
-def take_tools(records: Iterable[PluginRecord]) -> None:
+def collect(records: Iterable[PluginRecord]) -> None:
     """Give every source's record the tools that it has now.
 
     Names belong to plugins first, then to the sources in order; one that is taken keeps back the
     tool that bears it.
     """
     loaded = [record for record in records if record.status is not Status.FAILED]
-    sources = [(record, source) for record in loaded if (source := source_of(record))]
+    sources = [(record, source) for record in loaded if (source := provider_of(record))]
     for record, source in sources:
         record.tools, record.filters, record.prompts, record.resources = (), (), (), ()
         record.reason = mask(source.problem or _unknown(source), record.secrets)
@@ -82,12 +82,12 @@ def take_tools(records: Iterable[PluginRecord]) -> None:
         record.tools = tuple(taken)
 
 
-def _unknown(source: ToolSource) -> str:
+def _unknown(source: Provider) -> str:
     return "" if source.is_known else "its tools are not known yet: it is started with the server"
 
 
 def _take_others(
-    loaded: Sequence[PluginRecord], sources: Iterable[tuple[PluginRecord, ToolSource]]
+    loaded: Sequence[PluginRecord], sources: Iterable[tuple[PluginRecord, Provider]]
 ) -> None:
     """Take over what is no tool; what bears a name that is taken is left out, and told."""
     filters = {item.name for record in loaded for item in record.filters}
@@ -117,8 +117,8 @@ def _with_clash(item: RegisteredTool, owner: str) -> RegisteredTool:
     """Return a tool whose name belongs to *owner*, under one by which it can be renamed."""
     name = item.declared
     if owner == item.plugin:
-        return replace(item, fault=item.fault or "it is listed twice under this name")
+        return replace(item, error=item.error or "it is listed twice under this name")
     qualified = name if name.startswith(f"{item.plugin}.") else f"{item.plugin}.{name}"
     rename = f'set name in [tools.overrides."{qualified}"]'
     clash = f"its name {item.published!r} already belongs to plugin {owner!r}; {rename}"
-    return replace(item, declared=qualified, clash=clash)
+    return replace(item, declared=qualified, conflict=clash)

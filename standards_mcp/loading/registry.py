@@ -14,7 +14,7 @@ from standards_mcp.contributions.tools import RegisteredTool, read_tool
 from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Filter
 
-from .providers import source_of
+from .providers import provider_of
 from .records import PluginRecord
 
 MOST_CONTRIBUTIONS: Final = 1000
@@ -70,7 +70,7 @@ class Registry:
             PluginError: One cannot be used, or does not fit the tools of another plugin.
             PluginConflictError: One has a name that is taken.
         """
-        if source_of(record):
+        if provider_of(record):
             return
         filters: list[Filter] = []
         owners = self.filter_owners()
@@ -99,7 +99,7 @@ class Registry:
         """Give every tool that accepts filters those of the plugins that have not failed."""
         filters = self.filters()
         for record in self._records.values():
-            record.tools = tuple(item.with_filters_or_fault(filters) for item in record.tools)
+            record.tools = tuple(item.with_filters_or_error(filters) for item in record.tools)
 
     def register(self, record: PluginRecord) -> None:
         """Take the tools, prompts and resources of a plugin: all of them, or none.
@@ -108,7 +108,7 @@ class Registry:
             PluginError: One cannot be published to every client, or there are too many.
             PluginConflictError: One has a name or a URI that is taken.
         """
-        if source_of(record):
+        if provider_of(record):
             return  # what cannot be served of it is kept back by itself
         tools = self._read(record, "register_tools", read_tool, self.tools())
         prompts = self._read(record, "register_prompts", read_prompt, self.prompts())

@@ -22,7 +22,7 @@ from standards_mcp._utils.text import describe_exception
 from standards_mcp.calls.context import HostContext, Unattended
 from standards_mcp.errors import ApiError
 
-from .elicitation import Callers, next_turn
+from .elicitation import Callers, next_responses
 from .session import ASKS, Live, RawTool, is_closed, negotiate, open_session, why_not_valid
 from .tool_list import ToolList
 
@@ -121,7 +121,7 @@ class Connection:
             InputRequiredError: The caller's client asks, and calls again.
         """
         caller = caller or Unattended()
-        turn = caller.turn
+        turn = caller.responses
         while True:
             params = types.CallToolRequestParams(
                 name=name,
@@ -131,7 +131,7 @@ class Connection:
                 _meta=cast("types.RequestParamsMeta", {ASKS: caller.can_ask}),
             )
             result = await self._request(types.CallToolRequest(params=params), caller)
-            if not (following := await next_turn(result, caller, self._title)):
+            if not (following := await next_responses(result, caller, self._title)):
                 return result
             turn = following
 

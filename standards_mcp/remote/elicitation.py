@@ -15,7 +15,7 @@ import mcp_types as types
 from mcp.client.session import ClientRequestContext
 from pydantic import ValidationError
 
-from standards_mcp.calls.context import HostContext, Question, Turn
+from standards_mcp.calls.context import HostContext, InputResponses, Question
 from standards_mcp.errors import ApiError, CannotAskError
 
 _POLL_SECONDS: Final = 0.2
@@ -59,13 +59,15 @@ class Callers:
                 "Call this tool again, alone."
             )
         try:
-            reply: types.ElicitResult = await self._calls[0].put(_question(params))
+            reply: types.ElicitResult = await self._calls[0].elicit(_question(params))
         except CannotAskError as exc:
             return _refusal(str(exc))
         return reply
 
 
-async def next_turn(answer: Mapping[str, Any], caller: HostContext, title: str) -> Turn | None:
+async def next_responses(
+    answer: Mapping[str, Any], caller: HostContext, title: str
+) -> InputResponses | None:
     """Return what a server gets that answered a call with questions; None where it did not.
 
     Args:
@@ -94,9 +96,9 @@ async def next_turn(answer: Mapping[str, Any], caller: HostContext, title: str) 
             )
         questions[key] = _question(params)
     if questions:
-        return await caller.next_turn(questions, required.request_state)
+        return await caller.next_responses(questions, required.request_state)
     await anyio.sleep(_POLL_SECONDS)  # it wants to be called again a little later
-    return Turn(None, required.request_state)
+    return InputResponses(None, required.request_state)
 
 
 def _question(params: types.ElicitRequestFormParams) -> Question:

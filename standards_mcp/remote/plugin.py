@@ -24,7 +24,7 @@ from standards_mcp._utils.files import keep_text
 from standards_mcp._utils.secrets import mask, secrets_of
 from standards_mcp.errors import ApiError, PluginError
 from standards_mcp.hookspecs import hookimpl
-from standards_mcp.loading.providers import ToolSource
+from standards_mcp.loading.providers import Provider
 from standards_mcp.plugin import Health, Plugin, PluginContext, SettingsT
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class _Kept(TypedDict):
 _KEPT: Final = TypeAdapter(_Kept)
 
 
-class RemotePlugin(Plugin[SettingsT], ToolSource):
+class RemotePlugin(Plugin[SettingsT], Provider):
     """A plugin in another process.
 
     Args:
@@ -141,7 +141,7 @@ class RemotePlugin(Plugin[SettingsT], ToolSource):
 
     async def health(self) -> Health:
         """Return how it is, once it runs."""
-        withheld = sum(bool(tool.fault) for tool in self.tools)
+        withheld = sum(bool(tool.error) for tool in self.tools)
         if withheld:
             message = f"{withheld} of {len(self.tools)} tools cannot be served"
             return Health(status="degraded", message=f"{message}; see `standards-mcp tools`")
@@ -163,12 +163,12 @@ class RemotePlugin(Plugin[SettingsT], ToolSource):
         """Whether its tools are known, from this run or an earlier one."""
         return self._raw is not None or self._snapshot.was_slow
 
-    async def ready(self) -> None:
+    async def wait_listed(self) -> None:
         """Wait until one that is new has listed its tools, or failed to."""
         if not self.is_known:
-            await self.settled()
+            await self.wait_started()
 
-    async def settled(self) -> None:
+    async def wait_started(self) -> None:
         """Wait until one that is started with the host has listed its tools, or failed to."""
         if self._learning:
             with anyio.move_on_after(self._start_timeout):

@@ -99,7 +99,7 @@ def read_remote_tool(
         arguments=GivenArguments(schema),
         result=Result(None, _output_schema(raw.get("outputSchema")), wrapped=False),
         context=CALL,
-        fault=fault,
+        error=fault,
     )
 
 

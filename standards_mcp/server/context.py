@@ -21,7 +21,7 @@ from mcp.server.elicitation import render_elicitation_schema
 from mcp_types.version import is_version_at_least
 from pydantic import BaseModel, ValidationError
 
-from standards_mcp.calls.context import HostContext, InputRequiredError, Question, Turn
+from standards_mcp.calls.context import HostContext, InputRequiredError, InputResponses, Question
 from standards_mcp.errors import CannotAskError, InvalidInputError
 from standards_mcp.plugin import AnswerT
 
@@ -53,8 +53,8 @@ class ClientContext(HostContext):
         self._ctx = ctx
         self._asked = 0
         state = _State.model_validate_json(params.request_state or "{}")
-        self.turn = Turn(params.input_responses, state.of_server)
-        self.goes_on = self.has_asked = params.request_state is not None
+        self.responses = InputResponses(params.input_responses, state.of_server)
+        self.is_continuation = self.has_elicited = params.request_state is not None
         self._known = state.known
         for key, reply in (params.input_responses or {}).items():
             if isinstance(reply, types.ElicitResult):
@@ -92,7 +92,7 @@ class ClientContext(HostContext):
         """Whether it can, in a generation in which it does so during a call."""
         return self.can_ask and not is_version_at_least(self._ctx.protocol_version, _ASKS_BY_RESULT)
 
-    async def put(self, question: Question) -> types.ElicitResult:
+    async def elicit(self, question: Question) -> types.ElicitResult:
         """Return the reply to a question of another server. See `HostContext`."""
         if not self.can_ask_midway:
             raise CannotAskError(question.text)
@@ -105,17 +105,21 @@ class ClientContext(HostContext):
                 log.warning("a client does not put a question", extra={"reason": exc.message})
                 raise CannotAskError(question.text) from None
 
-    async def next_turn(self, questions: Mapping[str, Question], state: str | None) -> Turn:
+    async def next_responses(
+        self, questions: Mapping[str, Question], state: str | None
+    ) -> InputResponses:
         """Return the replies to questions of another server. See `HostContext`."""
         if not self.can_ask:
             raise CannotAskError(" ".join(each.text for each in questions.values()))
         if not self.can_ask_midway:
             raise _required(questions, _State(of_server=state))
-        return Turn({key: await self.put(each) for key, each in questions.items()}, state)
+        return InputResponses(
+            {key: await self.elicit(each) for key, each in questions.items()}, state
+        )
 
     async def _reply(self, question: Question) -> types.ElicitResult:
         if self.can_ask_midway:
-            return await self.put(question)
+            return await self.elicit(question)
         self._asked += 1
         key = f"{self._asked}-{_digest(question)}"
         if key in self._known:

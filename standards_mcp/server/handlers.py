@@ -16,7 +16,7 @@ from standards_mcp.calls.context import InputRequiredError
 from standards_mcp.contributions.prompts import RegisteredPrompt
 from standards_mcp.contributions.resources import Contents, RegisteredResource
 from standards_mcp.contributions.results import error_result
-from standards_mcp.contributions.selection import served
+from standards_mcp.contributions.selection import visible
 from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.errors import (
     InvalidInputError,
@@ -66,8 +66,8 @@ class _Answers:
     async def list_tools(
         self, _: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        await self._host.manager.ready()
-        items, cursor = _page(self._host.offering.served, params)
+        await self._host.manager.wait_listed()
+        items, cursor = _page(self._host.selection.visible_tools, params)
         return types.ListToolsResult(tools=[_wire_tool(item) for item in items], next_cursor=cursor)
 
     async def call_tool(
@@ -91,24 +91,24 @@ class _Answers:
     async def list_prompts(
         self, _: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListPromptsResult:
-        await self._host.manager.ready()
-        items, cursor = _page(served(self._host.offering.prompts), params)
+        await self._host.manager.wait_listed()
+        items, cursor = _page(visible(self._host.selection.prompts), params)
         prompts = [_wire_prompt(item) for item in items]
         return types.ListPromptsResult(prompts=prompts, next_cursor=cursor)
 
     async def get_prompt(
         self, _: Context, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
-        await self._host.manager.ready()
+        await self._host.manager.wait_listed()
         with _as_protocol_errors():
-            messages = await self._host.provider.get_prompt(params.name, params.arguments or {})
+            messages = await self._host.content.get_prompt(params.name, params.arguments or {})
         return types.GetPromptResult(messages=[_wire_message(item) for item in messages])
 
     async def list_resources(
         self, _: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        await self._host.manager.ready()
-        plain = [item for item in served(self._host.offering.resources) if item.template is None]
+        await self._host.manager.wait_listed()
+        plain = [item for item in visible(self._host.selection.resources) if item.template is None]
         items, cursor = _page(plain, params)
         resources = [types.Resource(uri=item.resource.uri, **_resource(item)) for item in items]
         return types.ListResourcesResult(resources=resources, next_cursor=cursor)
@@ -116,8 +116,8 @@ class _Answers:
     async def list_templates(
         self, _: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        await self._host.manager.ready()
-        templates = [item for item in served(self._host.offering.resources) if item.template]
+        await self._host.manager.wait_listed()
+        templates = [item for item in visible(self._host.selection.resources) if item.template]
         items, cursor = _page(templates, params)
         return types.ListResourceTemplatesResult(
             resource_templates=[
@@ -130,23 +130,23 @@ class _Answers:
     async def read_resource(
         self, _: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        await self._host.manager.ready()
+        await self._host.manager.wait_listed()
         with _as_protocol_errors({"uri": params.uri}):
-            contents = await self._host.provider.read_resource(params.uri)
+            contents = await self._host.content.read_resource(params.uri)
         return types.ReadResourceResult(contents=[_wire_contents(params.uri, contents)])
 
     async def complete(
         self, _: Context, params: types.CompleteRequestParams
     ) -> types.CompleteResult:
-        await self._host.manager.ready()
+        await self._host.manager.wait_listed()
         ref, argument = params.ref, params.argument
         others = (params.context.arguments if params.context else None) or {}
         given = (argument.name, argument.value, others)
         with _as_protocol_errors():
             if isinstance(ref, types.PromptReference):
-                values = await self._host.provider.complete_prompt(ref.name, *given)
+                values = await self._host.content.complete_prompt(ref.name, *given)
             else:
-                values = await self._host.provider.complete_resource(ref.uri, *given)
+                values = await self._host.content.complete_resource(ref.uri, *given)
         shown = values[:_MOST_COMPLETIONS]
         return types.CompleteResult(
             completion=types.Completion(

@@ -147,21 +147,21 @@ class _Helper(Plugin[PluginSettings]):
         """Describe the plugin."""
 
     def convert(self, filter: FilterExpression | None) -> dict[str, Any]:  # noqa: A002
-        """Turn the values of filters into one expression."""
+        """InputResponses the values of filters into one expression."""
         return {"expression": filter}
 
     async def prompt(
         self, name: str, arguments: dict[str, Any], tools: dict[str, str] | None = None
     ) -> dict[str, Any]:
         """Return what a prompt says."""
-        messages = await self.place.host.provider.get_prompt(name, arguments, tools or {})
+        messages = await self.place.host.content.get_prompt(name, arguments, tools or {})
         return {"messages": [asdict(each) for each in messages]}
 
     async def read(self, name: str, variables: dict[str, Any]) -> dict[str, Any]:
         """Return what a resource holds."""
         host = self.place.host
-        item = next(each for each in host.offering.resources if each.declared == name)
-        contents = await host.provider.read(item, variables)
+        item = next(each for each in host.selection.resources if each.declared == name)
+        contents = await host.content.read(item, variables)
         data, is_text = contents.data, isinstance(contents.data, str)
         text = base64.b64encode(data).decode() if isinstance(data, bytes) else data
         return {"data": text, "is_text": is_text, "mime_type": contents.mime_type}
@@ -171,9 +171,9 @@ class _Helper(Plugin[PluginSettings]):
     ) -> dict[str, Any]:
         """Return values for an argument of a prompt or a resource."""
         host = self.place.host
-        items = host.offering.prompts if kind == "prompt" else host.offering.resources
+        items = host.selection.prompts if kind == "prompt" else host.selection.resources
         item = next(each for each in items if each.declared == name)
-        return {"values": await host.provider.complete(item, argument, typed, others)}
+        return {"values": await host.content.complete(item, argument, typed, others)}
 
     async def health(self, ping: bool = False) -> dict[str, Any]:  # noqa: FBT001, FBT002
         """Say how the plugin is; a *ping* asks only whether it still answers, and what is stuck."""
@@ -210,7 +210,7 @@ def _description(host: Host, name: str) -> dict[str, Any]:
     if record.status is Status.FAILED:
         mistakes = [list(astuple(each)) for each in record.mistakes]
         return {"failure": record.reason, "mistakes": masked_data(mistakes, record.secrets)}
-    convert = host.offering.find(CONVERT)
+    convert = host.selection.find(CONVERT)
     values: Mapping[str, Any] = convert.arguments.schema["properties"] if convert else {}
     left_out = [hook for hook in _LEFT_OUT if hasattr(type(record.plugin), hook)]
     notice = f"{' and '.join(left_out)} has no effect: the plugin is isolated" if left_out else ""

@@ -113,8 +113,8 @@ async def _check_life(bench: Bench, folder: Path, watch: Watch, uses: Uses, allo
         record = host.manager.records[bench.name]
         for use in record.deprecated:
             watch.add(f"it is out of date: {use}")
-        own = [item for item in host.offering.prompts if item.plugin == bench.name]
-        for fault in needs_faults(own, [item.declared for item in host.offering.tools]):
+        own = [item for item in host.selection.prompts if item.plugin == bench.name]
+        for fault in needs_faults(own, [item.declared for item in host.selection.tools]):
             watch.add(fault)
         with monitor.watching():
             if await _starts_and_stops(record, watch):
@@ -187,9 +187,9 @@ async def _check_uses(host: Host, client: Client, uses: Uses, watch: Watch) -> N
     for name, arguments in uses.calls:
         await _check_use(f"tool {name!r}", _call(client, name, arguments), watch)
     for name, arguments in uses.prompts:
-        await _check_use(f"prompt {name!r}", host.provider.get_prompt(name, arguments), watch)
+        await _check_use(f"prompt {name!r}", host.content.get_prompt(name, arguments), watch)
     for uri in uses.reads:
-        await _check_use(f"resource {uri!r}", host.provider.read_resource(uri), watch)
+        await _check_use(f"resource {uri!r}", host.content.read_resource(uri), watch)
 
 
 async def _check_use(what: str, use: Awaitable[object], watch: Watch) -> None:

@@ -237,7 +237,7 @@ def test_a_wrapper_that_is_no_handler_fails_its_plugin(make_host: MakeHost):
 
     host = make_host({"bad": NoWrapPlugin, "work": WorkPlugin})
     assert host.manager.records["bad"].reason == "TypeError: wrap_tool_call returned a int"
-    assert [item.published for item in host.offering.served] == ["work"]
+    assert [item.published for item in host.selection.visible_tools] == ["work"]
 
 
 async def test_the_answer_of_a_wrapper_is_capped_as_any_other(make_host: MakeHost):

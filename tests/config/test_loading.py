@@ -498,7 +498,7 @@ def test_globs_over_both_names_decide_and_deny_wins(table: dict[str, Any], serve
     found = {
         name
         for name, read_only in tools.items()
-        if not chosen.refusal((name, name.replace(".", "_")), read_only=read_only)
+        if not chosen.hidden_reason((name, name.replace(".", "_")), read_only=read_only)
     }
     assert found == served
 
@@ -512,7 +512,7 @@ def test_globs_over_both_names_decide_and_deny_wins(table: dict[str, Any], serve
     ],
 )
 def test_a_refusal_says_which_key_is_to_blame(table: dict[str, Any], reason: str):
-    assert ToolSettings(**table).refusal(["web.put"], read_only=False) == reason
+    assert ToolSettings(**table).hidden_reason(["web.put"], read_only=False) == reason
 
 
 # Objects

@@ -80,7 +80,7 @@ class TalkPlugin(Plugin):
 
 
 def names(host: Host) -> list[str]:
-    return [item.published for item in host.offering.prompts if not item.refusal]
+    return [item.published for item in host.selection.prompts if not item.hidden_reason]
 
 
 async def said(client: Client, name: str, **arguments: str) -> list[tuple[str, str]]:
@@ -189,7 +189,9 @@ async def test_a_completion_for_what_is_not_there_is_refused(
 
 def test_a_prompt_is_served_only_while_the_tools_that_it_needs_are(make_host: MakeHost):
     host = make_host({"talk": TalkPlugin}, tools={"disable": ["find"]})
-    assert host.offering.prompts[0].refusal == "it needs the tool 'find', which is not served"
+    assert (
+        host.selection.prompts[0].hidden_reason == "it needs the tool 'find', which is not served"
+    )
     assert names(host) == ["talk_debate", "wrong"]
     assert names(make_host({"talk": TalkPlugin}, tools={"disable": ["look*"]}))[0] == "align"
 
@@ -197,7 +199,7 @@ def test_a_prompt_is_served_only_while_the_tools_that_it_needs_are(make_host: Ma
 def test_what_the_admin_says_of_a_prompt_comes_before_what_it_needs(make_host: MakeHost):
     rules = {"tools": {"disable": ["find"]}, "prompts": {"disable": ["align"]}}
     host = make_host({"talk": TalkPlugin}, **rules)
-    assert host.offering.prompts[0].refusal == "[prompts] disable has 'align'"
+    assert host.selection.prompts[0].hidden_reason == "[prompts] disable has 'align'"
 
 
 class KeyedSettings(PluginSettings):

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from standards_mcp import InvalidInputError, Plugin, Tool, hookimpl
 from standards_mcp.config.models.settings import Settings
-from standards_mcp.contributions.selection import Offering, Registered, offer
+from standards_mcp.contributions.selection import Registered, Selection, select
 from standards_mcp.contributions.tools import RegisteredTool, read_tool
 from standards_mcp.errors import UnknownToolError
 from standards_mcp.host import Host
@@ -46,19 +46,19 @@ class AcmePlugin(Plugin):
         return [Tool(name="acme.find", function=find, description="Find it.")]
 
 
-def offered(*items: RegisteredTool, **settings: Any) -> Offering:
-    return offer(
+def offered(*items: RegisteredTool, **settings: Any) -> Selection:
+    return select(
         Registered(tuple(items or [registered("acme", "acme.find")])), Settings(**settings)
     )
 
 
-def overridden(**override: Any) -> Offering:
+def overridden(**override: Any) -> Selection:
     return offered(tools={"overrides": {"acme.find": override}})
 
 
-def refusal(offering: Offering) -> str:
-    (item,) = offering.tools
-    return item.refusal
+def hidden_reason(selection: Selection) -> str:
+    (item,) = selection.tools
+    return item.hidden_reason
 
 
 # Selection
@@ -105,8 +105,8 @@ def test_a_tool_is_served_when_every_rule_lets_it_pass(
         for owner, name, flag in zip(owners, NAMES, read_only, strict=True)
     ]
     chosen = {"profile": "p", "profiles": {"p": profile}} if profile is not None else {}
-    offering = offered(*items, tools=tools, **chosen)
-    assert [item.tool.name for item in offering.served] == [
+    selection = offered(*items, tools=tools, **chosen)
+    assert [item.tool.name for item in selection.visible_tools] == [
         name
         for owner, name, flag in zip(owners, NAMES, read_only, strict=True)
         if model(name, flag, owner, tools, profile)
@@ -115,8 +115,8 @@ def test_a_tool_is_served_when_every_rule_lets_it_pass(
 
 def test_a_profile_never_serves_what_the_tools_table_refuses():
     profile = {"profile": "p", "profiles": {"p": {"enable": ["*"], "read_only": False}}}
-    assert offered(tools={"disable": ["acme.*"]}, **profile).served == []
-    assert offered(tools={"read_only": True}, **profile).served == []
+    assert offered(tools={"disable": ["acme.*"]}, **profile).visible_tools == []
+    assert offered(tools={"read_only": True}, **profile).visible_tools == []
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_a_profile_never_serves_what_the_tools_table_refuses():
     ],
 )
 def test_a_refusal_names_the_key_to_blame(settings: dict[str, Any], reason: str):
-    assert refusal(offered(**settings)) == reason
+    assert hidden_reason(offered(**settings)) == reason
 
 
 @pytest.mark.parametrize(
@@ -173,32 +173,32 @@ def test_a_profile_that_is_not_in_force_is_held_against_nobody_but_told_who_asks
 
 
 def test_a_renamed_tool_answers_to_all_its_names():
-    offering = overridden(name="search_docs")
-    (item,) = offering.served
+    selection = overridden(name="search_docs")
+    (item,) = selection.visible_tools
     assert item.published == "search_docs"
     for name in ("search_docs", "acme.find", "acme_find"):
-        assert offering.find(name) is item
-    assert offering.find("other") is None
+        assert selection.find(name) is item
+    assert selection.find("other") is None
 
 
 def test_rules_know_a_tool_by_its_new_name_too():
     override = {"overrides": {"acme_find": {"name": "docs"}}}
-    assert offered(tools={"disable": ["docs"], **override}).served == []
+    assert offered(tools={"disable": ["docs"], **override}).visible_tools == []
 
 
 @pytest.mark.parametrize("pattern", ["acme.find", "acme_find", "docs", "acme_*"])
 @pytest.mark.parametrize("settings", [{}, {"tool_names": "declared"}])
 def test_a_new_name_leads_past_no_rule_for_an_old_one(settings: dict[str, Any], pattern: str):
     override = {"overrides": {"acme.find": {"name": "docs"}}}
-    assert offered(tools={"disable": [pattern], **override}, **settings).served == []
+    assert offered(tools={"disable": [pattern], **override}, **settings).visible_tools == []
     narrow = {"profile": "p", "profiles": {"p": {"disable": [pattern]}}}
-    assert offered(tools=override, **narrow, **settings).served == []
+    assert offered(tools=override, **narrow, **settings).visible_tools == []
 
 
 def test_a_tool_that_is_overridden_under_two_names_is_not_served():
     overrides = {"acme.find": {"name": "x"}, "acme_find": {"arguments": {"top": {"fixed": 1}}}}
-    offering = offered(tools={"overrides": overrides})
-    assert refusal(offering) == (
+    selection = offered(tools={"overrides": overrides})
+    assert hidden_reason(selection) == (
         "[tools.overrides] \"acme.find\": 'acme_find' overrides the same tool; keep one of the two"
     )
 
@@ -206,13 +206,15 @@ def test_a_tool_that_is_overridden_under_two_names_is_not_served():
 def test_texts_are_replaced():
     (item,) = overridden(
         title="Mine", description="Find mine.", arguments={"text": {"description": "Words."}}
-    ).served
+    ).visible_tools
     assert (item.title, item.description) == ("Mine", "Find mine.")
     assert item.arguments.schema["properties"]["text"]["description"] == "Words."
 
 
 def test_a_default_is_taken_where_the_client_leaves_an_argument_out():
-    (item,) = overridden(arguments={"text": {"default": "cats"}, "top": {"default": 3}}).served
+    (item,) = overridden(
+        arguments={"text": {"default": "cats"}, "top": {"default": 3}}
+    ).visible_tools
     assert "text" not in item.arguments.schema["required"]
     assert item.arguments.schema["properties"]["top"]["default"] == 3
     assert anyio.run(item.arguments.validate, {}) == {"text": "cats", "top": 3, "place": "here"}
@@ -224,7 +226,7 @@ def test_a_default_is_taken_where_the_client_leaves_an_argument_out():
 
 
 def test_a_fixed_argument_is_hidden_and_cannot_be_given():
-    (item,) = overridden(arguments={"place": {"fixed": "there"}}).served
+    (item,) = overridden(arguments={"place": {"fixed": "there"}}).visible_tools
     assert "place" not in item.arguments.schema["properties"]
     assert anyio.run(item.arguments.validate, {"text": "x"})["place"] == "there"
     with pytest.raises(InvalidInputError, match="place: unknown argument"):
@@ -232,7 +234,7 @@ def test_a_fixed_argument_is_hidden_and_cannot_be_given():
 
 
 def test_wrong_values_are_still_refused_by_name():
-    (item,) = overridden(arguments={"place": {"fixed": "there"}}).served
+    (item,) = overridden(arguments={"place": {"fixed": "there"}}).visible_tools
     with pytest.raises(InvalidInputError, match="top: "):
         anyio.run(item.arguments.validate, {"text": "x", "top": "many"})
 
@@ -258,19 +260,19 @@ def test_wrong_values_are_still_refused_by_name():
 def test_a_tool_whose_override_cannot_be_applied_is_not_served(
     override: dict[str, Any], reason: str
 ):
-    assert refusal(overridden(**override)) == f'[tools.overrides."acme.find"{reason}'
+    assert hidden_reason(overridden(**override)) == f'[tools.overrides."acme.find"{reason}'
 
 
 def test_a_new_name_that_another_tool_has_is_refused():
     items = registered("acme", "acme.find"), registered("b", "b.find")
-    offering = offered(*items, tools={"overrides": {"acme.find": {"name": "b_find"}}})
-    assert [item.refusal for item in offering.tools] == [
+    selection = offered(*items, tools={"overrides": {"acme.find": {"name": "b_find"}}})
+    assert [item.hidden_reason for item in selection.tools] == [
         "[tools.overrides.\"acme.find\"] name: 'b_find' belongs to another tool",
         "",
     ]
     same = {"acme.find": {"name": "x"}, "b.find": {"name": "x"}}
-    offering = offered(*items, tools={"overrides": same})
-    assert [bool(item.refusal) for item in offering.tools] == [False, True]
+    selection = offered(*items, tools={"overrides": same})
+    assert [bool(item.hidden_reason) for item in selection.tools] == [False, True]
 
 
 def test_the_limits_of_a_tool_are_the_admins_then_its_authors_then_those_of_all():

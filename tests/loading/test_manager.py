@@ -90,8 +90,8 @@ def reason(host: Host, name: str = "acme") -> str:
     return record.reason
 
 
-def served(host: Host) -> list[str]:
-    return [item.published for item in host.offering.served]
+def visible(host: Host) -> list[str]:
+    return [item.published for item in host.selection.visible_tools]
 
 
 def installed_host(**settings: Any) -> Host:
@@ -119,7 +119,7 @@ def test_installed_plugins_are_known_by_their_metadata_alone(install: Install):
 def test_plugins_load_in_the_order_of_their_names(make_host: MakeHost):
     host = make_host({name: with_tools(tool(name)) for name in ("zeta", "alpha", "mid")})
     assert list(host.manager.records) == ["alpha", "mid", "zeta"]
-    assert served(host) == ["alpha", "mid", "zeta"]
+    assert visible(host) == ["alpha", "mid", "zeta"]
 
 
 def test_the_hosts_own_plugins_come_first():
@@ -145,7 +145,7 @@ def test_of_two_distributions_with_one_name_neither_is_imported(install: Install
     install("good", good_source("good"))
     host = installed_host()
     assert reason(host) == "first and second share this name"
-    assert served(host) == ["work"]
+    assert visible(host) == ["work"]
 
 
 def test_a_shadowed_distribution_does_not_count(install: Install, tmp_path: Path):
@@ -174,7 +174,7 @@ def test_a_distribution_with_broken_metadata_leaves_the_others_alone(
     if content is not None:
         broken.write_bytes(content if isinstance(content, bytes) else content.encode())
     host = installed_host()
-    assert served(host) == ["work"]
+    assert visible(host) == ["work"]
     if file == "METADATA":
         assert reason(host).startswith("its metadata cannot be read: ")
 
@@ -297,7 +297,7 @@ def test_a_dozen_plugins_that_break_at_import_leave_the_good_one_serving(install
         install(name, source)
     install("good", good_source("good"))
     host = installed_host()
-    assert served(host) == ["work"]
+    assert visible(host) == ["work"]
     for name, (_, expected) in BROKEN.items():
         assert expected in reason(host, name)
 
@@ -315,7 +315,7 @@ def test_what_a_plugin_prints_at_import_goes_to_stderr(
     install: Install, capfd: pytest.CaptureFixture[str], source: str
 ):
     install("acme", good_source("acme") + f"\n    {source}")
-    assert served(installed_host()) == ["work"]
+    assert visible(installed_host()) == ["work"]
     out, err = capfd.readouterr()
     assert out == ""
     assert "noise" in err
@@ -431,7 +431,7 @@ def test_a_plugin_that_cannot_be_built_fails_alone(
 ):
     host = make_host({"acme": plugin, "good": with_tools(tool())})
     assert reason(host).startswith(expected)
-    assert served(host) == ["work"]
+    assert visible(host) == ["work"]
 
 
 def test_a_plugin_that_keeps_nothing_of_what_it_is_given_is_no_trouble(make_host: MakeHost):
@@ -518,7 +518,7 @@ def test_an_unknown_hook_fails_with_the_nearest_name(make_host: MakeHost):
     hint = "it implements an unknown hook 'register_tool'; did you mean 'register_tools'?"
     assert reason(host) == reason(host, "beta") == hint
     assert reason(host, "zzz") == "it implements an unknown hook 'zzzzzz'"
-    assert served(host) == ["work"]
+    assert visible(host) == ["work"]
 
 
 def test_a_hook_with_arguments_that_it_does_not_get_fails(make_host: MakeHost):
@@ -529,7 +529,7 @@ def test_a_hook_with_arguments_that_it_does_not_get_fails(make_host: MakeHost):
 
     host = make_host({"acme": Greedy, "good": with_tools(tool())})
     assert "'server'" in reason(host)
-    assert served(host) == ["work"]
+    assert visible(host) == ["work"]
 
 
 @pytest.mark.parametrize(
@@ -549,7 +549,7 @@ def test_register_tools_that_misbehaves_fails_the_whole_plugin(
 ):
     host = make_host({"acme": with_hook("register_tools", returned), "good": with_tools(tool())})
     assert reason(host).startswith(expected)
-    assert served(host) == ["work"]
+    assert visible(host) == ["work"]
 
 
 def test_register_tools_may_be_a_generator_or_return_nothing(make_host: MakeHost):
@@ -560,7 +560,7 @@ def test_register_tools_may_be_a_generator_or_return_nothing(make_host: MakeHost
             yield tool("b")
 
     host = make_host({"acme": Generator, "none": with_hook("register_tools", lambda: None)})
-    assert served(host) == ["a", "b"]
+    assert visible(host) == ["a", "b"]
     assert statuses(host) == {"acme": "registered", "none": "registered"}
 
 
@@ -656,19 +656,19 @@ def test_a_wrong_tool_fails_the_whole_plugin_with_the_reason(
     plugins = {"acme": with_tools(tool("fine"), tool(**{"name": "bad"} | wrong))}
     host = make_host(plugins | {"good": with_tools(tool())})
     assert expected in reason(host)
-    assert served(host) == ["work"]
+    assert visible(host) == ["work"]
 
 
 @pytest.mark.parametrize("name", ["a", "A-b_c.d-e", "a.1", "a" * 64])
 def test_a_tool_may_have_any_portable_name(make_host: MakeHost, name: str):
     host = make_host({"acme": with_tools(tool(name))})
-    assert served(host) == [name.replace(".", "_")]
+    assert visible(host) == [name.replace(".", "_")]
 
 
 def test_dotted_names_are_published_as_the_admin_says(make_host: MakeHost):
     plugins = {"acme": with_tools(tool("a.b.c"))}
-    assert served(make_host(plugins)) == ["a_b_c"]
-    assert served(make_host(plugins, tool_names="declared")) == ["a.b.c"]
+    assert visible(make_host(plugins)) == ["a_b_c"]
+    assert visible(make_host(plugins, tool_names="declared")) == ["a.b.c"]
 
 
 @pytest.mark.parametrize(
@@ -705,7 +705,7 @@ def test_a_plugin_with_one_tool_name_twice_fails(make_host: MakeHost, names: tup
 def test_a_plugin_that_fails_takes_no_names_with_it(make_host: MakeHost):
     host = make_host({"a": with_tools(tool("work"), 5), "b": with_tools(tool("work"))})
     assert statuses(host) == {"a": "failed", "b": "registered"}
-    assert served(host) == ["work"]
+    assert visible(host) == ["work"]
 
 
 def test_the_description_is_the_authors_or_the_docstring_without_its_indentation(
@@ -725,14 +725,14 @@ def test_the_description_is_the_authors_or_the_docstring_without_its_indentation
     ]
     host = make_host({"acme": with_tools(*tools)})
     text = "Do it.\n\nMore of it:\n    indented"
-    assert [item.description for item in host.offering.served] == ["Mine.", text, text]
+    assert [item.description for item in host.selection.visible_tools] == ["Mine.", text, text]
 
 
 def test_tools_that_the_admin_refuses_are_kept_with_the_reason(make_host: MakeHost):
     plugins = {"acme": with_tools(tool("a.read", read_only=True), tool("a.write"))}
     host = make_host(plugins, tools={"read_only": True})
-    assert served(host) == ["a_read"]
-    assert [bool(item.refusal) for item in host.offering.tools] == [False, True]
+    assert visible(host) == ["a_read"]
+    assert [bool(item.hidden_reason) for item in host.selection.tools] == [False, True]
 
 
 # Filters

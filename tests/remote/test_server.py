@@ -64,12 +64,12 @@ def host(make_host: MakeHost, folder: Path) -> Host:
 @asynccontextmanager
 async def started(host: Host) -> AsyncGenerator[Host]:
     async with host.running():
-        await host.manager.ready()
+        await host.manager.wait_listed()
         yield host
 
 
-def served(host: Host) -> list[str]:
-    return [item.published for item in host.offering.served]
+def visible(host: Host) -> list[str]:
+    return [item.published for item in host.selection.visible_tools]
 
 
 def runs(folder: Path) -> list[int]:
@@ -105,12 +105,12 @@ def text_of(result: ToolResult) -> str:
 
 async def test_tools_of_a_server_are_served_under_its_name(host: Host):
     async with started(host):
-        assert served(host)[:2] == ["peer_echo", "peer_ask"]
-        assert len(served(host)) == 12
-        echo = host.offering.find("peer.echo")
+        assert visible(host)[:2] == ["peer_echo", "peer_ask"]
+        assert len(visible(host)) == 12
+        echo = host.selection.find("peer.echo")
         assert echo.tool.read_only
         assert echo.title == "Echo"
-        assert not host.offering.find("peer_blocks").tool.read_only
+        assert not host.selection.find("peer_blocks").tool.read_only
         for name in ("peer_echo", "peer.echo"):
             assert text_of(await host.call_tool(name, {"value": "hi"})) == "hi"
 
@@ -165,7 +165,7 @@ async def test_a_server_is_started_by_the_first_call_once_its_tools_are_known(
         assert len(runs(folder)) == 1
     assert (folder / "ended").exists()
     again = make_host(servers={"peer": entry(folder)})
-    assert len(served(again)) == 12
+    assert len(visible(again)) == 12
     async with started(again) as host:
         await anyio.sleep(0.1)
         assert len(runs(folder)) == 1
@@ -173,7 +173,7 @@ async def test_a_server_is_started_by_the_first_call_once_its_tools_are_known(
         await host.call_tool("peer_echo", {"value": "x"})
         assert len(runs(folder)) == 2
     changed = make_host(servers={"peer": entry(folder, env={"OTHER": "1"})})
-    assert served(changed) == []
+    assert visible(changed) == []
 
 
 async def test_a_server_that_ends_during_a_call_costs_that_call_and_is_started_again(
@@ -263,9 +263,12 @@ async def test_a_tool_that_cannot_be_served_is_withheld_alone_with_the_reason(
     tools += [{"name": "good", "inputSchema": {"type": "object", "title": "kept"}}]
     (folder / "tools.json").write_text(json.dumps(tools))
     async with started(make_host(servers={"peer": server})) as host:
-        assert served(host) == ["peer_good"]
-        assert host.offering.served[0].arguments.schema == {"type": "object", "title": "kept"}
-        reasons = {item.tool.name: item.refusal for item in host.offering.tools}
+        assert visible(host) == ["peer_good"]
+        assert host.selection.visible_tools[0].arguments.schema == {
+            "type": "object",
+            "title": "kept",
+        }
+        reasons = {item.tool.name: item.hidden_reason for item in host.selection.tools}
         assert "refers to itself" in reasons["peer.recursive"]
         assert "longer than 64" in reasons["peer." + "n" * 80]
         assert all(reasons[name] for name in reasons if name != "peer.good")
@@ -285,12 +288,12 @@ async def test_a_name_that_is_taken_can_be_changed_by_an_override(
 
     servers = {"peer": entry(folder, prefix=""), "second": entry(folder, prefix="")}
     async with started(make_host({"mine": Mine}, servers=servers)) as host:
-        assert served(host).count("echo") == 1
-        item = host.offering.find("peer.echo")
-        assert "'echo' already belongs to plugin 'mine'" in item.refusal
-        assert '[tools.overrides."peer.echo"]' in item.refusal
+        assert visible(host).count("echo") == 1
+        item = host.selection.find("peer.echo")
+        assert "'echo' already belongs to plugin 'mine'" in item.hidden_reason
+        assert '[tools.overrides."peer.echo"]' in item.hidden_reason
         assert (await host.call_tool("echo", {})).text == "mine"
-        assert "belongs to plugin 'peer'" in host.offering.find("second.blocks").refusal
+        assert "belongs to plugin 'peer'" in host.selection.find("second.blocks").hidden_reason
     renamed = {"peer.echo": {"name": "peer_says"}}
     async with started(
         make_host({"mine": Mine}, servers=servers, tools={"overrides": renamed})
@@ -305,11 +308,11 @@ async def test_the_rules_for_tools_hold_for_those_of_servers(make_host: MakeHost
         "overrides": {"peer.echo": {"name": "say", "arguments": {"value": {"fixed": "mine"}}}},
     }
     async with started(make_host(servers={"peer": entry(folder)}, tools=tools)) as host:
-        assert served(host) == ["say"]
+        assert visible(host) == ["say"]
         assert text_of(await host.call_tool("say", {})) == "mine"
     tools = {"disable": ["peer.*"], "max_output_tokens": 10}
     async with started(make_host(servers={"peer": entry(folder)}, tools=tools)) as host:
-        assert served(host) == []
+        assert visible(host) == []
     async with started(
         make_host(servers={"peer": entry(folder)}, tools={"max_output_tokens": 10})
     ) as host:
@@ -346,7 +349,7 @@ async def test_one_server_that_hangs_and_one_that_dies_delay_no_other(
     (tmp_path / "hangs" / "hang").touch()
     host = make_host(servers=servers)
     async with host.running():
-        await until(lambda: "good_echo" in served(host))
+        await until(lambda: "good_echo" in visible(host))
         assert text_of(await host.call_tool("good_echo", {"value": "x"})) == "x"
         await until(lambda: host.manager.records["dies"].status is Status.FAILED)
         assert "its last words: cannot start" in host.manager.records["dies"].reason
@@ -365,7 +368,7 @@ async def test_a_start_is_awaited_for_its_time_and_not_again_after_a_failure(
     again = make_host(servers={"peer": server | {"start_timeout": 600}})
     async with again.running():
         with anyio.fail_after(WAIT):
-            await again.manager.ready()
+            await again.manager.wait_listed()
 
 
 async def test_a_server_that_is_required_must_start(make_host: MakeHost, folder: Path):
@@ -579,7 +582,7 @@ async def test_the_2026_generation_is_spoken_and_its_changes_are_heard(
         result = await host.call_tool("modern.add", {"a": 2})
         assert result.structured == {"result": 3}
         await host.call_tool("modern.grow", {})
-        await until(lambda: "modern_more" in served(host))
+        await until(lambda: "modern_more" in visible(host))
 
 
 async def test_a_server_may_want_to_be_called_again_but_not_what_clients_are_not_asked_for(
@@ -735,9 +738,11 @@ async def test_a_list_that_the_sdk_refuses_costs_only_the_tools_that_are_wrong_i
     (folder / "tools.json").write_text(json.dumps([*tools, good, good]))
     async with started(make_host(servers={"peer": server})) as host:
         assert host.manager.records["peer"].reason == ""
-        assert "peer_good" in served(host)
-        assert served(host).count("peer_good") == 1
-        refusals = [item.refusal for item in host.offering.tools if item.tool.name == "peer.good"]
+        assert "peer_good" in visible(host)
+        assert visible(host).count("peer_good") == 1
+        refusals = [
+            item.hidden_reason for item in host.selection.tools if item.tool.name == "peer.good"
+        ]
         assert refusals == ["", "it is listed twice under this name"]
 
 
@@ -760,7 +765,7 @@ async def test_changes_are_heard_of_again_after_their_stream_has_ended(
     server = {"command": sys.executable, "args": [str(modern)]}
     async with started(make_host(servers={"modern": server})) as host:
         await host.call_tool("modern.grow", {})
-        await until(lambda: "modern_more" in served(host))
+        await until(lambda: "modern_more" in visible(host))
 
 
 async def test_one_that_is_required_may_take_as_long_as_its_start_timeout_says(
@@ -769,7 +774,7 @@ async def test_one_that_is_required_may_take_as_long_as_its_start_timeout_says(
     monkeypatch.setattr("standards_mcp.loading.lifecycle.START_TIMEOUT", 0.01)
     server = entry(folder, required=True, start_timeout=20)
     async with started(make_host(servers={"peer": server})) as host:
-        assert "peer_echo" in served(host)
+        assert "peer_echo" in visible(host)
     (folder / "die").touch()
     reason = "plugin 'peer' failed: its lifespan failed: server 'peer' did not start: it ended"
     with pytest.raises(PluginError, match=reason):
@@ -887,5 +892,5 @@ async def test_a_list_without_end_is_taken_up_to_a_limit(
     logging.getLogger("standards_mcp").propagate = True
     web.page_of = page
     async with started(make_host(servers={"web": {"url": web.url}})) as host:
-        assert len(served(host)) == kept
+        assert len(visible(host)) == kept
     assert any("more tools than are taken" in record.getMessage() for record in caplog.records)

@@ -34,7 +34,7 @@ from standards_mcp import (
     hookimpl,
 )
 from standards_mcp.config.loading import FILE_NAME, LoadedSettings, load_settings
-from standards_mcp.contributions.selection import Offering
+from standards_mcp.contributions.selection import Selection
 from standards_mcp.errors import ConfigError
 from standards_mcp.host import Host
 from standards_mcp.server import reload as reloading
@@ -72,8 +72,8 @@ def loaded(host: Host, text: str) -> LoadedSettings:
     return load_settings()
 
 
-def served(host: Host) -> list[str]:
-    return [item.published for item in host.offering.served]
+def visible(host: Host) -> list[str]:
+    return [item.published for item in host.selection.visible_tools]
 
 
 def test_selection_and_overrides_are_taken_over(host: Host):
@@ -81,19 +81,19 @@ def test_selection_and_overrides_are_taken_over(host: Host):
         host, loaded(host, '[tools]\ndisable = ["web.*"]\n[tools.overrides.work]\nname = "do"')
     )
     assert done == Reload(changed=("tools",), needs_restart=())
-    assert served(host) == ["do"]
+    assert visible(host) == ["do"]
     assert reload(host, loaded(host, "")).changed
-    assert served(host) == ["work", "web_get"]
+    assert visible(host) == ["work", "web_get"]
     assert not reload(host, loaded(host, "[tools]\ntimeout = 3")).changed
-    assert host.offering.tools[0].limits.timeout == 3
+    assert host.selection.tools[0].limits.timeout == 3
 
 
 def test_a_plugin_that_is_disabled_stays_loaded_and_serves_nothing(host: Host):
     reload(host, loaded(host, "[plugins.acme]\nenabled = false"))
-    assert served(host) == []
+    assert visible(host) == []
     assert host.manager.records["acme"].plugin is not None
     reload(host, loaded(host, ""))
-    assert served(host) == ["work", "web_get"]
+    assert visible(host) == ["work", "web_get"]
 
 
 class SearchPlugin(Plugin):
@@ -127,7 +127,7 @@ class NarrowPlugin(Plugin):
 
 
 def arguments(host: Host) -> list[str]:
-    return list(host.offering.tools[0].arguments.schema["properties"])
+    return list(host.selection.tools[0].arguments.schema["properties"])
 
 
 async def test_what_a_disabled_plugin_puts_into_and_around_tools_goes_with_it(make_host: MakeHost):
@@ -189,11 +189,11 @@ def test_a_configuration_with_a_mistake_changes_nothing(host: Host, text: str, m
     with pytest.raises(ConfigError) as caught:
         reload(host, loaded(host, text))
     assert mistake in str(caught.value)
-    assert served(host) == ["work"]
+    assert visible(host) == ["work"]
 
 
 def count_offerings() -> int:
-    return sum(isinstance(each, Offering) for each in gc.get_objects())
+    return sum(isinstance(each, Selection) for each in gc.get_objects())
 
 
 async def test_no_call_is_lost_and_nothing_is_left_over_in_a_thousand_reloads(host: Host):
@@ -266,7 +266,7 @@ async def test_a_changed_file_is_noticed_and_a_bad_one_refused(
 
     async def tell(kinds: Collection[str]) -> None:
         assert tuple(kinds) == ("tools",)
-        await told.put(served(host))
+        await told.put(visible(host))
 
     file = Path(FILE_NAME)
     file.write_text("")
@@ -278,7 +278,7 @@ async def test_a_changed_file_is_noticed_and_a_bad_one_refused(
     for broken in ("[tools", "a = " + "[" * 5000, "[tools]\ntimeout = " + "9" * 5000):
         file.write_text(broken)
         await anyio.sleep(1.5 * POLL_SECONDS)
-    assert served(host) == ["work"]
+    assert visible(host) == ["work"]
     assert "the configuration is refused; the one before stays in force" in caplog.messages
     file.unlink()
     file.write_text("")
@@ -292,7 +292,7 @@ async def test_a_file_that_is_made_later_is_noticed(host: Host):
 
     async def tell(kinds: object) -> None:
         del kinds
-        await told.put(served(host))
+        await told.put(visible(host))
 
     places = [Path("near.toml"), Path("far.toml")]
 
@@ -319,7 +319,7 @@ async def test_a_file_that_is_still_being_written_is_not_taken_over(
 
     async def tell(kinds: object) -> None:
         del kinds
-        told.append(served(host))
+        told.append(visible(host))
         done.set()
 
     file = Path(FILE_NAME)
@@ -343,7 +343,7 @@ async def test_a_file_that_is_gone_takes_no_rule_with_it(host: Host):
     Path(FILE_NAME).unlink()
     with pytest.raises(ConfigError, match=r"standards-mcp\.toml: is gone; .* restart the server"):
         reload(host, load_settings())
-    assert served(host) == ["work"]
+    assert visible(host) == ["work"]
 
 
 @pytest.mark.parametrize("watch", [False, True])
@@ -361,7 +361,7 @@ async def test_a_file_that_changed_during_the_start_is_taken_over(host: Host, *,
     )
     with anyio.fail_after(WAIT):
         await told.wait()
-    assert served(host) == ["work"]
+    assert visible(host) == ["work"]
     waiting.cancel()
 
 

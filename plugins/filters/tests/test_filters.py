@@ -190,7 +190,7 @@ def host_of(catalog: Catalog, tmp_path: Path, **settings: Any) -> Host:
 
 
 def arguments_of(host: Host) -> dict[str, Any]:
-    (tool,) = host.offering.served
+    (tool,) = host.selection.visible_tools
     return tool.arguments.schema["properties"]
 
 

@@ -78,7 +78,7 @@ async def examine(load: Callable[[], Host], start: Callable[[], Sequence[str]]) 
         loaded = host.loaded
         findings += _configuration(host)
         async with host.running():
-            await host.manager.settled()
+            await host.manager.wait_started()
             findings += [finding async for finding in _catalog(host)]
             findings += [finding async for finding in _plugins(host)]
         findings += [*_tools(host), *_start(start(), host.manager.records.values())]
@@ -145,7 +145,7 @@ async def _plugins(host: Host) -> AsyncGenerator[Finding]:
 
 
 def _tools(host: Host) -> Iterator[Finding]:
-    served = host.offering.served
+    served = host.selection.visible_tools
     for item in served:
         if not _PORTABLE_NAME.fullmatch(item.published):
             fix = 'Set tool_names = "portable", or give it another name in its override.'

@@ -16,7 +16,7 @@ from standards_mcp._utils.text import did_you_mean
 from .base import Like
 from .catalog import CatalogSettings
 from .external import ServerSection
-from .tools import Choice, ContributionSettings, Kind, Profile, ToolSettings
+from .tools import ContributionSettings, Kind, Profile, Rules, ToolSettings
 
 _SIZE: Final = re.compile(r"([1-9][0-9]*) ?([KMGkmg])[Bb]")
 
@@ -131,9 +131,7 @@ class Settings(Documented, BaseSettings):
         """The profile that applies, if any does."""
         return (self.profile,) if self.profile else ()
 
-    def rules(
-        self, kind: Kind, profiles: Iterable[str]
-    ) -> Iterator[tuple[tuple[str, ...], Choice]]:
+    def rules(self, kind: Kind, profiles: Iterable[str]) -> Iterator[tuple[tuple[str, ...], Rules]]:
         """Yield the rules for all and those of *profiles*, each with the keys of its table."""
         yield (kind,), getattr(self, kind)
         for name in profiles:

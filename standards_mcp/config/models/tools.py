@@ -36,7 +36,7 @@ RateLimit = Annotated[
 ]
 
 
-class Choice(Table):
+class Rules(Table):
     """Rules that a prompt or a resource passes to be served. A match in ``disable`` always wins.
 
     Attributes:
@@ -47,7 +47,7 @@ class Choice(Table):
     enable: tuple[str, ...] = ("*",)
     disable: tuple[str, ...] = ()
 
-    def refusal(self, names: Collection[str], table: str) -> str:
+    def hidden_reason(self, names: Collection[str], table: str) -> str:
         """Return why what has these names is not served, or an empty string.
 
         Args:
@@ -60,7 +60,7 @@ class Choice(Table):
         return ""
 
 
-class Selection(Choice):
+class ToolRules(Rules):
     """Rules that a tool passes to be served. A match in ``disable`` always wins.
 
     Attributes:
@@ -71,7 +71,7 @@ class Selection(Choice):
 
     read_only: bool = False
 
-    def refusal(
+    def hidden_reason(
         self, names: Collection[str], table: str = "tools", *, read_only: bool = True
     ) -> str:
         """Return why a tool with these names is not served, or an empty string.
@@ -82,7 +82,7 @@ class Selection(Choice):
         """
         if self.read_only and not read_only:
             return f"it is not read-only, and [{table}] read_only = true"
-        return super().refusal(names, table)
+        return super().hidden_reason(names, table)
 
 
 class Override(Table):
@@ -99,7 +99,7 @@ class Override(Table):
     description: Annotated[str, Field(min_length=1)] | None = None
 
 
-class ContributionSettings(Choice):
+class ContributionSettings(Rules):
     """``[prompts]`` or ``[resources]``.
 
     Attributes:
@@ -152,7 +152,7 @@ class ToolOverride(Override):
     max_output_tokens: Count | None = None
 
 
-class ToolSettings(Selection):
+class ToolSettings(ToolRules):
     """``[tools]``.
 
     Attributes:
@@ -187,7 +187,7 @@ class ToolSettings(Selection):
         return storage
 
 
-class Profile(Selection):
+class Profile(ToolRules):
     """``[profiles.<name>]``: rules that apply beside ``[tools]``, and so can only narrow it.
 
     Attributes:
@@ -197,8 +197,8 @@ class Profile(Selection):
     """
 
     plugins: tuple[str, ...] = ("*",)
-    prompts: Choice = Field(default_factory=Choice)
-    resources: Choice = Field(default_factory=Choice)
+    prompts: Rules = Field(default_factory=Rules)
+    resources: Rules = Field(default_factory=Rules)
 
 
 def first_match(names: Collection[str], patterns: Iterable[str]) -> str:

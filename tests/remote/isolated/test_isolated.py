@@ -237,7 +237,7 @@ def load(tmp_path: Path, **settings: Any) -> Host:
 @asynccontextmanager
 async def started(host: Host) -> AsyncGenerator[Host]:
     async with host.running():
-        await host.manager.ready()
+        await host.manager.wait_listed()
         yield host
 
 
@@ -278,7 +278,7 @@ async def test_an_isolated_plugin_looks_as_if_it_were_local(
     sys.modules.pop("standards_mcp_acme_plugin")
     async with started(local), started(isolated(limit=5)) as host:
         assert "standards_mcp_acme_plugin" not in sys.modules
-        for mine, theirs in zip(host.offering.tools, local.offering.tools, strict=True):
+        for mine, theirs in zip(host.selection.tools, local.selection.tools, strict=True):
             assert mine.definition == theirs.definition
             assert mine.result.schema == theirs.result.schema
             assert mine.limits == theirs.limits
@@ -379,7 +379,7 @@ async def test_its_prompts_and_resources_are_those_of_a_local_plugin(
     local, host = load(tmp_path / "local"), isolated()
     ours, theirs = await seen(host), await seen(local)
     assert ours == theirs
-    assert [item.refusal for item in host.offering.prompts] == [
+    assert [item.hidden_reason for item in host.selection.prompts] == [
         "",
         "it needs the tool 'gone', which is not served",
     ]
@@ -400,7 +400,7 @@ async def test_a_prompt_that_needs_a_tool_of_another_plugin_is_completed(
         """,
     )
     async with started(isolated()) as host:
-        assert await host.provider.complete_prompt("lost", "grade", "3", {}) == ["3", "31"]
+        assert await host.content.complete_prompt("lost", "grade", "3", {}) == ["3", "31"]
 
 
 async def test_filters_of_other_plugins_reach_an_isolated_tool_and_its_own_reach_theirs(
@@ -439,7 +439,7 @@ async def test_what_it_is_known_by_is_there_at_the_next_start(isolated: Callable
     async with started(isolated()):
         pass
     again = isolated()
-    assert again.offering.find("acme.add")
+    assert again.selection.find("acme.add")
     assert [item.name for item in again.manager.registry.filters()] == ["even"]
 
 
@@ -593,7 +593,7 @@ async def test_a_plugin_that_cannot_be_loaded_fails_with_the_reason(
     async with started(host):
         record = host.manager.records["acme"]
         assert reason in record.reason
-        assert host.offering.tools == ()
+        assert host.selection.tools == ()
     with pytest.raises(PluginError, match="plugin 'acme' failed"):
         async with started(load(tmp_path, plugins={"acme": {"isolate": True, "required": True}})):
             pytest.fail("it started")
@@ -669,9 +669,9 @@ async def test_one_that_failed_is_there_at_the_start_after_it_is_mended(
     isolated: Callable[..., Host],
 ):
     async with started(isolated(limit="many")) as host:
-        assert host.offering.tools == ()
+        assert host.selection.tools == ()
     async with started(isolated()) as host:
-        assert "rest" in [item.published for item in host.offering.served]
+        assert "rest" in [item.published for item in host.selection.visible_tools]
 
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="the interpreter is a shell script")
@@ -697,14 +697,14 @@ async def test_tools_of_an_earlier_start_hide_no_failure_and_are_back_once_it_ca
     python.unlink()
     monkeypatch.setattr("standards_mcp.remote.plugin._RETRY_SECONDS", 0.1)
     host = make()
-    assert host.offering.find("state"), "nothing is known of the failure yet"
+    assert host.selection.find("state"), "nothing is known of the failure yet"
     async with started(host):
         record = host.manager.records["acme"]
         await until(lambda: record.status is Status.FAILED)
         assert f"'{python}' cannot be started" in record.reason
-        assert host.offering.tools == ()
+        assert host.selection.tools == ()
         told = make()
-        assert told.offering.tools == ()
+        assert told.selection.tools == ()
         assert f"'{python}' cannot be started" in told.manager.records["acme"].reason
         mend()
         await until(lambda: record.status is Status.STARTED)
@@ -726,14 +726,14 @@ async def test_a_plugin_that_was_uninstalled_is_no_longer_shown_as_served(
         return host
 
     async with started(make()) as host:
-        assert host.offering.find("state")
+        assert host.selection.find("state")
     (module.parent / "standards_mcp_acme-1.0.dist-info" / "entry_points.txt").unlink()
     async with started(make()) as host:
         record = host.manager.records["acme"]
         await until(lambda: record.status is Status.FAILED)
         assert "it is not installed in" in record.reason
     told = make()
-    assert told.offering.tools == ()
+    assert told.selection.tools == ()
     assert "it is not installed in" in told.manager.records["acme"].reason
     listed = Host(told.loaded, installed=[])
     listed.recall()
