@@ -19,7 +19,7 @@ from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.host import Host
 from standards_mcp.loading.discovery import installed_plugins
-from standards_mcp.loading.records import DISTRIBUTION, PluginRecord
+from standards_mcp.loading.records import DISTRIBUTION, PluginInfo
 from standards_mcp.plugin import Plugin
 from standards_mcp.server.server import build_server
 
@@ -112,7 +112,7 @@ def make_host(tmp_path: Path) -> MakeHost:
     def make(plugins: dict[str, type[Plugin]] | None = None, /, **settings: object) -> Host:
         loaded = LoadedSettings(Settings(state_dir=tmp_path / "state", **settings), None)
         installed = [
-            PluginRecord(name=name, load=lambda found=plugin: found)
+            PluginInfo(name=name, load=lambda found=plugin: found)
             for name, plugin in (plugins or {}).items()
         ]
         host = Host(loaded, installed=installed)

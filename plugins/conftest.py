@@ -14,7 +14,7 @@ from standards_mcp.catalog.local.catalog import LocalCatalog
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.host import Host
-from standards_mcp.loading.records import PluginRecord
+from standards_mcp.loading.records import PluginInfo
 
 Ask = Callable[..., ToolResult]
 
@@ -91,7 +91,7 @@ def ask(catalog: LocalCatalog, tmp_path: Path) -> Ask:
         **arguments: Any,
     ):
         settings = Settings(state_dir=tmp_path, plugins={"tested": options or {}}, strict=True)
-        installed = [PluginRecord(name="tested", load=lambda: plugin)]
+        installed = [PluginInfo(name="tested", load=lambda: plugin)]
         host = Host(LoadedSettings(settings, None), installed=installed, catalog=catalog)
         host.load()
         return anyio.run(host.call_tool, name, arguments)

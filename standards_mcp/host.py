@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import operator
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -14,27 +13,30 @@ from typing import Any
 
 import anyio
 
-from ._utils.secrets import mask, masked_data, secrets_of
+from ._utils.secrets import secrets_of
 from ._utils.text import did_you_mean
 from .calls.content import ContentCalls
-from .calls.context import HostContext
-from .calls.policy import Policy
-from .calls.threads import UnjoinedExecutor
+from .calls.context import LOCAL, HostContext, Principal, Unattended
+from .calls.pipeline import Pipeline
+from .calls.records import CallLog, Observer
+from .calls.steps.threads import UnjoinedExecutor
 from .catalog import open_catalog
 from .catalog.base import Catalog, CatalogStats
 from .config.checks import Names, exposed_secrets, mismatches
 from .config.loading import LoadedSettings
 from .config.models.catalog import CatalogSettings
 from .config.models.settings import Settings
+from .contributions.instructions import joined_instructions
 from .contributions.results import error_result
-from .contributions.selection import Registered, Selection, select
+from .contributions.selection import Access, Selection, select
+from .contributions.tools import Limits
 from .errors import ConfigError, UnknownToolError
 from .loading.discovery import installed_plugins
-from .loading.last_start import Step, recall, remember
+from .loading.last_start import Step, restore, save
 from .loading.lifecycle import running
 from .loading.manager import PluginManager
-from .loading.quarantine import Casualties
-from .loading.records import PluginRecord, Status
+from .loading.quarantine import Quarantine
+from .loading.records import PluginInfo, Status
 from .plugin import ToolResult
 
 log = logging.getLogger(__name__)
@@ -46,7 +48,8 @@ class Host:
     Args:
         installed: The plugins to choose from; by default those of this environment.
         catalog: The catalog to use in place of the configured one.
-        remembers: Whether to write down how its plugins fared.
+        observers: Get the record of each call; more can be added by `observe`.
+        remembers: Whether to write down how its plugins did.
 
     Raises:
         ConfigError: A table names a plugin that is not installed, or ``storage`` cannot be used.
@@ -57,8 +60,9 @@ class Host:
         self,
         loaded: LoadedSettings,
         *,
-        installed: Iterable[PluginRecord] | None = None,
+        installed: Iterable[PluginInfo] | None = None,
         catalog: Catalog | None = None,
+        observers: Iterable[Observer] = (),
         remembers: bool = True,
     ) -> None:
         self.loaded = loaded
@@ -66,21 +70,20 @@ class Host:
         self._secrets = secrets_of(self.settings)
         self.catalog = catalog or _configured_catalog(self.settings.catalog)
         self.state_dir = self.settings.state_dir or _user_state_dir()
-        casualties = Casualties(self.state_dir if remembers else None)
-        self.manager = PluginManager(
-            loaded,
-            self.catalog,
-            self.state_dir,
-            casualties,
-            _elsewhere(
-                installed_plugins() if installed is None else installed, loaded, self.state_dir
-            ),
-        )
+        quarantine = Quarantine(self.state_dir if remembers else None)
+        plugins = installed_plugins() if installed is None else installed
+        plugins = _with_remote(plugins, loaded, self.state_dir)
+        self.manager = PluginManager(loaded, self.catalog, self.state_dir, quarantine, plugins)
+        self._selections: dict[Access, Selection] = {}
+        self.manager.on_contributions_changed.append(self._selections.clear)
         storage = self.settings.tools.storage
-        self._policy = Policy(storage.get_secret_value() if storage else None)
-        self.content = ContentCalls(self, self._policy)
+        self._observers: list[Observer] = [CallLog(), *observers]
+        self._pipeline = Pipeline(
+            self.secrets, self._observers, storage.get_secret_value() if storage else None
+        )
+        self.content = ContentCalls(self.visible, self._content_limits, self._pipeline)
         self._remembers = remembers
-        self._offered: tuple[list[object], Selection] | None = None
+        self._is_running = False
 
     def load(self, *, again: bool = False) -> None:
         """Import and register the enabled plugins. See `PluginManager.load`.
@@ -88,15 +91,19 @@ class Host:
         Raises:
             ConfigError: Under ``strict``, a pattern or an override names no tool.
         """
-        with self.manager.casualties.watch("loading", self.manager.records.values()):
+        with self.manager.quarantine.watch("loading", self.manager.records.values()):
             try:
                 self.manager.load(again=again)
             finally:
-                self._remember("load")
-            self._policy.wrap(self.manager.wrap)
-        self._tell(self._warnings(self.loaded, self.selection))
+                self._save_outcomes("load")
+            self._pipeline.wrap(self.manager.wrap)
+        self._tell(self._warnings(self.loaded, self.visible()))
         for line in self.exposed_secrets():
             log.warning(line)
+
+    def observe(self, observer: Observer) -> None:
+        """Give *observer* the record of each call from now on."""
+        self._observers.append(observer)
 
     def exposed_secrets(self) -> list[str]:
         """Return where secrets of plugins stand that others can read there; none is refused."""
@@ -109,10 +116,10 @@ class Host:
 
     def warnings(self) -> list[str]:
         """Return what in the configuration matches nothing or cannot be applied, in any profile."""
-        return self._warnings(self.loaded, self.selection, self.settings.profiles)
+        return self._warnings(self.loaded, self.visible(), self.settings.profiles)
 
     def take_over(self, loaded: LoadedSettings, in_force: Settings) -> None:
-        """Offer the tools of the loaded plugins as other settings make them.
+        """Serve what the loaded plugins contribute as other settings make it.
 
         Args:
             loaded: As the file says, for naming its mistakes.
@@ -123,17 +130,17 @@ class Host:
                 pattern or an override no tool; nothing has changed then.
         """
         self.manager.check_sections(loaded)
-        selection = select(self.registered(), in_force)
+        selection = select(self.manager.contributions, in_force)
         self._tell(self._warnings(loaded, selection))
         self.loaded, self.settings, self.manager.settings = loaded, in_force, in_force
         self._secrets |= secrets_of(loaded.settings)
-        self._offered = self._contributed(), selection
+        self._selections.clear()
 
-    def recall(self) -> None:
+    def restore(self) -> None:
         """Give plugins that are not loaded the status of their last start."""
-        self.manager.casualties.learn()
-        self.manager.leave_out_casualties()
-        recall(self.manager.records.values(), self.state_dir)
+        self.manager.quarantine.load()
+        self.manager.leave_out_quarantined()
+        restore(self.manager.records.values(), self.state_dir)
 
     async def catalog_stats(self) -> CatalogStats:
         """Return what the catalog holds, with ``reason`` in its details: why it is this one.
@@ -150,28 +157,22 @@ class Host:
         plugins = (record.secrets for record in self.manager.records.values())
         return self._secrets.union(*plugins)
 
-    def registered(self) -> Registered:
-        """Return what the loaded plugins contribute, served or not."""
-        manager = self.manager
-        return Registered(
-            tuple(manager.registry.tools()),
-            tuple(manager.registry.prompts()),
-            tuple(manager.registry.resources()),
-            manager.registry.filter_owners(),
-        )
+    def visible(self, principal: Principal = LOCAL) -> Selection:
+        """Return what plugins contribute, as the configuration and who asks make it."""
+        selection = self._selections.get(principal.access)
+        if selection is None:
+            selection = select(self.manager.contributions, self.settings, principal.access)
+            self._selections[principal.access] = selection
+        return selection
 
-    @property
-    def selection(self) -> Selection:
-        """What the loaded plugins contribute, as the configuration makes it."""
-        contributed = self._contributed()
-        if self._offered is None or not all(map(operator.is_, contributed, self._offered[0])):
-            self._offered = contributed, select(self.registered(), self.settings)
-        return self._offered[1]
-
-    def _contributed(self) -> list[object]:
-        """Return what makes up `registered`, of which each part changes as a whole."""
-        records = self.manager.records.values()
-        return [part for each in records for part in (each.tools, each.prompts, each.resources)]
+    def instructions(self, principal: Principal = LOCAL) -> str:
+        """Return what the plugins of which something is visible tell the model."""
+        plugins = {
+            name: record.plugin.instructions
+            for name, record in self.manager.records.items()
+            if record.plugin and record.status is not Status.FAILED
+        }
+        return joined_instructions(plugins, self.visible(principal))
 
     async def call_tool(
         self, name: str, arguments: Mapping[str, Any], context: HostContext | None = None
@@ -185,23 +186,22 @@ class Host:
             InputRequiredError: The client must ask its user, and call again.
             UnknownToolError: No plugin declares it.
         """
-        item = self.selection.find(name)
+        context = context or Unattended()
+        item = self.visible(context.principal).find(name)
         if item is None:
             await self.manager.wait_listed()  # it may be a tool of a server that is being started
-            item = self.selection.find(name)
+            item = self.visible(context.principal).find(name)
         if item is None:
-            hint = did_you_mean(name, (each.published for each in self.selection.visible_tools))
-            raise UnknownToolError(f"Unknown tool: {name}{hint}")
+            known = (each.published for each in self.visible(context.principal).visible_tools)
+            raise UnknownToolError(f"Unknown tool: {name}{did_you_mean(name, known)}")
         if item.hidden_reason:
             message = f"{item.published} is not served here ({item.hidden_reason})."
-            message += " Ask the administrator."
-            return error_result("disabled", message)
-        result = await self._policy.call(item, arguments, context)
-        return _without_secrets(result, self.secrets()) if result.is_error else result
+            return error_result("disabled", f"{message} Ask the administrator.")
+        return await self._pipeline.call_tool(item, arguments, context)
 
     def stuck_seconds(self, plugin: str) -> float:
         """For how long a function of a plugin has gone on after its call was given up."""
-        return self._policy.stuck_seconds(plugin)
+        return self._pipeline.stuck_seconds(plugin)
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
@@ -212,17 +212,26 @@ class Host:
         Raises:
             PluginError: A plugin did not start that is required, or any under ``strict``.
         """
+        if self._is_running:  # by whoever runs it around several servers, or none
+            yield
+            return
         asyncio.get_running_loop().set_default_executor(UnjoinedExecutor())
         try:
+            self._is_running = True
             async with running(self.manager):
-                self._remember("start")
+                self._save_outcomes("start")
                 # One that is isolated may fail later, and the process be killed at any time.
-                self.manager.on_status_changed = partial(self._remember, "start")
+                self.manager.on_status_changed = partial(self._save_outcomes, "start")
                 yield
         finally:
+            self._is_running = False
             with anyio.CancelScope(shield=True):
-                await self._policy.aclose()
+                await self._pipeline.aclose()
                 await self.catalog.aclose()
+
+    def _content_limits(self) -> Limits:
+        tools = self.settings.tools
+        return Limits(timeout=tools.timeout, plugin_concurrency=tools.concurrency)
 
     def _warnings(
         self, loaded: LoadedSettings, selection: Selection, profiles: Iterable[str] | None = None
@@ -232,19 +241,19 @@ class Host:
         names = Names(
             contributions=selection.names if self._knows_all else {},
             plugins=records.keys(),
-            distributions={record.distribution for record in records.values()},
+            distributions={record.info.distribution for record in records.values()},
             failed=[name for name, each in records.items() if each.status is Status.FAILED],
         )
         if profiles is None:
             profiles = settings.profiles_in_force
-        found = (*mismatches(settings, names, profiles), *selection.faults)
+        found = (*mismatches(settings, names, profiles), *selection.problems)
         lines = (f"{loaded.layers.where(each.path)}: {each.message}" for each in found)
         return list(dict.fromkeys(lines))
 
     @property
     def _knows_all(self) -> bool:
         """Whether a pattern that matches nothing is a mistake: no server has unknown tools."""
-        return all(source.is_known and not source.problem for source in self.manager.sources())
+        return all(each.is_known and not each.problem for each in self.manager.providers())
 
     def _tell(self, warnings: list[str]) -> None:
         if warnings and self.settings.strict:
@@ -252,16 +261,9 @@ class Host:
         for warning in warnings:
             log.warning(warning)
 
-    def _remember(self, step: Step) -> None:
-        if not self._remembers:
-            return
-        remember(self.manager.records.values(), self.state_dir, step)
-
-
-def _without_secrets(result: ToolResult, secrets: frozenset[str]) -> ToolResult:
-    structured = result.structured and masked_data(result.structured, secrets)
-    content = tuple(masked_data(block, secrets) for block in result.content)
-    return replace(result, text=mask(result.text, secrets), structured=structured, content=content)
+    def _save_outcomes(self, step: Step) -> None:
+        if self._remembers:
+            save(self.manager.records.values(), self.state_dir, step)
 
 
 def _configured_catalog(table: CatalogSettings) -> Catalog:
@@ -276,10 +278,10 @@ def _user_state_dir() -> Path:
     return user_state_path("standards-mcp", appauthor=False)
 
 
-def _elsewhere(
-    plugins: Iterable[PluginRecord], loaded: LoadedSettings, state_dir: Path
-) -> list[PluginRecord]:
-    """Return the records with those of plugins and servers that run in other processes."""
+def _with_remote(
+    plugins: Iterable[PluginInfo], loaded: LoadedSettings, state_dir: Path
+) -> list[PluginInfo]:
+    """Return the plugins with those, and the servers, whose code runs elsewhere."""
     found, settings = list(plugins), loaded.settings
     if any(section.is_isolated for section in settings.plugins.values()):
         from .remote.isolated.plugin import isolate  # noqa: PLC0415  - costs start-up time

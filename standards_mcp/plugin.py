@@ -53,9 +53,14 @@ class Plugin(Generic[SettingsT]):
 
     Attributes:
         settings_type: The model of the plugin's own configuration keys.
+        instructions: What a model should know of the plugin before it calls anything, one sentence
+            or a few that belong together in a line. Write tools by their declared names in braces,
+            such as ``Call {find_books} with a title.`` Clients get the line with the names that
+            they see, and do not get it while a tool of it is not served.
     """
 
     settings_type: ClassVar[type[PluginSettings]] = PluginSettings
+    instructions: str = ""
 
     def __init__(self, settings: SettingsT, context: PluginContext) -> None:
         self.settings = settings

@@ -21,7 +21,7 @@ from standards_mcp.config.loading import load_settings
 from standards_mcp.hookspecs import PROJECT
 from standards_mcp.host import Host
 from standards_mcp.loading.health import check_health
-from standards_mcp.loading.records import PluginRecord, Status
+from standards_mcp.loading.records import PluginInfo, Status
 from standards_mcp.server.server import build_server
 
 MakeHost = Callable[..., Host]
@@ -97,7 +97,7 @@ class OldPlugin(Plugin):
 
 def loaded(*plugins: type[Plugin]) -> Host:
     records = [
-        PluginRecord(name=f"p{number}", load=lambda found=plugin: found)
+        PluginInfo(name=f"p{number}", load=lambda found=plugin: found)
         for number, plugin in enumerate(plugins)
     ]
     host = Host(load_settings(), installed=records)

@@ -11,7 +11,7 @@ from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.errors import UnknownToolError
 from standards_mcp.host import Host
-from standards_mcp.loading.records import PluginRecord, Status
+from standards_mcp.loading.records import PluginInfo, Status
 
 pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]
@@ -72,7 +72,7 @@ async def test_an_unknown_tool_is_named_with_the_nearest(
 
 async def test_a_tool_that_is_not_served_is_refused_with_the_reason(make_host: MakeHost):
     host = make_host({"acme": Acme}, tools={"disable": ["acme.*"]})
-    assert [item.published for item in host.selection.visible_tools] == ["find"]
+    assert [item.published for item in host.visible().visible_tools] == ["find"]
     result = await host.call_tool("acme_add", {"a": 1})
     assert result.is_error
     assert result.structured is not None
@@ -110,22 +110,22 @@ async def test_filters_reach_the_function_as_one_expression(
 async def test_the_tools_of_a_failed_plugin_are_unknown(make_host: MakeHost):
     host = make_host({"acme": Acme})
     host.manager.fail(host.manager.records["acme"], "it broke")
-    assert host.selection.visible_tools == []
+    assert host.visible().visible_tools == []
     with pytest.raises(UnknownToolError):
         await host.call_tool("find", {})
 
 
 def test_a_host_without_plugins_serves_nothing(make_host: MakeHost):
     host = make_host()
-    assert host.selection.visible_tools == []
+    assert host.visible().visible_tools == []
     assert host.secrets() == frozenset()
 
 
 def test_nothing_is_loaded_before_it_is_asked_for(tmp_path: Path):
-    record = PluginRecord(name="acme", load=pytest.fail)
-    host = Host(LoadedSettings(Settings(state_dir=tmp_path / "state"), None), installed=[record])
-    host.recall()
-    assert record.status is Status.DISCOVERED
+    plugin = PluginInfo(name="acme", load=pytest.fail)
+    host = Host(LoadedSettings(Settings(state_dir=tmp_path / "state"), None), installed=[plugin])
+    host.restore()
+    assert host.manager.records["acme"].status is Status.DISCOVERED
     assert not (tmp_path / "state").exists()
 
 
@@ -136,10 +136,10 @@ def test_a_start_is_noted_where_others_than_the_hosts_own_plugins_are_tried(
     tried: list[bool] = []
 
     def load() -> type[Plugin]:
-        tried.append(any((tmp_path / "state").glob("starting*.json")))
+        tried.append(any((tmp_path / "state").glob("startup*.json")))
         return Acme
 
-    record = PluginRecord(name="acme", load=load, distribution=distribution)
+    record = PluginInfo(name="acme", load=load, distribution=distribution)
     Host(LoadedSettings(Settings(state_dir=tmp_path / "state"), None), installed=[record]).load()
     assert tried == [noted]
 
@@ -149,8 +149,8 @@ def test_how_plugins_fared_is_remembered_even_when_that_is_fatal(tmp_path: Path,
     def fresh() -> Host:
         loaded = LoadedSettings(Settings(state_dir=tmp_path / "state", strict=strict), None)
         records = [
-            PluginRecord(name="acme", load=lambda: Acme),
-            PluginRecord(name="broken", load=lambda: 5),
+            PluginInfo(name="acme", load=lambda: Acme),
+            PluginInfo(name="broken", load=lambda: 5),
         ]
         return Host(loaded, installed=records)
 
@@ -159,7 +159,7 @@ def test_how_plugins_fared_is_remembered_even_when_that_is_fatal(tmp_path: Path,
     except PluginError:
         assert strict
     host = fresh()
-    host.recall()
+    host.restore()
     found = {name: record.status for name, record in host.manager.records.items()}
     assert found == {"acme": Status.REGISTERED, "broken": Status.FAILED}
 
@@ -173,12 +173,13 @@ def test_state_is_kept_in_the_users_folder_by_default():
 
 def test_a_catalog_may_be_given(tmp_path: Path):
     catalog: Any = object()
-    record = PluginRecord(name="acme", load=lambda: Acme)
+    record = PluginInfo(name="acme", load=lambda: Acme)
     settings = LoadedSettings(Settings(state_dir=tmp_path / "state"), None)
     host = Host(settings, installed=[record], catalog=catalog)
     host.load()
-    assert record.plugin is not None
-    assert record.plugin.context.catalog is catalog
+    made = host.manager.records["acme"].plugin
+    assert made is not None
+    assert made.context.catalog is catalog
 
 
 def test_a_table_for_a_plugin_that_is_not_installed_stops_the_host(make_host: MakeHost):

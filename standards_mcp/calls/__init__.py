@@ -1,1 +1,1 @@
-"""Everything around one call of a tool, a prompt or a resource."""
+"""Everything around one call of a tool, a prompt or a resource; each concern is a step."""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
-from standards_mcp._utils.secrets import mask
 from standards_mcp._utils.text import did_you_mean
-from standards_mcp.config.models.settings import Settings
 from standards_mcp.contributions.arguments import refuse_unknown
 from standards_mcp.contributions.base import Contribution
 from standards_mcp.contributions.prompts import TOOLS_ARGUMENT, RegisteredPrompt, messages_of
@@ -24,79 +21,111 @@ from standards_mcp.contributions.tools import Limits
 from standards_mcp.errors import NotServedError, ToolError
 from standards_mcp.plugin import Message
 
-from .policy import Policy
-
-_T = TypeVar("_T")
+from .call import Call
+from .context import HostContext, Principal, Unattended
+from .pipeline import Pipeline
 
 _C = TypeVar("_C", bound=Contribution)
 
 
-class Served(Protocol):
-    """A host, as far as it is needed here; what it offers may change."""
-
-    settings: Settings
-
-    @property
-    def selection(self) -> Selection:
-        """What there is, as the configuration makes it."""
-        ...
-
-    def secrets(self) -> frozenset[str]:
-        """Return what no message may hold."""
-        ...
-
-
 class ContentCalls:
-    """Answers for the prompts and resources of a host."""
+    """Answers for the prompts and resources of a host.
 
-    def __init__(self, host: Served, policy: Policy) -> None:
-        self._host = host
-        self._policy = policy
+    Args:
+        visible: Returns what there is for whoever asks; it may change.
+        limits: Returns the limits in force.
+    """
+
+    def __init__(
+        self,
+        visible: Callable[[Principal], Selection],
+        limits: Callable[[], Limits],
+        pipeline: Pipeline,
+    ) -> None:
+        self._visible = visible
+        self._limits = limits
+        self._pipeline = pipeline
 
     async def get_prompt(
-        self, name: str, arguments: Mapping[str, str], tools: Mapping[str, str] | None = None
+        self,
+        name: str,
+        arguments: Mapping[str, str],
+        tools: Mapping[str, str] | None = None,
+        context: HostContext | None = None,
     ) -> list[Message]:
         """Return what a prompt says, by its published or its declared name.
 
         Args:
             tools: What the tools that it names are called, where they are those of another host.
+            context: Who asks; by default the local user.
 
         Raises:
             NotServedError: No such prompt is served.
             ToolError: It refused the arguments, failed or did not answer in time.
         """
-        item = named(self._host.selection.prompts, name)
+        context = context or Unattended()
+        selection = self._visible(context.principal)
+        item = named(selection.prompts, name)
         if item is None or tools is None:
-            known = (each.published for each in visible(self._host.selection.prompts))
+            known = (each.published for each in visible(selection.prompts))
             item = _served_one("prompt", name, item, known)
-        with self._masked():
-            keywords = await item.arguments.validate(arguments)
-            if declared := (*item.prompt.needs, *item.prompt.uses):
-                own = self._host.selection.tool_names(declared)
-                keywords[TOOLS_ARGUMENT] = own if tools is None else dict(tools)
-            return await self._provide(item, item.prompt.function, keywords, messages_of)
+        given: dict[str, Any] = {}
+        if declared := (*item.prompt.needs, *item.prompt.uses):
+            given[TOOLS_ARGUMENT] = selection.tool_names(declared) if tools is None else dict(tools)
+        messages: list[Message] = await self._pipeline.get(
+            Call(
+                item=item,
+                function=item.prompt.function,
+                render=messages_of,
+                arguments=arguments,
+                limits=self._limits(),
+                context=context,
+                given=given,
+            )
+        )
+        return messages
 
-    async def read_resource(self, uri: str) -> Contents:
+    async def read_resource(self, uri: str, context: HostContext | None = None) -> Contents:
         """Return what a resource holds.
 
         Raises:
             NotServedError: No resource that is served has this URI.
             ToolError: It refused the variables, failed or did not answer in time.
         """
-        found = find_resource(visible(self._host.selection.resources), uri)
-        item, variables = found or find_resource(self._host.selection.resources, uri) or (None, {})
-        known = (each.resource.uri for each in visible(self._host.selection.resources))
-        return await self.read(_served_one("resource", uri, item, known), variables)
+        context = context or Unattended()
+        items = self._visible(context.principal).resources
+        served = visible(items)
+        found = find_resource(served, uri) or find_resource(items, uri)
+        item, variables = found or (None, {})
+        item = _served_one("resource", uri, item, (each.resource.uri for each in served))
+        return await self.read(item, variables, context)
 
-    async def read(self, item: RegisteredResource, variables: Mapping[str, Any]) -> Contents:
+    async def read(
+        self,
+        item: RegisteredResource,
+        variables: Mapping[str, Any],
+        context: HostContext | None = None,
+    ) -> Contents:
         """Return what a resource holds for these values of its variables. See `read_resource`."""
-        render = partial(contents_of, mime_type=item.resource.mime_type)
-        with self._masked():
-            keywords = await item.arguments.validate(variables)
-            return await self._provide(item, item.resource.function, keywords, render)
+        contents: Contents = await self._pipeline.get(
+            Call(
+                item=item,
+                function=item.resource.function,
+                render=partial(contents_of, mime_type=item.resource.mime_type),
+                arguments=variables,
+                limits=self._limits(),
+                context=context or Unattended(),
+            )
+        )
+        return contents
 
     async def complete_prompt(
-        self, name: str, argument: str, typed: str, others: Mapping[str, str]
+        self,
+        name: str,
+        argument: str,
+        typed: str,
+        others: Mapping[str, str],
+        context: HostContext | None = None,
     ) -> list[str]:
         """Return values for an argument of a prompt. See `complete`.
 
@@ -104,13 +133,19 @@ class ContentCalls:
             NotServedError: No such prompt is served.
             InvalidInputError: It has no such argument.
         """
-        items = self._host.selection.prompts
+        context = context or Unattended()
+        items = self._visible(context.principal).prompts
         known = (each.published for each in visible(items))
         item = _served_one("prompt", name, named(items, name), known)
-        return await self.complete(item, argument, typed, others)
+        return await self.complete(item, argument, typed, others, context)
 
     async def complete_resource(
-        self, uri: str, argument: str, typed: str, others: Mapping[str, str]
+        self,
+        uri: str,
+        argument: str,
+        typed: str,
+        others: Mapping[str, str],
+        context: HostContext | None = None,
     ) -> list[str]:
         """Return values for a variable of a template. See `complete`.
 
@@ -118,12 +153,12 @@ class ContentCalls:
             NotServedError: No resource that is served has this URI or template.
             InvalidInputError: It has no such variable.
         """
-        items = self._host.selection.resources
+        context = context or Unattended()
+        items = self._visible(context.principal).resources
         item = next((each for each in items if each.resource.uri == uri), None)
         known = (each.resource.uri for each in visible(items))
-        return await self.complete(
-            _served_one("resource", uri, item, known), argument, typed, others
-        )
+        item = _served_one("resource", uri, item, known)
+        return await self.complete(item, argument, typed, others, context)
 
     async def complete(
         self,
@@ -131,6 +166,7 @@ class ContentCalls:
         argument: str,
         typed: str,
         others: Mapping[str, str],
+        context: HostContext | None = None,
     ) -> list[str]:
         """Return values for an argument, best first; none where the plugin fails.
 
@@ -141,30 +177,20 @@ class ContentCalls:
         completer = item.completers.get(argument)
         if completer is None:
             return []
+        call = Call(
+            item=item,
+            function=partial(completer, typed, others),
+            render=_texts,
+            arguments={argument: typed},
+            limits=self._limits(),
+            context=context or Unattended(),
+            kind="completion",
+        )
         try:
-            return await self._provide(item, partial(completer, typed, others), {}, _texts)
+            values: list[str] = await self._pipeline.complete(call)
         except ToolError:
-            return []  # the log has it, and who types has not asked yet
-
-    async def _provide(
-        self,
-        item: Contribution,
-        function: Callable[..., Any],
-        keywords: Mapping[str, Any],
-        render: Callable[[Any], _T],
-    ) -> _T:
-        tools = self._host.settings.tools
-        limits = Limits(timeout=tools.timeout, plugin_concurrency=tools.concurrency)
-        return await self._policy.provide(item, function, keywords, render, limits)
-
-    @contextmanager
-    def _masked(self) -> Generator[None]:
-        """Let no secret out with the message of a `ToolError`."""
-        try:
-            yield
-        except ToolError as exc:
-            exc.args = (mask(str(exc), self._host.secrets()),)
-            raise
+            return []  # the log has it, and the user has not asked for anything yet
+        return values
 
 
 def _served_one(kind: str, name: str, item: _C | None, known: Iterable[str]) -> _C:

@@ -14,13 +14,29 @@ from typing import Any, Final
 
 import anyio
 
+from standards_mcp.contributions.selection import EVERYTHING, Access
 from standards_mcp.errors import CannotAskError
 from standards_mcp.plugin import AnswerT
 
-LOCAL: Final = "local"
-
 CALL: Final = "standards-mcp/call"
 """The argument that takes the context, of functions that take arguments of any name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who calls.
+
+    Attributes:
+        name: Limits and cached answers are each principal's own, by this name.
+        access: What they see of what the configuration lets everybody see.
+    """
+
+    name: str
+    access: Access = EVERYTHING
+
+
+LOCAL: Final = Principal("local")
+"""Whoever started the process: the user of a client over stdio, or of a command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,19 +82,24 @@ class HostContext(ABC):
     """A call in progress. See `standards_mcp.CallContext` for what its methods mean.
 
     Attributes:
-        caller: Who calls; limits and cached answers are each caller's own.
+        principal: Who calls.
         turn: What the client brings along for another server that asked.
         is_continuation: The client calls again, as it was told to, with what its user answered.
         has_elicited: The user was asked, so that the answer is of this call alone.
     """
 
-    def __init__(self, caller: str = LOCAL) -> None:
-        self.caller = caller
+    def __init__(self, principal: Principal = LOCAL) -> None:
+        self.principal = principal
         self.responses = InputResponses()
         self.is_continuation = self.has_elicited = False
         self._deadlines: list[anyio.CancelScope] = []
         self._questions = 0
         self._left: list[tuple[anyio.CancelScope, float]] = []
+
+    @property
+    def caller(self) -> str:
+        """The name of who calls."""
+        return self.principal.name
 
     @abstractmethod
     async def report_progress(

@@ -43,20 +43,20 @@ def offer(names: Names) -> Offer:
 
 def served_tools(invocation: Invocation) -> Iterator[tuple[str, str]]:
     """Give the tools that are served."""
-    for item in invocation.loaded_host.selection.visible_tools:
+    for item in invocation.loaded_host.visible().visible_tools:
         yield item.published, item.title or ""
 
 
 def all_tools(invocation: Invocation) -> Iterator[tuple[str, str]]:
     """Give the tools of the loaded plugins, served or not."""
-    for item in invocation.loaded_host.selection.tools:
+    for item in invocation.loaded_host.visible().tools:
         yield item.tool.name, item.title or ""
 
 
 def installed_plugins(invocation: Invocation) -> Iterator[tuple[str, str]]:
     """Give the installed plugins; imports none of them."""
     for record in invocation.host.manager.records.values():
-        yield record.name, record.distribution
+        yield record.name, record.info.distribution
 
 
 def loaded_sets(invocation: Invocation) -> Iterator[tuple[str, str]]:

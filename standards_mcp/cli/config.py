@@ -19,7 +19,7 @@ from standards_mcp.config.toml import toml_key, toml_value
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.host import Host
 from standards_mcp.loading.providers import provider_of
-from standards_mcp.loading.records import Status
+from standards_mcp.loading.records import PluginKind, Status
 
 from .invocation import Invocation
 from .output import examples, print_json, say
@@ -136,11 +136,11 @@ def _values(host: Host) -> dict[str, Any]:
     values = host.settings.model_dump(mode="json", exclude={"plugins"})
     plugins: dict[str, Any] = {}
     for record in host.manager.records.values():
-        if record.is_server:
+        if record.info.kind is PluginKind.SERVER:
             continue  # its table stands among the host's own
         section = host.settings.section(record.name)
         keys = {name: getattr(section, name) for name in PluginSection.model_fields}
-        if record.plugin is not None and not record.is_isolated:
+        if record.plugin is not None and record.info.kind is not PluginKind.ISOLATED:
             own = record.plugin.settings.model_dump(mode="json", fallback=str)
         else:  # which of its keys are secret, only the plugin knows
             own = dict.fromkeys(section.options, MASK)

@@ -20,7 +20,7 @@ from .output import examples, print_json, print_table
 @click.pass_obj
 def prompts(invocation: Invocation, *, as_json: bool) -> None:
     """List every prompt, the tools that it needs, and why one is not served."""
-    found = invocation.loaded_host.selection.prompts
+    found = invocation.loaded_host.visible().prompts
     _show([_of_prompt(item) for item in found], "prompt", as_json=as_json)
 
 
@@ -29,7 +29,7 @@ def prompts(invocation: Invocation, *, as_json: bool) -> None:
 @click.pass_obj
 def resources(invocation: Invocation, *, as_json: bool) -> None:
     """List every resource, and why one is not served."""
-    found = invocation.loaded_host.selection.resources
+    found = invocation.loaded_host.visible().resources
     _show([_of_resource(item) for item in found], "resource", as_json=as_json)
 
 

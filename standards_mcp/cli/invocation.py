@@ -78,7 +78,7 @@ class Invocation:
             async with host.running():
                 await host.manager.wait_listed()
 
-        if not all(source.is_known for source in self.loaded_host.manager.sources()):
+        if not all(source.is_known for source in self.loaded_host.manager.providers()):
             with divert_stdout():
                 anyio.run(list_tools, self.loaded_host)
         return self.loaded_host

@@ -19,7 +19,7 @@ from standards_mcp.contributions.base import Contribution
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.host import Host
 from standards_mcp.loading.health import check_health
-from standards_mcp.loading.records import PluginRecord, Status
+from standards_mcp.loading.records import PluginKind, PluginRecord, Status
 from standards_mcp.plugin import Health, PluginSettings
 
 from .completion import installed_plugins, offer
@@ -51,14 +51,16 @@ def list_plugins(invocation: Invocation, *, as_json: bool) -> None:
     A plugin that failed when the server last started is shown as failed, with the reason.
     """
     host = invocation.host
-    host.recall()
+    host.restore()
     records = list(host.manager.records.values())
     if as_json:
         print_json([_as_data(record) for record in records])
         return
     if not records:
         click.echo("No plugin is installed.")
-    print_table((record.name, record.version, record.status, _remark(record)) for record in records)
+    print_table(
+        (record.name, record.info.version, record.status, _remark(record)) for record in records
+    )
 
 
 @plugins.command(epilog=examples("plugins check"))
@@ -79,7 +81,12 @@ def check(ctx: click.Context, *, as_json: bool) -> None:
         print_json([_as_data(record) | _health_data(healths, record) for record in records])
     else:
         print_table(
-            (record.name, record.version, record.status, _remark(record, healths.get(record.name)))
+            (
+                record.name,
+                record.info.version,
+                record.status,
+                _remark(record, healths.get(record.name)),
+            )
             for record in records
         )
     failed = any(record.status is Status.FAILED for record in records)
@@ -102,16 +109,16 @@ def info(invocation: Invocation, /, name: str, *, as_json: bool) -> None:
     host = invocation.listed_host
     record = _record(host, name)
     keys = _keys(record)
-    selection = host.selection
+    selection = host.visible()
     data = (
         _as_data(record)
         | _last_start(invocation, record)
         | {
-            "requires": list(record.requires),
+            "requires": list(record.info.requires),
             "tools": _names(selection.tools, name),
             "prompts": _names(selection.prompts, name),
             "resources": _names(selection.resources, name),
-            "filters": [item.name for item in record.filters],
+            "filters": [item.name for item in record.contributions.filters],
             "keys": [dataclasses.asdict(key) | {"variable": _variable(key)} for key in keys],
         }
     )
@@ -129,7 +136,7 @@ def _last_start(invocation: Invocation, record: PluginRecord) -> dict[str, Any]:
     if record.status is not Status.REGISTERED:
         return {}
     host = Host(invocation.load_settings())
-    host.recall()
+    host.restore()
     listed = host.manager.records[record.name]
     if listed.status is Status.DISCOVERED:  # nothing could be remembered
         return {}
@@ -157,7 +164,8 @@ def disable(invocation: Invocation, /, name: str, *, dry_run: bool) -> None:
 
 
 def _switch(invocation: Invocation, name: str, *, enabled: bool, dry_run: bool) -> None:
-    table = "servers" if _record(invocation.host, name).is_server else "plugins"
+    is_server = _record(invocation.host, name).info.kind is PluginKind.SERVER
+    table = "servers" if is_server else "plugins"
 
     def edit(text: str) -> str:
         return with_plugin(text, name, enabled=enabled, table=table)
@@ -182,7 +190,7 @@ def _record(host: Host, name: str) -> PluginRecord:
 
 def _keys(record: PluginRecord) -> list[Key]:
     """Return the keys of a plugin's table and of the tables in it, as far as they are known."""
-    if record.is_server:
+    if record.info.kind is PluginKind.SERVER:
         return []
     table = f"plugins.{record.name}"
     known = config_keys({record.name: record.settings_type or PluginSettings})
@@ -213,8 +221,8 @@ def _text(value: object) -> str:
 def _as_data(record: PluginRecord) -> dict[str, Any]:
     return {
         "name": record.name,
-        "version": record.version,
-        "distribution": record.distribution,
+        "version": record.info.version,
+        "distribution": record.info.distribution,
         "status": record.status,
         "reason": record.reason,
         "deprecated": record.deprecated,

@@ -8,17 +8,14 @@ import os
 import signal
 import sys
 import threading
-import time
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
 import anyio
 import click
-import importlib_metadata
 
 from standards_mcp._utils.streams import claim_standard_streams
-from standards_mcp.catalog import CatalogError
 from standards_mcp.config.loading import config_places
-from standards_mcp.host import Host
 
 from . import BEGAN
 from .invocation import Invocation
@@ -52,36 +49,23 @@ def serve(ctx: click.Context, *, watch: bool) -> None:
     reader, writer = claim_standard_streams()
     host = invocation.loaded_host
 
-    from standards_mcp.server.reload import reload_when_told
-    from standards_mcp.server.server import HostServer, build_server, serve_stdio
+    from standards_mcp.server.run import Reloading, run
+    from standards_mcp.server.stdio import serve_stdio
 
-    version = importlib_metadata.version("standards-mcp")
-
-    async def announce(server: HostServer) -> None:
-        milliseconds = round((time.perf_counter() - BEGAN) * 1000)
-        await server.first_listing()  # counting records must not hold up what a client waits for
-        log.info("started", extra=await _summary(host, version) | {"milliseconds": milliseconds})
-
-    async def reloads(server: HostServer) -> None:
-        await reload_when_told(
-            host,
-            invocation.load_settings,
-            config_places(invocation.config),
-            server.tell_changed,
-            watch=watch,
-        )
-
-    server = build_server(host, version, announce, reloads)
+    transport = partial(serve_stdio, reader=reader, writer=writer)
+    reloading = Reloading(
+        load=invocation.load_settings, locations=config_places(invocation.config), watch=watch
+    )
     gc.freeze()
     gc.enable()
 
-    async def run() -> None:
+    async def run_until_the_end() -> None:
         try:
-            await serve_stdio(server, reader, writer)
+            await run(host, transport, reloading=reloading, began=BEGAN)
         finally:
             _end_within(_END_SECONDS)
 
-    anyio.run(run)
+    anyio.run(run_until_the_end)
 
 
 def _end_within(seconds: float) -> None:
@@ -98,28 +82,3 @@ def _end_within(seconds: float) -> None:
     timer = threading.Timer(seconds, end)
     timer.daemon = True
     timer.start()
-
-
-async def _summary(host: Host, version: str) -> dict[str, Any]:
-    records = host.manager.records.values()
-    summary: dict[str, Any] = {
-        "version": version,
-        "plugins": {
-            record.name: f"{record.status}: {record.reason}" if record.reason else record.status
-            for record in records
-        },
-        "tools": [item.published for item in host.selection.visible_tools],
-    }
-    backend, reason = host.settings.catalog.choice
-    summary["catalog"] = {"backend": backend, "reason": reason}
-    if backend == "pinecone":  # its size would take a request and half a second for its SDK
-        summary["catalog"] |= {"index": host.settings.catalog.pinecone.index_name}
-        return summary
-    try:
-        stats = await host.catalog.stats()
-        pending = stats.details.get("pending")
-        holds = {"pending": pending} if pending else {"records": stats.records}
-        summary["catalog"] |= {"backend": stats.backend, **holds}
-    except CatalogError as exc:
-        summary["catalog"] |= {"error": str(exc)}
-    return summary

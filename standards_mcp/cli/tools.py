@@ -8,14 +8,14 @@ from typing import Any, cast
 
 import click
 
-from standards_mcp.calls.output import definition_tokens
+from standards_mcp.calls.steps.output import definition_tokens
 from standards_mcp.config.checks import no_match
 from standards_mcp.config.editing import with_tool_disabled, with_tool_enabled
 from standards_mcp.config.models.tools import first_match
-from standards_mcp.contributions.selection import select as offer_tools
+from standards_mcp.contributions.selection import select
 from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.errors import StandardsMcpError
-from standards_mcp.loading.records import PluginRecord, Status
+from standards_mcp.loading.records import PluginKind, PluginRecord, Status
 
 from .completion import all_tools, offer, served_tools
 from .config_edits import dry_run_option, edit_config
@@ -40,7 +40,7 @@ def tools(ctx: click.Context, *, as_json: bool) -> None:
         return
     host = ctx.ensure_object(Invocation).listed_host
     unloaded = [record for record in host.manager.records.values() if record.reason]
-    entries = [*map(_of_tool, host.selection.tools), *map(_of_plugin, unloaded)]
+    entries = [*map(_of_tool, host.visible().tools), *map(_of_plugin, unloaded)]
     if as_json:
         print_json(entries)
         return
@@ -77,14 +77,14 @@ def disable(invocation: Invocation, /, pattern: str, *, dry_run: bool) -> None:
 
 
 def _tell_of_no_match(invocation: Invocation, pattern: str) -> None:
-    names = invocation.loaded_host.selection.names["tools"]
+    names = invocation.loaded_host.visible().names["tools"]
     if not first_match(names, (pattern,)):
         say(no_match(pattern, "tools", names), err=True)
 
 
 def _tell_of_refusals(invocation: Invocation, pattern: str) -> None:
-    registered = invocation.loaded_host.registered()
-    for item in offer_tools(registered, invocation.load_settings().settings).tools:
+    contributions = invocation.loaded_host.manager.contributions
+    for item in select(contributions, invocation.load_settings().settings).tools:
         if item.hidden_reason and first_match(item.names, (pattern,)):
             say(f"{item.published} is still not served: {item.hidden_reason}", err=True)
 
@@ -156,7 +156,7 @@ def _of_tool(item: RegisteredTool) -> dict[str, Any]:
 
 def _of_plugin(record: PluginRecord) -> dict[str, Any]:
     how = "failed" if record.status is Status.FAILED else f"is {record.status}"
-    what = "server" if record.is_server else "plugin"
+    what = "server" if record.info.kind is PluginKind.SERVER else "plugin"
     return {
         "name": None,
         "declared_name": None,

@@ -10,6 +10,7 @@ from pydantic import ValidationError, ValidatorFunctionWrapHandler, WrapValidato
 
 from standards_mcp._utils.text import describe_exception
 from standards_mcp.catalog.base import FilterExpression
+from standards_mcp.catalog.errors import CatalogError
 from standards_mcp.catalog.filters import parse_search_filter
 from standards_mcp.errors import FilterFailedError, InvalidInputError, ToolError
 from standards_mcp.plugin import Filter
@@ -20,7 +21,7 @@ from .schemas import ARGUMENT_NAME
 _FILTER_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 
 
-def filter_fault(item: object) -> str:
+def filter_error(item: object) -> str:
     """Return what is wrong with a filter, or an empty string."""
     if not isinstance(item, Filter):
         return f"register_filters returned a {type(item).__name__}"
@@ -38,10 +39,10 @@ def filter_fault(item: object) -> str:
 
 
 def own_filter(plugin: str, item: Filter) -> Filter:
-    """Return a filter of which whatever goes wrong in it counts as its plugin's fault.
+    """Return a filter whose failures are blamed on its plugin, not on the tool that takes it.
 
-    A value that it does not take is `InvalidInputError`; any error but a `ToolError` becomes
-    `FilterFailedError`.
+    A value that it does not take is `InvalidInputError`; any error but a `ToolError` and a
+    `CatalogError` becomes `FilterFailedError`.
     """
 
     def parse(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
@@ -50,23 +51,30 @@ def own_filter(plugin: str, item: Filter) -> Filter:
         except ValidationError:
             raise
         except Exception as exc:
-            raise _filter_failure(plugin, item, exc) from exc
+            raise _failure(plugin, item, exc) from exc
 
     async def to_expression(value: Any) -> FilterExpression | None:
-        try:
-            expression = await filter_expression(item, value)
-            parse_search_filter(expression)
-        except InvalidInputError as exc:
-            raise InvalidInputError(f"{item.name}: {exc} (plugin {plugin!r})") from exc
-        except ToolError:
-            raise
-        except Exception as exc:
-            raise _filter_failure(plugin, item, exc) from exc
-        return expression
+        return await _expression(plugin, item, value)
 
     annotation: Any = Annotated[item.annotation | None, WrapValidator(parse)]
     return replace(item, annotation=annotation, to_expression=to_expression)
 
 
-def _filter_failure(plugin: str, item: Filter, cause: Exception) -> FilterFailedError:
+async def _expression(plugin: str, item: Filter, value: Any) -> FilterExpression | None:
+    try:
+        expression = await filter_expression(item, value)
+    except InvalidInputError as exc:
+        raise InvalidInputError(f"{item.name}: {exc} (plugin {plugin!r})") from exc
+    except (CatalogError, ToolError):
+        raise  # for the client, see standards_mcp.calls.steps.errors
+    except Exception as exc:
+        raise _failure(plugin, item, exc) from exc
+    try:
+        parse_search_filter(expression)
+    except Exception as exc:
+        raise _failure(plugin, item, exc) from exc
+    return expression
+
+
+def _failure(plugin: str, item: Filter, cause: Exception) -> FilterFailedError:
     return FilterFailedError(plugin, f"filter {item.name!r}: {describe_exception(cause)}")

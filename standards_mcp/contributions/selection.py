@@ -1,23 +1,30 @@
-"""From what plugins declare to what clients are offered: a pure function.
+"""From what plugins contribute to what clients see: a pure function.
 
-The configuration decides; plugins are not asked again, so it can be changed while they run. An
-override that cannot be applied keeps what it is for from being served: one that hides an argument
-must not be without effect.
+The configuration decides, and who asks; plugins are not asked again, so both can differ while they
+run. An override that cannot be applied keeps what it is for from being served: one that hides an
+argument must not be without effect.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from standards_mcp.config.checks import Mismatch
 from standards_mcp.config.layers import key_name
 from standards_mcp.config.models.settings import Settings
-from standards_mcp.config.models.tools import Kind, Override, ToolOverride, ToolRules, first_match
+from standards_mcp.config.models.tools import (
+    Kind,
+    Override,
+    ToolOverride,
+    ToolRules,
+    first_match,
+)
 
 from .base import Contribution
+from .collection import Contributions, RegisteredFilter
 from .overrides import argument_fault, overridden_arguments
 from .prompts import RegisteredPrompt
 from .resources import RegisteredResource
@@ -27,33 +34,35 @@ _C = TypeVar("_C", bound=Contribution)
 
 
 @dataclass(frozen=True, slots=True)
-class Registered:
-    """What the loaded plugins contribute.
+class Access:
+    """What somebody sees of what the configuration lets everybody see; it can only narrow that.
 
     Attributes:
-        filters: The plugins of the filters that the tools have, by the filters' names.
+        names: Globs over the names of tools, prompts and resources.
+        profiles: The names of profiles that apply, beside the one that is in force for all.
     """
 
-    tools: tuple[RegisteredTool, ...] = ()
-    prompts: tuple[RegisteredPrompt, ...] = ()
-    resources: tuple[RegisteredResource, ...] = ()
-    filters: Mapping[str, str] = field(default_factory=dict[str, str])
+    names: tuple[str, ...] = ("*",)
+    profiles: tuple[str, ...] = ()
+
+
+EVERYTHING: Final = Access()
 
 
 @dataclass(frozen=True)
 class Selection:
-    """What plugins contribute, as the configuration makes it, served or not.
+    """What plugins contribute, as the configuration makes it, with what it hides and why.
 
     Attributes:
-        faults: The overrides that cannot be applied.
+        problems: The overrides that cannot be applied.
     """
 
     tools: tuple[RegisteredTool, ...]
     prompts: tuple[RegisteredPrompt, ...]
     resources: tuple[RegisteredResource, ...]
-    faults: tuple[Mismatch, ...]
+    problems: tuple[Mismatch, ...]
 
-    @property
+    @cached_property
     def visible_tools(self) -> list[RegisteredTool]:
         """The tools that clients see, in a stable order."""
         return visible(self.tools)
@@ -62,35 +71,35 @@ class Selection:
     def definitions(self) -> dict[Kind, list[dict[str, Any]]]:
         """What clients see, by the kind of thing."""
         return {
-            "tools": [item.definition for item in visible(self.tools)],
-            "prompts": [item.definition for item in visible(self.prompts)],
-            "resources": [item.definition for item in visible(self.resources)],
+            kind: [item.definition for item in visible(items)] for kind, items in self._by_kind()
         }
 
     @property
     def names(self) -> dict[Kind, set[str]]:
-        """All names of each kind of thing, served or not."""
+        """All names of each kind of thing, hidden or not."""
         return {
-            "tools": _all_names(self.tools),
-            "prompts": _all_names(self.prompts),
-            "resources": _all_names(self.resources),
+            kind: {name for item in items for name in item.names} for kind, items in self._by_kind()
         }
 
     def find(self, name: str) -> RegisteredTool | None:
         """Return the tool of any of its names."""
         return self._tools_by_name.get(name)
 
+    def tool_names(self, declared: Collection[str]) -> dict[str, str]:
+        """Return the names that clients see of those of these tools that are visible."""
+        found = (item for item in self.visible_tools if item.declared in declared)
+        return {item.declared: item.published for item in found}
+
     @cached_property
     def _tools_by_name(self) -> dict[str, RegisteredTool]:
         return _by_name(self.tools)
 
-    def tool_names(self, declared: Iterable[str]) -> dict[str, str]:
-        """Return the names that clients see of those of these tools that are served."""
-        return {
-            item.declared: item.published
-            for item in self.visible_tools
-            if item.declared in declared
-        }
+    def _by_kind(
+        self,
+    ) -> tuple[
+        tuple[Kind, tuple[RegisteredTool | RegisteredPrompt | RegisteredResource, ...]], ...
+    ]:
+        return ("tools", self.tools), ("prompts", self.prompts), ("resources", self.resources)
 
 
 def visible(items: Iterable[_C]) -> list[_C]:
@@ -104,75 +113,114 @@ def named(items: Iterable[_C], name: str) -> _C | None:
 
 
 def _by_name(items: Iterable[_C]) -> dict[str, _C]:
-    """Return whose each name is; what bears a name of something else gives way to it."""
+    """Return whose each name is; what has a name of something else gives way to it."""
     owners: dict[str, _C] = {}
-    for item in sorted(items, key=_clashes):
+    for item in sorted(items, key=_has_conflict):
         for name in item.names:
             owners.setdefault(name, item)
     return owners
 
 
-def _all_names(items: Iterable[Contribution]) -> set[str]:
-    return {name for item in items for name in item.names}
-
-
-def select(registered: Registered, settings: Settings) -> Selection:
-    """Return what clients are offered of what is registered."""
-    faults: list[Mismatch] = []
-    filtered = [_with_filters(item, registered.filters, settings) for item in registered.tools]
-    chosen = _each(filtered, "tools", settings, faults)
-    tools = [_as_tool(item, settings) for item in chosen]
-    prompts = _each(registered.prompts, "prompts", settings, faults)
-    resources = _each(registered.resources, "resources", settings, faults)
+def select(
+    contributions: Contributions, settings: Settings, access: Access = EVERYTHING
+) -> Selection:
+    """Return what is visible of what plugins contribute, with *access* to it."""
+    problems: list[Mismatch] = []
+    rules = _Rules(settings, access)
+    filtered = [_with_filters(item, contributions.filters, rules) for item in contributions.tools]
+    tools = [_as_tool(item, settings) for item in _each(filtered, "tools", rules, problems)]
+    prompts = _each(contributions.prompts, "prompts", rules, problems)
+    resources = _each(contributions.resources, "resources", rules, problems)
     names = {item.declared for item in visible(tools)}
     return Selection(
         tuple(tools),
         tuple(_with_its_tools(item, names) for item in prompts),
         tuple(resources),
-        tuple(faults),
+        tuple(problems),
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """Which contributions are hidden, by the configuration and from who asks."""
+
+    settings: Settings
+    access: Access
+
+    @property
+    def profiles(self) -> tuple[str, ...]:
+        return (*self.settings.profiles_in_force, *self.access.profiles)
+
+    def plugin_hidden_reason(self, plugin: str) -> str:
+        """Return why nothing of a plugin is visible, or an empty string."""
+        settings = self.settings
+        if settings.section(plugin).enabled is False:
+            return f"[{settings.table(plugin)}] enabled = false"
+        for name in self.profiles:
+            if name not in settings.profiles:
+                return f"there is no [profiles.{name}]"
+            if not first_match((plugin,), settings.profiles[name].plugins):
+                return f"[profiles.{name}] plugins has no pattern for {plugin!r}"
+        return ""
+
+    def hidden_reason(self, item: Contribution, kind: Kind) -> str:
+        """Return why something is not visible, or an empty string."""
+        if reason := self.plugin_hidden_reason(item.plugin):
+            return reason
+        for path, rules in self.settings.rules(kind, self.profiles):
+            table = ".".join(path)
+            # Under all of its names: a new one must not lead past a rule for an old one.
+            if isinstance(rules, ToolRules) and isinstance(item, RegisteredTool):
+                reason = rules.hidden_reason(item.names, table, read_only=item.tool.read_only)
+            else:
+                reason = rules.hidden_reason(item.names, table)
+            if reason:
+                return reason
+        return "" if first_match(item.names, self.access.names) else "your access excludes it"
+
+
 def _with_filters(
-    item: RegisteredTool, owners: Mapping[str, str], settings: Settings
+    item: RegisteredTool, filters: Iterable[RegisteredFilter], rules: _Rules
 ) -> RegisteredTool:
-    """Return a tool without the filters of plugins of which nothing is served."""
+    """Return a tool without the filters of plugins of which nothing is visible."""
     if not item.filters:
         return item
-    kept = [each for each in item.filters if not _plugin_refusal(owners[each.name], settings)]
-    return item.with_filters_or_error(tuple(kept))
+    hidden = {each.name for each in filters if rules.plugin_hidden_reason(each.plugin)}
+    return item.with_filters_or_error(
+        tuple(each for each in item.filters if each.name not in hidden)
+    )
 
 
 def _each(
-    registered: Iterable[_C], kind: Kind, settings: Settings, faults: list[Mismatch]
+    contributed: Iterable[_C], kind: Kind, rules: _Rules, problems: list[Mismatch]
 ) -> list[_C]:
     """Return every item as the configuration makes it; add the overrides that do not fit."""
-    declared = tuple(registered)
-    overrides: Mapping[str, Override] = getattr(settings, kind).overrides
+    declared = tuple(contributed)
+    overrides: Mapping[str, Override] = getattr(rules.settings, kind).overrides
     owners = _by_name(declared)
-    offered: list[_C] = []
+    selected: list[_C] = []
     for item in declared:
         keys = [name for name in item.names if name in overrides]
         override = overrides[keys[0]] if keys else Override()
-        fault = _override_fault(item, (kind, "overrides", *keys), override, owners)
-        if fault:
-            message = f"{fault.message}; the {item.kind} is not served"
-            faults.append(Mismatch(fault.path, message))
-        changed = _overridden(item, override, settings)
-        refusal = _fault(item, override) or _refusal(changed, kind, settings)
-        if fault and not refusal:
-            refusal = f"{key_name(fault.path)}: {fault.message}"
-        offered.append(replace(changed, hidden_reason=refusal))
+        problem = _override_problem(item, (kind, "overrides", *keys), override, owners)
+        if problem:
+            message = f"{problem.message}; the {item.kind} is not served"
+            problems.append(Mismatch(problem.path, message))
+        changed = _overridden(item, override, rules.settings)
+        reason = _error(item, override) or rules.hidden_reason(changed, kind)
+        if problem and not reason:
+            reason = f"{key_name(problem.path)}: {problem.message}"
+        selected.append(replace(changed, hidden_reason=reason))
         owners.setdefault(changed.published, item)
-    return offered
+    return selected
 
 
-def _clashes(item: Contribution) -> bool:
-    """Tell whether something bears a name that belongs to something else."""
+def _has_conflict(item: Contribution) -> bool:
+    """Tell whether something has a name that belongs to something else."""
     return isinstance(item, RegisteredTool) and bool(item.conflict)
 
 
-def _fault(item: Contribution, override: Override) -> str:
+def _error(item: Contribution, override: Override) -> str:
     """Return why something can be served under no rules, or an empty string."""
     if not isinstance(item, RegisteredTool):
         return ""
@@ -220,34 +268,7 @@ def _limits(item: RegisteredTool, override: ToolOverride, settings: Settings) ->
     )
 
 
-def _plugin_refusal(plugin: str, settings: Settings) -> str:
-    """Return why nothing of a plugin is served, or an empty string."""
-    if settings.section(plugin).enabled is False:
-        return f"[{settings.table(plugin)}] enabled = false"
-    if settings.profile:
-        patterns = settings.profiles[settings.profile].plugins
-        if not first_match((plugin,), patterns):
-            return f"[profiles.{settings.profile}] plugins has no pattern for {plugin!r}"
-    return ""
-
-
-def _refusal(item: Contribution, kind: Kind, settings: Settings) -> str:
-    """Return why the rules keep something from being served, or an empty string."""
-    if reason := _plugin_refusal(item.plugin, settings):
-        return reason
-    for path, rules in settings.rules(kind, settings.profiles_in_force):
-        table = ".".join(path)
-        # Under all of its names: a new one must not lead past a rule for an old one.
-        if isinstance(rules, ToolRules) and isinstance(item, RegisteredTool):
-            reason = rules.hidden_reason(item.names, table, read_only=item.tool.read_only)
-        else:
-            reason = rules.hidden_reason(item.names, table)
-        if reason:
-            return reason
-    return ""
-
-
-def _override_fault(
+def _override_problem(
     item: Contribution,
     path: tuple[str, ...],
     override: Override,
@@ -265,11 +286,11 @@ def _override_fault(
     if override.name and owners.get(override.name, item) is not item:
         return Mismatch((*path, "name"), f"{override.name!r} belongs to another {item.kind}")
     if isinstance(item, RegisteredTool) and isinstance(override, ToolOverride):
-        return _tool_fault(item, override, path)
+        return _tool_problem(item, override, path)
     return None
 
 
-def _tool_fault(
+def _tool_problem(
     item: RegisteredTool, override: ToolOverride, table: tuple[str, ...]
 ) -> Mismatch | None:
     if override.cache_ttl and not item.tool.read_only:

@@ -43,10 +43,10 @@ def _constructed(
 ) -> Plugin[Any]:
     # What is secret among its values only its class tells, and that is not imported yet.
     record.secrets = _set_by_variables(record.name, loaded)
-    plugin_type = record.load()
+    plugin_type = record.info.load()
     if not _is_plugin_type(plugin_type):
         raise PluginError(record.name, "its entry point is not a subclass of Plugin")
-    settings = record.settings
+    settings = record.info.settings
     if settings is None:
         settings = _validated(record, plugin_type.settings_type, loaded)
     record.secrets |= secrets_of(settings)

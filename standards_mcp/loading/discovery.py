@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Final
 
 import importlib_metadata
@@ -13,7 +14,7 @@ from standards_mcp._utils.text import describe_exception
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.trust import canonical_name, is_trusted
 
-from .records import DISTRIBUTION, PluginRecord
+from .records import DISTRIBUTION, PluginInfo, PluginKind
 
 log = logging.getLogger(__name__)
 
@@ -22,14 +23,14 @@ ENTRY_POINT_GROUP: Final = "standards_mcp.plugins"
 PLUGIN_NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 
-def installed_plugins() -> list[PluginRecord]:
-    """Return a record of every plugin entry point in this environment, from metadata alone."""
+def installed_plugins() -> list[PluginInfo]:
+    """Return every plugin entry point in this environment, from metadata alone."""
     found: Any = importlib_metadata
     try:
         points: list[Any] = list(found.entry_points(group=ENTRY_POINT_GROUP))
     except Exception:  # noqa: BLE001  - one distribution's metadata, which may be of any kind
         points = _readable_entry_points()
-    return [_record_of(point) for point in points if point.dist is not None]
+    return [_info_of(point) for point in points if point.dist is not None]
 
 
 def _readable_entry_points() -> list[Any]:
@@ -46,15 +47,14 @@ def _readable_entry_points() -> list[Any]:
     return [point for group in points.values() for point in group]
 
 
-def _record_of(point: Any) -> PluginRecord:
-    record = PluginRecord(name=point.name, load=point.load)
+def _info_of(point: Any) -> PluginInfo:
+    info = PluginInfo(name=point.name, load=point.load)
     try:
         metadata: Any = point.dist.metadata  # read once: each property of `dist` reads it anew
-        record.distribution, record.version = metadata["Name"], metadata["Version"]
-        record.requires = () if record.is_own else tuple(point.dist.requires or ())
+        info = replace(info, distribution=metadata["Name"], version=metadata["Version"])
+        return info if info.is_own else replace(info, requires=tuple(point.dist.requires or ()))
     except Exception as exc:  # noqa: BLE001  - see `installed_plugins`
-        record.reason = f"its metadata cannot be read: {describe_exception(exc)}"
-    return record
+        return replace(info, error=f"its metadata cannot be read: {describe_exception(exc)}")
 
 
 def incompatibility(requires: Iterable[str]) -> str:
@@ -79,30 +79,29 @@ def incompatibility(requires: Iterable[str]) -> str:
     return ""
 
 
-def load_order(record: PluginRecord) -> tuple[bool, bool, str, str]:
+def load_order(info: PluginInfo) -> tuple[bool, bool, str, str]:
     """Sort by name, after the host's own plugins: nobody takes over the names of their tools.
 
     Other servers come last, since their names may change while they run.
     """
-    return record.is_server, not record.is_own, record.name, record.distribution
+    is_server = info.kind is PluginKind.SERVER
+    return is_server, not info.is_own, info.name, info.distribution
 
 
-def disabled_reason(record: PluginRecord, settings: Settings) -> str:
+def disabled_reason(info: PluginInfo, settings: Settings) -> str:
     """Return why the configuration keeps a plugin from being imported, or an empty string."""
-    section, table = settings.section(record.name), settings.table(record.name)
+    section, table = settings.section(info.name), settings.table(info.name)
     if section.enabled is None and not settings.autoload:
         return f"autoload = false; set [{table}] enabled = true"
     if section.enabled is False:
         return f"[{table}] enabled = false"
-    if not record.from_table and not is_trusted(record.distribution, settings.trusted):
-        return f"trusted has no pattern for {record.distribution!r}"
+    if info.is_installed and not is_trusted(info.distribution, settings.trusted):
+        return f"trusted has no pattern for {info.distribution!r}"
     return ""
 
 
-def unloadable(record: PluginRecord) -> str:
+def unloadable(info: PluginInfo) -> str:
     """Return why a plugin cannot be imported, as far as metadata tell, or an empty string."""
-    if not record.is_server and not PLUGIN_NAME.fullmatch(record.name):
+    if info.kind is not PluginKind.SERVER and not PLUGIN_NAME.fullmatch(info.name):
         return "its entry-point name is not lower_snake_case"
-    if record.reason or not record.requires:
-        return record.reason
-    return incompatibility(record.requires)
+    return info.error or incompatibility(info.requires)

@@ -1,4 +1,4 @@
-"""Remembers how plugins fared at the last start, so that listing them need not import them."""
+"""Keeps how plugins did at the last start, so that listing them need not import them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 
 from standards_mcp._utils.files import keep_text, of_environment
 
-from .records import PluginRecord, Status
+from .records import PluginInfo, PluginRecord, Status
 
 Step: TypeAlias = Literal["load", "start"]
 
@@ -25,7 +25,7 @@ _OUTCOMES = TypeAdapter(dict[str, dict[str, str]])
 _TRIED = (Status.FAILED, Status.REGISTERED, Status.STARTED)
 
 
-def remember(records: Iterable[PluginRecord], folder: Path, step: Step) -> None:
+def save(records: Iterable[PluginRecord], folder: Path, step: Step) -> None:
     """Write how far every plugin that was tried got. A folder that cannot be written is no error.
 
     Args:
@@ -42,15 +42,15 @@ def remember(records: Iterable[PluginRecord], folder: Path, step: Step) -> None:
     keep_text(_file(folder), json.dumps({**known, **outcomes}, indent=1, sort_keys=True))
 
 
-def recall(records: Iterable[PluginRecord], folder: Path) -> None:
+def restore(records: Iterable[PluginRecord], folder: Path) -> None:
     """Give plugins that were only discovered the status of their last start.
 
-    What is remembered of another version or distribution does not count.
+    What was kept of another version or distribution does not count.
     """
     known = _read(folder)
     for record in records:
         outcome = known.get(record.name, {})
-        if record.status is not Status.DISCOVERED or not _is_of(record, outcome):
+        if record.status is not Status.DISCOVERED or not _is_of(record.info, outcome):
             continue
         # Another version of the host may have written other words.
         with suppress(KeyError, ValueError):
@@ -60,14 +60,14 @@ def recall(records: Iterable[PluginRecord], folder: Path) -> None:
 
 
 def _outcome(record: PluginRecord, earlier: Outcome, step: Step) -> Outcome:
-    if _is_of(record, earlier):
+    if _is_of(record.info, earlier):
         started_before = earlier.get("step") == "start"
         if record.status is Status.REGISTERED and started_before:
             return earlier
         if record.status is Status.FAILED and not started_before and step == "start":
             step = "load" if earlier.get("reason") == record.reason else step
     return {
-        **_identity(record),
+        **_identity(record.info),
         "status": str(record.status),
         "reason": record.reason,
         "step": step,
@@ -76,19 +76,19 @@ def _outcome(record: PluginRecord, earlier: Outcome, step: Step) -> Outcome:
 
 
 def _read(folder: Path) -> dict[str, Outcome]:
-    """Return what is remembered, by the plugins' names; anything may stand in the file."""
+    """Return what was kept, by the plugins' names; anything may stand in the file."""
     try:
         return _OUTCOMES.validate_json(_file(folder).read_bytes())
     except (OSError, ValueError):
         return {}
 
 
-def _is_of(record: PluginRecord, outcome: Outcome) -> bool:
-    return _identity(record).items() <= outcome.items()
+def _is_of(info: PluginInfo, outcome: Outcome) -> bool:
+    return _identity(info).items() <= outcome.items()
 
 
-def _identity(record: PluginRecord) -> dict[str, str]:
-    return {"distribution": record.distribution, "version": record.version}
+def _identity(info: PluginInfo) -> dict[str, str]:
+    return {"distribution": info.distribution, "version": info.version}
 
 
 def _file(folder: Path) -> Path:

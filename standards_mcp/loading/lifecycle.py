@@ -55,11 +55,11 @@ async def running(manager: PluginManager) -> AsyncGenerator[None]:
 
 async def _start(manager: PluginManager, lifespans: list[_Lifespan]) -> None:
     """Start the plugins in order; one that is slow holds up the next for a moment only."""
-    with manager.casualties.watch("starting", manager.records.values()):
+    with manager.quarantine.watch("starting", manager.records.values()):
         for record in manager.records.values():
             if record.status is Status.REGISTERED:
                 lifespans.append(lifespan := _Lifespan(manager, record))
-                with manager.casualties.trying(record):
+                with manager.quarantine.trying(record):
                     await lifespan.settle(HEAD_START)
     for lifespan in lifespans:
         await lifespan.settle(math.inf)

@@ -12,6 +12,7 @@ import logging
 import traceback
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,20 +25,21 @@ from standards_mcp._utils.builtins import ChangedBuiltinsError, KeptBuiltins
 from standards_mcp._utils.secrets import mask
 from standards_mcp._utils.streams import divert_stdout
 from standards_mcp._utils.text import describe_exception, did_you_mean
-from standards_mcp.calls.wrappers import Layer
+from standards_mcp.calls.steps.wrappers import Wrapper
 from standards_mcp.catalog.base import Catalog
 from standards_mcp.config.loading import LoadedSettings
+from standards_mcp.contributions.collection import Contributions
 from standards_mcp.errors import ConfigError, PluginError
 from standards_mcp.plugin import PluginContext, ToolHandler
 
 from .commands import read_commands
 from .construction import check_hooks, construct
 from .deprecations import noted
-from .discovery import disabled_reason, installed_plugins, load_order, unloadable
+from .discovery import disabled_reason, load_order, unloadable
 from .providers import Provider, collect, provider_of
-from .quarantine import Casualties
-from .records import PluginRecord, Status
-from .registry import Registry
+from .quarantine import Quarantine
+from .records import PluginInfo, PluginKind, PluginRecord, Status
+from .registration import register, register_filters, with_filters
 
 log = logging.getLogger(__name__)
 
@@ -47,8 +49,8 @@ class PluginManager:
 
     Args:
         state_dir: The folder under which each plugin gets one of its own.
-        casualties: The plugins that ended an earlier start.
-        installed: The plugins to choose from; by default those of this environment.
+        quarantine: The plugins that ended an earlier start.
+        plugins: Those to choose from.
 
     Raises:
         ConfigError: A table names a plugin that is not installed.
@@ -60,21 +62,20 @@ class PluginManager:
         loaded: LoadedSettings,
         catalog: Catalog,
         state_dir: Path,
-        casualties: Casualties,
-        installed: Iterable[PluginRecord] | None = None,
+        quarantine: Quarantine,
+        plugins: Iterable[PluginInfo],
     ) -> None:
         self.settings = loaded.settings
         self.records: dict[str, PluginRecord] = {}
-        self.registry = Registry(self.records, self.call)
         self._loaded = loaded
         self._catalog = catalog
         self._state_dir = state_dir
-        self.casualties = casualties
+        self.quarantine = quarantine
         self._pm = pluggy.PluginManager(hookspecs.PROJECT)
         self._pm.add_hookspecs(hookspecs)
-        self.on_tools_changed: Callable[[], None] = lambda: None
+        self.on_contributions_changed: list[Callable[[], None]] = []
         self.on_status_changed: Callable[[], None] = lambda: None
-        plugins = installed_plugins() if installed is None else installed
+        self._contributions: Contributions | None = None
         self._discover(plugins)
 
     def load(self, *, again: bool = False) -> None:
@@ -87,50 +88,58 @@ class PluginManager:
             PluginError: A plugin failed that is required, or any under ``strict``.
         """
         if not again:
-            self.leave_out_casualties()
+            self.leave_out_quarantined()
         for record in self.records.values():
-            self._attempt(record, Status.DISCOVERED, self._register)
+            self._attempt(record, Status.DISCOVERED, self._construct)
         for record in self.records.values():
-            self._attempt(record, Status.REGISTERED, self.registry.register)
+            self._attempt(record, Status.REGISTERED, self._register)
         collect(self.records.values())
         for record in self.records.values():
-            self._attempt(record, Status.REGISTERED, self.registry.register_filters)
-        self.registry.extend_tools()
+            self._attempt(record, Status.REGISTERED, self._register_filters)
+        self._apply_filters()
         for record in self.records.values():
             for use in record.deprecated:
                 log.warning("plugin %r is out of date: %s", record.name, use)
 
-    def leave_out_casualties(self) -> None:
+    def leave_out_quarantined(self) -> None:
         """Fail the plugins that an earlier start did not survive, unless nothing works without."""
         for record in self.records.values():
-            why = self.casualties.reason(record)
-            is_safe = record.is_isolated or record.is_server or self._is_required(record)
+            why = self.quarantine.reason(record.info)
+            is_safe = record.info.kind is not PluginKind.IMPORTED or self._is_required(record)
             if why and record.status is Status.DISCOVERED and not is_safe:
                 self.fail(record, why)
 
     async def wait_listed(self) -> None:
-        """Wait until all tools are known that come from elsewhere, each source for its time."""
-        await asyncio.gather(*(source.wait_listed() for source in self.sources()))
+        """Wait until all tools are known that come from elsewhere, each provider for its time."""
+        await asyncio.gather(*(provider.wait_listed() for provider in self.providers()))
 
     async def wait_started(self) -> None:
-        """Wait until all sources have started, or failed to, that are started with the host."""
-        await asyncio.gather(*(source.wait_started() for source in self.sources()))
+        """Wait until all providers have started, or failed to, that are started with the host."""
+        await asyncio.gather(*(provider.wait_started() for provider in self.providers()))
 
-    def sources(self) -> list[Provider]:
+    def providers(self) -> list[Provider]:
         """Return the plugins whose tools come from elsewhere."""
-        return [source for record in self.records.values() if (source := provider_of(record))]
+        return [provider for record in self.records.values() if (provider := provider_of(record))]
+
+    @property
+    def contributions(self) -> Contributions:
+        """What all loaded plugins contribute, hidden or not, in the order of the plugins."""
+        if self._contributions is None:
+            records = self.records.values()
+            self._contributions = Contributions.merged(each.contributions for each in records)
+        return self._contributions
 
     def wrap(self, handler: ToolHandler) -> ToolHandler:
         """Return *handler* within what plugins put around every tool call, the first outermost."""
         for record in reversed(self.records.values()):
-            layer = Layer(
+            wrapper = Wrapper(
                 record.name,
                 handler,
                 required=self._is_required(record),
                 is_enabled=partial(self._is_enabled, record),
             )
-            self._attempt(record, Status.REGISTERED, partial(self._wrap, layer))
-            handler = layer if layer.is_used else handler
+            self._attempt(record, Status.REGISTERED, partial(self._wrap, wrapper))
+            handler = wrapper if wrapper.is_used else handler
         return handler
 
     def commands(self) -> dict[str, click.Command]:
@@ -170,10 +179,8 @@ class PluginManager:
         Raises:
             PluginError: The plugin is required, or ``strict`` is set.
         """
-        filters, reason = record.filters, mask(" ".join(reason.split()), record.secrets)
-        record.fail(reason)
-        if filters:
-            self.registry.extend_tools()
+        reason = mask(" ".join(reason.split()), record.secrets)
+        self._withdraw_contributions(record, reason)
         error = PluginError(record.name, reason)
         if self._is_required(record):
             raise error from cause
@@ -191,20 +198,22 @@ class PluginManager:
         section = self.settings.plugins.get(record.name)
         return section is None or section.enabled is not False
 
-    def _discover(self, installed: Iterable[PluginRecord]) -> None:
+    def _discover(self, plugins: Iterable[PluginInfo]) -> None:
         """Read metadata and configuration; import nothing."""
-        for record in sorted(installed, key=load_order):
-            twin = self.records.setdefault(record.name, record)
-            if twin is not record and record.is_server:
-                where = self._loaded.layers.where(("servers", record.name))
+        for info in sorted(plugins, key=load_order):
+            first = self.records.setdefault(info.name, PluginRecord(info)).info
+            if first is info:
+                continue
+            if info.kind is PluginKind.SERVER:
+                where = self._loaded.layers.where(("servers", info.name))
                 raise ConfigError(f"{where}: a plugin has this name; give the server another one")
-            if twin is not record:
-                twin.reason = f"{twin.distribution} and {record.distribution} share this name"
+            error = f"{first.distribution} and {info.distribution} share this name"
+            self.records[info.name] = PluginRecord(replace(first, error=error))
         self.check_sections(self._loaded)
         for record in self.records.values():
-            if why := disabled_reason(record, self.settings):
+            if why := disabled_reason(record.info, self.settings):
                 record.status, record.reason = Status.DISABLED, why
-            elif why := unloadable(record):
+            elif why := unloadable(record.info):
                 self.fail(record, why)
 
     def _attempt(
@@ -230,7 +239,7 @@ class PluginManager:
         """Note that a plugin's code runs, what it prints and what it is warned of."""
         with (
             record.timed(),
-            self.casualties.trying(record),
+            self.quarantine.trying(record),
             divert_stdout(),
             noted(record.deprecated),
         ):
@@ -241,19 +250,49 @@ class PluginManager:
             self._pm.unregister(record.plugin)
         self.fail(record, reason, cause)
 
-    def _register(self, record: PluginRecord) -> None:
+    def _construct(self, record: PluginRecord) -> None:
         context = PluginContext(
             name=record.name,
             state_dir=self._state_dir / "plugins" / record.name,
             catalog=self._catalog,
         )
         record.plugin = construct(record, context, self._loaded)
-        if source := provider_of(record):
-            record.secrets |= source.secrets
-            source.on_change = self._take_changes
+        if provider := provider_of(record):
+            record.secrets |= provider.secrets
+            provider.on_change = self._take_changes
         self._pm.register(record.plugin, name=record.name)
         check_hooks(self._pm, record)
         record.status = Status.REGISTERED
+
+    def _register(self, record: PluginRecord) -> None:
+        if provider_of(record) is None:  # what a provider contributes is collected
+            call = partial(self.call, record)
+            self._set(record, register(record.name, call, self.contributions))
+
+    def _register_filters(self, record: PluginRecord) -> None:
+        if provider_of(record) is None:
+            call = partial(self.call, record)
+            filters = register_filters(record.name, call, self.contributions)
+            self._set(record, replace(record.contributions, filters=filters))
+
+    def _set(self, record: PluginRecord, contributions: Contributions) -> None:
+        record.contributions, self._contributions = contributions, None
+
+    def _withdraw_contributions(self, record: PluginRecord, reason: str) -> None:
+        had_any = bool(record.contributions)
+        record.status, record.reason = Status.FAILED, reason
+        self._set(record, Contributions())
+        if had_any:
+            self._apply_filters()
+
+    def _apply_filters(self) -> None:
+        """Give every tool that accepts filters those of the plugins that have not failed."""
+        self._contributions = None
+        filters = self.contributions.filters
+        for record in self.records.values():
+            self._set(record, with_filters(record.contributions, filters))
+        for listener in self.on_contributions_changed:
+            listener()
 
     def _read_commands(self, record: PluginRecord) -> dict[str, click.Command]:
         found = [item for items in self.call(record, "register_commands") for item in items]
@@ -262,30 +301,29 @@ class PluginManager:
     def _take_changes(self) -> None:
         before = self._outcomes()
         for record in self.records.values():
-            if source := provider_of(record):
-                self._take_status(record, source)
+            if provider := provider_of(record):
+                self._take_status(record, provider)
         collect(self.records.values())
-        self.registry.extend_tools()
-        self.on_tools_changed()
+        self._apply_filters()
         if before != self._outcomes():
             self.on_status_changed()
 
     def _outcomes(self) -> list[tuple[Status, str]]:
         return [(record.status, record.reason) for record in self.records.values()]
 
-    def _take_status(self, record: PluginRecord, source: Provider) -> None:
+    def _take_status(self, record: PluginRecord, provider: Provider) -> None:
         """Fail a plugin that is of no use, and one that cannot be started until it can."""
-        record.secrets |= source.secrets
-        record.mistakes = source.mistakes
-        if source.failure:
+        record.secrets |= provider.secrets
+        record.mistakes = provider.mistakes
+        if provider.failure:
             if record.status is not Status.FAILED:
                 with suppress(PluginError):  # its lifespan raises it, where it matters
-                    self.fail(record, source.failure)
-        elif source.problem:
-            record.fail(mask(source.problem, record.secrets))
+                    self.fail(record, provider.failure)
+        elif provider.problem:
+            self._withdraw_contributions(record, mask(provider.problem, record.secrets))
         elif record.status is Status.FAILED:
             record.status, record.reason = Status.STARTED, ""
 
-    def _wrap(self, layer: Layer, record: PluginRecord) -> None:
-        for handler in self.call(record, "wrap_tool_call", call_next=layer.beyond):
-            layer.use(handler)
+    def _wrap(self, wrapper: Wrapper, record: PluginRecord) -> None:
+        for handler in self.call(record, "wrap_tool_call", call_next=wrapper.call_next):
+            wrapper.use(handler)

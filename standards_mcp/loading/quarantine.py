@@ -1,24 +1,21 @@
-"""Knows whose code was running when an earlier start of the host came to a sudden end.
+"""Leaves out plugins that ended or hung the process while they were loaded or started.
 
-A plugin can end the process, or hang it until its client ends it, and would do so at every start.
-So while plugins load and start, a file says which of them is being tried. Where it is left behind
-by one that hung, or twice without a success between, that plugin is left out for a day, unless it
-has been tried successfully or is another version. Once may be chance: clients kill, too.
+Such a plugin would do so at every start, and nothing else would be served. So a file says which
+plugin is being loaded. Where a start finds it left behind, that plugin has crashed; a plugin that
+has crashed twice within a day, without a success between, is left out for a day. One crash may be
+chance: clients end the process, too.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-import os
-import signal
 import threading
 import time
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from pydantic import TypeAdapter
@@ -26,135 +23,133 @@ from typing_extensions import TypedDict
 
 from standards_mcp._utils.files import of_environment
 
-from .records import PluginRecord, Status
+from .records import PluginInfo, PluginRecord, Status
 
 if TYPE_CHECKING:
     import filelock
 
 log = logging.getLogger(__name__)
 
-
 SLOW_SECONDS: Final = 10.0
-"""What takes longer is told, and counts as hanging where the process is ended."""
-
-ENOUGH_DEATHS: Final = 2
-"""In so many starts a plugin must have been the last that was tried."""
-
-PENANCE_SECONDS: Final = 86_400.0
-"""After so long it is tried again; it may have been unlucky twice."""
-
-_SIGNALS: Final = ("SIGTERM", "SIGINT", "SIGHUP")
+"""A plugin that takes longer is named in the log, and has crashed if the process never ends."""
+MAX_CRASHES: Final = 2
+QUARANTINE_SECONDS: Final = 86_400.0
+_STARTUP: Final = "startup"
+_CRASHES: Final = "crashes"
 
 
-class _Entry(TypedDict):
-    """A plugin while it is tried, and when it did not survive that.
+class _Attempt(TypedDict):
+    """A plugin that is being loaded or started.
 
     Attributes:
+        phase: Which of the two; a plugin that crashes in one may pass the other.
         since: When it began, in seconds since 1970.
-        deaths: How many starts ended so, one after the other.
     """
 
+    name: str
     distribution: str
     version: str
     phase: str
     since: float
-    deaths: int
 
 
-class Casualties:
-    """The plugins that ended an earlier start, and the one that is being tried now.
+_ATTEMPTS: Final = TypeAdapter(list[_Attempt])
 
-    Nothing of it is an error: where the folder cannot be written, nothing is known.
+
+class Quarantine:
+    """The crashes of earlier starts, and the plugin that is being loaded now.
+
+    Nothing here is an error: where the folder cannot be written, nothing is known.
 
     Args:
-        folder: The host's state folder; None to know of nothing and to note nothing.
+        folder: The host's state folder; None to know and to note nothing.
     """
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
         self._lock: filelock.BaseFileLock | None = None
-        self._known: dict[str, _Entry] = {}
+        self._crashes: list[_Attempt] = []
         self._phase = ""
-        self._tried: set[str] = set()
-        self._trying = ""
-        self._since = 0.0
+        self._passed: set[str] = set()
 
-    def reason(self, record: PluginRecord) -> str:
-        """Return why a plugin is better left out, or an empty string."""
-        entry = self._known.get(record.name)
-        if not entry or _identity(entry) != (record.distribution, record.version):
+    def reason(self, info: PluginInfo) -> str:
+        """Return why a plugin is left out, or an empty string."""
+        recent = time.time() - QUARANTINE_SECONDS
+        crashes = [
+            each["since"]
+            for each in self._crashes
+            if each["since"] > recent and _identity(each) == (info.distribution, info.version)
+            if each["name"] == info.name
+        ]
+        if len(crashes) < MAX_CRASHES:
             return ""
-        if entry["deaths"] < ENOUGH_DEATHS:
-            return ""
-        if time.time() - entry["since"] > PENANCE_SECONDS:
-            return ""
-        when = datetime.fromtimestamp(entry["since"], UTC)
+        when = datetime.fromtimestamp(max(crashes), UTC)
         return (
             f"the start of {when:%Y-%m-%d %H:%M} UTC ended or hung while it was loading, so it is "
             "left out for a day; `standards-mcp plugins check` tries it again"
         )
 
-    def learn(self) -> None:
+    def load(self) -> None:
         """Read what earlier starts came to."""
         if self._folder and self._folder.is_dir():
             with self._locked():
-                self._learn()
+                self._load()
 
     @contextmanager
     def watch(self, phase: str, records: Iterable[PluginRecord]) -> Generator[None]:
-        """Note what is being tried in this context; only one process of a folder does at a time.
+        """Note what is tried in this context; only one process of a folder does so at a time.
 
         Args:
-            phase: Which part of the start it is; who dies in one may have survived another.
-            records: All plugins; nothing is noted where only the host's own will be tried.
+            phase: Which part of the start this is.
+            records: All plugins; nothing is noted where only the host's own are tried.
         """
-        if not any(map(_is_suspect, records)):
+        if not any(map(_may_crash, records)):
             yield
             return
-        ended = threading.Event()
-        self._phase, self._tried = phase, set()
-        with self._locked(), self._signals():
-            self._learn()
-            threading.Thread(target=self._tell_of_hanging, args=(ended,), daemon=True).start()
+        self._phase, self._passed = phase, set()
+        with self._locked():
+            self._load()
             try:
                 yield
             finally:
-                ended.set()
-                self._acquit()
+                self._clear()
 
     @contextmanager
     def trying(self, record: PluginRecord) -> Generator[None]:
-        """Note that a plugin is being tried, and when that has an end, that it has."""
-        if not _is_suspect(record):
+        """Note that a plugin is being tried, and then that the process has outlived it."""
+        if not _may_crash(record):
             yield
             return
-        entry = _Entry(
-            distribution=record.distribution,
-            version=record.version,
+        info = record.info
+        attempt = _Attempt(
+            name=info.name,
+            distribution=info.distribution,
+            version=info.version,
             phase=self._phase,
             since=time.time(),
-            deaths=0,
         )
-        self._since, self._trying = time.monotonic(), record.name
-        self._tried.add(record.name)
-        self._write("starting", {record.name: entry})
+        message = "plugin %r is still loading; nothing else can go on"
+        timer = threading.Timer(SLOW_SECONDS, log.error, (message, info.name))
+        timer.daemon = True
+        timer.start()
+        self._write(_STARTUP, [attempt])
         try:
             yield
         finally:
-            self._trying = ""
-            self._write("starting", {})
+            timer.cancel()
+            self._passed.add(info.name)
+            self._write(_STARTUP, [])
 
-    def _acquit(self) -> None:
-        """Forget the deaths of those that have now survived the same part of the start."""
-        survived = [
-            name
-            for name in self._tried & self._known.keys()
-            if self._known[name]["phase"] == self._phase
+    def _clear(self) -> None:
+        """Forget the crashes of plugins that have now passed the same part of the start."""
+        kept = [
+            each
+            for each in self._crashes
+            if each["name"] not in self._passed or each["phase"] != self._phase
         ]
-        for name in survived:
-            del self._known[name]
-        if survived:
-            self._write("casualties", self._known)
+        if kept != self._crashes:
+            self._crashes = kept
+            self._write(_CRASHES, kept)
 
     @contextmanager
     def _locked(self) -> Generator[None]:
@@ -163,7 +158,7 @@ class Casualties:
         with suppress(OSError, filelock.Timeout):
             if self._folder:
                 self._folder.mkdir(parents=True, exist_ok=True)
-                lock = filelock.FileLock(of_environment(self._folder, "starting", ".lock"))
+                lock = filelock.FileLock(of_environment(self._folder, _STARTUP, ".lock"))
                 lock.acquire(timeout=0)
                 self._lock = lock
         try:
@@ -173,95 +168,42 @@ class Casualties:
                 self._lock.release()
             self._lock = None
 
-    def _learn(self) -> None:
-        self._known = self._read("casualties")
-        left_behind = self._read("starting")
-        for name, entry in left_behind.items():
-            hangs = self._hung(entry)
-            if self._lock or hangs:
-                entry["deaths"] = ENOUGH_DEATHS if hangs else self._deaths(name, entry) + 1
-                self._known[name] = entry
-        if left_behind:
-            self._write("casualties", self._known)
-            self._write("starting", {})
-
-    def _hung(self, entry: _Entry) -> bool:
-        if not self._lock:  # another process is at it, and need not have come to an end
-            return time.time() - entry["since"] > SLOW_SECONDS
-        # Half, because clocks are not exact; nothing is signed before the whole is over.
-        return self._signed() - entry["since"] > SLOW_SECONDS / 2
-
-    def _deaths(self, name: str, entry: _Entry) -> int:
-        before = self._known.get(name)
-        return before["deaths"] if before and _identity(before) == _identity(entry) else 0
-
-    def _tell_of_hanging(self, ended: threading.Event) -> None:
-        told = ""
-        while not ended.wait(1.0):
-            name = self._trying
-            if name and name != told and time.monotonic() - self._since > SLOW_SECONDS:
-                told = name
-                self._sign()
-                log.error("plugin %r is still loading; nothing else can go on", name)
-
-    @contextmanager
-    def _signals(self) -> Generator[None]:
-        """Blame nobody when somebody else ends the process before anything can be said to hang."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
+    def _load(self) -> None:
+        self._crashes = self._read(_CRASHES)
+        left_behind = self._read(_STARTUP)
+        if self._lock:
+            self._crashes += left_behind
+            if left_behind:
+                self._write(_CRASHES, self._crashes)
+                self._write(_STARTUP, [])
             return
-        numbers = [getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)]
-        ours = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
-        for number in ours:
-            signal.signal(number, self._end)
-        try:
-            yield
-        finally:
-            for number in ours:
-                if signal.getsignal(number) == self._end:
-                    signal.signal(number, signal.SIG_DFL)
+        # Another process holds the lock. It may just be loading, or hang for ever.
+        hung = [each for each in left_behind if time.time() - each["since"] > SLOW_SECONDS]
+        self._crashes += hung * MAX_CRASHES
 
-    def _end(self, number: int, _: FrameType | None) -> None:
-        if time.monotonic() - self._since < SLOW_SECONDS:
-            self._write("starting", {})
-        signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
-
-    def _sign(self) -> None:
-        """Touch the file, by which a later start sees that this one hung before it ended."""
-        if self._lock and self._folder:
-            with suppress(OSError):  # nothing is being tried
-                os.utime(of_environment(self._folder, "starting", ".json"))
-
-    def _signed(self) -> float:
-        with suppress(OSError):
-            if self._folder:
-                return of_environment(self._folder, "starting", ".json").stat().st_mtime
-        return 0.0
-
-    def _read(self, name: str) -> dict[str, _Entry]:
+    def _read(self, name: str) -> list[_Attempt]:
         if self._folder is None:
-            return {}
+            return []
         try:
             text = of_environment(self._folder, name, ".json").read_bytes()
-            return TypeAdapter(dict[str, _Entry]).validate_json(text)
+            return _ATTEMPTS.validate_json(text)
         except (OSError, ValueError):
-            return {}
+            return []
 
-    def _write(self, name: str, entries: dict[str, _Entry]) -> None:
+    def _write(self, name: str, attempts: list[_Attempt]) -> None:
         if self._lock and self._folder:
             with suppress(OSError):
                 file = of_environment(self._folder, name, ".json")
-                if entries:
-                    file.write_text(json.dumps(entries), encoding="utf-8")
+                if attempts:
+                    file.write_text(json.dumps(attempts), encoding="utf-8")
                 else:
                     file.unlink(missing_ok=True)
 
 
-def _is_suspect(record: PluginRecord) -> bool:
-    """Tell whether a plugin could be a casualty: it is tried, and is not the host's own."""
-    return not record.is_own and record.status in (Status.DISCOVERED, Status.REGISTERED)
+def _may_crash(record: PluginRecord) -> bool:
+    """Tell whether a plugin is tried that does not come with the host."""
+    return not record.info.is_own and record.status in (Status.DISCOVERED, Status.REGISTERED)
 
 
-def _identity(entry: _Entry) -> tuple[str, str]:
-    return entry["distribution"], entry["version"]
+def _identity(attempt: _Attempt) -> tuple[str, str]:
+    return attempt["distribution"], attempt["version"]

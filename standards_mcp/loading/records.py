@@ -11,10 +11,8 @@ from typing import Any, Final
 
 from standards_mcp.config.errors import Mistake
 from standards_mcp.config.trust import canonical_name
-from standards_mcp.contributions.prompts import RegisteredPrompt
-from standards_mcp.contributions.resources import RegisteredResource
-from standards_mcp.contributions.tools import RegisteredTool
-from standards_mcp.plugin import Filter, Plugin, PluginSettings
+from standards_mcp.contributions.collection import Contributions
+from standards_mcp.plugin import Plugin, PluginSettings
 
 DISTRIBUTION: Final = "standards-mcp"
 
@@ -29,52 +27,73 @@ class Status(StrEnum):
     STARTED = "started"
 
 
-@dataclass(slots=True, kw_only=True)
-class PluginRecord:
-    """What the host knows of one installed plugin.
+class PluginKind(StrEnum):
+    """Where the code of a plugin runs."""
+
+    IMPORTED = "imported"
+    ISOLATED = "isolated"
+    SERVER = "server"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginInfo:
+    """What is known of a plugin before it is loaded.
 
     Attributes:
         load: Imports the plugin and returns its class.
         requires: The distribution's requirements, as its metadata spells them; none for the
             host's own.
-        reason: Why the status is what it is, where that needs saying.
-        secrets: Those of its settings.
-        mistakes: Those in its settings for which it failed.
+        error: Why it cannot be loaded, as far as its metadata tell, or an empty string.
         settings: Its settings, where the host validates them without importing it.
-        settings_type: What validates its table, once it is imported.
-        is_server: It is another MCP server, which the configuration names.
-        is_isolated: It runs in a process of its own, and is not imported.
-        from_table: It is there because the configuration says so, not because it is installed.
-        seconds: How long its own code took so far to load, start and stop.
-        deprecated: What it uses of the plugin API that goes away, and what to use instead.
+        is_installed: It is there because it is installed, not because the configuration says so.
     """
 
     name: str
     load: Callable[[], object] = field(repr=False)
+    kind: PluginKind = PluginKind.IMPORTED
     distribution: str = ""
     version: str = ""
     requires: tuple[str, ...] = ()
-    status: Status = Status.DISCOVERED
-    reason: str = ""
-    plugin: Plugin[Any] | None = field(default=None, repr=False)
-    secrets: frozenset[str] = field(default=frozenset(), repr=False)
-    deprecated: list[str] = field(default_factory=list[str])
-    mistakes: tuple[Mistake, ...] = field(default=(), repr=False)
-    filters: tuple[Filter, ...] = ()
-    tools: tuple[RegisteredTool, ...] = ()
-    prompts: tuple[RegisteredPrompt, ...] = ()
-    resources: tuple[RegisteredResource, ...] = ()
+    error: str = ""
     settings: PluginSettings | None = field(default=None, repr=False)
-    settings_type: type[PluginSettings] | None = field(default=None, repr=False)
-    is_server: bool = False
-    is_isolated: bool = False
-    from_table: bool = False
-    seconds: float = 0.0
+    is_installed: bool = True
 
     @property
     def is_own(self) -> bool:
         """Whether it comes with the host."""
         return canonical_name(self.distribution) == DISTRIBUTION
+
+
+@dataclass(slots=True)
+class PluginRecord:
+    """What the host knows of one plugin while it runs.
+
+    Attributes:
+        reason: Why the status is what it is, where that needs saying.
+        mistakes: Those in its settings for which it failed.
+        plugin: Its instance, once it is constructed.
+        settings_type: What validates its table, once it is imported.
+        secrets: Those of its settings.
+        deprecated: What it uses of the plugin API that goes away, and what to use instead.
+        seconds: How long its own code took so far to load, start and stop.
+        contributions: What it contributes; nothing once it has failed.
+    """
+
+    info: PluginInfo
+    status: Status = Status.DISCOVERED
+    reason: str = ""
+    mistakes: tuple[Mistake, ...] = field(default=(), repr=False)
+    plugin: Plugin[Any] | None = field(default=None, repr=False)
+    settings_type: type[PluginSettings] | None = field(default=None, repr=False)
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    deprecated: list[str] = field(default_factory=list[str])
+    seconds: float = 0.0
+    contributions: Contributions = field(default_factory=Contributions)
+
+    @property
+    def name(self) -> str:
+        """The plugin's name."""
+        return self.info.name
 
     @contextmanager
     def timed(self) -> Generator[None]:
@@ -84,8 +103,3 @@ class PluginRecord:
             yield
         finally:
             self.seconds += time.monotonic() - began
-
-    def fail(self, reason: str) -> None:
-        """Mark the plugin as failed and withdraw what it contributed."""
-        self.status, self.reason = Status.FAILED, reason
-        self.tools, self.filters, self.prompts, self.resources = (), (), (), ()

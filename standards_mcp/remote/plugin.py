@@ -141,11 +141,12 @@ class RemotePlugin(Plugin[SettingsT], Provider):
 
     async def health(self) -> Health:
         """Return how it is, once it runs."""
-        withheld = sum(bool(tool.error) for tool in self.tools)
+        tools = self.contributions.tools
+        withheld = sum(bool(tool.error) for tool in tools)
         if withheld:
-            message = f"{withheld} of {len(self.tools)} tools cannot be served"
+            message = f"{withheld} of {len(tools)} tools cannot be served"
             return Health(status="degraded", message=f"{message}; see `standards-mcp tools`")
-        return Health(status="ok", message=f"{len(self.tools)} tools")
+        return Health(status="ok", message=f"{len(tools)} tools")
 
     @property
     def connection(self) -> Connection:

@@ -16,7 +16,8 @@ from standards_mcp.config.models.external import (
     ServerSettings,
     VariableError,
 )
-from standards_mcp.loading.records import PluginRecord
+from standards_mcp.contributions.collection import Contributions
+from standards_mcp.loading.records import PluginInfo, PluginKind
 from standards_mcp.plugin import Plugin, PluginContext
 
 from .plugin import RemotePlugin
@@ -28,16 +29,16 @@ if TYPE_CHECKING:
 _TARGET_KEYS: Final = {"command", "args", "env", "cwd", "url", "headers"}
 
 
-def server_records(servers: Mapping[str, ServerSection]) -> list[PluginRecord]:
+def server_records(servers: Mapping[str, ServerSection]) -> list[PluginInfo]:
     """Return a record of every server in the configuration; nothing is started."""
     return [
-        PluginRecord(
+        PluginInfo(
             name=name,
             load=partial(_server_type, required=section.required),
             distribution=f"[servers.{name}]",
             settings=ServerSettings(**section.options),
-            is_server=True,
-            from_table=True,
+            kind=PluginKind.SERVER,
+            is_installed=False,
         )
         for name, section in servers.items()
     ]
@@ -68,9 +69,9 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
         """Take over the tools that the server lists."""
         name, prefix = self.context.name, self.settings.prefix
         prefix = f"{name}." if prefix is None else prefix
-        self.tools = tuple(
-            read_remote_tool(name, each, prefix, self._call, self.settings.timeout) for each in raw
-        )
+        timeout = self.settings.timeout
+        tools = (read_remote_tool(name, each, prefix, self._call, timeout) for each in raw)
+        self.contributions = Contributions(tuple(tools))
 
     async def _call(
         self, name: str, arguments: Mapping[str, Any], caller: HostContext

@@ -21,7 +21,14 @@ from mcp.server.elicitation import render_elicitation_schema
 from mcp_types.version import is_version_at_least
 from pydantic import BaseModel, ValidationError
 
-from standards_mcp.calls.context import HostContext, InputRequiredError, InputResponses, Question
+from standards_mcp.calls.context import (
+    LOCAL,
+    HostContext,
+    InputRequiredError,
+    InputResponses,
+    Principal,
+    Question,
+)
 from standards_mcp.errors import CannotAskError, InvalidInputError
 from standards_mcp.plugin import AnswerT
 
@@ -31,6 +38,11 @@ log = logging.getLogger(__name__)
 _ASKS_BY_RESULT: Final = "2026-07-28"
 
 Context = ServerRequestContext[None, Any]
+
+
+def local_principal(_: Context) -> Principal:
+    """Return who makes a request where there is one client: the user who started the process."""
+    return LOCAL
 
 
 class _State(BaseModel):
@@ -48,8 +60,10 @@ class _State(BaseModel):
 class ClientContext(HostContext):
     """A call that a client made."""
 
-    def __init__(self, ctx: Context, params: types.CallToolRequestParams) -> None:
-        super().__init__()
+    def __init__(
+        self, ctx: Context, params: types.CallToolRequestParams, principal: Principal
+    ) -> None:
+        super().__init__(principal)
         self._ctx = ctx
         self._asked = 0
         state = _State.model_validate_json(params.request_state or "{}")

@@ -12,11 +12,11 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter, ValidationError
 
-from standards_mcp.calls.context import InputRequiredError
+from standards_mcp.calls.context import InputRequiredError, Principal, Unattended
 from standards_mcp.contributions.prompts import RegisteredPrompt
 from standards_mcp.contributions.resources import Contents, RegisteredResource
 from standards_mcp.contributions.results import error_result
-from standards_mcp.contributions.selection import visible
+from standards_mcp.contributions.selection import Selection, visible
 from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.errors import (
     InvalidInputError,
@@ -44,9 +44,11 @@ log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 
-def handlers(host: Host) -> dict[str, Callable[..., Awaitable[Any]]]:
+def handlers(
+    host: Host, principal_of: Callable[[Context], Principal]
+) -> dict[str, Callable[..., Awaitable[Any]]]:
     """Return the handlers of *host* by the names that the SDK's low-level server has for them."""
-    answers = _Answers(host)
+    answers = _Answers(host, principal_of)
     return {
         "on_list_tools": answers.list_tools,
         "on_call_tool": answers.call_tool,
@@ -60,20 +62,24 @@ def handlers(host: Host) -> dict[str, Callable[..., Awaitable[Any]]]:
 
 
 class _Answers:
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, principal_of: Callable[[Context], Principal]) -> None:
         self._host = host
+        self._principal_of = principal_of
+
+    async def _visible(self, ctx: Context) -> Selection:
+        await self._host.manager.wait_listed()
+        return self._host.visible(self._principal_of(ctx))
 
     async def list_tools(
-        self, _: Context, params: types.PaginatedRequestParams | None
+        self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        await self._host.manager.wait_listed()
-        items, cursor = _page(self._host.selection.visible_tools, params)
+        items, cursor = _page((await self._visible(ctx)).visible_tools, params)
         return types.ListToolsResult(tools=[_wire_tool(item) for item in items], next_cursor=cursor)
 
     async def call_tool(
         self, ctx: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
-        context = ClientContext(ctx, params)
+        context = ClientContext(ctx, params, self._principal_of(ctx))
         try:
             result = await self._host.call_tool(params.name, params.arguments or {}, context)
         except UnknownToolError as exc:
@@ -89,35 +95,38 @@ class _Answers:
         )
 
     async def list_prompts(
-        self, _: Context, params: types.PaginatedRequestParams | None
+        self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListPromptsResult:
-        await self._host.manager.wait_listed()
-        items, cursor = _page(visible(self._host.selection.prompts), params)
+        items, cursor = _page(visible((await self._visible(ctx)).prompts), params)
         prompts = [_wire_prompt(item) for item in items]
         return types.ListPromptsResult(prompts=prompts, next_cursor=cursor)
 
     async def get_prompt(
-        self, _: Context, params: types.GetPromptRequestParams
+        self, ctx: Context, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
         await self._host.manager.wait_listed()
         with _as_protocol_errors():
-            messages = await self._host.content.get_prompt(params.name, params.arguments or {})
+            messages = await self._host.content.get_prompt(
+                params.name, params.arguments or {}, context=Unattended(self._principal_of(ctx))
+            )
         return types.GetPromptResult(messages=[_wire_message(item) for item in messages])
 
     async def list_resources(
-        self, _: Context, params: types.PaginatedRequestParams | None
+        self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        await self._host.manager.wait_listed()
-        plain = [item for item in visible(self._host.selection.resources) if item.template is None]
+        plain = [
+            item for item in visible((await self._visible(ctx)).resources) if item.template is None
+        ]
         items, cursor = _page(plain, params)
         resources = [types.Resource(uri=item.resource.uri, **_resource(item)) for item in items]
         return types.ListResourcesResult(resources=resources, next_cursor=cursor)
 
     async def list_templates(
-        self, _: Context, params: types.PaginatedRequestParams | None
+        self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        await self._host.manager.wait_listed()
-        templates = [item for item in visible(self._host.selection.resources) if item.template]
+        templates = [
+            item for item in visible((await self._visible(ctx)).resources) if item.template
+        ]
         items, cursor = _page(templates, params)
         return types.ListResourceTemplatesResult(
             resource_templates=[
@@ -128,20 +137,23 @@ class _Answers:
         )
 
     async def read_resource(
-        self, _: Context, params: types.ReadResourceRequestParams
+        self, ctx: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         await self._host.manager.wait_listed()
         with _as_protocol_errors({"uri": params.uri}):
-            contents = await self._host.content.read_resource(params.uri)
+            contents = await self._host.content.read_resource(
+                params.uri, Unattended(self._principal_of(ctx))
+            )
         return types.ReadResourceResult(contents=[_wire_contents(params.uri, contents)])
 
     async def complete(
-        self, _: Context, params: types.CompleteRequestParams
+        self, ctx: Context, params: types.CompleteRequestParams
     ) -> types.CompleteResult:
         await self._host.manager.wait_listed()
         ref, argument = params.ref, params.argument
         others = (params.context.arguments if params.context else None) or {}
-        given = (argument.name, argument.value, others)
+        context = Unattended(self._principal_of(ctx))
+        given = (argument.name, argument.value, others, context)
         with _as_protocol_errors():
             if isinstance(ref, types.PromptReference):
                 values = await self._host.content.complete_prompt(ref.name, *given)

@@ -53,10 +53,10 @@ def reload(host: Host, loaded: LoadedSettings) -> Reload:
     """
     if (gone := host.loaded.file) and not loaded.file:
         raise ConfigError(f"{gone}: is gone; to go without a file, restart the server")
-    before, old = host.selection, host.settings
+    before, old = host.visible(), host.settings
     host.take_over(loaded, _in_force(old, loaded.settings))
     restart = [*_changed(old, loaded.settings), *_unloaded(host)]
-    seen, now_seen = before.definitions, host.selection.definitions
+    seen, now_seen = before.definitions, host.visible().definitions
     return Reload(tuple(kind for kind in seen if seen[kind] != now_seen[kind]), tuple(restart))
 
 
@@ -103,7 +103,7 @@ async def _try_to_reload(
         message = "the configuration is refused; the one before stays in force"
         log.error(message, extra={"reason": reason})  # noqa: TRY400  - the reason says it all
         return
-    tools = [item.published for item in host.selection.visible_tools]
+    tools = [item.published for item in host.visible().visible_tools]
     extra = {"tools": tools, "needs_restart": list(done.needs_restart)}
     log.info("the configuration is reloaded", extra=extra)
     if done.changed:

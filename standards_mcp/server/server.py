@@ -1,4 +1,4 @@
-"""Builds and runs the MCP server on the SDK.
+"""Builds the MCP server on the SDK.
 
 It stands on the SDK's low-level server, because the high-level one answers unknown tools, wrong
 arguments and crashes in ways of its own (docs/decisions.md). The low-level one serves the
@@ -8,11 +8,9 @@ handshake protocol of 2024 and 2025 and the 2026-07-28 generation from the same 
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
-import signal
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, cast
 
@@ -30,31 +28,15 @@ from mcp.server.subscriptions import (
     ToolsListChanged,
 )
 
-from standards_mcp._utils.lines import LineReader, LineWriter
+from standards_mcp.calls.context import Principal
 from standards_mcp.config.models.tools import Kind
-from standards_mcp.errors import StandardsMcpError
 from standards_mcp.host import Host
 
-from .context import Context
+from .context import Context, local_principal
 from .handlers import handlers
-from .stdio import connected
 
 log = logging.getLogger(__name__)
 
-
-INSTRUCTIONS: Final = (
-    "Educational standards for teachers. Call find_relevant_standards with a plain description of "
-    "a learning activity to get the standards it meets, best first; add grade or subject when the "
-    "user names them. Call get_standard_details with a code such as 3.NF.A.1 or an _id for the "
-    "full record, its ancestors and its parts. Quote statement_notation when you cite a standard. "
-    "Where text_status is 'paraphrase', say that the wording is not official."
-)
-
-DRAIN_SECONDS: Final = 10.0
-"""How long requests in flight may finish after the client has closed its side."""
-
-_BESIDE_SECONDS: Final = 2.0
-"""How long a client's leaving may be held up by what runs beside the server."""
 
 _NOTICE_SECONDS: Final = 1.0
 
@@ -74,12 +56,15 @@ _EVENTS: Final[Mapping[Kind, Callable[[], ServerEvent]]] = {
 class HostServer(Server[None]):
     """A server that can tell its clients, of both protocol generations, that its lists changed."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(
+        self, host: Host, principal_of: Callable[[Context], Principal], **kwargs: Any
+    ) -> None:
+        self._host, self._principal_of = host, principal_of
         self._bus = InMemorySubscriptionBus()
         self._sessions = deque[ServerSession](maxlen=_MOST_SESSIONS)
         self._announcement: asyncio.Future[None] | None = None
         self._listed = asyncio.Event()
-        super().__init__(*args, on_subscriptions_listen=ListenHandler(self._bus), **kwargs)
+        super().__init__(on_subscriptions_listen=ListenHandler(self._bus), **kwargs)
         self.middleware.append(self._follow)
         # What a client carries between the rounds of a question is not to be trusted unsealed.
         security = RequestStateSecurity.ephemeral()
@@ -142,92 +127,38 @@ class HostServer(Server[None]):
         result = await call_next(ctx)
         if ctx.method == "tools/list":
             self._listed.set()
+        # What a model is told depends on what is visible, which may have changed by now.
+        if ctx.method in ("initialize", "server/discover") and isinstance(result, Mapping):
+            text = self._host.instructions(self._principal_of(ctx))
+            return {**cast("Mapping[str, Any]", result), **({"instructions": text} if text else {})}
         return result
 
 
 def build_server(
-    host: Host,
-    version: str,
-    on_started: Callable[[HostServer], Awaitable[None]] | None = None,
-    while_serving: Callable[[HostServer], Awaitable[None]] | None = None,
+    host: Host, version: str, principal_of: Callable[[Context], Principal] = local_principal
 ) -> HostServer:
-    """Return a server of what *host* serves; its lifespan is the plugins' lifespan.
+    """Return a server of what *host* serves; while it runs, the plugins do.
 
     Args:
-        on_started: Run beside the server, once the plugins have started.
-        while_serving: Run beside the server until it ends, and cancelled then.
+        principal_of: Returns who makes a request.
     """
 
     @asynccontextmanager
     async def lifespan(server: Server[None]) -> AsyncGenerator[None]:
-        made = cast("HostServer", server)
-        host.manager.on_tools_changed = made.announce_changes
+        announce = cast("HostServer", server).announce_changes
         async with host.running():
-            beside = [asyncio.ensure_future(on_started(made))] if on_started else []
-            lasting = [asyncio.ensure_future(while_serving(made))] if while_serving else []
+            host.manager.on_contributions_changed.append(announce)
             try:
                 yield
-                if beside:
-                    await asyncio.wait(beside, timeout=_BESIDE_SECONDS)
             finally:
-                for task in (*beside, *lasting):
-                    task.cancel()
+                host.manager.on_contributions_changed.remove(announce)
 
     return HostServer(
-        "standards-mcp",
+        host,
+        principal_of,
+        name="standards-mcp",
         version=version,
         title="Educational standards",
-        instructions=INSTRUCTIONS,
         lifespan=lifespan,
-        **handlers(host),
+        **handlers(host, principal_of),
     )
-
-
-async def serve_stdio(
-    server: Server[None], reader: int, writer: int, drain_seconds: float = DRAIN_SECONDS
-) -> None:
-    """Serve one client over two file descriptors until it leaves, or SIGTERM or SIGINT comes.
-
-    Requests that were read before the client closed its side are still answered.
-
-    Args:
-        drain_seconds: How long that may take; then they are given up, and the log says how many.
-
-    Raises:
-        PluginError: A plugin did not start that is required, or any under ``strict``.
-        StandardsMcpError: Answers cannot be written, though the client has not left.
-    """
-    failures: list[OSError] = []
-    with anyio.CancelScope() as scope:
-        _cancel_on_signals(scope)
-
-        def end(failure: OSError) -> None:
-            failures.append(failure)
-            scope.cancel()
-
-        lines, wire = LineReader(reader), LineWriter(writer, on_broken=end)
-        try:
-            async with connected(lines, wire, drain_seconds) as streams:
-                await server.run(*streams, server.create_initialization_options())
-        except BaseExceptionGroup as group:
-            # Task groups wrap what a plugin that matters raised at its start.
-            raise _first(group, StandardsMcpError) or group from None
-    for failure in failures:
-        # Windows reports a pipe that nobody reads as an invalid argument.
-        if not isinstance(failure, ConnectionError) and failure.errno != errno.EINVAL:
-            raise StandardsMcpError(f"answers cannot be written to stdout: {failure.strerror}")
-
-
-def _first(group: BaseExceptionGroup[BaseException], kind: type[Exception]) -> Exception | None:
-    found: Any = group.subgroup(kind)
-    while isinstance(found, BaseExceptionGroup):
-        found = cast("BaseExceptionGroup[Exception]", found).exceptions[0]
-    return cast("Exception | None", found)
-
-
-def _cancel_on_signals(scope: anyio.CancelScope) -> None:
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        # Windows has no signal handlers on its event loop; there, the default ends the process.
-        with suppress(NotImplementedError):
-            loop.add_signal_handler(number, scope.cancel)

@@ -1,4 +1,6 @@
-"""Carries messages between the SDK's server and one client; knows which requests wait for answers.
+"""The stdio transport: carries messages between the SDK's server and one client.
+
+It knows which requests wait for answers, so that it can drain them when the client leaves.
 
 The SDK's own stdio transport neither answers what is not a message nor knows when an answer has
 been written (docs/decisions.md).
@@ -7,13 +9,15 @@ been written (docs/decisions.md).
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.server import Server
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp_types import (
     INVALID_REQUEST,
@@ -26,6 +30,7 @@ from mcp_types import (
 
 from standards_mcp._utils.jsonrpc import MessageError, read_message
 from standards_mcp._utils.lines import LineReader, LineWriter
+from standards_mcp.errors import StandardsMcpError
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +40,39 @@ Received: TypeAlias = SessionMessage | Exception
 Streams: TypeAlias = tuple[
     MemoryObjectReceiveStream[Received], MemoryObjectSendStream[SessionMessage]
 ]
+
+
+DRAIN_SECONDS: Final = 10.0
+"""How long requests in flight may finish after the client has closed its side."""
+
+
+async def serve_stdio(
+    server: Server[None], *, reader: int, writer: int, drain_seconds: float = DRAIN_SECONDS
+) -> None:
+    """Serve one client over two file descriptors until it leaves.
+
+    Requests that were read before the client closed its side are still answered.
+
+    Args:
+        drain_seconds: How long that may take; then they are given up, and the log says how many.
+
+    Raises:
+        StandardsMcpError: Answers cannot be written, though the client has not left.
+    """
+    failures: list[OSError] = []
+    with anyio.CancelScope() as scope:
+
+        def end(failure: OSError) -> None:
+            failures.append(failure)
+            scope.cancel()
+
+        lines, wire = LineReader(reader), LineWriter(writer, on_broken=end)
+        async with connected(lines, wire, drain_seconds) as streams:
+            await server.run(*streams, server.create_initialization_options())
+    for failure in failures:
+        # Windows reports a pipe that nobody reads as an invalid argument.
+        if not isinstance(failure, ConnectionError) and failure.errno != errno.EINVAL:
+            raise StandardsMcpError(f"answers cannot be written to stdout: {failure.strerror}")
 
 
 @asynccontextmanager

@@ -20,10 +20,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass, field
+from functools import partial
 from typing import Any, ClassVar, Final
 
 import anyio
-import importlib_metadata
 
 from standards_mcp._utils.logs import configure_logging
 from standards_mcp._utils.secrets import long_texts, masked_data
@@ -40,7 +40,7 @@ from standards_mcp.hookspecs import hookimpl
 from standards_mcp.host import Host
 from standards_mcp.loading.discovery import installed_plugins
 from standards_mcp.loading.health import check_health
-from standards_mcp.loading.records import PluginRecord, Status
+from standards_mcp.loading.records import PluginInfo, Status
 from standards_mcp.plugin import Filter, Health, Plugin, PluginSettings, Tool
 from standards_mcp.remote.isolated.calls import HEALTH
 from standards_mcp.remote.isolated.contributions import COMPLETE, PROMPT, READ
@@ -75,11 +75,12 @@ def main() -> None:
     reader, writer = claim_standard_streams()
     host = _host(handover)
 
-    from .server import build_server, serve_stdio  # noqa: PLC0415  - after the plugin's failures
+    from .run import run  # noqa: PLC0415  - after the plugin's failures
+    from .stdio import serve_stdio  # noqa: PLC0415  - as above
 
-    server = build_server(host, importlib_metadata.version("standards-mcp"))
     gc.freeze()
-    anyio.run(serve_stdio, server, reader, writer, 1.0)
+    transport = partial(serve_stdio, reader=reader, writer=writer, drain_seconds=1.0)
+    anyio.run(partial(run, host, transport))
     # A plugin's threads may never end, and nobody waits for them.
     logging.shutdown()
     os._exit(0)
@@ -93,9 +94,9 @@ def _host(handover: Mapping[str, Any]) -> Host:
     records = [record for record in installed_plugins() if record.name == name]
     if not records:
         missing = f"it is not installed in {sys.prefix}"
-        records = [PluginRecord(name=name, load=_none, reason=missing)]
+        records = [PluginInfo(name=name, load=_none, error=missing)]
     place = _Place(name)
-    helper = PluginRecord(name=_HELPER, load=lambda: type("Helper", (_Helper,), {"place": place}))
+    helper = PluginInfo(name=_HELPER, load=lambda: type("Helper", (_Helper,), {"place": place}))
     place.host = Host(LoadedSettings(settings, None), installed=[*records, helper], remembers=False)
     place.host.load()
     return place.host
@@ -160,7 +161,7 @@ class _Helper(Plugin[PluginSettings]):
     async def read(self, name: str, variables: dict[str, Any]) -> dict[str, Any]:
         """Return what a resource holds."""
         host = self.place.host
-        item = next(each for each in host.selection.resources if each.declared == name)
+        item = next(each for each in host.visible().resources if each.declared == name)
         contents = await host.content.read(item, variables)
         data, is_text = contents.data, isinstance(contents.data, str)
         text = base64.b64encode(data).decode() if isinstance(data, bytes) else data
@@ -171,7 +172,7 @@ class _Helper(Plugin[PluginSettings]):
     ) -> dict[str, Any]:
         """Return values for an argument of a prompt or a resource."""
         host = self.place.host
-        items = host.selection.prompts if kind == "prompt" else host.selection.resources
+        items = host.visible().prompts if kind == "prompt" else host.visible().resources
         item = next(each for each in items if each.declared == name)
         return {"values": await host.content.complete(item, argument, typed, others)}
 
@@ -210,21 +211,26 @@ def _description(host: Host, name: str) -> dict[str, Any]:
     if record.status is Status.FAILED:
         mistakes = [list(astuple(each)) for each in record.mistakes]
         return {"failure": record.reason, "mistakes": masked_data(mistakes, record.secrets)}
-    convert = host.selection.find(CONVERT)
+    convert = host.visible().find(CONVERT)
     values: Mapping[str, Any] = convert.arguments.schema["properties"] if convert else {}
     left_out = [hook for hook in _LEFT_OUT if hasattr(type(record.plugin), hook)]
     notice = f"{' and '.join(left_out)} has no effect: the plugin is isolated" if left_out else ""
     options = host.settings.section(name).options
     return {
+        "instructions": record.plugin.instructions if record.plugin else "",
         "secret": [key for key, value in options.items() if long_texts(value) & record.secrets],
         "notice": notice,
-        "tools": [_tool(item) for item in record.tools],
+        "tools": [_tool(item) for item in record.contributions.tools],
         "filters": [
-            {"name": item.name, "description": item.description, "schema": values[item.name]}
-            for item in record.filters
+            {
+                "name": item.name,
+                "description": item.filter.description,
+                "schema": values[item.name],
+            }
+            for item in record.contributions.filters
         ],
-        "prompts": [_prompt(item) for item in record.prompts],
-        "resources": [_resource(item) for item in record.resources],
+        "prompts": [_prompt(item) for item in record.contributions.prompts],
+        "resources": [_resource(item) for item in record.contributions.resources],
     }
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 from standards_mcp._utils.secrets import declared_secrets
 from standards_mcp._utils.text import describe_exception
 from standards_mcp.contributions.base import Contribution
-from standards_mcp.contributions.filters import filter_fault
+from standards_mcp.contributions.filters import filter_error
 from standards_mcp.contributions.prompts import RegisteredPrompt, read_prompt
 from standards_mcp.contributions.resources import read_resource
 from standards_mcp.contributions.tools import RegisteredTool, read_tool
@@ -60,7 +60,7 @@ def declaration_faults(
             else:
                 yield from _advice(declared, destructive)
     for item in _items(answers[_FILTERS]):
-        if why := filter_fault(item):
+        if why := filter_error(item):
             yield why
         elif isinstance(item, Filter):
             yield from _description_advice(f"filter {item.name!r}", item.description)

@@ -113,8 +113,8 @@ async def _check_life(bench: Bench, folder: Path, watch: Watch, uses: Uses, allo
         record = host.manager.records[bench.name]
         for use in record.deprecated:
             watch.add(f"it is out of date: {use}")
-        own = [item for item in host.selection.prompts if item.plugin == bench.name]
-        for fault in needs_faults(own, [item.declared for item in host.selection.tools]):
+        own = [item for item in host.visible().prompts if item.plugin == bench.name]
+        for fault in needs_faults(own, [item.declared for item in host.visible().tools]):
             watch.add(fault)
         with monitor.watching():
             if await _starts_and_stops(record, watch):

@@ -11,7 +11,7 @@ from standards_mcp.catalog.base import Catalog
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.host import Host
-from standards_mcp.loading.records import PluginRecord
+from standards_mcp.loading.records import PluginInfo
 from standards_mcp.plugin import Plugin
 
 from .records import small_catalog
@@ -51,12 +51,12 @@ class Bench:
         return Host(
             LoadedSettings(settings, None),
             installed=[
-                _record(name, plugin_type)
+                _info(name, plugin_type)
                 for name, plugin_type in {**self.beside, self.name: self.plugin_type}.items()
             ],
             catalog=self.catalog or small_catalog(folder / "catalog"),
         )
 
 
-def _record(name: str, plugin_type: type[Plugin[Any]]) -> PluginRecord:
-    return PluginRecord(name=name, load=lambda: plugin_type)
+def _info(name: str, plugin_type: type[Plugin[Any]]) -> PluginInfo:
+    return PluginInfo(name=name, load=lambda: plugin_type)

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from typing_extensions import TypedDict
 
 from standards_mcp import Plugin, Tool, ToolError, ToolResult, hookimpl
-from standards_mcp.calls.output import BYTES_PER_TOKEN, capped, tokens
-from standards_mcp.calls.rate_limits import CallRates
+from standards_mcp.calls.steps.output import BYTES_PER_TOKEN, capped, tokens
+from standards_mcp.calls.steps.rate_limits import RateLimits
 from standards_mcp.host import Host
 
 pytestmark = pytest.mark.anyio
@@ -265,7 +265,7 @@ async def test_an_answer_of_the_host_is_cut(make_host: MakeHost):
 
 
 async def test_callers_are_forgotten_before_they_fill_the_memory():
-    rates = CallRates()
+    rates = RateLimits()
     assert await rates.wait("1/day", "count", "first") == 0
     for number in range(9_999):
         await rates.wait("1/day", "count", str(number))

@@ -80,7 +80,7 @@ class TalkPlugin(Plugin):
 
 
 def names(host: Host) -> list[str]:
-    return [item.published for item in host.selection.prompts if not item.hidden_reason]
+    return [item.published for item in host.visible().prompts if not item.hidden_reason]
 
 
 async def said(client: Client, name: str, **arguments: str) -> list[tuple[str, str]]:
@@ -190,7 +190,7 @@ async def test_a_completion_for_what_is_not_there_is_refused(
 def test_a_prompt_is_served_only_while_the_tools_that_it_needs_are(make_host: MakeHost):
     host = make_host({"talk": TalkPlugin}, tools={"disable": ["find"]})
     assert (
-        host.selection.prompts[0].hidden_reason == "it needs the tool 'find', which is not served"
+        host.visible().prompts[0].hidden_reason == "it needs the tool 'find', which is not served"
     )
     assert names(host) == ["talk_debate", "wrong"]
     assert names(make_host({"talk": TalkPlugin}, tools={"disable": ["look*"]}))[0] == "align"
@@ -199,7 +199,7 @@ def test_a_prompt_is_served_only_while_the_tools_that_it_needs_are(make_host: Ma
 def test_what_the_admin_says_of_a_prompt_comes_before_what_it_needs(make_host: MakeHost):
     rules = {"tools": {"disable": ["find"]}, "prompts": {"disable": ["align"]}}
     host = make_host({"talk": TalkPlugin}, **rules)
-    assert host.selection.prompts[0].hidden_reason == "[prompts] disable has 'align'"
+    assert host.visible().prompts[0].hidden_reason == "[prompts] disable has 'align'"
 
 
 class KeyedSettings(PluginSettings):
@@ -304,7 +304,7 @@ def test_a_wrong_prompt_fails_the_whole_plugin_with_the_reason(
     host = make_host({"bad": BadPlugin, "talk": TalkPlugin})
     assert expected in host.manager.records["bad"].reason
     assert names(host) == ["align", "talk_debate", "wrong"]
-    assert not host.manager.records["bad"].tools
+    assert not host.manager.records["bad"].contributions
 
 
 def test_a_name_that_another_plugin_has_fails_the_later_plugin(make_host: MakeHost):

@@ -76,7 +76,7 @@ class LibraryPlugin(Plugin):
 
 
 def names(host: Host) -> list[str]:
-    return [item.published for item in host.selection.resources if not item.hidden_reason]
+    return [item.published for item in host.visible().resources if not item.hidden_reason]
 
 
 async def test_plain_resources_and_templates_are_listed_apart(

@@ -14,7 +14,8 @@ from pydantic import Field
 
 from standards_mcp import InvalidInputError, Plugin, Tool, hookimpl
 from standards_mcp.config.models.settings import Settings
-from standards_mcp.contributions.selection import Registered, Selection, select
+from standards_mcp.contributions.collection import Contributions
+from standards_mcp.contributions.selection import Selection, select
 from standards_mcp.contributions.tools import RegisteredTool, read_tool
 from standards_mcp.errors import UnknownToolError
 from standards_mcp.host import Host
@@ -48,7 +49,7 @@ class AcmePlugin(Plugin):
 
 def offered(*items: RegisteredTool, **settings: Any) -> Selection:
     return select(
-        Registered(tuple(items or [registered("acme", "acme.find")])), Settings(**settings)
+        Contributions(tuple(items or [registered("acme", "acme.find")])), Settings(**settings)
     )
 
 

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from standards_mcp.loading.last_start import recall, remember
-from standards_mcp.loading.records import PluginRecord, Status
+from standards_mcp.loading.last_start import restore, save
+from standards_mcp.loading.records import PluginInfo, PluginRecord, Status
 
 
 def _record(name: str = "acme", status: Status = Status.DISCOVERED, **more: Any) -> PluginRecord:
-    fields = {"distribution": "standards-mcp-acme", "version": "1.0"} | more
-    return PluginRecord(name=name, load=pytest.fail, status=status, **fields)
+    about = {"distribution": "standards-mcp-acme", "version": "1.0"}
+    about |= {key: more.pop(key) for key in about.keys() & more.keys()}
+    return PluginRecord(PluginInfo(name=name, load=pytest.fail, **about), status=status, **more)
 
 
 @pytest.fixture
@@ -21,9 +22,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "state"
 
 
-def _recalled(folder: Path, **more: Any) -> PluginRecord:
+def _restored(folder: Path, **more: Any) -> PluginRecord:
     record = _record(**more)
-    recall([record], folder)
+    restore([record], folder)
     return record
 
 
@@ -34,17 +35,17 @@ def _only_file(folder: Path) -> Path:
 
 @pytest.mark.parametrize("status", [Status.REGISTERED, Status.STARTED])
 def test_a_plugin_is_shown_as_it_fared_last(folder: Path, status: Status):
-    remember([_record(status=status)], folder, "start")
-    found = _recalled(folder)
+    save([_record(status=status)], folder, "start")
+    found = _restored(folder)
     assert (found.status, found.reason) == (status, "")
 
 
 def test_a_failure_is_shown_with_its_reason_and_when(folder: Path):
-    remember([_record(status=Status.FAILED, reason="it broke")], folder, "start")
+    save([_record(status=Status.FAILED, reason="it broke")], folder, "start")
     text = _only_file(folder).read_text(encoding="utf-8")
     text = re.sub(r"20\d\d-\d\d-\d\d \d\d:\d\d", "1970-01-01 00:00", text)
     _only_file(folder).write_text(text, encoding="utf-8")
-    found = _recalled(folder)
+    found = _restored(folder)
     assert found.status is Status.FAILED
     assert found.reason == "it broke (at the last start, 1970-01-01 00:00 UTC)"
 
@@ -68,27 +69,27 @@ STARTED = {"status": Status.STARTED}
 )
 def test_loading_tells_nothing_of_how_a_plugin_starts(folder: Path, runs: Any, shown: Any):
     for step, fields in runs:
-        remember([_record(**fields)], folder, step)
-    found = _recalled(folder)
+        save([_record(**fields)], folder, step)
+    found = _restored(folder)
     assert found.status is shown["status"]
     assert found.reason.startswith(shown.get("reason", ""))
 
 
 @pytest.mark.parametrize("status", [Status.DISCOVERED, Status.DISABLED])
 def test_a_plugin_that_was_not_tried_is_not_remembered(folder: Path, status: Status):
-    remember([_record(status=status)], folder, "start")
-    assert _recalled(folder).status is Status.DISCOVERED
+    save([_record(status=status)], folder, "start")
+    assert _restored(folder).status is Status.DISCOVERED
 
 
 @pytest.mark.parametrize("change", [{"version": "1.1"}, {"distribution": "other"}])
 def test_another_version_or_distribution_starts_afresh(folder: Path, change: dict[str, str]):
-    remember([_record(status=Status.FAILED, reason="it broke")], folder, "start")
-    assert _recalled(folder, **change).status is Status.DISCOVERED
+    save([_record(status=Status.FAILED, reason="it broke")], folder, "start")
+    assert _restored(folder, **change).status is Status.DISCOVERED
 
 
 def test_a_plugin_that_is_disabled_now_stays_so(folder: Path):
-    remember([_record(status=Status.STARTED)], folder, "start")
-    found = _recalled(folder, status=Status.DISABLED, reason="off")
+    save([_record(status=Status.STARTED)], folder, "start")
+    found = _restored(folder, status=Status.DISABLED, reason="off")
     assert (found.status, found.reason) == (Status.DISABLED, "off")
 
 
@@ -112,18 +113,18 @@ GOOD = {"distribution": "standards-mcp-acme", "version": "1.0"}
     ],
 )
 def test_a_file_with_anything_else_in_it_is_as_good_as_none(folder: Path, content: str):
-    remember([], folder, "start")
+    save([], folder, "start")
     _only_file(folder).write_text(content, encoding="utf-8")
-    assert _recalled(folder).status is Status.DISCOVERED
+    assert _restored(folder).status is Status.DISCOVERED
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(folder: Path):
     folder.touch()
-    remember([_record(status=Status.STARTED)], folder / "below", "start")
-    assert _recalled(folder / "below").status is Status.DISCOVERED
+    save([_record(status=Status.STARTED)], folder / "below", "start")
+    assert _restored(folder / "below").status is Status.DISCOVERED
 
 
 def test_no_scratch_file_is_left(folder: Path):
     for _ in range(2):
-        remember([_record(status=Status.STARTED)], folder, "start")
+        save([_record(status=Status.STARTED)], folder, "start")
     assert len(list(folder.iterdir())) == 1

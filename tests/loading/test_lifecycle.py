@@ -18,7 +18,7 @@ from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.host import Host
 from standards_mcp.loading import lifecycle
-from standards_mcp.loading.records import PluginRecord, Status
+from standards_mcp.loading.records import PluginInfo, Status
 
 pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]
@@ -95,12 +95,12 @@ async def hang_stubbornly() -> None:
 def reason(host: Host, name: str = "acme") -> str:
     record = host.manager.records[name]
     assert record.status is Status.FAILED
-    assert record.tools == ()
+    assert record.contributions.tools == ()
     return record.reason
 
 
 def visible(host: Host) -> list[str]:
-    return [item.published for item in host.selection.visible_tools]
+    return [item.published for item in host.visible().visible_tools]
 
 
 async def test_plugins_start_by_name_and_stop_in_reverse(
@@ -335,8 +335,11 @@ async def test_a_failed_start_is_remembered(make_host: MakeHost, living: Any):
     host = make_host({"acme": living("acme", raising(ValueError("x"))), "good": living("good")})
     async with host.running():
         pass
-    records = [PluginRecord(name=name, load=pytest.fail) for name in ("acme", "good")]
+    plugins = [PluginInfo(name=name, load=pytest.fail) for name in ("acme", "good")]
     settings = LoadedSettings(Settings(state_dir=host.state_dir), None)
-    Host(settings, installed=records).recall()
-    assert records[0].reason.startswith("its lifespan failed: ValueError: x (at the last start")
-    assert records[1].status is Status.STARTED
+    again = Host(settings, installed=plugins)
+    again.restore()
+    assert again.manager.records["acme"].reason.startswith(
+        "its lifespan failed: ValueError: x (at the last start"
+    )
+    assert again.manager.records["good"].status is Status.STARTED

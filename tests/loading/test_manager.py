@@ -31,9 +31,10 @@ from standards_mcp import (
 from standards_mcp._utils.text import describe_exception
 from standards_mcp.config.loading import LoadedSettings, load_settings
 from standards_mcp.config.models.settings import Settings
+from standards_mcp.contributions.collection import Contributions
 from standards_mcp.host import Host
 from standards_mcp.loading.discovery import incompatibility, installed_plugins
-from standards_mcp.loading.records import PluginRecord, Status
+from standards_mcp.loading.records import PluginInfo, PluginRecord, Status
 
 MakeHost = Callable[..., Host]
 Install = Callable[..., Path]
@@ -85,13 +86,13 @@ def statuses(host: Host) -> dict[str, str]:
 def reason(host: Host, name: str = "acme") -> str:
     record = host.manager.records[name]
     assert record.status is Status.FAILED
-    assert record.tools == record.filters == ()
+    assert record.contributions == Contributions()
     assert "\n" not in record.reason
     return record.reason
 
 
 def visible(host: Host) -> list[str]:
-    return [item.published for item in host.selection.visible_tools]
+    return [item.published for item in host.visible().visible_tools]
 
 
 def installed_host(**settings: Any) -> Host:
@@ -109,11 +110,11 @@ def installed_host(**settings: Any) -> Host:
 
 def test_installed_plugins_are_known_by_their_metadata_alone(install: Install):
     install("acme", "raise SystemExit('imported')", version="2.5", requires=["standards-mcp>=0.1"])
-    (record,) = (item for item in installed_plugins() if item.name == "acme")
-    assert record.distribution == "standards-mcp-acme"
-    assert record.version == "2.5"
-    assert record.requires == ("standards-mcp>=0.1",)
-    assert record.status is Status.DISCOVERED
+    (info,) = (item for item in installed_plugins() if item.name == "acme")
+    assert info.distribution == "standards-mcp-acme"
+    assert info.version == "2.5"
+    assert info.requires == ("standards-mcp>=0.1",)
+    assert PluginRecord(info).status is Status.DISCOVERED
 
 
 def test_plugins_load_in_the_order_of_their_names(make_host: MakeHost):
@@ -124,7 +125,7 @@ def test_plugins_load_in_the_order_of_their_names(make_host: MakeHost):
 
 def test_the_hosts_own_plugins_come_first():
     records = [
-        PluginRecord(name=name, load=lambda: Plugin, distribution=distribution)
+        PluginInfo(name=name, load=lambda: Plugin, distribution=distribution)
         for name, distribution in [("alpha", "other"), ("zeta", "Standards_MCP")]
     ]
     host = Host(LoadedSettings(Settings(), None), installed=records)
@@ -245,7 +246,7 @@ def test_disabling_a_plugin_with_a_problem_is_enough_under_strict(problem: str):
     name = "Bad-Name" if problem == "name" else "acme"
     requires = ("standards-mcp>=99",) if problem == "requirement" else ()
     installed = [
-        PluginRecord(name=name, load=pytest.fail, distribution=distribution, requires=requires)
+        PluginInfo(name=name, load=pytest.fail, distribution=distribution, requires=requires)
         for distribution in (("x", "y") if problem == "twins" else ("x",))
     ]
     loaded = LoadedSettings(Settings(strict=True, plugins={name: {"enabled": False}}), None)
@@ -261,7 +262,7 @@ def test_disabling_a_plugin_with_a_problem_is_enough_under_strict(problem: str):
 )
 def test_a_table_of_a_plugin_that_is_not_installed_is_a_mistake(name: str, ending: str):
     Path("standards-mcp.toml").write_text(f"[plugins.{name}]\nenabled = false\n", encoding="utf-8")
-    installed = [PluginRecord(name=item, load=pytest.fail) for item in ("search", "lookup")]
+    installed = [PluginInfo(name=item, load=pytest.fail) for item in ("search", "lookup")]
     with pytest.raises(ConfigError) as caught:
         Host(load_settings(), installed=installed)
     assert str(caught.value) == f"standards-mcp.toml:1: [plugins.{name}]: {ending}"
@@ -379,7 +380,7 @@ def test_a_plugin_gets_its_validated_settings_and_its_place(make_host: MakeHost,
 )
 def test_a_mistake_in_its_table_fails_the_plugin_and_names_the_file(table: str, expected: str):
     Path("standards-mcp.toml").write_text(f"[plugins.acme]\n{table}\n", encoding="utf-8")
-    host = Host(load_settings(), installed=[PluginRecord(name="acme", load=lambda: Acme)])
+    host = Host(load_settings(), installed=[PluginInfo(name="acme", load=lambda: Acme)])
     host.load()
     assert reason(host).startswith(f"standards-mcp.toml:2: {expected}")
 
@@ -691,7 +692,7 @@ def test_of_two_plugins_with_one_tool_name_the_later_fails(
     )
     if clash:
         assert reason(host, "b") == f"tool '{second}' already belongs to plugin 'a'"
-        assert [item.tool.name for item in host.manager.registry.tools()] == [first]
+        assert [item.tool.name for item in host.manager.contributions.tools] == [first]
     else:
         assert statuses(host) == {"a": "registered", "b": "registered"}
 
@@ -725,14 +726,14 @@ def test_the_description_is_the_authors_or_the_docstring_without_its_indentation
     ]
     host = make_host({"acme": with_tools(*tools)})
     text = "Do it.\n\nMore of it:\n    indented"
-    assert [item.description for item in host.selection.visible_tools] == ["Mine.", text, text]
+    assert [item.description for item in host.visible().visible_tools] == ["Mine.", text, text]
 
 
 def test_tools_that_the_admin_refuses_are_kept_with_the_reason(make_host: MakeHost):
     plugins = {"acme": with_tools(tool("a.read", read_only=True), tool("a.write"))}
     host = make_host(plugins, tools={"read_only": True})
     assert visible(host) == ["a_read"]
-    assert [bool(item.hidden_reason) for item in host.selection.tools] == [False, True]
+    assert [bool(item.hidden_reason) for item in host.visible().tools] == [False, True]
 
 
 # Filters
@@ -763,7 +764,7 @@ def with_filters(*filters: object) -> PluginType:
 
 
 def arguments_of(host: Host, name: str = "search") -> list[str]:
-    (item,) = (item for item in host.manager.registry.tools() if item.tool.name == name)
+    (item,) = (item for item in host.manager.contributions.tools if item.tool.name == name)
     return list(item.arguments.schema["properties"])
 
 
@@ -884,7 +885,7 @@ async def test_a_filter_that_crashes_is_its_own_plugins_fault(
 def test_of_two_plugins_with_one_filter_name_the_later_fails(make_host: MakeHost):
     host = make_host({"a": with_filters(a_filter()), "b": with_filters(a_filter())})
     assert reason(host, "b") == "filter 'region' already belongs to plugin 'a'"
-    assert len(host.manager.registry.filters()) == 1
+    assert len(host.manager.contributions.filters) == 1
 
 
 def test_filters_that_are_too_large_together_fail_the_later_plugin(make_host: MakeHost):
@@ -915,7 +916,7 @@ def test_a_plugin_that_fails_takes_its_filters_along(make_host: MakeHost, name: 
     host.manager.commands()
     assert reason(host, name) == "register_commands returned a int"
     assert arguments_of(host) == ["text", "state"]
-    assert host.manager.registry.filters() == ()
+    assert host.manager.contributions.filters == ()
 
 
 # Commands

@@ -69,7 +69,7 @@ async def started(host: Host) -> AsyncGenerator[Host]:
 
 
 def visible(host: Host) -> list[str]:
-    return [item.published for item in host.selection.visible_tools]
+    return [item.published for item in host.visible().visible_tools]
 
 
 def runs(folder: Path) -> list[int]:
@@ -107,10 +107,10 @@ async def test_tools_of_a_server_are_served_under_its_name(host: Host):
     async with started(host):
         assert visible(host)[:2] == ["peer_echo", "peer_ask"]
         assert len(visible(host)) == 12
-        echo = host.selection.find("peer.echo")
+        echo = host.visible().find("peer.echo")
         assert echo.tool.read_only
         assert echo.title == "Echo"
-        assert not host.selection.find("peer_blocks").tool.read_only
+        assert not host.visible().find("peer_blocks").tool.read_only
         for name in ("peer_echo", "peer.echo"):
             assert text_of(await host.call_tool(name, {"value": "hi"})) == "hi"
 
@@ -264,11 +264,11 @@ async def test_a_tool_that_cannot_be_served_is_withheld_alone_with_the_reason(
     (folder / "tools.json").write_text(json.dumps(tools))
     async with started(make_host(servers={"peer": server})) as host:
         assert visible(host) == ["peer_good"]
-        assert host.selection.visible_tools[0].arguments.schema == {
+        assert host.visible().visible_tools[0].arguments.schema == {
             "type": "object",
             "title": "kept",
         }
-        reasons = {item.tool.name: item.hidden_reason for item in host.selection.tools}
+        reasons = {item.tool.name: item.hidden_reason for item in host.visible().tools}
         assert "refers to itself" in reasons["peer.recursive"]
         assert "longer than 64" in reasons["peer." + "n" * 80]
         assert all(reasons[name] for name in reasons if name != "peer.good")
@@ -289,11 +289,11 @@ async def test_a_name_that_is_taken_can_be_changed_by_an_override(
     servers = {"peer": entry(folder, prefix=""), "second": entry(folder, prefix="")}
     async with started(make_host({"mine": Mine}, servers=servers)) as host:
         assert visible(host).count("echo") == 1
-        item = host.selection.find("peer.echo")
+        item = host.visible().find("peer.echo")
         assert "'echo' already belongs to plugin 'mine'" in item.hidden_reason
         assert '[tools.overrides."peer.echo"]' in item.hidden_reason
         assert (await host.call_tool("echo", {})).text == "mine"
-        assert "belongs to plugin 'peer'" in host.selection.find("second.blocks").hidden_reason
+        assert "belongs to plugin 'peer'" in host.visible().find("second.blocks").hidden_reason
     renamed = {"peer.echo": {"name": "peer_says"}}
     async with started(
         make_host({"mine": Mine}, servers=servers, tools={"overrides": renamed})
@@ -741,7 +741,7 @@ async def test_a_list_that_the_sdk_refuses_costs_only_the_tools_that_are_wrong_i
         assert "peer_good" in visible(host)
         assert visible(host).count("peer_good") == 1
         refusals = [
-            item.hidden_reason for item in host.selection.tools if item.tool.name == "peer.good"
+            item.hidden_reason for item in host.visible().tools if item.tool.name == "peer.good"
         ]
         assert refusals == ["", "it is listed twice under this name"]
 
@@ -794,7 +794,7 @@ async def test_while_its_tools_are_not_known_a_server_says_so_and_no_longer_once
 
     def remembered() -> str:
         again = make_host(servers={"peer": server})
-        again.recall()
+        again.restore()
         return again.manager.records["peer"].reason
 
     assert "not known yet" in remembered()

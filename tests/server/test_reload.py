@@ -73,7 +73,7 @@ def loaded(host: Host, text: str) -> LoadedSettings:
 
 
 def visible(host: Host) -> list[str]:
-    return [item.published for item in host.selection.visible_tools]
+    return [item.published for item in host.visible().visible_tools]
 
 
 def test_selection_and_overrides_are_taken_over(host: Host):
@@ -85,7 +85,7 @@ def test_selection_and_overrides_are_taken_over(host: Host):
     assert reload(host, loaded(host, "")).changed
     assert visible(host) == ["work", "web_get"]
     assert not reload(host, loaded(host, "[tools]\ntimeout = 3")).changed
-    assert host.selection.tools[0].limits.timeout == 3
+    assert host.visible().tools[0].limits.timeout == 3
 
 
 def test_a_plugin_that_is_disabled_stays_loaded_and_serves_nothing(host: Host):
@@ -127,7 +127,7 @@ class NarrowPlugin(Plugin):
 
 
 def arguments(host: Host) -> list[str]:
-    return list(host.selection.tools[0].arguments.schema["properties"])
+    return list(host.visible().tools[0].arguments.schema["properties"])
 
 
 async def test_what_a_disabled_plugin_puts_into_and_around_tools_goes_with_it(make_host: MakeHost):

@@ -26,6 +26,7 @@ class Total(BaseModel):
 
 
 class SumsPlugin(Plugin):
+    instructions = "Call {sums.add} to add.\nCall {gone} to wait."
     opened = 0
 
     @hookimpl
@@ -89,7 +90,7 @@ async def test_a_client_learns_who_serves_it_and_how_to_use_it(open_client: Open
     async with open_client(host) as client:
         assert client.server_info is not None
         assert (client.server_info.name, client.server_info.version) == ("standards-mcp", "1.2.3")
-        assert "find_relevant_standards" in (client.instructions or "")
+        assert client.instructions == "Call sums_add to add."
 
 
 @pytest.mark.parametrize("name", ["sums_add", "sums.add"])

@@ -16,7 +16,8 @@ import pytest
 from standards_mcp import Plugin, Tool, hookimpl
 from standards_mcp._utils.lines import MAX_LINE
 from standards_mcp.host import Host
-from standards_mcp.server.server import build_server, serve_stdio
+from standards_mcp.server.server import build_server
+from standards_mcp.server.stdio import serve_stdio
 
 pytestmark = pytest.mark.anyio
 
@@ -77,7 +78,8 @@ async def conversation(
     for thread in threads:
         thread.start()
     with anyio.fail_after(60):
-        await serve_stdio(build_server(host, "1"), their_end, wire, drain_seconds)
+        server = build_server(host, "1")
+        await serve_stdio(server, reader=their_end, writer=wire, drain_seconds=drain_seconds)
     os.close(wire)
     for thread in threads:
         await anyio.to_thread.run_sync(thread.join)

@@ -10,9 +10,7 @@ from typing import Annotated, Any, Final
 from pydantic import BeforeValidator, Field
 
 from standards_mcp import (
-    ApiError,
     Catalog,
-    CatalogError,
     Filter,
     FilterExpression,
     Plugin,
@@ -111,10 +109,7 @@ class FiltersPlugin(Plugin):
         async def to_expression(text: str) -> FilterExpression | None:
             if not text.strip():
                 return None
-            try:
-                return await look_up(self.context.catalog, text)
-            except CatalogError as exc:
-                raise ApiError(str(exc)) from exc
+            return await look_up(self.context.catalog, text)
 
         return _filter(name, Text, description, to_expression)
 

@@ -20,7 +20,7 @@ from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.host import Host
 from standards_mcp.loading.discovery import ENTRY_POINT_GROUP
-from standards_mcp.loading.records import PluginRecord
+from standards_mcp.loading.records import PluginInfo
 from standards_mcp.testing import check_plugin
 from standards_mcp_filters import FiltersPlugin
 from standards_mcp_filters.grades import grade_filter
@@ -181,7 +181,7 @@ def ask(catalog: Catalog, tmp_path: Path) -> Ask:
 def host_of(catalog: Catalog, tmp_path: Path, **settings: Any) -> Host:
     plugins = {"search": SearchPlugin, "filters": FiltersPlugin}
     installed = [
-        PluginRecord(name=name, load=lambda found=plugin: found) for name, plugin in plugins.items()
+        PluginInfo(name=name, load=lambda found=plugin: found) for name, plugin in plugins.items()
     ]
     loaded = LoadedSettings(Settings(state_dir=tmp_path, strict=True, **settings), None)
     host = Host(loaded, installed=installed, catalog=catalog)
@@ -190,7 +190,7 @@ def host_of(catalog: Catalog, tmp_path: Path, **settings: Any) -> Host:
 
 
 def arguments_of(host: Host) -> dict[str, Any]:
-    (tool,) = host.selection.visible_tools
+    (tool,) = host.visible().visible_tools
     return tool.arguments.schema["properties"]
 
 

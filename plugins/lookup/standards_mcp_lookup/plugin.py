@@ -9,8 +9,6 @@ import click
 from pydantic import Field
 
 from standards_mcp import (
-    ApiError,
-    CatalogError,
     InvalidInputError,
     NotFoundError,
     Plugin,
@@ -31,6 +29,13 @@ CCSS.Math.Content.3.NF.A.1, HSF-LE.A.1a, MP1), or by its _id (GUID), ASN id or C
 with all its fields, the headings it stands under (ancestors), its lettered parts (children) and \
 its neighbours (siblings). Where several standards share a code, all of them come back, best match \
 first. To find standards by topic or activity, call find_relevant_standards instead."""
+INSTRUCTIONS = """\
+Educational standards for teachers.
+Call {get_standard_details} with a code such as 3.NF.A.1 or an _id for the full record, its \
+ancestors and its parts.
+Quote statement_notation when you cite a standard.
+Where text_status is 'paraphrase', say that the wording is not official.
+"""
 
 StandardId = Annotated[
     str,
@@ -40,6 +45,8 @@ StandardId = Annotated[
 
 class LookupPlugin(Plugin):
     """Contributes ``get_standard_details`` and ``standards-mcp lookup``."""
+
+    instructions = INSTRUCTIONS
 
     @hookimpl
     def register_tools(self) -> Iterable[Tool]:
@@ -64,16 +71,13 @@ class LookupPlugin(Plugin):
     async def get_standard_details(self, standard_id: StandardId) -> DetailsEnvelope:
         """Return the standards that an identifier names, with what stands around them."""
         identifier, catalog = _checked(standard_id), self.context.catalog
-        try:
-            matches = await catalog.find(identifier)
-            notes = catalog.notes()
-            if not matches:
-                nearest = await catalog.suggest(identifier)
-                message = _not_found(identifier, nearest)
-                raise NotFoundError(_with_notes(message, notes or catalog.notes()))
-            results = await describe(catalog, matches[:MAX_MATCHES])
-        except CatalogError as exc:
-            raise ApiError(str(exc)) from exc
+        matches = await catalog.find(identifier)
+        notes = catalog.notes()
+        if not matches:
+            nearest = await catalog.suggest(identifier)
+            message = _not_found(identifier, nearest)
+            raise NotFoundError(_with_notes(message, notes or catalog.notes()))
+        results = await describe(catalog, matches[:MAX_MATCHES])
         message = _with_notes(_message(identifier, matches), notes or catalog.notes())
         return {"success": True, "results": results, "message": message}
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
 from standards_mcp import (
-    ApiError,
-    CatalogError,
     Completer,
     Plugin,
     PluginSettings,
@@ -66,7 +64,6 @@ Most = Annotated[
 ]
 
 _NOTHING: Final[Mapping[str, Completer]] = {}
-T = TypeVar("T")
 
 
 class ResourcesPlugin(Plugin[PluginSettings]):
@@ -154,7 +151,7 @@ class ResourcesPlugin(Plugin[PluginSettings]):
         return await self._read(reading.tree(self.context.catalog, id, page))
 
     async def _read(self, contents: Awaitable[dict[str, Any]]) -> dict[str, Any]:
-        read = await _asked(contents)
+        read = await contents
         notes = self.context.catalog.notes()
         return {**read, "notes": notes} if notes else read
 
@@ -168,7 +165,7 @@ class ResourcesPlugin(Plugin[PluginSettings]):
 
     async def browse_standards(self, parent: Parent = "", page: Page = 1) -> Envelope[Node]:
         """Return what stands directly below something."""
-        return await _asked(browse(self.context.catalog, parent, page))
+        return await browse(self.context.catalog, parent, page)
 
     async def get_related_standards(
         self,
@@ -178,10 +175,8 @@ class ResourcesPlugin(Plugin[PluginSettings]):
         max_results: Most = 5,
     ) -> Envelope[Related]:
         """Return the standards that stand in a relation to one."""
-        return await _asked(
-            related_standards(
-                self.context.catalog, standard_id, relation, jurisdiction, max_results
-            )
+        return await related_standards(
+            self.context.catalog, standard_id, relation, jurisdiction, max_results
         )
 
 
@@ -212,11 +207,3 @@ def _tool(name: str, title: str, description: str, function: Callable[..., Any])
         idempotent=True,
         open_world=False,
     )
-
-
-async def _asked(answer: Awaitable[T]) -> T:
-    """Return an answer; a catalog that cannot be read is what the caller is told."""
-    try:
-        return await answer
-    except CatalogError as exc:
-        raise ApiError(str(exc)) from exc

@@ -16,7 +16,7 @@ from standards_mcp.catalog.pinecone.client import PineconeClient
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.host import Host
-from standards_mcp.loading.records import PluginRecord
+from standards_mcp.loading.records import PluginInfo
 from standards_mcp_resources import ResourcesPlugin
 
 GUID = "6B9BF846F1EF4A2C8C7A1B2C3D4E5F60"
@@ -168,7 +168,7 @@ def make_host(tmp_path: Path) -> MakeHost:
     """Return a function that loads the plugin alone over a catalog."""
 
     def make(catalog: Catalog) -> Host:
-        installed = [PluginRecord(name="resources", load=lambda: ResourcesPlugin)]
+        installed = [PluginInfo(name="resources", load=lambda: ResourcesPlugin)]
         loaded = LoadedSettings(Settings(state_dir=tmp_path / "state", strict=True), None)
         host = Host(loaded, installed=installed, catalog=catalog)
         host.load()

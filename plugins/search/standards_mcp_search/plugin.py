@@ -9,10 +9,8 @@ import click
 from pydantic import BeforeValidator, Field
 
 from standards_mcp import (
-    ApiError,
     Catalog,
     CatalogError,
-    FilterError,
     FilterExpression,
     Health,
     InvalidInputError,
@@ -36,6 +34,13 @@ subject only when they are known; without them every grade \
 and subject is searched. Answers with the best matches first, each with its official code \
 (statement_notation), its text and a relevance score from 0 to 1. For one standard's full record, \
 its parts and what it belongs to, call get_standard_details with its code or _id."""
+INSTRUCTIONS = """\
+Educational standards for teachers.
+Call {find_relevant_standards} with a plain description of a learning activity to get the \
+standards it meets, best first; add grade or subject when the user names them.
+Quote statement_notation when you cite a standard.
+Where text_status is 'paraphrase', say that the wording is not official.
+"""
 
 
 def _as_written(grade: object) -> object:
@@ -81,6 +86,7 @@ class SearchPlugin(Plugin[SearchSettings]):
     """Contributes ``find_relevant_standards`` and ``standards-mcp search``."""
 
     settings_type = SearchSettings
+    instructions = INSTRUCTIONS
 
     @hookimpl
     def register_tools(self) -> Iterable[Tool]:
@@ -123,16 +129,11 @@ def _finder(catalog: Catalog, default_count: int) -> Callable[..., Any]:
         from .scope import how_to_widen, scope_filter  # noqa: PLC0415  - costs start-up time
 
         text = _checked(activity)
-        try:
-            expression = await scope_filter(catalog, grade, subject, filter)
-            result = await catalog.search(text, max_results, expression)
-            if result.hits:
-                return found(result)
-            advice = await how_to_widen(catalog, text, grade, subject, filter)
-        except FilterError as exc:
-            raise InvalidInputError(str(exc)) from exc
-        except CatalogError as exc:
-            raise ApiError(str(exc)) from exc
+        expression = await scope_filter(catalog, grade, subject, filter)
+        result = await catalog.search(text, max_results, expression)
+        if result.hits:
+            return found(result)
+        advice = await how_to_widen(catalog, text, grade, subject, filter)
         return no_results(advice, result.notes)
 
     return find_relevant_standards

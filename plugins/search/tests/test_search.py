@@ -19,7 +19,7 @@ from standards_mcp.cli import run
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.host import Host
-from standards_mcp.loading.records import PluginRecord
+from standards_mcp.loading.records import PluginInfo
 from standards_mcp.testing import check_plugin
 from standards_mcp_search import SearchPlugin
 
@@ -185,8 +185,8 @@ def test_the_advice_takes_one_search_and_keeps_to_the_filters_of_plugins(
     monkeypatch.setattr(LocalCatalog, "search", search)
     settings = LoadedSettings(Settings(state_dir=tmp_path, strict=True), None)
     installed = [
-        PluginRecord(name="search", load=lambda: SearchPlugin),
-        PluginRecord(name="states", load=lambda: States),
+        PluginInfo(name="search", load=lambda: SearchPlugin),
+        PluginInfo(name="states", load=lambda: States),
     ]
     host = Host(settings, installed=installed, catalog=catalog)
     host.load()
@@ -233,7 +233,7 @@ def test_a_search_without_the_model_says_so(tmp_path: Path, catalog: LocalCatalo
     lexical = LocalCatalog(tmp_path / "lexical", model="none")
     anyio.run(lexical.upsert, found)
     settings = LoadedSettings(Settings(state_dir=tmp_path), None)
-    record = PluginRecord(name="search", load=lambda: SearchPlugin)
+    record = PluginInfo(name="search", load=lambda: SearchPlugin)
     host = Host(settings, installed=[record], catalog=lexical)
     host.load()
     call = partial(host.call_tool, "find_relevant_standards", {"activity": "pizza"})

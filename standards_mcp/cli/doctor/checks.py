@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 
 import importlib_metadata
 
-from standards_mcp.calls.output import definition_tokens
+from standards_mcp.calls.steps.output import definition_tokens
 from standards_mcp.catalog import CatalogError
 from standards_mcp.cli.install.files import missing_variables, own_servers
 from standards_mcp.cli.install.known import CLIENTS, Client, Entry, System
@@ -145,7 +145,7 @@ async def _plugins(host: Host) -> AsyncGenerator[Finding]:
 
 
 def _tools(host: Host) -> Iterator[Finding]:
-    served = host.selection.visible_tools
+    served = host.visible().visible_tools
     for item in served:
         if not _PORTABLE_NAME.fullmatch(item.published):
             fix = 'Set tool_names = "portable", or give it another name in its override.'

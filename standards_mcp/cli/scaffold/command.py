@@ -74,7 +74,7 @@ def _check_name(name: str, kind: Kind) -> None:
 
 def _taken(name: str) -> str:
     """Return whose name it is already, or an empty string."""
-    plugins = {record.name: record.distribution for record in installed_plugins()}
+    plugins = {info.name: info.distribution for info in installed_plugins()}
     if name in plugins:
         return f"{name!r} is a plugin of {plugins[name]}, which is installed"
     if name in COMMANDS:

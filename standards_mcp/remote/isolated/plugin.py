@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, cast
@@ -27,12 +27,13 @@ from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import PluginSection, Settings
 from standards_mcp.contributions.arguments import Arguments, filter_arguments, refuse_unknown
 from standards_mcp.contributions.base import common_fields
+from standards_mcp.contributions.collection import Contributions, RegisteredFilter
 from standards_mcp.contributions.results import Result
 from standards_mcp.contributions.schemas import Schema, SchemaError
 from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.errors import ApiError, InvalidInputError
 from standards_mcp.hookspecs import hookimpl
-from standards_mcp.loading.records import PluginRecord
+from standards_mcp.loading.records import PluginInfo, PluginKind
 from standards_mcp.plugin import Filter, Health, PluginContext, PluginSettings, Tool, ToolResult
 from standards_mcp.remote.plugin import RemotePlugin
 
@@ -61,27 +62,35 @@ class IsolationSettings(PluginSettings):
 
 
 def isolate(
-    records: Iterable[PluginRecord], loaded: LoadedSettings, state_dir: Path
-) -> list[PluginRecord]:
-    """Return the records, those of isolated plugins made so, and one for each other interpreter."""
-    found, settings = list(records), loaded.settings
-    names = {record.name for record in found}
-    for name, section in settings.plugins.items():
-        if section.python and name not in names:
-            found.append(
-                PluginRecord(
-                    name=name, load=_nothing, distribution=f"[plugins.{name}]", from_table=True
-                )
-            )
-    for record in found:
-        section = settings.section(record.name)
-        if section.is_isolated:
-            required = section.required or settings.strict
-            facts = {"required": required, "version": record.version, "layers": loaded.layers}
-            record.load = partial(type, "IsolatedPlugin", (IsolatedPlugin,), facts)
-            record.settings = _isolation(record.name, section, settings, state_dir)
-            record.is_isolated = True
-    return found
+    plugins: Iterable[PluginInfo], loaded: LoadedSettings, state_dir: Path
+) -> list[PluginInfo]:
+    """Return the plugins, isolated where the configuration says so, and those it adds."""
+    found, settings = list(plugins), loaded.settings
+    names = {info.name for info in found}
+    found += [
+        PluginInfo(name=name, load=_nothing, distribution=f"[plugins.{name}]", is_installed=False)
+        for name, section in settings.plugins.items()
+        if section.python and name not in names
+    ]
+    return [_isolated(info, loaded, state_dir) for info in found]
+
+
+def _isolated(info: PluginInfo, loaded: LoadedSettings, state_dir: Path) -> PluginInfo:
+    settings = loaded.settings
+    section = settings.section(info.name)
+    if not section.is_isolated:
+        return info
+    facts = {
+        "required": section.required or settings.strict,
+        "version": info.version,
+        "layers": loaded.layers,
+    }
+    return replace(
+        info,
+        kind=PluginKind.ISOLATED,
+        load=partial(type, "IsolatedPlugin", (IsolatedPlugin,), facts),
+        settings=_isolation(info.name, section, settings, state_dir),
+    )
 
 
 def _nothing() -> object:
@@ -160,15 +169,16 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         secret: list[str] = description.get("secret", [])
         self.secrets = long_texts([options[key] for key in secret if key in options])
         self.notice = str(description.get("notice", ""))
-        self.tools = tuple(map(self._tool, description.get("tools", ())))
-        self.filters = tuple(map(self._filter, description.get("filters", ())))
-        name = self.context.name
-        self.prompts = tuple(
-            isolated_prompt(name, each, self._calls.call) for each in description.get("prompts", ())
-        )
-        self.resources = tuple(
-            isolated_resource(name, each, self._calls.call)
-            for each in description.get("resources", ())
+        self.instructions = str(description.get("instructions", ""))
+        name, call = self.context.name, self._calls.call
+        self.contributions = Contributions(
+            tuple(map(self._tool, description.get("tools", ()))),
+            tuple(isolated_prompt(name, each, call) for each in description.get("prompts", ())),
+            tuple(isolated_resource(name, each, call) for each in description.get("resources", ())),
+            tuple(
+                RegisteredFilter(name, self._filter(each))
+                for each in description.get("filters", ())
+            ),
         )
 
     async def health(self) -> Health:

@@ -278,7 +278,7 @@ async def test_an_isolated_plugin_looks_as_if_it_were_local(
     sys.modules.pop("standards_mcp_acme_plugin")
     async with started(local), started(isolated(limit=5)) as host:
         assert "standards_mcp_acme_plugin" not in sys.modules
-        for mine, theirs in zip(host.selection.tools, local.selection.tools, strict=True):
+        for mine, theirs in zip(host.visible().tools, local.selection.tools, strict=True):
             assert mine.definition == theirs.definition
             assert mine.result.schema == theirs.result.schema
             assert mine.limits == theirs.limits
@@ -379,7 +379,7 @@ async def test_its_prompts_and_resources_are_those_of_a_local_plugin(
     local, host = load(tmp_path / "local"), isolated()
     ours, theirs = await seen(host), await seen(local)
     assert ours == theirs
-    assert [item.hidden_reason for item in host.selection.prompts] == [
+    assert [item.hidden_reason for item in host.visible().prompts] == [
         "",
         "it needs the tool 'gone', which is not served",
     ]
@@ -439,8 +439,8 @@ async def test_what_it_is_known_by_is_there_at_the_next_start(isolated: Callable
     async with started(isolated()):
         pass
     again = isolated()
-    assert again.selection.find("acme.add")
-    assert [item.name for item in again.manager.registry.filters()] == ["even"]
+    assert again.visible().find("acme.add")
+    assert [item.name for item in again.manager.contributions.filters] == ["even"]
 
 
 @pytest.mark.parametrize(
@@ -593,7 +593,7 @@ async def test_a_plugin_that_cannot_be_loaded_fails_with_the_reason(
     async with started(host):
         record = host.manager.records["acme"]
         assert reason in record.reason
-        assert host.selection.tools == ()
+        assert host.visible().tools == ()
     with pytest.raises(PluginError, match="plugin 'acme' failed"):
         async with started(load(tmp_path, plugins={"acme": {"isolate": True, "required": True}})):
             pytest.fail("it started")
@@ -669,9 +669,9 @@ async def test_one_that_failed_is_there_at_the_start_after_it_is_mended(
     isolated: Callable[..., Host],
 ):
     async with started(isolated(limit="many")) as host:
-        assert host.selection.tools == ()
+        assert host.visible().tools == ()
     async with started(isolated()) as host:
-        assert "rest" in [item.published for item in host.selection.visible_tools]
+        assert "rest" in [item.published for item in host.visible().visible_tools]
 
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="the interpreter is a shell script")
@@ -697,12 +697,12 @@ async def test_tools_of_an_earlier_start_hide_no_failure_and_are_back_once_it_ca
     python.unlink()
     monkeypatch.setattr("standards_mcp.remote.plugin._RETRY_SECONDS", 0.1)
     host = make()
-    assert host.selection.find("state"), "nothing is known of the failure yet"
+    assert host.visible().find("state"), "nothing is known of the failure yet"
     async with started(host):
         record = host.manager.records["acme"]
         await until(lambda: record.status is Status.FAILED)
         assert f"'{python}' cannot be started" in record.reason
-        assert host.selection.tools == ()
+        assert host.visible().tools == ()
         told = make()
         assert told.selection.tools == ()
         assert f"'{python}' cannot be started" in told.manager.records["acme"].reason
@@ -726,7 +726,7 @@ async def test_a_plugin_that_was_uninstalled_is_no_longer_shown_as_served(
         return host
 
     async with started(make()) as host:
-        assert host.selection.find("state")
+        assert host.visible().find("state")
     (module.parent / "standards_mcp_acme-1.0.dist-info" / "entry_points.txt").unlink()
     async with started(make()) as host:
         record = host.manager.records["acme"]
@@ -736,7 +736,7 @@ async def test_a_plugin_that_was_uninstalled_is_no_longer_shown_as_served(
     assert told.selection.tools == ()
     assert "it is not installed in" in told.manager.records["acme"].reason
     listed = Host(told.loaded, installed=[])
-    listed.recall()
+    listed.restore()
     assert listed.manager.records["acme"].status is Status.FAILED
 
 

@@ -12,18 +12,59 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
+from standards_mcp.calls.call import Call, CallNext
+from standards_mcp.calls.context import InputRequiredError
 from standards_mcp.contributions.results import error_result, sendable
 from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.errors import ToolError
 from standards_mcp.plugin import ToolCall, ToolHandler, ToolResult
 
-from .context import HostContext, InputRequiredError
-
 log = logging.getLogger(__name__)
-
 
 WRAPPER_SECONDS: Final = 5.0
 """How long all wrappers may keep a call, beside the time that the tool has."""
+
+
+class Wrappers:
+    """Sends calls through the wrappers of all plugins; without any, straight on."""
+
+    def __init__(self) -> None:
+        self._handler: ToolHandler | None = None
+
+    def wrap(self, wrapper: Callable[[ToolHandler], ToolHandler]) -> None:
+        """Put around calls what *wrapper* makes of their handler."""
+        innermost: ToolHandler = _call_tool
+        handler = wrapper(innermost)
+        self._handler = None if handler is innermost else handler
+
+    async def __call__(self, call: Call, call_next: CallNext) -> ToolResult:
+        """Answer the call through all wrappers, which have a time of their own."""
+        if self._handler is None:
+            result: ToolResult = await call_next(call)
+            return result
+        wrapped = HostCall(
+            tool=call.item.declared,
+            plugin=call.item.plugin,
+            arguments=dict(call.arguments),
+            read_only=cast("RegisteredTool", call.item).tool.read_only,
+            caller=call.context.caller,
+            call=call,
+            call_next=call_next,
+        )
+        with call.context.within(call.limits.timeout + WRAPPER_SECONDS):
+            return await self._handler(wrapped)
+        if wrapped.blame.wrapper is None:
+            return error_result("timeout", f"{call.item.published} did not answer. Try again.")
+        answer = wrapped.blame.wrapper.leave_out()
+        return wrapped.blame.result or answer
+
+
+async def _call_tool(call: ToolCall) -> ToolResult:
+    """Answer a call behind all wrappers, with the arguments that they made of it."""
+    made = of_host(call)
+    made.call.arguments = call.arguments
+    result: ToolResult = await made.call_next(made.call)
+    return result
 
 
 @dataclass(slots=True)
@@ -31,7 +72,7 @@ class _Progress:
     """How far one wrapper is with one call.
 
     Attributes:
-        inside: Whether the call is beyond the wrapper.
+        inside: Whether what the wrapper calls is running.
         result: What came back from there.
     """
 
@@ -44,21 +85,21 @@ class _Progress:
 class _Blame:
     """Which wrapper had a call when its time was over, and what the tool had answered by then."""
 
-    layer: Layer | None = None
+    wrapper: Wrapper | None = None
     result: ToolResult | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostCall(ToolCall):
-    """A call with what the host needs to know of it; wrappers hand it on unseen."""
+    """A call as wrappers get it; they pass on unseen what the host needs to go on."""
 
-    item: RegisteredTool = field(repr=False)
-    context: HostContext = field(repr=False)
+    call: Call = field(repr=False)
+    call_next: CallNext = field(repr=False)
     progress: _Progress = field(default_factory=_Progress, repr=False)
     blame: _Blame = field(default_factory=_Blame, repr=False)
 
 
-class Layer:
+class Wrapper:
     """One plugin's wrapper around the calls of all tools.
 
     Args:
@@ -86,7 +127,7 @@ class Layer:
         return self._handler is not None
 
     def use(self, handler: object) -> None:
-        """Take the handler that the plugin puts around `beyond`.
+        """Take the handler that the plugin puts around `call_next`.
 
         Raises:
             TypeError: It is none.
@@ -110,9 +151,9 @@ class Layer:
             task = asyncio.current_task()
             if isinstance(exc, asyncio.CancelledError) and task and task.cancelling():
                 if not call.progress.inside:
-                    call.blame.layer, call.blame.result = self, call.progress.result
+                    call.blame.wrapper, call.blame.result = self, call.progress.result
                 raise
-            return await self._in_spite_of(exc, call)
+            return await self._recover(exc, call)
 
     def leave_out(self) -> ToolResult:
         """Take note that the wrapper kept a call until its time was over; return its answer."""
@@ -124,7 +165,7 @@ class Layer:
             "timeout", f"plugin {name!r}, which stands around every call, hangs. {advice}."
         )
 
-    async def _in_spite_of(self, cause: BaseException, call: HostCall) -> ToolResult:
+    async def _recover(self, cause: BaseException, call: HostCall) -> ToolResult:
         extra = {"plugin": self.plugin, "tool": call.tool}
         log.error("a wrapper of tool calls crashed", exc_info=cause, extra=extra)
         if self._required or (call.progress.called and call.progress.result is None):
@@ -135,7 +176,7 @@ class Layer:
             )
         return call.progress.result or await self._next(call)
 
-    async def beyond(self, call: ToolCall) -> ToolResult:
+    async def call_next(self, call: ToolCall) -> ToolResult:
         """Answer a call without the plugin: what its handler awaits."""
         progress = of_host(call).progress
         if progress.called:
@@ -146,20 +187,6 @@ class Layer:
         finally:
             progress.inside = False
         return progress.result
-
-
-async def call_within(handler: ToolHandler, call: HostCall, seconds: float) -> ToolResult:
-    """Answer a call through all wrappers, which have a time of their own.
-
-    Args:
-        seconds: What the tool itself may take.
-    """
-    with call.context.within(seconds + WRAPPER_SECONDS):
-        return await handler(call)
-    if call.blame.layer is None:
-        return error_result("timeout", f"{call.item.published} did not answer. Try again.")
-    answer = call.blame.layer.leave_out()
-    return call.blame.result or answer
 
 
 def of_host(call: ToolCall) -> HostCall:

@@ -7,12 +7,14 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Final, Protocol
 
 import pydantic_core
 from pydantic import TypeAdapter
 
+from standards_mcp.calls.call import Call, CallNext
 from standards_mcp.plugin import ToolResult
 
 log = logging.getLogger(__name__)
@@ -35,46 +37,46 @@ class AnswerStore(Protocol):
         ...
 
 
-class AnswerCache:
-    """Answers by tool, arguments and caller; equal calls at one time are one call."""
+class Cache:
+    """Keeps answers by tool, arguments and caller; equal calls at one time are one call.
 
-    def __init__(self, store: AnswerStore) -> None:
-        self._store = store
+    Args:
+        pool: Connections to a Redis where several processes share answers, see
+            `redis_connections`; None: this process keeps its own.
+    """
+
+    def __init__(self, pool: Any = None) -> None:
+        self._pool = pool
         self._running: dict[str, asyncio.Future[ToolResult]] = {}
 
-    async def answer(
-        self,
-        key: str,
-        ttl: float,
-        call: Callable[[], Awaitable[ToolResult]],
-        keeps: Callable[[ToolResult], bool],
-    ) -> ToolResult:
-        """Return the answer kept under *key*, or that of *call*, which is kept if it *keeps* it.
+    async def __call__(self, call: Call, call_next: CallNext) -> ToolResult:
+        """Return the answer that is kept, or that of the call, which is kept if it may be.
 
-        Who comes while the call runs gets what it comes to, a failure too; if it is cancelled, one
-        of those who wait calls in its place.
+        Callers that come while the call runs get its answer, also a failure; if it is cancelled,
+        one of those who wait calls in its place.
         """
+        if not call.limits.cache_ttl:
+            result: ToolResult = await call_next(call)
+            return result
+        key = answer_key(call.item.declared, call.keywords, call.context.caller)
         while True:
+            call.record.is_cached = True
             if kept := await self._get(key):
                 return kept
             if not (running := self._running.get(key)):
-                return await self._call(key, ttl, call, keeps)
+                call.record.is_cached = False
+                return await self._call(key, call, call_next)
             await asyncio.wait([running])
             if not running.cancelled():
                 return running.result()
 
-    async def _call(
-        self,
-        key: str,
-        ttl: float,
-        call: Callable[[], Awaitable[ToolResult]],
-        keeps: Callable[[ToolResult], bool],
-    ) -> ToolResult:
+    async def _call(self, key: str, call: Call, call_next: CallNext) -> ToolResult:
         running = self._running[key] = asyncio.get_running_loop().create_future()
         try:
-            result = await call()
-            if keeps(result):
-                await self._put(key, result, ttl)
+            result: ToolResult = await call_next(call)
+            # An answer that depends on what a user said is of this call alone.
+            if not result.is_error and not call.context.has_elicited:
+                await self._put(key, result, call.limits.cache_ttl)
             running.set_result(result)
         except Exception as exc:
             running.set_exception(exc)
@@ -84,6 +86,10 @@ class AnswerCache:
             del self._running[key]
             running.cancel()
         return result
+
+    @cached_property
+    def _store(self) -> AnswerStore:
+        return RedisAnswers(self._pool) if self._pool else MemoryAnswers()
 
     async def _get(self, key: str) -> ToolResult | None:
         try:

@@ -111,7 +111,7 @@ async def hang_after(call_next: ToolHandler, call: ToolCall) -> ToolResult:
 
 @pytest.fixture
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("standards_mcp.calls.wrappers.WRAPPER_SECONDS", 0.1)
+    monkeypatch.setattr("standards_mcp.calls.steps.wrappers.WRAPPER_SECONDS", 0.1)
 
 
 async def test_wrappers_see_every_call_the_first_plugin_outermost(make_host: MakeHost):
@@ -237,7 +237,7 @@ def test_a_wrapper_that_is_no_handler_fails_its_plugin(make_host: MakeHost):
 
     host = make_host({"bad": NoWrapPlugin, "work": WorkPlugin})
     assert host.manager.records["bad"].reason == "TypeError: wrap_tool_call returned a int"
-    assert [item.published for item in host.selection.visible_tools] == ["work"]
+    assert [item.published for item in host.visible().visible_tools] == ["work"]
 
 
 async def test_the_answer_of_a_wrapper_is_capped_as_any_other(make_host: MakeHost):

@@ -6,7 +6,11 @@ import logging
 import math
 import time
 from collections import deque
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
+
+from standards_mcp.calls.call import Call, CallNext
+from standards_mcp.errors import RateLimitedError
 
 if TYPE_CHECKING:
     from limits.aio.strategies import MovingWindowRateLimiter
@@ -19,7 +23,7 @@ _MOST_CALLERS: Final = 10_000  # of all tools together
 _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 
 
-class CallRates:
+class RateLimits:
     """A moving window for each tool and caller.
 
     Args:
@@ -29,7 +33,28 @@ class CallRates:
 
     def __init__(self, pool: Any = None) -> None:
         self._own: dict[tuple[str, str, str], deque[float]] = {}
-        self._shared = None if pool is None else _limiter(pool)
+        self._pool = pool
+
+    async def __call__(self, call: Call, call_next: CallNext) -> Any:
+        """Answer the call unless its tool was called too often.
+
+        A call that goes on after a question was counted when it began.
+
+        Raises:
+            RateLimitedError: It was.
+        """
+        limit, item = call.limits.rate_limit, call.item
+        if limit and not call.context.is_continuation:
+            seconds = await self.wait(limit, item.declared, call.context.caller)
+            if seconds:
+                raise RateLimitedError(
+                    f"{item.published} is limited to {limit}. Try again in {seconds} s."
+                )
+        return await call_next(call)
+
+    @cached_property
+    def _shared(self) -> MovingWindowRateLimiter | None:
+        return None if self._pool is None else _limiter(self._pool)
 
     async def wait(self, limit: str, tool: str, caller: str) -> int:
         """Count a call and return 0, or how many seconds to wait before the next one.

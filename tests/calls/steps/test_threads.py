@@ -13,7 +13,7 @@ import anyio.to_thread
 import pytest
 
 from standards_mcp import Plugin, Tool, ToolResult, hookimpl
-from standards_mcp.calls.threads import THREADS_PER_PLUGIN, PluginThreads
+from standards_mcp.calls.steps.threads import THREADS_PER_PLUGIN, PluginThreads
 from standards_mcp.catalog.local.catalog import LocalCatalog
 from standards_mcp.host import Host
 

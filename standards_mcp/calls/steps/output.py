@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, cast
 
+from standards_mcp.calls.call import Call, CallNext
 from standards_mcp.contributions.results import error_result
 from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.plugin import ToolResult
@@ -23,6 +24,11 @@ def tokens(text: str) -> int:
 def definition_tokens(item: RegisteredTool) -> int:
     """Return about how many tokens of a model's context the definition of a tool takes."""
     return tokens(_text(item.definition))
+
+
+async def cap_output(call: Call, call_next: CallNext) -> ToolResult:
+    """Answer the call with no more tokens than its limit."""
+    return capped(await call_next(call), call.limits.max_output_tokens)
 
 
 def capped(result: ToolResult, limit: int) -> ToolResult:

@@ -1,0 +1,30 @@
+"""Limits how many calls of a tool, and of a plugin, run at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import Any
+
+from standards_mcp.calls.call import Call, CallNext
+
+
+class Slots:
+    """Lets a call run when its tool and its plugin have a free slot each."""
+
+    def __init__(self) -> None:
+        self._semaphores: dict[tuple[str, int], asyncio.Semaphore] = {}
+
+    async def __call__(self, call: Call, call_next: CallNext) -> Any:
+        """Answer the call, waiting for its slots."""
+        limits, item = call.limits, call.item
+        of_tool = self._slot(f"tool {item.declared}", limits.concurrency)
+        of_plugin = self._slot(f"plugin {item.plugin}", limits.plugin_concurrency)
+        async with of_tool, of_plugin:
+            return await call_next(call)
+
+    def _slot(self, owner: str, size: int | None) -> AbstractAsyncContextManager[None]:
+        if size is None:
+            return nullcontext()
+        # A new size makes a new semaphore; calls that run keep their slots in the old one.
+        return self._semaphores.setdefault((owner, size), asyncio.Semaphore(size))

@@ -1,0 +1,34 @@
+"""What a model is told of the server as a whole: the instructions of the plugins that serve it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from .selection import Selection, visible
+
+_TOOL: Final = re.compile(r"\{([A-Za-z][\w.-]*)\}")
+
+
+def joined_instructions(plugins: Mapping[str, str], selection: Selection) -> str:
+    """Return the lines of the plugins of which something is visible, each line once.
+
+    A line names tools by their declared names in braces. It becomes the names that clients see; a
+    line that names a tool which is not visible is left out.
+
+    Args:
+        plugins: The instructions of each plugin, by its name.
+    """
+    contributed = (selection.tools, selection.prompts, selection.resources)
+    serving = {item.plugin for items in contributed for item in visible(items)}
+    names = {item.declared: item.published for item in selection.visible_tools}
+    texts = (text for plugin, text in plugins.items() if plugin in serving)
+    return " ".join(dict.fromkeys(_lines(texts, names)))
+
+
+def _lines(texts: Iterable[str], names: Mapping[str, str]) -> Iterator[str]:
+    for text in texts:
+        for line in filter(None, map(str.strip, text.splitlines())):
+            if names.keys() >= {*_TOOL.findall(line)}:
+                yield _TOOL.sub(lambda match: names[match[1]], line)

@@ -1,0 +1,150 @@
+"""Runs a host over one transport, from the start of its plugins to their end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeAlias, cast
+
+import anyio
+import importlib_metadata
+
+from standards_mcp.calls.context import Principal
+from standards_mcp.catalog.errors import CatalogError
+from standards_mcp.config.loading import LoadedSettings
+from standards_mcp.errors import StandardsMcpError
+from standards_mcp.host import Host
+
+from .context import Context, local_principal
+from .reload import reload_when_told
+from .server import HostServer, build_server
+
+log = logging.getLogger("standards_mcp")
+
+Transport: TypeAlias = Callable[[HostServer], Awaitable[None]]
+"""Carries messages between the server and its clients until they leave; see `serve_stdio`."""
+_ANNOUNCEMENT_SECONDS: Final = 2.0
+"""How long the end may be held up by the log line that says what was started."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reloading:
+    """Where a changed configuration comes from.
+
+    Attributes:
+        load: Reads it anew.
+        locations: Where its file may be; the first that exists counts.
+        watch: Look out for changes; otherwise SIGHUP tells of them.
+    """
+
+    load: Callable[[], LoadedSettings]
+    locations: Sequence[Path]
+    watch: bool
+
+
+async def run(
+    host: Host,
+    transport: Transport,
+    *,
+    principal_of: Callable[[Context], Principal] = local_principal,
+    reloading: Reloading | None = None,
+    began: float | None = None,
+) -> None:
+    """Serve *host* until the transport ends, or SIGTERM or SIGINT comes.
+
+    Args:
+        host: It has loaded its plugins.
+        principal_of: Returns who makes a request.
+        reloading: Without it the configuration stays as it is.
+        began: When the start began, by `time.perf_counter`; by default now.
+
+    Raises:
+        PluginError: A plugin did not start that is required, or any under ``strict``.
+        StandardsMcpError: The transport failed.
+    """
+    version = importlib_metadata.version("standards-mcp")
+    server = build_server(host, version, principal_of)
+    began = time.perf_counter() if began is None else began
+    with anyio.CancelScope() as scope:
+        _cancel_on_signals(scope)
+        try:
+            async with host.running(), _beside(server, host, reloading, began):
+                await transport(server)
+        except BaseExceptionGroup as group:
+            # The transport's task groups wrap what it raised.
+            raise _first(group, StandardsMcpError) or group from None
+
+
+@asynccontextmanager
+async def _beside(
+    server: HostServer, host: Host, reloading: Reloading | None, began: float
+) -> AsyncGenerator[None]:
+    """Announce the start and reload the configuration while the server runs."""
+    announcement = asyncio.create_task(_announce(server, host, began))
+    tasks = [announcement]
+    if reloading:
+        source = reloading
+        tasks.append(
+            asyncio.create_task(
+                reload_when_told(
+                    host, source.load, source.locations, server.tell_changed, watch=source.watch
+                )
+            )
+        )
+    try:
+        yield
+        await asyncio.wait([announcement], timeout=_ANNOUNCEMENT_SECONDS)
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+async def _announce(server: HostServer, host: Host, began: float) -> None:
+    milliseconds = round((time.perf_counter() - began) * 1000)
+    await server.first_listing()  # counting records must not hold up what a client waits for
+    log.info("started", extra=await _summary(server, host) | {"milliseconds": milliseconds})
+
+
+async def _summary(server: HostServer, host: Host) -> dict[str, Any]:
+    summary: dict[str, Any] = {
+        "version": server.version,
+        "plugins": {
+            name: f"{record.status}: {record.reason}" if record.reason else record.status
+            for name, record in host.manager.records.items()
+        },
+        "tools": [item.published for item in host.visible().visible_tools],
+    }
+    backend, reason = host.settings.catalog.choice
+    summary["catalog"] = {"backend": backend, "reason": reason}
+    if backend == "pinecone":  # its size would take a request and half a second for its SDK
+        summary["catalog"] |= {"index": host.settings.catalog.pinecone.index_name}
+        return summary
+    try:
+        stats = await host.catalog.stats()
+        pending = stats.details.get("pending")
+        holds = {"pending": pending} if pending else {"records": stats.records}
+        summary["catalog"] |= {"backend": stats.backend, **holds}
+    except CatalogError as exc:
+        summary["catalog"] |= {"error": str(exc)}
+    return summary
+
+
+def _first(group: BaseExceptionGroup[BaseException], kind: type[Exception]) -> Exception | None:
+    found: Any = group.subgroup(kind)
+    while isinstance(found, BaseExceptionGroup):
+        found = cast("BaseExceptionGroup[Exception]", found).exceptions[0]
+    return cast("Exception | None", found)
+
+
+def _cancel_on_signals(scope: anyio.CancelScope) -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # Windows has no signal handlers on its event loop; there, the default ends the process.
+        with suppress(NotImplementedError):
+            loop.add_signal_handler(number, scope.cancel)

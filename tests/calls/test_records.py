@@ -1,0 +1,134 @@
+"""What observers learn of calls."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import anyio
+import pytest
+
+from standards_mcp import InvalidInputError, Plugin, Prompt, Resource, Tool, hookimpl
+from standards_mcp.calls.context import Principal, Unattended
+from standards_mcp.calls.records import CallRecord
+from standards_mcp.host import Host
+
+pytestmark = pytest.mark.anyio
+
+
+class WorkPlugin(Plugin):
+    @hookimpl
+    def register_tools(self):
+        def work(how: str = "well") -> str:
+            if how == "wrong":
+                raise InvalidInputError("no")
+            if how == "broken":
+                raise OSError("broken")
+            return how
+
+        async def wait() -> None:
+            await anyio.sleep(60)
+
+        return [
+            Tool(name="work", description="Work", function=work, read_only=True, cache_ttl=60),
+            Tool(name="wait", description="Wait", function=wait),
+        ]
+
+    @hookimpl
+    def register_prompts(self):
+        def greet(name: str) -> str:
+            return f"Hello {name}"
+
+        complete = {"name": lambda typed, _: [f"{typed}da"]}
+        return [Prompt(name="greet", description="Greet", function=greet, complete=complete)]
+
+    @hookimpl
+    def register_resources(self):
+        return [Resource(uri="work://all", name="all", description="All", function=lambda: "all")]
+
+
+class Recorder:
+    """Counts calls by caller, and keeps what has run and what runs."""
+
+    def __init__(self) -> None:
+        self.callers = Counter[str]()
+        self.running: list[CallRecord] = []
+        self.ended: list[CallRecord] = []
+
+    def call_started(self, record: CallRecord) -> None:
+        self.callers[record.caller] += 1
+        self.running.append(record)
+
+    def call_ended(self, record: CallRecord) -> None:
+        self.running.remove(record)
+        self.ended.append(record)
+
+
+@pytest.fixture
+def host(make_host: Callable[..., Host]) -> Host:
+    return make_host({"work": WorkPlugin})
+
+
+@pytest.fixture
+def recorder(host: Host) -> Recorder:
+    recorder = Recorder()
+    host.observe(recorder)
+    return recorder
+
+
+async def test_an_observer_counts_the_calls_of_each_caller(host: Host, recorder: Recorder):
+    for name in ("ada", "ben", "ada"):
+        await host.call_tool("work", {}, Unattended(Principal(name)))
+    assert recorder.callers == {"ada": 2, "ben": 1}
+    assert [record.is_cached for record in recorder.ended] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("how", "outcome"),
+    [("well", "ok"), ("wrong", "invalid_input"), ("broken", "internal_error")],
+)
+async def test_a_record_says_how_a_call_ended(
+    host: Host, recorder: Recorder, how: str, outcome: str
+):
+    result = await host.call_tool("work", {"how": how})
+    (record,) = recorder.ended
+    assert (record.kind, record.name, record.plugin) == ("tool", "work", "work")
+    assert record.arguments == {"how": how}
+    assert record.outcome == outcome
+    assert record.seconds > 0
+    assert bool(record.incident) == (how == "broken")
+    assert record.incident in result.text
+
+
+async def test_calls_of_every_kind_are_recorded(host: Host, recorder: Recorder):
+    await host.content.get_prompt("greet", {"name": "Ada"})
+    await host.content.read_resource("work://all")
+    await host.content.complete_prompt("greet", "name", "A", {})
+    found = [(record.kind, record.name, record.outcome) for record in recorder.ended]
+    assert found == [
+        ("prompt", "greet", "ok"),
+        ("resource", "all", "ok"),
+        ("completion", "greet", "ok"),
+    ]
+
+
+async def test_a_call_runs_until_it_is_cancelled(host: Host, recorder: Recorder):
+    with anyio.move_on_after(0.05):
+        await host.call_tool("wait", {})
+    assert recorder.running == []
+    assert [record.outcome for record in recorder.ended] == ["cancelled"]
+
+
+class FailingRecorder:
+    def call_started(self, record: CallRecord) -> None:
+        raise ZeroDivisionError(record.name)
+
+    def call_ended(self, record: CallRecord) -> None:
+        raise ZeroDivisionError(record.name)
+
+
+async def test_an_observer_that_fails_fails_no_call(host: Host, caplog: pytest.LogCaptureFixture):
+    host.observe(FailingRecorder())
+    result = await host.call_tool("work", {})
+    assert result.text == "well"
+    assert caplog.text.count("an observer of calls failed") == 2
