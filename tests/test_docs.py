@@ -115,7 +115,6 @@ def test_the_plugin_of_the_tutorial_works(
     assert "No standard 'nonsense'" in json.loads(capfd.readouterr().out)["message"]
 
 
-@pytest.mark.unmeasured
 def test_the_tests_of_the_tutorial_pass(install: Callable[..., Path], tmp_path: Path):
     plugin, asking, prompts, resource = blocks("docs/plugins/writing.md", "python")
     rest = REST_OF_THE_TUTORIAL.format(asking=asking, prompts=prompts, resource=resource)

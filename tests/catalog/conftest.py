@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pinecone_server import KEY, PineconeServer
+from support.pinecone_server import KEY, PineconeServer
 
 from standards_mcp.catalog.records import StandardRecord
 

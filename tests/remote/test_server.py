@@ -1,5 +1,5 @@
 """Other MCP servers behind the host, as real processes and over real HTTP."""
-# ruff: noqa: ASYNC110, ASYNC220, ASYNC240  nothing tells of what other processes do
+# ruff: noqa: ASYNC220, ASYNC240  nothing tells of what other processes do
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -25,7 +24,8 @@ from mcp import Client, StdioServerParameters
 from mcp.client.context import ClientRequestContext
 from mcp.client.subscriptions import SubscriptionLost
 from mcp_types import ElicitRequestParams, ElicitResult, ToolListChangedNotification
-from web_server import WebServer, web_server
+from support.waiting import WAIT, until, until_answered, wait_until
+from support.web_server import WebServer, web_server
 
 from standards_mcp import Plugin, Tool, ToolResult, hookimpl
 from standards_mcp.errors import PluginError
@@ -42,7 +42,6 @@ pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]
 OpenClient = Callable[..., AbstractAsyncContextManager[Client]]
 PLAIN = Path(__file__).parents[1] / "support" / "plain_server.py"
-WAIT = 30.0
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and process groups")
 
 
@@ -83,20 +82,6 @@ def is_alive(pid: int) -> bool:
         return False
     status = Path(f"/proc/{pid}/stat")
     return not (status.exists() and status.read_text().split()[2] == "Z")
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    with anyio.fail_after(WAIT):
-        while not condition():
-            await anyio.sleep(0.01)
-
-
-async def until_answered(host: Host, tool: str, arguments: dict[str, Any]) -> ToolResult:
-    """Call until the server that failed is tried again."""
-    with anyio.fail_after(WAIT):
-        while (result := await host.call_tool(tool, arguments)).is_error:
-            await anyio.sleep(0.1)
-    return result
 
 
 def text_of(result: ToolResult) -> str:
@@ -487,8 +472,9 @@ async def test_a_server_of_an_earlier_generation_asks_clients_of_one(
 async def test_the_deadline_stands_still_while_a_server_asks(make_host: MakeHost, folder: Path):
     host = make_host(servers={"peer": entry(folder, timeout=1)})
     async with Client(build_server(host, "1"), mode="legacy", elicitation_callback=ada) as client:
-        while (await client.call_tool("peer_echo", {})).is_error:
-            pass  # it is being started
+        with anyio.fail_after(WAIT):
+            while (await client.call_tool("peer_echo", {})).is_error:
+                pass  # it is being started
         assert not (await client.call_tool("peer_ask", {})).is_error
 
 
@@ -603,6 +589,12 @@ async def test_a_server_of_the_2026_generation_may_start_slowly(
         assert (await host.call_tool("modern.add", {"a": 2})).structured == {"result": 3}
 
 
+def is_open(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+        return True
+    return False
+
+
 @pytest.fixture
 def address(modern: Path) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
     """Return a function that serves by HTTP at the same port whenever it is called."""
@@ -614,12 +606,8 @@ def address(modern: Path) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
     def serve() -> str:
         command = [sys.executable, str(modern), str(port)]
         running.append(subprocess.Popen(command, stderr=subprocess.DEVNULL))
-        deadline = time.monotonic() + WAIT
-        while True:
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
-                return f"http://127.0.0.1:{port}/mcp"
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        wait_until(lambda: is_open(port))
+        return f"http://127.0.0.1:{port}/mcp"
 
     serve.stop = lambda: [(each.kill(), each.wait()) for each in running]
     yield serve
@@ -809,8 +797,7 @@ async def test_servers_that_do_not_end_by_themselves_are_ended_side_by_side(
 
     async def slow(process: Any) -> None:
         ending.append(process.pid)
-        while len(most) < 2 and len(ending) < 2:
-            await anyio.sleep(0.01)
+        await until(lambda: len(most) >= 2 or len(ending) >= 2)
         most.append(len(ending))
         await end(process)
 

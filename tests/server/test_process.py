@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
-from peer import COMMAND, WAIT, Peer
+from support.peer import COMMAND, WAIT, Peer
 
 MODERN = "io.modelcontextprotocol/"
 MODERN_META = {
@@ -61,15 +61,10 @@ NOISY = """
 Start = Callable[..., Peer]
 
 
-@pytest.fixture(scope="session")
-def catalog_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("shared") / "catalog"
-
-
 @pytest.fixture
-def start(catalog_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Start]:
-    """Return a function that starts the program on a catalog that these tests share."""
-    monkeypatch.setenv("STANDARDS_MCP_CATALOG__PATH", str(catalog_path))
+def start(starter_catalog: Path) -> Generator[Start]:
+    """Return a function that starts the program on a catalog that all tests share."""
+    del starter_catalog  # only to be the configured one
     peers: list[Peer] = []
 
     def begin(*arguments: str) -> Peer:
@@ -87,7 +82,6 @@ def content(answer: dict[str, Any]) -> dict[str, Any]:
     return result["structuredContent"]
 
 
-@pytest.mark.unmeasured
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
 def test_every_handshake_version_is_served(start: Start, version: str):
     peer = start()

@@ -16,8 +16,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar, Self
 from urllib.parse import parse_qs, urlsplit
 
-from pinecone_contract import ANSWERS, API_VERSION, ContractError, check
-from pinecone_store import OPERATIONS, PineconeStore, RefusedError, Request
+from .pinecone_contract import ANSWERS, API_VERSION, ContractError, check
+from .pinecone_store import OPERATIONS, PineconeStore, RefusedError, Request
 
 KEY = "pcsk_fake_key_for_tests_only"
 

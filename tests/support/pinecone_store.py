@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
-from pinecone_contract import (
+from .pinecone_contract import (
     MAX_RECORDS,
     MAX_RERANKED,
     REQUESTS,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pinecone_server import KEY, PineconeServer
+from support.pinecone_server import KEY, PineconeServer
 
 from standards_mcp import Catalog, CatalogError, InvalidInputError, StandardRecord
 from standards_mcp.catalog.local.catalog import LocalCatalog

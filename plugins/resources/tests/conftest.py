@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pinecone_server import KEY, PineconeServer
+from support.pinecone_server import KEY, PineconeServer
 
 from standards_mcp import Catalog, StandardRecord
 from standards_mcp.catalog.importing.formats.tree import Node, build_tree

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pinecone_server import KEY, PineconeServer
+from support.pinecone_server import KEY, PineconeServer
+from support.waiting import wait_until
 
 from standards_mcp.catalog.local.store import LocalStore
 from standards_mcp.catalog.records import StandardRecord
@@ -111,7 +112,6 @@ def chance(request: pytest.FixtureRequest) -> random.Random:
     return random.Random(seed)  # noqa: S311
 
 
-@pytest.mark.unmeasured
 def test_an_import_that_is_killed_at_any_moment_wrote_all_or_nothing_and_is_run_again(
     start: Start, tmp_path: Path, chance: random.Random
 ) -> None:
@@ -163,7 +163,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[PineconeServer]:
     assert not server.broken_answers
 
 
-@pytest.mark.unmeasured
 def test_an_upload_that_is_killed_at_any_moment_is_run_again_and_nothing_is_lost_or_doubled(
     start: Start, tmp_path: Path, server: PineconeServer, chance: random.Random
 ) -> None:
@@ -184,8 +183,7 @@ def test_an_upload_that_is_killed_at_any_moment_is_run_again_and_nothing_is_lost
         server.requests.clear()
         kills += kill_after(start(*upload), chance.uniform(0.3, 1) * longest)
         time.sleep(0.05)
-        while server.active:  # what was sent before is still written
-            time.sleep(0.01)
+        wait_until(lambda: not server.active)  # what was sent before is still written
         there = set(server.records())
         assert there <= everything
         assert len(there) >= before

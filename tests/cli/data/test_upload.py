@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pinecone_server import KEY, PineconeServer
+from support.pinecone_server import KEY, PineconeServer
 
 from standards_mcp import cli
 from standards_mcp.catalog import StandardRecord
