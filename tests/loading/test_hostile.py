@@ -276,6 +276,7 @@ def die_twice(start: Start) -> None:
         assert start().process.wait(WAIT) == 0
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("name", ["exits", "hangs"])
 def test_a_plugin_that_hangs_once_or_exits_twice_is_left_out_of_the_next_start(
     install: Install, start: Start, name: str

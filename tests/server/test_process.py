@@ -106,6 +106,7 @@ def test_both_tools_say_that_they_only_read_and_reach_nothing_else(start: Start)
     assert peer.end() == 0
 
 
+@pytest.mark.measured
 def test_both_tools_answer_on_raw_lines(start: Start):
     peer = start("serve")
     peer.initialize()
@@ -315,6 +316,7 @@ def test_the_start_asks_nothing_of_pinecone(start: Start, monkeypatch: pytest.Mo
     }
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_process_while_a_call_is_running(
     start: Start, install: Callable[..., Path], number: signal.Signals
@@ -438,6 +440,7 @@ def test_a_failure_that_matters_ends_the_process_with_one_line(
     )
 
 
+@pytest.mark.measured
 def test_a_lifespan_that_fails_and_matters_ends_the_process(
     start: Start, install: Callable[..., Path]
 ):
@@ -478,6 +481,7 @@ def test_the_first_line_says_what_a_new_catalog_will_hold(
     assert "records" not in started["catalog"]
 
 
+@pytest.mark.measured
 def test_arguments_are_logged_only_when_asked_for(start: Start):
     peer = start("-v", "serve")
     peer.initialize()

@@ -398,6 +398,7 @@ def test_a_hangup_during_the_start_ends_no_server(command: str, module: str, cod
     assert done.returncode == code
 
 
+@pytest.mark.measured
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no SIGHUP")
 async def test_a_hangup_reloads_a_real_server(tmp_path: Path):
     Path(FILE_NAME).write_text(QUIET)

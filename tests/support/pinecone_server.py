@@ -65,10 +65,11 @@ class PineconeServer(PineconeStore):
         threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True).start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, failure: object, *_: object) -> None:
         self.closing.set()
         self._http.shutdown()
         self._http.server_close()
+        assert failure or not self.broken_answers
 
     def fail(self, path: str, **fields: Any) -> Fault:
         self.faults.append(Fault(path, **fields))

