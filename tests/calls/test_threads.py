@@ -11,7 +11,7 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 import pytest
-from support.waiting import until_answered
+from support.hosts import until_answered
 
 from standards_mcp import Plugin, Tool, ToolResult, hookimpl
 from standards_mcp.calls.threads import THREADS_PER_PLUGIN, PluginThreads

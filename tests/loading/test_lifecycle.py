@@ -12,6 +12,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
+from support.hosts import served
 
 from standards_mcp import Plugin, PluginError, Tool, hookimpl
 from standards_mcp.config.loading import LoadedSettings
@@ -97,10 +98,6 @@ def reason(host: Host, name: str = "acme") -> str:
     assert record.status is Status.FAILED
     assert record.tools == ()
     return record.reason
-
-
-def served(host: Host) -> list[str]:
-    return [item.published for item in host.offering.served]
 
 
 async def test_plugins_start_by_name_and_stop_in_reverse(

@@ -15,6 +15,7 @@ import anyio.lowlevel
 import click
 import pytest
 from pydantic import AfterValidator, Field, SecretStr, field_validator
+from support.hosts import served
 
 from standards_mcp import (
     ApiError,
@@ -88,10 +89,6 @@ def reason(host: Host, name: str = "acme") -> str:
     assert record.tools == record.filters == ()
     assert "\n" not in record.reason
     return record.reason
-
-
-def served(host: Host) -> list[str]:
-    return [item.published for item in host.offering.served]
 
 
 def installed_host(**settings: Any) -> Host:

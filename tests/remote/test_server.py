@@ -24,7 +24,8 @@ from mcp import Client, StdioServerParameters
 from mcp.client.context import ClientRequestContext
 from mcp.client.subscriptions import SubscriptionLost
 from mcp_types import ElicitRequestParams, ElicitResult, ToolListChangedNotification
-from support.waiting import WAIT, until, until_answered, wait_until
+from support.hosts import served, started, until_answered
+from support.waiting import WAIT, until, wait_until
 from support.web_server import WebServer, web_server
 
 from standards_mcp import Plugin, Tool, ToolResult, hookimpl
@@ -58,17 +59,6 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def host(make_host: MakeHost, folder: Path) -> Host:
     return make_host(servers={"peer": entry(folder)})
-
-
-@asynccontextmanager
-async def started(host: Host) -> AsyncGenerator[Host]:
-    async with host.running():
-        await host.manager.ready()
-        yield host
-
-
-def served(host: Host) -> list[str]:
-    return [item.published for item in host.offering.served]
 
 
 def runs(folder: Path) -> list[int]:

@@ -22,6 +22,7 @@ import anyio
 import pytest
 from mcp import Client
 from mcp_types import ToolListChangedNotification
+from support.hosts import served
 
 from standards_mcp import (
     Filter,
@@ -70,10 +71,6 @@ def loaded(host: Host, text: str) -> LoadedSettings:
     state = json.dumps(str(host.settings.state_dir))
     Path(FILE_NAME).write_text(f"state_dir = {state}\n{text}")
     return load_settings()
-
-
-def served(host: Host) -> list[str]:
-    return [item.published for item in host.offering.served]
 
 
 def test_selection_and_overrides_are_taken_over(host: Host):

@@ -11,8 +11,8 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,8 @@ import pytest
 from mcp import Client, MCPError
 from mcp.client.context import ClientRequestContext
 from mcp_types import ElicitRequestParams, ElicitResult, PromptReference, ResourceTemplateReference
-from support.waiting import WAIT, until, until_answered
+from support.hosts import started, until_answered
+from support.waiting import WAIT, until
 
 from standards_mcp import ToolResult
 from standards_mcp._utils.logs import configure_logging
@@ -231,13 +232,6 @@ def load(tmp_path: Path, **settings: Any) -> Host:
     host = Host(loaded, installed=found)
     host.load()
     return host
-
-
-@asynccontextmanager
-async def started(host: Host) -> AsyncGenerator[Host]:
-    async with host.running():
-        await host.manager.ready()
-        yield host
 
 
 @pytest.fixture
