@@ -100,6 +100,7 @@ def test_every_hook_has_a_heading_with_its_signature():
     assert [signature(name) for name in hooks] == headings
 
 
+@pytest.mark.usefixtures("starter_catalog")
 def test_the_plugin_of_the_tutorial_works(
     install: Callable[..., Path], capfd: pytest.CaptureFixture[str]
 ):
