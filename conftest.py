@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import sys
 import textwrap
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
@@ -14,6 +15,7 @@ from typing import Any
 import hypothesis
 import pytest
 from mcp import Client
+from support.catalogs import planted_catalog
 
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
@@ -73,12 +75,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Take half as many workers again as there are cores: a quarter of the suite's time is waiting.
+
+    More take longer, since each of them collects all tests first.
+    """
+    cores = os.cpu_count() or 1
+    return cores + (cores + 1) // 2
+
+
 @pytest.fixture(autouse=True)
 def _clean_environment(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Give every test its own home and working directory and no settings of the machine."""
-    if request.node.get_closest_marker("unmeasured"):
+    """Give every test its own home and working directory and no settings of the machine.
+
+    Coverage of a process that a test starts costs half as much again as the process. So it is
+    taken only where a process is what runs the lines, in tests that are marked `measured`.
+    """
+    if not request.node.get_closest_marker("measured"):
         monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
     ours = ("STANDARDS_MCP_", "PINECONE_", "CSP_", "PYTHONUNBUFFERED")
     for name in [name for name in os.environ if name.startswith(ours)]:
@@ -91,6 +107,26 @@ def _clean_environment(
     folder = tmp_path / "cwd"
     folder.mkdir()
     monkeypatch.chdir(folder)
+
+
+@pytest.fixture(scope="session")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a catalog with the starter set, which no test may change."""
+    return planted_catalog(tmp_path_factory)
+
+
+@pytest.fixture
+def starter_catalog(planted: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Let the catalog with the starter set be the configured one, and return its folder."""
+    monkeypatch.setenv("STANDARDS_MCP_CATALOG__PATH", str(planted))
+    return planted
+
+
+@pytest.fixture
+def own_catalog(planted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Let a copy of it, which the test may change, be the configured one; return its folder."""
+    monkeypatch.setenv("STANDARDS_MCP_CATALOG__PATH", str(tmp_path / "own-catalog"))
+    return shutil.copytree(planted, tmp_path / "own-catalog")
 
 
 @pytest.fixture(autouse=True)

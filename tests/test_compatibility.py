@@ -27,6 +27,8 @@ from standards_mcp.server.server import build_server
 MakeHost = Callable[..., Host]
 Install = Callable[..., Path]
 
+pytestmark = pytest.mark.usefixtures("starter_catalog")
+
 FIRST = Path(__file__).parent / "first_release" / "standards_mcp_first.py"
 INSTEAD = "old_hook goes away with 1.0; use register_tools"
 

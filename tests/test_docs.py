@@ -100,6 +100,7 @@ def test_every_hook_has_a_heading_with_its_signature():
     assert [signature(name) for name in hooks] == headings
 
 
+@pytest.mark.usefixtures("starter_catalog")
 def test_the_plugin_of_the_tutorial_works(
     install: Callable[..., Path], capfd: pytest.CaptureFixture[str]
 ):
@@ -115,7 +116,6 @@ def test_the_plugin_of_the_tutorial_works(
     assert "No standard 'nonsense'" in json.loads(capfd.readouterr().out)["message"]
 
 
-@pytest.mark.unmeasured
 def test_the_tests_of_the_tutorial_pass(install: Callable[..., Path], tmp_path: Path):
     plugin, asking, prompts, resource = blocks("docs/plugins/writing.md", "python")
     rest = REST_OF_THE_TUTORIAL.format(asking=asking, prompts=prompts, resource=resource)

@@ -146,9 +146,9 @@ async def test_a_database_that_outlives_the_server(make_host: MakeHost):
     assert kept.structured == {"result": ["Use strips.", "Use pizza."]}
 
 
-async def test_an_expensive_call_that_is_kept(make_host: MakeHost):
+async def test_an_expensive_call_that_is_kept(make_host: MakeHost, planted: Path):
     terms = plugin("terms")
-    host = make_host({"terms": terms})
+    host = make_host({"terms": terms}, catalog={"path": planted})
     first, second = [await host.call_tool("common_terms", {"topic": "fractions"}) for _ in "ab"]
     assert first == second
     assert "fraction" in first.text

@@ -10,6 +10,7 @@ from contextlib import suppress
 import anyio
 import anyio.to_thread
 import pytest
+from support.waiting import wait_until
 
 from standards_mcp._utils.lines import LineReader, LineWriter
 
@@ -131,10 +132,7 @@ def test_a_reader_that_is_abandoned_dies_quietly(
     asyncio.run(read_one())
     os.close(pipe[0])
     feeder.join()
-    deadline = time.monotonic() + 2
-    while threading.active_count() > before and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert threading.active_count() <= before
+    wait_until(lambda: threading.active_count() <= before)
     assert failures == []
 
 

@@ -150,7 +150,8 @@ async def store(
 ) -> AsyncIterator[Catalog]:
     catalog: Catalog
     if kind == "pinecone":
-        catalog = request.getfixturevalue("make_client")()
+        request.getfixturevalue("server").metadata_rate = 1000
+        catalog = request.getfixturevalue("make_client")(metadata_rate=1000)
     else:
         catalog = LocalCatalog(tmp_path / "catalog", LOCAL[kind])
     yield catalog

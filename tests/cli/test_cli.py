@@ -75,19 +75,10 @@ class Outcome(NamedTuple):
 Run = Callable[..., Outcome]
 
 
-@pytest.fixture(scope="session")
-def catalog_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("shared") / "catalog"
-
-
 @pytest.fixture
-def run(
-    catalog_path: Path,
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> Run:
+def run(starter_catalog: Path, capfd: pytest.CaptureFixture[str]) -> Run:
     """Return a function that runs a command in this process."""
-    monkeypatch.setenv("STANDARDS_MCP_CATALOG__PATH", str(catalog_path))
+    del starter_catalog  # only to be the configured one
 
     def invoke(*arguments: str) -> Outcome:
         capfd.readouterr()
@@ -463,15 +454,16 @@ def test_a_failure_to_start_is_still_listed_after_commands_that_start_nothing(
         assert "its lifespan failed: RuntimeError: not before noon" in run("plugins", "list").out
 
 
-def test_data_status_tells_what_is_loaded(run: Run, catalog_path: Path):
+def test_data_status_tells_what_is_loaded(run: Run, starter_catalog: Path):
     status = run("data", "status", "--json").data
     assert status["backend"] == "local"
-    assert status["location"] == str(catalog_path)
+    assert status["location"] == str(starter_catalog)
     assert status["records"] > 700
     assert "records" in run("data", "status").out
 
 
-def test_data_build_rebuilds_the_index(run: Run):
+def test_data_build_rebuilds_the_index(run: Run, own_catalog: Path):
+    del own_catalog  # only to be the configured one, in place of that of all tests
     outcome = run("data", "build")
     assert outcome.code == 0
     assert "Built the index of" in outcome.out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import shlex
@@ -85,19 +84,7 @@ def test_help_tells_the_exit_codes():
 
 
 @pytest.fixture
-def _log_level() -> Iterator[None]:
-    """Undo that completing silences the log of the process, which ends there but for tests."""
-    loggers = logging.getLogger(), logging.getLogger("standards_mcp")
-    levels = [logger.level for logger in loggers]
-    yield
-    for logger, level in zip(loggers, levels, strict=True):
-        logger.setLevel(level)
-
-
-@pytest.fixture
-def complete(
-    _log_level: None, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Complete:
+def complete(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Complete:
     """Return a function that gives what bash would offer after the typed words."""
 
     def ask(*words: str) -> list[str]:
@@ -129,6 +116,7 @@ def test_names_of_clients_and_tools_are_offered(complete: Complete):
     assert complete("call", "find") == ["find_relevant_standards"]
 
 
+@pytest.mark.usefixtures("starter_catalog")
 def test_sets_that_are_loaded_are_offered(complete: Complete):
     sets = complete("data", "remove", "")
     assert len(sets) > 1

@@ -11,7 +11,10 @@ from typing import NamedTuple
 
 import pytest
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
+pytestmark = [
+    pytest.mark.measured,
+    pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell"),
+]
 
 PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
 

@@ -6,14 +6,16 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from peer import COMMAND, WAIT, Peer
+from click.testing import CliRunner
+from support.peer import COMMAND, WAIT, Peer
+
+from standards_mcp.cli import cli
 
 Install = Callable[..., Path]
 Start = Callable[..., Peer]
@@ -192,10 +194,9 @@ def text_of(answer: dict[str, Any]) -> str:
 
 
 def listed(name: str) -> dict[str, Any]:
-    """Return what ``plugins list`` says of a plugin."""
-    done = subprocess.run(
-        [*COMMAND, "plugins", "list", "--json"], capture_output=True, check=True, timeout=WAIT
-    )
+    """Return what ``plugins list``, which imports no plugin, says of one."""
+    done = CliRunner().invoke(cli, ["plugins", "list", "--json"])
+    assert done.exit_code == 0, done.output
     return next(item for item in json.loads(done.stdout) if item["name"] == name)
 
 
@@ -241,7 +242,6 @@ worker.main()
 LEAK = {"leak": ({"megabytes": 4000}, CRASHED)}
 
 
-@pytest.mark.unmeasured
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
 @pytest.mark.parametrize("name", [*(attack.name for attack in ATTACKS), "exits", "hangs"])
 def test_an_isolated_plugin_costs_its_own_calls_only(install: Install, start: Start, name: str):
@@ -276,6 +276,7 @@ def die_twice(start: Start) -> None:
         assert start().process.wait(WAIT) == 0
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("name", ["exits", "hangs"])
 def test_a_plugin_that_hangs_or_exits_twice_is_left_out_of_the_next_start(
     install: Install, start: Start, name: str
@@ -346,9 +347,7 @@ def test_a_plugin_is_not_blamed_when_the_client_ends_the_server_at_once(
     """
     install("slow", source)
     peer = Peer()
-    while not ready.exists():
-        assert peer.process.poll() is None
-        time.sleep(0.01)
+    peer.wait_at_work(ready.exists)
     peer.process.send_signal(signal.SIGTERM)
     assert peer.process.wait(WAIT) == -signal.SIGTERM
     peer.kill()
@@ -378,7 +377,6 @@ AT_START = """@hookimpl
             return __import__("contextlib").nullcontext()"""
 
 
-@pytest.mark.unmeasured
 @pytest.mark.parametrize("hook", [AT_IMPORT, AT_START], ids=["import", "lifespan"])
 @pytest.mark.parametrize(("kills", "status"), [((1, 3), "started"), ((1, 2), "failed")], ids=str)
 @pytest.mark.usefixtures("start")
@@ -386,12 +384,11 @@ def test_a_plugin_is_blamed_for_the_second_killed_start_in_a_row(
     install: Install, tmp_path: Path, hook: str, kills: tuple[int, ...], status: str
 ):
     install("slow", SLEEPS.format(folder=str(tmp_path), kills=kills, hook=hook))
+    tries = tmp_path / "tries"
     for number in range(1, max(kills) + 2):
         peer = Peer()
         if number in kills:
-            while not (tmp_path / "tries").exists() or (tmp_path / "tries").stat().st_size < number:
-                assert peer.process.poll() is None
-                time.sleep(0.01)
+            peer.wait_at_work(lambda: tries.exists() and tries.stat().st_size >= number)  # noqa: B023
         else:
             check_neighbours(peer)
             assert peer.end() == 0

@@ -12,6 +12,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
+from support.hosts import served
 
 from standards_mcp import Plugin, PluginError, Tool, hookimpl
 from standards_mcp.config.loading import LoadedSettings
@@ -99,10 +100,6 @@ def reason(host: Host, name: str = "acme") -> str:
     return record.reason
 
 
-def visible(host: Host) -> list[str]:
-    return [item.published for item in host.visible().visible_tools]
-
-
 async def test_plugins_start_by_name_and_stop_in_reverse(
     make_host: MakeHost, living: Any, events: list[str]
 ):
@@ -144,7 +141,7 @@ async def test_plugins_that_do_not_start_lose_their_tools_and_the_others_go_on(
     plugins = {name: living(name, start) for name, (start, _) in FAILURES.items()}
     host = make_host(plugins | {"a": living("a"), "z": living("z")})
     async with host.running():
-        assert visible(host) == ["a", "z"]
+        assert served(host) == ["a", "z"]
         for name, (_, expected) in FAILURES.items():
             assert reason(host, name) == expected
     assert events == ["start a", "start z", "stop z", "stop a"]
@@ -177,7 +174,7 @@ async def test_a_lifespan_that_is_none_fails_the_plugin(
     host = make_host({"acme": with_lifespan(function), "good": living("good")})
     async with host.running():
         assert reason(host).startswith(f"its lifespan failed: {expected}")
-        assert visible(host) == ["good"]
+        assert served(host) == ["good"]
 
 
 async def test_what_the_hook_prints_goes_to_stderr(

@@ -15,6 +15,7 @@ import anyio.lowlevel
 import click
 import pytest
 from pydantic import AfterValidator, Field, SecretStr, field_validator
+from support.hosts import served
 
 from standards_mcp import (
     ApiError,
@@ -91,10 +92,6 @@ def reason(host: Host, name: str = "acme") -> str:
     return record.reason
 
 
-def visible(host: Host) -> list[str]:
-    return [item.published for item in host.visible().visible_tools]
-
-
 def installed_host(**settings: Any) -> Host:
     """Return a host of the plugins that tests installed, and not of those of this environment."""
     plugins = [item for item in installed_plugins() if item.distribution != "standards-mcp"]
@@ -120,7 +117,7 @@ def test_installed_plugins_are_known_by_their_metadata_alone(install: Install):
 def test_plugins_load_in_the_order_of_their_names(make_host: MakeHost):
     host = make_host({name: with_tools(tool(name)) for name in ("zeta", "alpha", "mid")})
     assert list(host.manager.records) == ["alpha", "mid", "zeta"]
-    assert visible(host) == ["alpha", "mid", "zeta"]
+    assert served(host) == ["alpha", "mid", "zeta"]
 
 
 def test_the_hosts_own_plugins_come_first():
@@ -146,7 +143,7 @@ def test_of_two_distributions_with_one_name_neither_is_imported(install: Install
     install("good", good_source("good"))
     host = installed_host()
     assert reason(host) == "first and second share this name"
-    assert visible(host) == ["work"]
+    assert served(host) == ["work"]
 
 
 def test_a_shadowed_distribution_does_not_count(install: Install, tmp_path: Path):
@@ -175,7 +172,7 @@ def test_a_distribution_with_broken_metadata_leaves_the_others_alone(
     if content is not None:
         broken.write_bytes(content if isinstance(content, bytes) else content.encode())
     host = installed_host()
-    assert visible(host) == ["work"]
+    assert served(host) == ["work"]
     if file == "METADATA":
         assert reason(host).startswith("its metadata cannot be read: ")
 
@@ -298,7 +295,7 @@ def test_a_dozen_plugins_that_break_at_import_leave_the_good_one_serving(install
         install(name, source)
     install("good", good_source("good"))
     host = installed_host()
-    assert visible(host) == ["work"]
+    assert served(host) == ["work"]
     for name, (_, expected) in BROKEN.items():
         assert expected in reason(host, name)
 
@@ -316,7 +313,7 @@ def test_what_a_plugin_prints_at_import_goes_to_stderr(
     install: Install, capfd: pytest.CaptureFixture[str], source: str
 ):
     install("acme", good_source("acme") + f"\n    {source}")
-    assert visible(installed_host()) == ["work"]
+    assert served(installed_host()) == ["work"]
     out, err = capfd.readouterr()
     assert out == ""
     assert "noise" in err
@@ -432,7 +429,7 @@ def test_a_plugin_that_cannot_be_built_fails_alone(
 ):
     host = make_host({"acme": plugin, "good": with_tools(tool())})
     assert reason(host).startswith(expected)
-    assert visible(host) == ["work"]
+    assert served(host) == ["work"]
 
 
 def test_a_plugin_that_keeps_nothing_of_what_it_is_given_is_no_trouble(make_host: MakeHost):
@@ -519,7 +516,7 @@ def test_an_unknown_hook_fails_with_the_nearest_name(make_host: MakeHost):
     hint = "it implements an unknown hook 'register_tool'; did you mean 'register_tools'?"
     assert reason(host) == reason(host, "beta") == hint
     assert reason(host, "zzz") == "it implements an unknown hook 'zzzzzz'"
-    assert visible(host) == ["work"]
+    assert served(host) == ["work"]
 
 
 def test_a_hook_with_arguments_that_it_does_not_get_fails(make_host: MakeHost):
@@ -530,7 +527,7 @@ def test_a_hook_with_arguments_that_it_does_not_get_fails(make_host: MakeHost):
 
     host = make_host({"acme": Greedy, "good": with_tools(tool())})
     assert "'server'" in reason(host)
-    assert visible(host) == ["work"]
+    assert served(host) == ["work"]
 
 
 @pytest.mark.parametrize(
@@ -550,7 +547,7 @@ def test_register_tools_that_misbehaves_fails_the_whole_plugin(
 ):
     host = make_host({"acme": with_hook("register_tools", returned), "good": with_tools(tool())})
     assert reason(host).startswith(expected)
-    assert visible(host) == ["work"]
+    assert served(host) == ["work"]
 
 
 def test_register_tools_may_be_a_generator_or_return_nothing(make_host: MakeHost):
@@ -561,7 +558,7 @@ def test_register_tools_may_be_a_generator_or_return_nothing(make_host: MakeHost
             yield tool("b")
 
     host = make_host({"acme": Generator, "none": with_hook("register_tools", lambda: None)})
-    assert visible(host) == ["a", "b"]
+    assert served(host) == ["a", "b"]
     assert statuses(host) == {"acme": "registered", "none": "registered"}
 
 
@@ -657,19 +654,19 @@ def test_a_wrong_tool_fails_the_whole_plugin_with_the_reason(
     plugins = {"acme": with_tools(tool("fine"), tool(**{"name": "bad"} | wrong))}
     host = make_host(plugins | {"good": with_tools(tool())})
     assert expected in reason(host)
-    assert visible(host) == ["work"]
+    assert served(host) == ["work"]
 
 
 @pytest.mark.parametrize("name", ["a", "A-b_c.d-e", "a.1", "a" * 64])
 def test_a_tool_may_have_any_portable_name(make_host: MakeHost, name: str):
     host = make_host({"acme": with_tools(tool(name))})
-    assert visible(host) == [name.replace(".", "_")]
+    assert served(host) == [name.replace(".", "_")]
 
 
 def test_dotted_names_are_published_as_the_admin_says(make_host: MakeHost):
     plugins = {"acme": with_tools(tool("a.b.c"))}
-    assert visible(make_host(plugins)) == ["a_b_c"]
-    assert visible(make_host(plugins, tool_names="declared")) == ["a.b.c"]
+    assert served(make_host(plugins)) == ["a_b_c"]
+    assert served(make_host(plugins, tool_names="declared")) == ["a.b.c"]
 
 
 @pytest.mark.parametrize(
@@ -706,7 +703,7 @@ def test_a_plugin_with_one_tool_name_twice_fails(make_host: MakeHost, names: tup
 def test_a_plugin_that_fails_takes_no_names_with_it(make_host: MakeHost):
     host = make_host({"a": with_tools(tool("work"), 5), "b": with_tools(tool("work"))})
     assert statuses(host) == {"a": "failed", "b": "registered"}
-    assert visible(host) == ["work"]
+    assert served(host) == ["work"]
 
 
 def test_the_description_is_the_authors_or_the_docstring_without_its_indentation(
@@ -732,7 +729,7 @@ def test_the_description_is_the_authors_or_the_docstring_without_its_indentation
 def test_tools_that_the_admin_refuses_are_kept_with_the_reason(make_host: MakeHost):
     plugins = {"acme": with_tools(tool("a.read", read_only=True), tool("a.write"))}
     host = make_host(plugins, tools={"read_only": True})
-    assert visible(host) == ["a_read"]
+    assert served(host) == ["a_read"]
     assert [bool(item.hidden_reason) for item in host.visible().tools] == [False, True]
 
 

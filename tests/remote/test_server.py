@@ -1,5 +1,5 @@
 """Other MCP servers behind the host, as real processes and over real HTTP."""
-# ruff: noqa: ASYNC110, ASYNC220, ASYNC240  nothing tells of what other processes do
+# ruff: noqa: ASYNC220, ASYNC240  nothing tells of what other processes do
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -25,7 +24,9 @@ from mcp import Client, StdioServerParameters
 from mcp.client.context import ClientRequestContext
 from mcp.client.subscriptions import SubscriptionLost
 from mcp_types import ElicitRequestParams, ElicitResult, ToolListChangedNotification
-from web_server import WebServer, web_server
+from support.hosts import served, started, until_answered
+from support.waiting import WAIT, until, wait_until
+from support.web_server import WebServer, web_server
 
 from standards_mcp import Plugin, Tool, ToolResult, hookimpl
 from standards_mcp.errors import PluginError
@@ -42,7 +43,6 @@ pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]
 OpenClient = Callable[..., AbstractAsyncContextManager[Client]]
 PLAIN = Path(__file__).parents[1] / "support" / "plain_server.py"
-WAIT = 30.0
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and process groups")
 
 
@@ -61,17 +61,6 @@ def host(make_host: MakeHost, folder: Path) -> Host:
     return make_host(servers={"peer": entry(folder)})
 
 
-@asynccontextmanager
-async def started(host: Host) -> AsyncGenerator[Host]:
-    async with host.running():
-        await host.manager.wait_listed()
-        yield host
-
-
-def visible(host: Host) -> list[str]:
-    return [item.published for item in host.visible().visible_tools]
-
-
 def runs(folder: Path) -> list[int]:
     return [int(file.stem) for file in folder.glob("*.pid")]
 
@@ -85,28 +74,14 @@ def is_alive(pid: int) -> bool:
     return not (status.exists() and status.read_text().split()[2] == "Z")
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    with anyio.fail_after(WAIT):
-        while not condition():
-            await anyio.sleep(0.01)
-
-
-async def until_answered(host: Host, tool: str, arguments: dict[str, Any]) -> ToolResult:
-    """Call until the server that failed is tried again."""
-    with anyio.fail_after(WAIT):
-        while (result := await host.call_tool(tool, arguments)).is_error:
-            await anyio.sleep(0.1)
-    return result
-
-
 def text_of(result: ToolResult) -> str:
     return result.content[0]["text"]
 
 
 async def test_tools_of_a_server_are_served_under_its_name(host: Host):
     async with started(host):
-        assert visible(host)[:2] == ["peer_echo", "peer_ask"]
-        assert len(visible(host)) == 12
+        assert served(host)[:2] == ["peer_echo", "peer_ask"]
+        assert len(served(host)) == 12
         echo = host.visible().find("peer.echo")
         assert echo.tool.read_only
         assert echo.title == "Echo"
@@ -165,7 +140,7 @@ async def test_a_server_is_started_by_the_first_call_once_its_tools_are_known(
         assert len(runs(folder)) == 1
     assert (folder / "ended").exists()
     again = make_host(servers={"peer": entry(folder)})
-    assert len(visible(again)) == 12
+    assert len(served(again)) == 12
     async with started(again) as host:
         await anyio.sleep(0.1)
         assert len(runs(folder)) == 1
@@ -173,7 +148,7 @@ async def test_a_server_is_started_by_the_first_call_once_its_tools_are_known(
         await host.call_tool("peer_echo", {"value": "x"})
         assert len(runs(folder)) == 2
     changed = make_host(servers={"peer": entry(folder, env={"OTHER": "1"})})
-    assert visible(changed) == []
+    assert served(changed) == []
 
 
 async def test_a_server_that_ends_during_a_call_costs_that_call_and_is_started_again(
@@ -263,7 +238,7 @@ async def test_a_tool_that_cannot_be_served_is_withheld_alone_with_the_reason(
     tools += [{"name": "good", "inputSchema": {"type": "object", "title": "kept"}}]
     (folder / "tools.json").write_text(json.dumps(tools))
     async with started(make_host(servers={"peer": server})) as host:
-        assert visible(host) == ["peer_good"]
+        assert served(host) == ["peer_good"]
         assert host.visible().visible_tools[0].arguments.schema == {
             "type": "object",
             "title": "kept",
@@ -288,7 +263,7 @@ async def test_a_name_that_is_taken_can_be_changed_by_an_override(
 
     servers = {"peer": entry(folder, prefix=""), "second": entry(folder, prefix="")}
     async with started(make_host({"mine": Mine}, servers=servers)) as host:
-        assert visible(host).count("echo") == 1
+        assert served(host).count("echo") == 1
         item = host.visible().find("peer.echo")
         assert "'echo' already belongs to plugin 'mine'" in item.hidden_reason
         assert '[tools.overrides."peer.echo"]' in item.hidden_reason
@@ -308,11 +283,11 @@ async def test_the_rules_for_tools_hold_for_those_of_servers(make_host: MakeHost
         "overrides": {"peer.echo": {"name": "say", "arguments": {"value": {"fixed": "mine"}}}},
     }
     async with started(make_host(servers={"peer": entry(folder)}, tools=tools)) as host:
-        assert visible(host) == ["say"]
+        assert served(host) == ["say"]
         assert text_of(await host.call_tool("say", {})) == "mine"
     tools = {"disable": ["peer.*"], "max_output_tokens": 10}
     async with started(make_host(servers={"peer": entry(folder)}, tools=tools)) as host:
-        assert visible(host) == []
+        assert served(host) == []
     async with started(
         make_host(servers={"peer": entry(folder)}, tools={"max_output_tokens": 10})
     ) as host:
@@ -349,7 +324,7 @@ async def test_one_server_that_hangs_and_one_that_dies_delay_no_other(
     (tmp_path / "hangs" / "hang").touch()
     host = make_host(servers=servers)
     async with host.running():
-        await until(lambda: "good_echo" in visible(host))
+        await until(lambda: "good_echo" in served(host))
         assert text_of(await host.call_tool("good_echo", {"value": "x"})) == "x"
         await until(lambda: host.manager.records["dies"].status is Status.FAILED)
         assert "its last words: cannot start" in host.manager.records["dies"].reason
@@ -490,8 +465,9 @@ async def test_a_server_of_an_earlier_generation_asks_clients_of_one(
 async def test_the_deadline_stands_still_while_a_server_asks(make_host: MakeHost, folder: Path):
     host = make_host(servers={"peer": entry(folder, timeout=1)})
     async with Client(build_server(host, "1"), mode="legacy", elicitation_callback=ada) as client:
-        while (await client.call_tool("peer_echo", {})).is_error:
-            pass  # it is being started
+        with anyio.fail_after(WAIT):
+            while (await client.call_tool("peer_echo", {})).is_error:
+                pass  # it is being started
         assert not (await client.call_tool("peer_ask", {})).is_error
 
 
@@ -582,7 +558,7 @@ async def test_the_2026_generation_is_spoken_and_its_changes_are_heard(
         result = await host.call_tool("modern.add", {"a": 2})
         assert result.structured == {"result": 3}
         await host.call_tool("modern.grow", {})
-        await until(lambda: "modern_more" in visible(host))
+        await until(lambda: "modern_more" in served(host))
 
 
 async def test_a_server_may_want_to_be_called_again_but_not_what_clients_are_not_asked_for(
@@ -606,6 +582,12 @@ async def test_a_server_of_the_2026_generation_may_start_slowly(
         assert (await host.call_tool("modern.add", {"a": 2})).structured == {"result": 3}
 
 
+def is_open(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+        return True
+    return False
+
+
 @pytest.fixture
 def address(modern: Path) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
     """Return a function that serves by HTTP at the same port whenever it is called."""
@@ -617,12 +599,8 @@ def address(modern: Path) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
     def serve() -> str:
         command = [sys.executable, str(modern), str(port)]
         running.append(subprocess.Popen(command, stderr=subprocess.DEVNULL))
-        deadline = time.monotonic() + WAIT
-        while True:
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
-                return f"http://127.0.0.1:{port}/mcp"
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        wait_until(lambda: is_open(port))
+        return f"http://127.0.0.1:{port}/mcp"
 
     serve.stop = lambda: [(each.kill(), each.wait()) for each in running]
     yield serve
@@ -738,8 +716,8 @@ async def test_a_list_that_the_sdk_refuses_costs_only_the_tools_that_are_wrong_i
     (folder / "tools.json").write_text(json.dumps([*tools, good, good]))
     async with started(make_host(servers={"peer": server})) as host:
         assert host.manager.records["peer"].reason == ""
-        assert "peer_good" in visible(host)
-        assert visible(host).count("peer_good") == 1
+        assert "peer_good" in served(host)
+        assert served(host).count("peer_good") == 1
         refusals = [
             item.hidden_reason for item in host.visible().tools if item.tool.name == "peer.good"
         ]
@@ -765,7 +743,7 @@ async def test_changes_are_heard_of_again_after_their_stream_has_ended(
     server = {"command": sys.executable, "args": [str(modern)]}
     async with started(make_host(servers={"modern": server})) as host:
         await host.call_tool("modern.grow", {})
-        await until(lambda: "modern_more" in visible(host))
+        await until(lambda: "modern_more" in served(host))
 
 
 async def test_one_that_is_required_may_take_as_long_as_its_start_timeout_says(
@@ -774,7 +752,7 @@ async def test_one_that_is_required_may_take_as_long_as_its_start_timeout_says(
     monkeypatch.setattr("standards_mcp.loading.lifecycle.START_TIMEOUT", 0.01)
     server = entry(folder, required=True, start_timeout=20)
     async with started(make_host(servers={"peer": server})) as host:
-        assert "peer_echo" in visible(host)
+        assert "peer_echo" in served(host)
     (folder / "die").touch()
     reason = "plugin 'peer' failed: its lifespan failed: server 'peer' did not start: it ended"
     with pytest.raises(PluginError, match=reason):
@@ -814,8 +792,7 @@ async def test_servers_that_do_not_end_by_themselves_are_ended_side_by_side(
 
     async def slow(process: Any) -> None:
         ending.append(process.pid)
-        while len(most) < 2 and len(ending) < 2:
-            await anyio.sleep(0.01)
+        await until(lambda: len(most) >= 2 or len(ending) >= 2)
         most.append(len(ending))
         await end(process)
 
@@ -892,5 +869,5 @@ async def test_a_list_without_end_is_taken_up_to_a_limit(
     logging.getLogger("standards_mcp").propagate = True
     web.page_of = page
     async with started(make_host(servers={"web": {"url": web.url}})) as host:
-        assert len(visible(host)) == kept
+        assert len(served(host)) == kept
     assert any("more tools than are taken" in record.getMessage() for record in caplog.records)

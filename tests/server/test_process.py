@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
-from peer import COMMAND, WAIT, Peer
+from support.peer import COMMAND, WAIT, Peer
 
 MODERN = "io.modelcontextprotocol/"
 MODERN_META = {
@@ -61,15 +61,10 @@ NOISY = """
 Start = Callable[..., Peer]
 
 
-@pytest.fixture(scope="session")
-def catalog_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("shared") / "catalog"
-
-
 @pytest.fixture
-def start(catalog_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Start]:
-    """Return a function that starts the program on a catalog that these tests share."""
-    monkeypatch.setenv("STANDARDS_MCP_CATALOG__PATH", str(catalog_path))
+def start(starter_catalog: Path) -> Generator[Start]:
+    """Return a function that starts the program on a catalog that all tests share."""
+    del starter_catalog  # only to be the configured one
     peers: list[Peer] = []
 
     def begin(*arguments: str) -> Peer:
@@ -87,7 +82,6 @@ def content(answer: dict[str, Any]) -> dict[str, Any]:
     return result["structuredContent"]
 
 
-@pytest.mark.unmeasured
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
 def test_every_handshake_version_is_served(start: Start, version: str):
     peer = start()
@@ -112,6 +106,7 @@ def test_both_tools_say_that_they_only_read_and_reach_nothing_else(start: Start)
     assert peer.end() == 0
 
 
+@pytest.mark.measured
 def test_both_tools_answer_on_raw_lines(start: Start):
     peer = start("serve")
     peer.initialize()
@@ -321,6 +316,7 @@ def test_the_start_asks_nothing_of_pinecone(start: Start, monkeypatch: pytest.Mo
     }
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_process_while_a_call_is_running(
     start: Start, install: Callable[..., Path], number: signal.Signals
@@ -444,6 +440,7 @@ def test_a_failure_that_matters_ends_the_process_with_one_line(
     )
 
 
+@pytest.mark.measured
 def test_a_lifespan_that_fails_and_matters_ends_the_process(
     start: Start, install: Callable[..., Path]
 ):
@@ -484,6 +481,7 @@ def test_the_first_line_says_what_a_new_catalog_will_hold(
     assert "records" not in started["catalog"]
 
 
+@pytest.mark.measured
 def test_arguments_are_logged_only_when_asked_for(start: Start):
     peer = start("-v", "serve")
     peer.initialize()

@@ -22,6 +22,7 @@ import anyio
 import pytest
 from mcp import Client
 from mcp_types import ToolListChangedNotification
+from support.hosts import served
 
 from standards_mcp import (
     Filter,
@@ -72,28 +73,24 @@ def loaded(host: Host, text: str) -> LoadedSettings:
     return load_settings()
 
 
-def visible(host: Host) -> list[str]:
-    return [item.published for item in host.visible().visible_tools]
-
-
 def test_selection_and_overrides_are_taken_over(host: Host):
     done = reload(
         host, loaded(host, '[tools]\ndisable = ["web.*"]\n[tools.overrides.work]\nname = "do"')
     )
     assert done == Reload(changed=("tools",), needs_restart=())
-    assert visible(host) == ["do"]
+    assert served(host) == ["do"]
     assert reload(host, loaded(host, "")).changed
-    assert visible(host) == ["work", "web_get"]
+    assert served(host) == ["work", "web_get"]
     assert not reload(host, loaded(host, "[tools]\ntimeout = 3")).changed
     assert host.visible().tools[0].limits.timeout == 3
 
 
 def test_a_plugin_that_is_disabled_stays_loaded_and_serves_nothing(host: Host):
     reload(host, loaded(host, "[plugins.acme]\nenabled = false"))
-    assert visible(host) == []
+    assert served(host) == []
     assert host.manager.records["acme"].plugin is not None
     reload(host, loaded(host, ""))
-    assert visible(host) == ["work", "web_get"]
+    assert served(host) == ["work", "web_get"]
 
 
 class SearchPlugin(Plugin):
@@ -189,7 +186,7 @@ def test_a_configuration_with_a_mistake_changes_nothing(host: Host, text: str, m
     with pytest.raises(ConfigError) as caught:
         reload(host, loaded(host, text))
     assert mistake in str(caught.value)
-    assert visible(host) == ["work"]
+    assert served(host) == ["work"]
 
 
 def count_offerings() -> int:
@@ -266,7 +263,7 @@ async def test_a_changed_file_is_noticed_and_a_bad_one_refused(
 
     async def tell(kinds: Collection[str]) -> None:
         assert tuple(kinds) == ("tools",)
-        await told.put(visible(host))
+        await told.put(served(host))
 
     file = Path(FILE_NAME)
     file.write_text("")
@@ -278,7 +275,7 @@ async def test_a_changed_file_is_noticed_and_a_bad_one_refused(
     for broken in ("[tools", "a = " + "[" * 5000, "[tools]\ntimeout = " + "9" * 5000):
         file.write_text(broken)
         await anyio.sleep(1.5 * POLL_SECONDS)
-    assert visible(host) == ["work"]
+    assert served(host) == ["work"]
     assert "the configuration is refused; the one before stays in force" in caplog.messages
     file.unlink()
     file.write_text("")
@@ -292,7 +289,7 @@ async def test_a_file_that_is_made_later_is_noticed(host: Host):
 
     async def tell(kinds: object) -> None:
         del kinds
-        await told.put(visible(host))
+        await told.put(served(host))
 
     places = [Path("near.toml"), Path("far.toml")]
 
@@ -319,7 +316,7 @@ async def test_a_file_that_is_still_being_written_is_not_taken_over(
 
     async def tell(kinds: object) -> None:
         del kinds
-        told.append(visible(host))
+        told.append(served(host))
         done.set()
 
     file = Path(FILE_NAME)
@@ -343,7 +340,7 @@ async def test_a_file_that_is_gone_takes_no_rule_with_it(host: Host):
     Path(FILE_NAME).unlink()
     with pytest.raises(ConfigError, match=r"standards-mcp\.toml: is gone; .* restart the server"):
         reload(host, load_settings())
-    assert visible(host) == ["work"]
+    assert served(host) == ["work"]
 
 
 @pytest.mark.parametrize("watch", [False, True])
@@ -361,7 +358,7 @@ async def test_a_file_that_changed_during_the_start_is_taken_over(host: Host, *,
     )
     with anyio.fail_after(WAIT):
         await told.wait()
-    assert visible(host) == ["work"]
+    assert served(host) == ["work"]
     waiting.cancel()
 
 
@@ -398,6 +395,7 @@ def test_a_hangup_during_the_start_ends_no_server(command: str, module: str, cod
     assert done.returncode == code
 
 
+@pytest.mark.measured
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no SIGHUP")
 async def test_a_hangup_reloads_a_real_server(tmp_path: Path):
     Path(FILE_NAME).write_text(QUIET)

@@ -31,9 +31,9 @@ def held_below(folder: Path) -> set[str]:
 
 @pytest.mark.parametrize("fails", [False, True], ids=["cleanly", "by a failure"])
 async def test_every_file_of_the_catalog_is_released_when_the_host_ends(
-    tmp_path: Path, *, fails: bool
+    own_catalog: Path, tmp_path: Path, *, fails: bool
 ) -> None:
-    folder = tmp_path / "catalog"
+    folder = own_catalog
     catalog = open_local(folder)
     loaded = LoadedSettings(Settings(state_dir=tmp_path / "state"), None)
     host = Host(loaded, installed=(), catalog=catalog)

@@ -8,12 +8,12 @@ import queue
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from .waiting import WAIT, wait_until
+
 COMMAND = [sys.executable, "-m", "standards_mcp"]
-WAIT = 30.0
 
 
 class Peer:
@@ -117,10 +117,12 @@ class Peer:
         return b"".join(self._errors).decode()
 
     def wait_for_log(self, text: str) -> None:
-        deadline = time.monotonic() + WAIT
-        while text not in self.log():
-            assert time.monotonic() < deadline, self.log()
-            time.sleep(0.01)
+        wait_until(lambda: text in self.log(), self.log)
+
+    def wait_at_work(self, condition: Callable[[], object]) -> None:
+        """Wait until *condition* holds, as long as the process runs."""
+        wait_until(lambda: self.process.poll() is not None or condition(), self.log)
+        assert self.process.poll() is None
 
     def events(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.log().splitlines() if line.startswith("{")]

@@ -16,8 +16,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar, Self
 from urllib.parse import parse_qs, urlsplit
 
-from pinecone_contract import ANSWERS, API_VERSION, ContractError, check
-from pinecone_store import OPERATIONS, PineconeStore, RefusedError, Request
+from .pinecone_contract import ANSWERS, API_VERSION, ContractError, check
+from .pinecone_store import OPERATIONS, PineconeStore, RefusedError, Request
 
 KEY = "pcsk_fake_key_for_tests_only"
 
@@ -65,10 +65,11 @@ class PineconeServer(PineconeStore):
         threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True).start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, failure: object, *_: object) -> None:
         self.closing.set()
         self._http.shutdown()
         self._http.server_close()
+        assert failure or not self.broken_answers
 
     def fail(self, path: str, **fields: Any) -> Fault:
         self.faults.append(Fault(path, **fields))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
-from pinecone_contract import (
+from .pinecone_contract import (
     MAX_RECORDS,
     MAX_RERANKED,
     REQUESTS,
@@ -57,7 +57,10 @@ class PineconeStore:
 
     Attributes:
         stats_lag: How many more times the statistics count half of the records.
+        metadata_rate: How many fetches by metadata it takes in a second.
     """
+
+    metadata_rate = 5
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -201,8 +204,8 @@ class PineconeStore:
         body = request.body
         check(REQUESTS["fetch_by_metadata"], body)
         recent = [each for each in self.sent("fetch_by_metadata") if request.at - each.at < 0.9]
-        if len(recent) > 5:  # this one included
-            raise RefusedError(429, "more than 5 fetches by metadata in a second")
+        if len(recent) > self.metadata_rate:  # this one included
+            raise RefusedError(429, "too many fetches by metadata in a second")
         matches(body["filter"], {})
         stored = sorted(self.records(body.get("namespace", "")).items())
         found = [(id_, fields) for id_, fields in stored if matches(body["filter"], fields)]

@@ -760,6 +760,7 @@ def test_what_an_import_does_is_seen_in_a_fresh_interpreter(
     assert expected in found
 
 
+@pytest.mark.measured
 def test_a_heavy_import_can_be_allowed(module: Callable[[str], type[Plugin]]):
     allow = Allowed(imports=("numpy",), import_seconds=5)
     check_plugin(module("import numpy\n"), name="made", allow=allow)

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pinecone_server import KEY, PineconeServer
+from support.catalogs import STORES, FilledCatalogs
+from support.pinecone_server import KEY, PineconeServer
 
 from standards_mcp import Catalog, CatalogError, InvalidInputError, StandardRecord
 from standards_mcp.catalog.local.catalog import LocalCatalog
@@ -137,20 +138,17 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.fixture(params=["local", "pinecone"])
-async def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Catalog]:
-    if request.param == "local":
-        local = LocalCatalog(tmp_path / "catalog", "none")
-        await local.upsert(RECORDS)
-        yield local
-        await local.aclose()
-        return
-    with PineconeServer() as server:
-        server.add_index()
-        client = PineconeClient(KEY, host=server.url)
-        await client.upsert(RECORDS)
-        yield client
-        await client.aclose()
+@pytest.fixture(scope="session")
+def catalogs(tmp_path_factory: pytest.TempPathFactory) -> FilledCatalogs:
+    return FilledCatalogs(RECORDS, tmp_path_factory.mktemp("filters") / "catalog")
+
+
+@pytest.fixture(params=STORES)
+async def catalog(
+    request: pytest.FixtureRequest, catalogs: FilledCatalogs, tmp_path: Path
+) -> AsyncIterator[Catalog]:
+    async with catalogs.opened(request.param, tmp_path / "catalog") as catalog:
+        yield catalog
 
 
 def test_the_plugin_keeps_the_rules():

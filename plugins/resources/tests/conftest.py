@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pinecone_server import KEY, PineconeServer
+from support.catalogs import STORES, FilledCatalogs
 
 from standards_mcp import Catalog, StandardRecord
 from standards_mcp.catalog.importing.formats.tree import Node, build_tree
 from standards_mcp.catalog.local.catalog import LocalCatalog
-from standards_mcp.catalog.pinecone.client import PineconeClient
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.host import Host
@@ -134,25 +133,20 @@ def all_records() -> list[StandardRecord]:
     ]  # fmt: skip
 
 
-@pytest.fixture(params=["local", "pinecone"])
+@pytest.fixture(scope="session")
+def catalogs(tmp_path_factory: pytest.TempPathFactory) -> FilledCatalogs:
+    return FilledCatalogs(all_records(), tmp_path_factory.mktemp("resources") / "catalog")
+
+
+@pytest.fixture(params=STORES)
 def store(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
 @pytest.fixture
-async def catalog(store: str, tmp_path: Path) -> AsyncIterator[Catalog]:
-    if store == "local":
-        local = LocalCatalog(tmp_path / "catalog", "none")
-        await local.upsert(all_records())
-        yield local
-        await local.aclose()
-        return
-    with PineconeServer() as server:
-        server.add_index()
-        client = PineconeClient(KEY, host=server.url)
-        await client.upsert(all_records())
-        yield client
-        await client.aclose()
+async def catalog(store: str, catalogs: FilledCatalogs, tmp_path: Path) -> AsyncIterator[Catalog]:
+    async with catalogs.opened(store, tmp_path / "catalog") as catalog:
+        yield catalog
 
 
 @pytest.fixture

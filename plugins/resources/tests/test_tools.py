@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -324,8 +325,8 @@ async def test_a_catalog_that_cannot_be_read_is_an_error_of_its_own(
     assert "data build" in result.text
 
 
-async def test_the_starter_set_knows_the_grade_before_and_after(make_host: MakeHost):
-    catalog = open_catalog()
+async def test_the_starter_set_knows_the_grade_before_and_after(make_host: MakeHost, planted: Path):
+    catalog = open_catalog(planted)
     host = make_host(catalog)
 
     async def related(standard: str, relation: str) -> dict[str, Any]:

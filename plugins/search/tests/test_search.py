@@ -13,7 +13,6 @@ import anyio
 import pytest
 
 from standards_mcp import CatalogError, Filter, Plugin, ToolResult, hookimpl
-from standards_mcp.catalog import open_local
 from standards_mcp.catalog.local.catalog import LocalCatalog
 from standards_mcp.cli import run
 from standards_mcp.config.loading import LoadedSettings
@@ -292,12 +291,9 @@ class TestPluginsCheck:
         assert status == "failed"
         assert "file is not a folder; set [catalog] path" in message
 
-    def test_fails_where_the_index_is_damaged(self, check: Callable[..., Any], tmp_path: Path):
-        filled = open_local(tmp_path / "catalog")
-        anyio.run(filled.facets)
-        anyio.run(filled.aclose)
-        assert check() == ("ok", "1,748 records in the local catalog")
-        (tmp_path / "catalog" / "index" / "current").write_text("elsewhere")
-        status, message = check()
+    def test_fails_where_the_index_is_damaged(self, check: Callable[..., Any], own_catalog: Path):
+        assert check(own_catalog) == ("ok", "1,748 records in the local catalog")
+        (own_catalog / "index" / "current").write_text("elsewhere")
+        status, message = check(own_catalog)
         assert status == "failed"
         assert "current is not a pointer to an index" in message

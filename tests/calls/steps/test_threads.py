@@ -11,6 +11,7 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 import pytest
+from support.hosts import until_answered
 
 from standards_mcp import Plugin, Tool, ToolResult, hookimpl
 from standards_mcp.calls.steps.threads import THREADS_PER_PLUGIN, PluginThreads
@@ -99,9 +100,7 @@ async def test_a_plugin_is_served_again_once_its_calls_have_ended(
 ):
     await call_at_once(host, "sick.hang", THREADS_PER_PLUGIN)
     release.set()
-    with anyio.fail_after(20):
-        while (await host.call_tool("sick.work", {})).is_error:  # noqa: ASYNC110  - polls a thread
-            await anyio.sleep(0.01)
+    await until_answered(host, "sick.work")
     napped = await call_at_once(host, "sick.nap", THREADS_PER_PLUGIN)
     assert error_types(napped) == {None}, "all places are free again"
 

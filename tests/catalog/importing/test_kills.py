@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pinecone_server import KEY, PineconeServer
+from support.pinecone_server import KEY, PineconeServer
+from support.waiting import wait_until
 
 from standards_mcp.catalog.local.store import LocalStore
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.starter import starter_seed
 
-COUNT = 3000
+COUNT = 1500
 KILLS = int(os.environ.get("KILLS", "2"))
 """How often each command is killed; more take longer and find more."""
 
@@ -98,7 +99,7 @@ def check_index(local: LocalStore, records: int) -> None:
     stats = local.stats()
     assert stats.records == records
     assert (stats.details["index"], stats.details["indexed_records"]) == ("current", records)
-    for number in (0, 1500, COUNT - 1):
+    for number in (0, COUNT // 2, COUNT - 1):
         hits = local.search(f"learners count {number} zebras", 3).hits
         assert f"{number} zebras" in hits[0].record.description
         assert [each.id for each in local.find(f"KQ.{number}")] == [f"K{number:05}"]
@@ -111,7 +112,6 @@ def chance(request: pytest.FixtureRequest) -> random.Random:
     return random.Random(seed)  # noqa: S311
 
 
-@pytest.mark.unmeasured
 def test_an_import_that_is_killed_at_any_moment_wrote_all_or_nothing_and_is_run_again(
     start: Start, tmp_path: Path, chance: random.Random
 ) -> None:
@@ -160,10 +160,8 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[PineconeServer]:
         monkeypatch.setenv("PINECONE_API_KEY", KEY)
         monkeypatch.setenv("PINECONE_CONTROLLER_HOST", server.url)
         yield server
-    assert not server.broken_answers
 
 
-@pytest.mark.unmeasured
 def test_an_upload_that_is_killed_at_any_moment_is_run_again_and_nothing_is_lost_or_doubled(
     start: Start, tmp_path: Path, server: PineconeServer, chance: random.Random
 ) -> None:
@@ -184,8 +182,7 @@ def test_an_upload_that_is_killed_at_any_moment_is_run_again_and_nothing_is_lost
         server.requests.clear()
         kills += kill_after(start(*upload), chance.uniform(0.3, 1) * longest)
         time.sleep(0.05)
-        while server.active:  # what was sent before is still written
-            time.sleep(0.01)
+        wait_until(lambda: not server.active)  # what was sent before is still written
         there = set(server.records())
         assert there <= everything
         assert len(there) >= before
@@ -224,6 +221,7 @@ def test_of_two_imports_at_once_one_waits_and_both_end_right(
     assert report_of(start("import", str(paths[0])))["unchanged"] == COUNT
 
 
+@pytest.mark.measured
 def test_an_import_that_has_to_wait_says_for_what(start: Start, tmp_path: Path) -> None:
     import filelock
 

@@ -13,7 +13,8 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
-from pinecone_server import KEY, PineconeServer
+from support.pinecone_server import KEY, PineconeServer
+from support.waiting import until
 
 from standards_mcp.catalog import CatalogError, CatalogUnavailableError, FilterError
 from standards_mcp.catalog.filters import matches, parse_filter
@@ -659,8 +660,7 @@ class TestFailures:
     ) -> None:
         fault = server.fail("search", kind="hang", times=1)
         task = asyncio.create_task(filled.search("fractions"))
-        while fault.times:  # noqa: ASYNC110  another thread sets it
-            await asyncio.sleep(0.01)
+        await until(lambda: not fault.times)
         task.cancel()
         started = time.monotonic()
         with pytest.raises(asyncio.CancelledError):

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
-from pinecone_server import KEY, PineconeServer
+from support.pinecone_server import KEY, PineconeServer
 
 from standards_mcp.catalog.pinecone.client import PineconeClient, PineconeUnavailableError
 from standards_mcp.catalog.pinecone.fallback import FallbackCatalog

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pinecone_server import KEY, PineconeServer
+from support.pinecone_server import KEY, PineconeServer
+from support.waiting import until
 
 from standards_mcp.catalog.pinecone import upload as module
 from standards_mcp.catalog.pinecone.client import PineconeClient, PineconeUnavailableError, Tuning
@@ -268,13 +269,11 @@ async def test_a_process_that_is_killed_loses_and_doubles_nothing(
         process = subprocess.Popen(  # noqa: ASYNC220  starting it takes no time
             [sys.executable, "-c", PROGRAM, KEY, server.url, str(file)]
         )
-        while not server.sent("upsert"):  # noqa: ASYNC110  another thread appends
-            await asyncio.sleep(0.01)
+        await until(lambda: server.sent("upsert"))
         await asyncio.sleep(pause)
         process.kill()
         process.wait()
-        while server.active:  # noqa: ASYNC110  what was sent before is still written
-            await asyncio.sleep(0.01)
+        await until(lambda: not server.active)  # what was sent before is still written
     server.faults.clear()
     there = len(server.records())
     assert 0 < there < len(records)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -11,8 +12,8 @@ from standards_mcp.catalog.local.store import LocalStore
 
 
 @pytest.fixture(scope="module")
-def starter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStore]:
-    store = open_local(tmp_path_factory.mktemp("starter")).store
+def starter(planted: Path) -> Iterator[LocalStore]:
+    store = open_local(planted).store
     yield store
     store.close()
 

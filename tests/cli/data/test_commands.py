@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -246,7 +247,8 @@ class TestStatus:
 
         return status
 
-    def test_says_what_is_damaged_and_how_it_is_repaired(self, status, tmp_path):
+    def test_says_what_is_damaged_and_how_it_is_repaired(self, status, tmp_path, planted):
+        shutil.copytree(planted, tmp_path / "catalog")
         code, facts, _ = status()
         assert (code, facts["records"], facts["search"]) == (0, 1748, "ok")
         (columns,) = (tmp_path / "catalog" / "index").glob("g*/columns.npz")

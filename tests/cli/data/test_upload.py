@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pinecone_server import KEY, PineconeServer
+from support.pinecone_server import KEY, PineconeServer
 
 from standards_mcp import cli
 from standards_mcp.catalog import StandardRecord
@@ -39,7 +39,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[PineconeServer]:
         monkeypatch.setenv("PINECONE_API_KEY", KEY)
         monkeypatch.setenv("PINECONE_CONTROLLER_HOST", server.url)
         yield server
-    assert not server.broken_answers
 
 
 @pytest.fixture

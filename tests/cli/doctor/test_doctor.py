@@ -20,14 +20,7 @@ FILE = Path("standards-mcp.toml")
 FIX = re.compile(r"(Compile|Correct|Disable|Install|Mend|Run|Set|Update)\b.+\.")
 
 
-@pytest.fixture(scope="session")
-def catalog_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("shared") / "catalog"
-
-
-@pytest.fixture(autouse=True)
-def _shared_catalog(catalog_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STANDARDS_MCP_CATALOG__PATH", str(catalog_path))
+pytestmark = pytest.mark.usefixtures("starter_catalog")
 
 
 def run(*arguments: str) -> Result:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pinecone_server import KEY, PineconeServer
+from support.pinecone_server import KEY, PineconeServer
 
 from standards_mcp._utils.secrets import secrets_of
 from standards_mcp.catalog.pinecone.client import PineconeClient

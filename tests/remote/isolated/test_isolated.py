@@ -11,9 +11,8 @@ import os
 import subprocess
 import sys
 import textwrap
-import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,8 @@ import pytest
 from mcp import Client, MCPError
 from mcp.client.context import ClientRequestContext
 from mcp_types import ElicitRequestParams, ElicitResult, PromptReference, ResourceTemplateReference
+from support.hosts import started, until_answered
+from support.waiting import WAIT, until
 
 from standards_mcp import ToolResult
 from standards_mcp._utils.logs import configure_logging
@@ -36,10 +37,9 @@ from standards_mcp.loading.records import PluginRecord, Status
 from standards_mcp.remote.stdio import count_processes
 from standards_mcp.server.server import build_server
 
-pytestmark = [pytest.mark.anyio, pytest.mark.unmeasured]
+pytestmark = pytest.mark.anyio
 Install = Callable[..., Path]
 OpenClient = Callable[..., AbstractAsyncContextManager[Client]]
-WAIT = 30.0
 linux = pytest.mark.skipif(sys.platform != "linux", reason="limits of the Linux kernel")
 
 PLUGIN = '''
@@ -234,13 +234,6 @@ def load(tmp_path: Path, **settings: Any) -> Host:
     return host
 
 
-@asynccontextmanager
-async def started(host: Host) -> AsyncGenerator[Host]:
-    async with host.running():
-        await host.manager.wait_listed()
-        yield host
-
-
 @pytest.fixture
 def isolated(install: Install, tmp_path: Path) -> Callable[..., Host]:
     """Return a function that loads the plugin above, isolated."""
@@ -252,18 +245,9 @@ def isolated(install: Install, tmp_path: Path) -> Callable[..., Host]:
     return make
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    with anyio.fail_after(WAIT):
-        while not condition():
-            await anyio.sleep(0.05)
-
-
 async def recovered(host: Host) -> ToolResult:
     """Return the first answer after a failure; the plugin is started again after a second."""
-    with anyio.fail_after(WAIT):
-        while (result := await host.call_tool("rest", {"seconds": 0})).is_error:
-            await anyio.sleep(0.1)
-    return result
+    return await until_answered(host, "rest", {"seconds": 0})
 
 
 def message(result: ToolResult) -> str:
@@ -569,10 +553,7 @@ async def test_a_plugin_that_multiplies_is_ended_with_all_its_processes(
         session = (await host.call_tool("state", {})).structured["session"]
         result = await host.call_tool("fail", {"how": "many"})
         assert "it had more than 4 processes" in message(result)
-        deadline = time.monotonic() + WAIT
-        while count_processes(session):
-            assert time.monotonic() < deadline
-            await anyio.sleep(0.05)
+        await until(lambda: not count_processes(session))
         assert (await recovered(host)).text == "rested"
 
 

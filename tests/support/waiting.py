@@ -1,0 +1,43 @@
+"""Waiting for what another thread or process does, and never for ever."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import anyio
+
+WAIT = 30.0
+"""How many seconds a test waits for what takes no time on a machine at rest."""
+PAUSE = 0.01
+
+
+def wait_until(
+    condition: Callable[[], object],
+    message: str | Callable[[], str] = "",
+    *,
+    seconds: float = WAIT,
+) -> None:
+    """Return once *condition* holds; after *seconds* the test fails with *message*."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, _told(message, seconds)
+        time.sleep(PAUSE)
+
+
+async def until(
+    condition: Callable[[], object],
+    message: str | Callable[[], str] = "",
+    *,
+    seconds: float = WAIT,
+) -> None:
+    """Do what `wait_until` does, while the event loop goes on."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, _told(message, seconds)
+        await anyio.sleep(PAUSE)
+
+
+def _told(message: str | Callable[[], str], seconds: float) -> str:
+    told = message() if callable(message) else message
+    return f"waited for {seconds:g} s in vain: {told}"
