@@ -40,34 +40,24 @@ from .errors import FilterError
 Scalar: TypeAlias = str | int | float | bool
 """A value that a filter compares with."""
 
-
 Operand: TypeAlias = Scalar | tuple[Scalar, ...]
 """What an operator takes."""
 
-
 FIELD_OPERATORS: Final = ("$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$exists")
-
 LOGIC_OPERATORS: Final = ("$and", "$or")
-
 MAX_DEPTH: Final = 32
 """The deepest nesting of ``$and`` and ``$or``."""
-
 MAX_SIZE: Final = 10_000
 """The greatest number of operands in one filter, the elements of lists included."""
-
 
 SEARCHED_FIELDS: Final = frozenset({"content", "description"})
 """The fields that are searched and therefore not filtered by."""
 
-
 _ORDERINGS: Final[Mapping[str, Callable[[float, float], bool]]] = MappingProxyType(
     {"$gt": gt, "$gte": ge, "$lt": lt, "$lte": le}
 )
-
 _NEGATIONS: Final = ("$ne", "$nin")
-
 _LONGEST_QUOTE: Final = 40
-
 _Identity: TypeAlias = tuple[bool, Scalar]
 
 
@@ -285,7 +275,6 @@ def _is_mapping(value: object) -> TypeGuard[Mapping[object, object]]:
 
 
 _SCALAR_FORM: Final = _Form("a text, a number, true or false", _is_scalar)
-
 _FORMS: Final = MappingProxyType(
     {
         **dict.fromkeys(("$eq", "$ne"), _SCALAR_FORM),

@@ -18,17 +18,11 @@ from .records import StandardRecord
 from .vocabulary.grades import GRADES, SCHOOL_GRADES, grade_order, normalize_levels, parse_grades
 
 _IDS: Final = "also_in_set_ids"
-
 _TITLES: Final = "also_in_set_titles"
-
 _LEVELS: Final = "also_in_set_levels"
-
 _OWN_LEVELS: Final = "set_levels"
-
 _OWN_TITLE: Final = "set_title"
-
 _GRADE_TITLE: Final = re.compile(r"grade \d{1,2}|(pre-?)?kindergarten", re.IGNORECASE)
-
 _TITLES_SHOWN: Final = 3
 
 

@@ -22,11 +22,8 @@ from .minilm import EncoderUnavailableError, MiniLmEncoder, TextEncoder, Vectors
 from .spec import KEY_IN_THE_OPEN, MINILM, NO_MODEL, check_model, is_address
 
 API_KEY_VARIABLE = "STANDARDS_MCP_EMBEDDING_API_KEY"
-
 _Encode: TypeAlias = Callable[[list[str]], Any]
-
 _TEXTS_IN_REQUEST = 64
-
 _TIMEOUT = 60.0
 
 
@@ -188,7 +185,6 @@ def _load_model2vec(module: ModuleType, model: str) -> _Encode:
 
 
 _Loader: TypeAlias = Callable[[ModuleType, str], _Encode]
-
 _LIBRARIES: Mapping[str, tuple[str, _Loader]] = {
     "sentence-transformers": ("sentence_transformers", _load_sentence_transformers),
     "fastembed": ("fastembed", _load_fastembed),

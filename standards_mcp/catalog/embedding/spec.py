@@ -16,16 +16,12 @@ from typing import Final
 from standards_mcp.catalog.errors import CatalogError
 
 MINILM: Final = "minilm"
-
 NO_MODEL: Final = "none"
-
 LIBRARIES: Final = ("sentence-transformers", "fastembed", "model2vec")
-
 KEY_IN_THE_OPEN: Final = (
     "the key of the text model would be sent unencrypted; use https, or unset "
     "STANDARDS_MCP_EMBEDDING_API_KEY"
 )
-
 _FORMS: Final = (
     MINILM, NO_MODEL, *(f"{library}:NAME" for library in LIBRARIES),
     "https://HOST/v1/embeddings#NAME",

@@ -26,7 +26,6 @@ from .staging import Staging
 from .store import RecordStore
 
 _AT_ONCE: Final = 500  # records in memory
-
 Documents: TypeAlias = Iterable[Iterable[StandardRecord | Problem]]
 """For each document the records in it and what is wrong with it, see `sources.readers`."""
 

@@ -15,7 +15,6 @@ from standards_mcp.catalog.sets import memberships, merged
 Place: TypeAlias = Literal["new", "same", "other"]
 """What a set had read under an id before: nothing, the same record, or another one."""
 
-
 _SCHEMA = """
 CREATE TABLE read (
     id TEXT NOT NULL, set_id TEXT NOT NULL, document INTEGER NOT NULL, wanted INTEGER NOT NULL,

@@ -32,9 +32,7 @@ if TYPE_CHECKING:
 
 MAX_THREADS: Final = 16
 """How many calls of embedded catalogs work at a time in one event loop; others wait."""
-
 _LIMITER: Final = RunVar[CapacityLimiter]("threads of embedded catalogs")
-
 _T = TypeVar("_T")
 
 

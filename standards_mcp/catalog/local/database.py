@@ -12,19 +12,12 @@ from typing import Any, TypeAlias
 from standards_mcp.catalog.errors import CatalogUnavailableError
 
 APPLICATION_ID = 0x53744D43  # "StMC"
-
 SCHEMA_VERSION = 1
-
 _BUSY_SECONDS = 60
-
 _WRITE_CACHE = 256 * 1024  # KiB; with SQLite's 2 MiB a page of an index is written many times over
-
 _Stamp: TypeAlias = tuple[int, int, int]
-
 _UNWRITABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM)
-
 _RESTORE = "restore it from a copy, or move it away and import the standards again"
-
 _ADVICE: Mapping[int | None, str] = {
     sqlite3.SQLITE_NOTADB: _RESTORE,
     sqlite3.SQLITE_CORRUPT: _RESTORE,
@@ -33,7 +26,6 @@ _ADVICE: Mapping[int | None, str] = {
     None: "see that it can be read and written, or set [catalog] path "
     "(STANDARDS_MCP_CATALOG__PATH) to another folder",
 }
-
 
 _SCHEMA = """
 CREATE TABLE state (key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;

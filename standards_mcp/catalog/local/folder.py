@@ -23,7 +23,6 @@ from .truth import Truth
 
 log = logging.getLogger(__name__)
 
-
 _UNTOLD_WAIT: Final = 2.0  # seconds
 
 

@@ -17,9 +17,7 @@ from standards_mcp.catalog.records import StandardRecord
 from .truth import Truth, fingerprint
 
 _EDITIONS = "seed"
-
 _OFFERED = "seeded"
-
 _NONE = "none"
 
 

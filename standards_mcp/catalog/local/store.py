@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from .index.ranking import Mode
 
 _LONGEST_CODE = 60
-
 _MOST_CODES = 20
 
 

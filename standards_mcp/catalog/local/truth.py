@@ -24,7 +24,6 @@ from .database import Database
 
 _CHUNK = 500  # ids in one statement; SQLite allowed 999 variables for a long time
 
-
 # Answered from the index records_by_set alone; the table itself is forty times as large.
 _SHARES = (
     "WITH shares AS (SELECT set_id, subject, education_levels, count(*) AS records"

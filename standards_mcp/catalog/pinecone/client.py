@@ -43,30 +43,20 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-
 INDEX_NAME: Final = "common-core-standards"
-
 NAMESPACE: Final = "standards"
-
 MODEL: Final = "llama-text-embed-v2"
-
 RERANK_MODEL: Final = "bge-reranker-v2-m3"
-
 TEXT_FIELD: Final = "content"
-
 MAX_RESULTS: Final = 100
 """The most that one search returns: the reranker takes no more documents."""
-
 _RERANK_SHARE: Final = 0.6
-
 _EVERYTHING: Final = {"standard_set_id": {"$exists": True}}  # no filter is refused when fetching
-
 
 QUOTA_NOTE: Final = (
     "The results are not reranked, because the quota of Pinecone's reranker is used up; their "
     "order is less exact."
 )
-
 SLOW_NOTE: Final = (
     "The results are not reranked, because Pinecone's reranker did not answer in time; their "
     "order is less exact."

@@ -29,13 +29,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-
 CONTROLLER_HOST: Final = "https://api.pinecone.io"
-
 SOURCE_TAG: Final = "standards_mcp"
-
 _SHORTEST_ATTEMPT: Final = 0.5
-
 _T = TypeVar("_T")
 
 

@@ -25,17 +25,12 @@ Cause: TypeAlias = Literal[
     "client",
 ]
 
-
 KEY_VARIABLE: Final = "PINECONE_API_KEY"
-
 _FILE_ADVICE: Final = f"check {KEY_VARIABLE}, and that the key belongs to the project of the index"
-
 _LONGEST_QUOTE: Final = 300
-
 _LATER: Final = frozenset(
     {"minute_quota", "month_quota", "unreachable", "timeout", "malformed", "server"}
 )
-
 _UNAUTHORIZED, _PAYMENT, _FORBIDDEN, _NOT_FOUND, _TOO_MANY, _SERVER = 401, 402, 403, 404, 429, 500
 
 

@@ -28,14 +28,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-
 SAMPLE: Final = 100
 """Records of the sample. Their ids are the first in order, which for GUIDs is any order."""
-
 MOST_ROUNDS: Final = 20
-
 _MOST_DISTINCT: Final = 2 / 3  # of the sample: beyond it nearly every record has its own value
-
 _PER_ROUND: Final = 20
 
 

@@ -24,10 +24,8 @@ from .errors import PineconeUnavailableError
 
 log = logging.getLogger(__name__)
 
-
 PAUSE: Final = 30.0
 """Seconds for which an unreachable Pinecone is not asked again."""
-
 _T = TypeVar("_T")
 
 

@@ -18,9 +18,7 @@ from standards_mcp.catalog.texts import without_surrogates
 MAX_ALTERNATIVES: Final = 100
 """The greatest number of alternatives that a nested filter may come to."""
 
-
 _POSITIVE: Final = ("$eq", "$in")
-
 _Conjunction: TypeAlias = tuple[Condition, ...]
 
 

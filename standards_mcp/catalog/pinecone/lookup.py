@@ -29,16 +29,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-
 FETCH_IDS: Final = 100
 """Ids in one fetch: they travel in the URL, whose length is limited."""
-
 MOST_NAMESAKES: Final = 50
 """The most records under one code that are read."""
-
 PAGE: Final = 100
 """The most records of one answer; each has some 10 KB, most of it a vector."""
-
 _FIRST_NUMBERS: Final = range(1, 10)
 
 

@@ -18,26 +18,18 @@ from standards_mcp.catalog.vocabulary.notation import PREFIXES_FIELD, record_key
 
 KEYS_FIELD: Final = "notation_keys"
 """The record's keys of `notation.record_keys`, so that any spelling of its code finds it."""
-
 HASH_FIELD: Final = "content_hash"
 """What `content_hash` returned when the record was written."""
-
 OTHER_FIELD: Final = "other_fields"
 """The fields that Pinecone cannot hold, as one JSON object."""
-
 
 _OURS: Final = frozenset({KEYS_FIELD, PREFIXES_FIELD, HASH_FIELD, OTHER_FIELD, "id"})
 """What a record's own fields of these names are kept apart from."""
 
-
 MAX_BATCH_RECORDS: Final = 96
-
 MAX_BATCH_BYTES: Final = 1_900_000
-
 MAX_RECORD_BYTES: Final = 40_000
-
 MAX_ID_CHARACTERS: Final = 512
-
 _GREATEST_INTEGER: Final = 2**53  # beyond it a float is no longer exact
 
 

@@ -24,11 +24,8 @@ if TYPE_CHECKING:
 
 Progress: TypeAlias = Callable[["Report"], None]
 
-
 CREATION_TIMEOUT: Final = 300.0
-
 _CREATION_PAUSE: Final = 1.0
-
 _COUNT_PAUSES: Final = (0.0, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 
 

@@ -20,14 +20,10 @@ from .records import HASH_FIELD, MAX_BATCH_RECORDS, batches, content_hash, refus
 
 log = logging.getLogger(__name__)
 
-
 DELETE_IDS: Final = 1000
-
 _TROUBLE_ATTEMPTS: Final = 2
-
 _LONGEST_PAUSE: Final = 120.0
 """Seconds; a service that asks for more patience than this is not waited for."""
-
 _T = TypeVar("_T")
 
 

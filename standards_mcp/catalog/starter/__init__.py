@@ -22,7 +22,6 @@ from standards_mcp.catalog.texts import text_hash
 from .codes import Place, place
 
 _FOLDERS: Final = ("mathematics", "literacy")
-
 _JURISDICTION: Final = "67810E9EF6944F9383DCC602A3484C23"
 
 

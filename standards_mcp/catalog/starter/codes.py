@@ -20,28 +20,19 @@ from dataclasses import dataclass
 from typing import Final
 
 _SITE: Final = "https://www.thecorestandards.org"
-
 _CONTENT: Final = "CCSS.Math.Content."
-
 _PRACTICE: Final = "CCSS.Math.Practice."
-
 _LITERACY: Final = "CCSS.ELA-Literacy."
-
 _MATH_CODE: Final = re.compile(
     r"(?P<domain>(?P<grade>[K1-8])\.[A-Z]+|HS[A-Z]-[A-Z]+)"
     r"(\.(?P<cluster>[A-Z])(\.(?P<number>\d+)(?P<part>[a-z])?)?)?"
 )
-
 _LITERACY_CODE: Final = re.compile(
     r"(?P<strand>[A-Z]+)\.(?P<grades>K|\d+|\d+-\d+|[A-Z]+)\.(?P<number>\d+)(?P<part>[a-z])?"
 )
-
 _MATH_LABELS: Final = ("Domain", "Cluster", "Standard", "Component")
-
 _LITERACY_LABELS: Final = ("Standard", "Component")
-
 _SCHOOL: Final = ("K", *(f"{grade:02}" for grade in range(1, 13)))
-
 _CATEGORIES: Final = {
     "HSN": "Number and Quantity",
     "HSA": "Algebra",
@@ -49,7 +40,6 @@ _CATEGORIES: Final = {
     "HSG": "Geometry",
     "HSS": "Statistics and Probability",
 }
-
 _SUBJECT_STRANDS: Final = {
     "RH": "Literacy in History/Social Studies",
     "RST": "Literacy in Science and Technical Subjects",
@@ -73,7 +63,6 @@ MATHEMATICS: Final = Framework(
     normalized_subject="Math",
     title="Common Core Mathematics",
 )
-
 LITERACY: Final = Framework(
     document_id="D10003FC",
     subject="English Language Arts",

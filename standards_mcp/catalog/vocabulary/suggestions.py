@@ -12,9 +12,7 @@ from collections.abc import Set as AbstractSet
 from .notation import canonical_key
 
 _SHORT_LIST = 200
-
 _MOST_FIRST_SEGMENTS = 2_000
-
 _BANDS = {
     "6": "6-8",
     "7": "6-8",

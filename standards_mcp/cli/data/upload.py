@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 _SHOWN = 10
 
-
 _set_option = click.option(
     "--set",
     "standard_sets",
@@ -35,7 +34,6 @@ _set_option = click.option(
     shell_complete=offer(loaded_sets),
     help="Only this standard set, by its id or title; may be repeated.",
 )
-
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 

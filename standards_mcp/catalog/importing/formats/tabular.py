@@ -41,7 +41,6 @@ COLUMNS: Final[Mapping[str, str]] = {
     "rights_holder": "whose text it is",
     "source_url": "where the official text is",
 }
-
 _ALIASES: Final[Mapping[str, str]] = {
     "_id": "id", "guid": "id", "identifier": "id", "notation": "code", "statement_notation": "code",
     "humancodingscheme": "code", "description": "text", "statement": "text",
@@ -53,20 +52,17 @@ _ALIASES: Final[Mapping[str, str]] = {
     "url": "source_url", "sequence": "order", "alt_statement_notations": "other_codes",
     "alternate_codes": "other_codes",
 }  # fmt: skip
-
 _EXAMPLE: Final = (
     ("D1-M", "M", "Counting and comparing", "", "K-2", "Domain"),
     ("D1-M-1", "M.1", "Count up to 100 things in several ways.", "M", "1", "Standard"),
     ("D1-M-2", "M.2", "Say which of two groups has more.", "M", "1", "Standard"),
 )
-
 _MADE: Final = frozenset(
     {
         "content", "depth", "is_leaf", "is_root", "root_id", "ancestor_ids", "child_ids",
         "sibling_count",
     }
 )  # fmt: skip
-
 _NUMBER: Final = re.compile(r"-?\d{1,9}(?:\.\d{1,9})?")
 
 

@@ -18,10 +18,8 @@ from standards_mcp.catalog.records import StandardRecord
 
 DEEPEST: Final = 64
 """Nodes below this depth are moved up to it, so that the size of a tree stays in proportion."""
-
 LONGEST_LINE: Final = 4_000
 """How many characters of an ancestor's text the content of a record repeats."""
-
 
 SetFields: TypeAlias = Callable[[tuple[str, ...]], Mapping[str, Any]]
 """Return the fields of the set that a record with these education levels belongs to."""

@@ -20,9 +20,7 @@ from .files import Document
 from .web import Cache, NotFoundOnServerError, Web
 
 _PATHS: Final = ("ims/case/v1p1", "ims/case/v1p0")
-
 _PAGE: Final = 100
-
 _MOST_PAGES: Final = 1_000
 
 

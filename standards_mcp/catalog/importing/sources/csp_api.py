@@ -28,7 +28,6 @@ from .files import Document
 from .web import Cache, RateLimit, Web
 
 BASE_URL: Final = "https://api.commonstandardsproject.com/api/v1"
-
 CALLS_A_MINUTE: Final = 60
 
 

@@ -26,21 +26,13 @@ from .web import Web, is_address
 
 LARGEST_SOURCE: Final = 4 * 2**30
 """How many bytes one file or address may unpack to, with all documents in it."""
-
 MOST_MEMBERS: Final = 200_000
-
 _READABLE: Final = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".txt", ".tab")
-
 _PACKED: Final = (".gz", ".tgz", ".tar", ".zip")
-
 _GZIP, _ZIP, _TAR = b"\x1f\x8b", (b"PK\x03\x04", b"PK\x05\x06"), b"ustar"
-
 _TAR_MARK: Final = 257
-
 _PEEK: Final = 65_536
-
 _DEEPEST: Final = 3
-
 UNREADABLE: Final = (OSError, EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile)
 """What reading a damaged file may raise."""
 

@@ -22,26 +22,16 @@ from standards_mcp._utils.addresses import is_unencrypted, origin
 from standards_mcp.catalog.importing.problems import SourceError
 
 LARGEST_DOWNLOAD: Final = 2 * 2**30
-
 _CHUNK: Final = 2**16
-
 _REDIRECTS: Final = (301, 302, 303, 307, 308)
-
 _HINTS: Final = {400: "check the address", 401: "check the key", 403: "check the key"}
-
 _RETRIED: Final = (429, 500, 502, 503, 504)
-
 _LONGEST_PAUSE: Final = 60.0
-
 _GRACE: Final = 60.0
-
 _SLOWEST: Final = 10_000
 """Bytes a second that a download must have, once `_GRACE` seconds are over."""
-
 _ATTEMPTS: Final = 4
-
 _FINAL: Final = (TimeoutError, ValueError, http.client.InvalidURL, socket.gaierror)
-
 _WHAT: Final[tuple[tuple[type[Exception], str], ...]] = (
     (socket.gaierror, "is a name that no server is known by"),
     (TimeoutError, "did not answer within {seconds:g} seconds"),

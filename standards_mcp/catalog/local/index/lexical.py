@@ -35,19 +35,12 @@ ourselves own re s she should so some such t that the their theirs them themselv
 they this those through to too until up us ve very was we were what when where which while who whom
 why will with would you your yours yourself yourselves
 """
-
 _ANALYZER = "english"
-
 _TEXT = "text"
-
 _TOKENS = "tokens"
-
 _ROW = "row"
-
 _MEMORY = 100_000_000  # bytes of one writing thread's arena
-
 _LONGEST_WORD = 40
-
 _LOCK = ".tantivy-meta.lock"
 
 

@@ -18,17 +18,11 @@ from typing import TypeVar
 from standards_mcp.catalog.errors import CatalogUnavailableError
 
 FORMAT = "standards-mcp-index"
-
 VERSION = 3
-
 REBUILD = "run `standards-mcp data build`"
-
 POINTER = "current"
-
 _PAUSES = (0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.3)
-
 _T = TypeVar("_T")
-
 FOLDER_NAME = re.compile(r"g\d+-[0-9a-f]{8}")
 
 

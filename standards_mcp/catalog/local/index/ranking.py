@@ -20,20 +20,13 @@ from .lexical import Ranked
 from .masks import Selection
 
 Rows: TypeAlias = npt.NDArray[np.int64]
-
 Scores: TypeAlias = npt.NDArray[np.float32]
-
 Mode: TypeAlias = Literal["hybrid", "lexical", "dense"]
 
-
 CANDIDATES = 100
-
 _NOTHING = Ranked(np.zeros(0, np.int64), np.zeros(0, np.float32))
-
 LEXICAL_WEIGHT = 0.45
-
 HEADING_PENALTY = 0.1
-
 LEAST_LIKENESS = 0.33
 """The cosine below which a text of unknown words alone matches nothing."""
 
