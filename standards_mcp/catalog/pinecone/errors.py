@@ -48,7 +48,7 @@ class PineconeUnavailableError(CatalogUnavailableError):
         self.retry_after = retry_after
 
     @property
-    def passes(self) -> bool:
+    def is_temporary(self) -> bool:
         """Whether the same request may succeed later without a change of the configuration."""
         return self.cause in _LATER
 

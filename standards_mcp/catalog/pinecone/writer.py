@@ -66,21 +66,21 @@ class Writer:
         if batch:
             # The last of two records with one id counts, as it would one after the other.
             lines = list({record.id: to_pinecone(record) for record in batch}.values())
-            await self._patiently(partial(self._send, lines))
+            await self._with_retries(partial(self._send, lines))
 
     async def hashes(self, ids: Iterable[str]) -> dict[str, str]:
         """Return the `content_hash` of those records that the index holds; "" where it has none."""
         known: dict[str, str] = {}
         for some in chunks(dict.fromkeys(ids), FETCH_IDS):
-            found = await self._patiently(partial(self._finder.metadata, some))
+            found = await self._with_retries(partial(self._finder.metadata, some))
             known |= {id_: str(fields.get(HASH_FIELD) or "") for id_, fields in found.items()}
         return known
 
     async def ids(self) -> set[str]:
         """Return the ids of all records in the namespace."""
-        known, token = await self._patiently(partial(self._page, None))
+        known, token = await self._with_retries(partial(self._page, None))
         while token is not None:
-            page, token = await self._patiently(partial(self._page, token))
+            page, token = await self._with_retries(partial(self._page, token))
             known |= page
         return known
 
@@ -91,7 +91,7 @@ class Writer:
             there = list(await self.hashes(some))
             count += len(there)
             if there:
-                await self._patiently(partial(self._delete, there))
+                await self._with_retries(partial(self._delete, there))
         return count
 
     async def _send(self, lines: list[dict[str, Any]]) -> None:
@@ -110,7 +110,7 @@ class Writer:
         following = page.pagination.next if page.pagination is not None else None
         return {item.id for item in page.vectors if item.id}, following
 
-    async def _patiently(self, call: Callable[[], Awaitable[_T]]) -> _T:
+    async def _with_retries(self, call: Callable[[], Awaitable[_T]]) -> _T:
         """Return what *call* returns, called again while the trouble is one that passes."""
         attempts = 0
         while True:

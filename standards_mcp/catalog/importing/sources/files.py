@@ -12,7 +12,7 @@ import os
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import IO, Final, TypeAlias
 
 from typing_extensions import Buffer
 
+from standards_mcp.catalog.base import Progress
 from standards_mcp.catalog.importing.problems import Problem, SourceError, lost, note
 
 from .web import Web, is_address
@@ -113,6 +114,19 @@ def open_sources(
                 yield from _file(Path(source), largest)
         except SourceError as error:
             yield lost("cannot be read", str(source), detail=str(error), records=0)
+
+
+def download_documents(
+    addresses: Sequence[str], get: Callable[[str], bytes], progress: Progress | None
+) -> Found:
+    """Yield the document at each address, and a problem for each that cannot be read."""
+    for number, address in enumerate(addresses, 1):
+        try:
+            yield Document(address, io.BufferedReader(io.BytesIO(get(address))))
+        except SourceError as error:
+            yield lost("cannot be read", address, detail=str(error), records=0)
+        if progress is not None:
+            progress(number, len(addresses))
 
 
 def _folder(folder: Path, largest: int) -> Found:

@@ -201,6 +201,10 @@ class Cache:
     def __init__(self, folder: Path, days: float = 7) -> None:
         self._folder, self._seconds = folder, days * 86_400
 
+    def reader(self, web: Web) -> Callable[[str], bytes]:
+        """Return what reads an address from here, and from *web* where it is not here."""
+        return lambda address: self.get(address, web.get)
+
     def get(self, address: str, fetch: Callable[[str], bytes]) -> bytes:
         """Return the kept answer, or the one of *fetch*, which is then kept."""
         name = hashlib.sha256(address.encode("utf-8", "replace")).hexdigest()

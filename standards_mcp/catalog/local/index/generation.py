@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from standards_mcp.catalog.errors import CatalogUnavailableError
-from standards_mcp.catalog.local.truth import Row, Truth
+from standards_mcp.catalog.local.database import Database, Row
 from standards_mcp.catalog.texts import ancestors_text, comparable
 from standards_mcp.catalog.vocabulary.notation import with_prefixes
 
@@ -40,8 +40,8 @@ from .manifest import (
     VERSION,
     Manifest,
     current_folder,
-    patiently,
     read_manifest,
+    with_retries,
 )
 
 
@@ -81,18 +81,18 @@ class Generation:
         return found
 
 
-def build(truth: Truth, index: Path, model: str | None, dimensions: int) -> Path:
-    """Build a new index folder from *truth*, let it serve, and return it.
+def build(database: Database, index: Path, model: str | None, dimensions: int) -> Path:
+    """Build a new index folder from *database*, let it serve, and return it.
 
     The caller holds the catalog's lock. The folder that served so far is kept for the readers
     that still have it open; older ones, and what interrupted builds left, are removed.
     """
     index.mkdir(parents=True, exist_ok=True)
     _remove_leftovers(index)
-    revision = truth.revision
+    revision = database.revision
     folder = index / f"g{revision}-{secrets.token_hex(4)}"
     folder.mkdir()
-    records = _write_rows(truth, folder, model, dimensions)
+    records = _write_rows(database, folder, model, dimensions)
     manifest = Manifest(
         model=model, dimensions=dimensions if model else 0, records=records,
         revision=revision, files=_sync_files(folder),
@@ -103,13 +103,13 @@ def build(truth: Truth, index: Path, model: str | None, dimensions: int) -> Path
     return folder
 
 
-def _write_rows(truth: Truth, folder: Path, model: str | None, dimensions: int) -> int:
+def _write_rows(database: Database, folder: Path, model: str | None, dimensions: int) -> int:
     """Write everything but the manifest, in one pass, and return the number of rows."""
     lexical, columns = LexicalWriter(folder / "text"), ColumnsWriter()
     numbers, groups = dict[bytes, int](), array("i")
     parents = dict[str, str | None]()
-    with _vectors_file(folder, model, (truth.count(), dimensions)) as vectors:
-        for number, row in enumerate(truth.rows(model)):
+    with _vectors_file(folder, model, (database.count(), dimensions)) as vectors:
+        for number, row in enumerate(database.rows(model)):
             data = json.loads(row.body)
             text = f"{ancestors_text(data)}\n{row.description}"
             lexical.add(number, text, columns.add(number, with_prefixes(data)))
@@ -189,7 +189,7 @@ def _write_durably(path: Path, text: str) -> None:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
-    patiently(lambda: temporary.replace(path))
+    with_retries(lambda: temporary.replace(path))
 
 
 def _remove_leftovers(index: Path) -> None:

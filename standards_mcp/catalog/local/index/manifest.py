@@ -32,7 +32,7 @@ class Manifest:
 
     Attributes:
         model: The name of the encoder of the vectors, or None when there are none.
-        revision: The revision of the truth that the index was built from.
+        revision: The revision of the database that the index was built from.
         files: The size in bytes and the `checksums.checksum` of every other file of the folder,
             by relative path.
     """
@@ -52,7 +52,7 @@ def current_folder(index: Path) -> Path:
     """
     pointer = index / POINTER
     try:
-        name = patiently(lambda: pointer.read_text("utf-8", "replace")).strip()
+        name = with_retries(lambda: pointer.read_text("utf-8", "replace")).strip()
     except OSError as error:
         raise CatalogUnavailableError(f"cannot read {pointer}: {error}; {REBUILD}") from error
     if not FOLDER_NAME.fullmatch(name):
@@ -87,7 +87,7 @@ def read_manifest(folder: Path) -> Manifest:
     return manifest
 
 
-def patiently(call: Callable[[], _T]) -> _T:
+def with_retries(call: Callable[[], _T]) -> _T:
     """Return what *call* does; tried again for a second where the system forbids it.
 
     Windows lets nobody replace a file that another process reads at this moment, nor read one
