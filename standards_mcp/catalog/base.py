@@ -127,7 +127,7 @@ class PineconeAccess:
 
 
 class Catalog(ABC):
-    """A store of standards. Every method may raise `CatalogError`, whose message says what to do."""
+    """A store of standards. Every method may raise `CatalogError`."""
 
     @abstractmethod
     async def search(

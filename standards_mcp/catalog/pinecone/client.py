@@ -13,8 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import SecretStr
+from typing_extensions import override
 
 from standards_mcp.catalog.base import (
+    Catalog,
     CatalogStats,
     Facets,
     FieldValues,
@@ -63,7 +65,7 @@ SLOW_NOTE: Final = (
 )
 
 
-class PineconeClient:
+class PineconeClient(Catalog):
     """A `Catalog` in one namespace of a Pinecone index.
 
     It may be used from several event loops. Every method raises `PineconeUnavailableError`, a
@@ -148,8 +150,8 @@ class PineconeClient:
         found = await self.find(standard_id)
         return found[0].to_dict() if found else None
 
+    @override
     async def fetch(self, ids: Sequence[str]) -> list[StandardRecord]:
-        """Return the records with these ids, in the order of *ids*; unknown ids are left out."""
         return await self._finder.fetch(ids)
 
     async def find(self, identifier: str) -> list[StandardRecord]:
@@ -177,10 +179,7 @@ class PineconeClient:
         return await self._surveyor.sets()
 
     async def facets(self) -> Facets:
-        """Return every subject of the index, and of the rest what a sample of it holds.
-
-        The numbers are those of the sample.
-        """
+        """Return every subject, the other values as far as a sample has them, and its counts."""
         return await self._surveyor.facets()
 
     async def values(self, name: str) -> FieldValues:
@@ -188,7 +187,7 @@ class PineconeClient:
         return await self._surveyor.values(name)
 
     async def stats(self) -> CatalogStats:
-        """Return how many records the namespace holds."""
+        """Return how many records the namespace holds; this needs the key, but no quota."""
         async with self.connections.index() as index:
             described = await index.describe_index_stats()
             summary = described.namespaces.get(self.namespace)
@@ -208,15 +207,6 @@ class PineconeClient:
             details={name: value for name, value in details.items() if value is not None},
         )
 
-    def notes(self) -> tuple[str, ...]:
-        """Return nothing: no other store ever answers."""
-        return ()
-
-    async def check(self) -> tuple[str, ...]:
-        """Ask the index for its size, which needs the key and the index but no quota."""
-        await self.stats()
-        return ()
-
     async def upsert(self, records: Iterable[StandardRecord]) -> int:
         """Add or replace records and return how many changed.
 
@@ -227,8 +217,8 @@ class PineconeClient:
         """
         return await self.writer.upsert(records)
 
+    @override
     async def delete(self, ids: Iterable[str]) -> int:
-        """Delete the records with these ids and return how many there were."""
         return await self.writer.delete(ids)
 
     async def aclose(self) -> None:

@@ -60,8 +60,9 @@ class FallbackCatalog(Catalog):
         """Return the *top_k* best records for a text; a note says where another store answered."""
 
         async def ask(catalog: Catalog) -> SearchResult:
+            notes = self._notes_of(catalog)
             result = await catalog.search(query_text, top_k, filter)
-            return replace(result, notes=(*self._notes_of(catalog), *result.notes))
+            return replace(result, notes=(*notes, *result.notes))
 
         return await self._ask(ask)
 
@@ -97,9 +98,11 @@ class FallbackCatalog(Catalog):
         """Return what Pinecone holds, or the secondary and why it answers."""
 
         async def ask(catalog: Catalog) -> CatalogStats:
+            notes = self._notes_of(catalog)
             stats = await catalog.stats()
-            why = {"fallback": note for note in self._notes_of(catalog)}
-            return replace(stats, details=why | dict(stats.details))
+            return replace(
+                stats, details={**({"fallback": notes[0]} if notes else {}), **stats.details}
+            )
 
         return await self._ask(ask)
 
