@@ -45,7 +45,8 @@ class Staging:
         Args:
             selected: Whether the filters let it through.
         """
-        key, body = (record.id, record.standard_set_id), _body(record)
+        key = record.id, record.standard_set_id
+        body = record.model_dump_json(by_alias=True, exclude_none=True)
         statement = "SELECT body FROM read WHERE (id, set_id) = (?, ?)"
         before = self._connection.execute(statement, key).fetchone()
         self._connection.execute(
@@ -97,7 +98,3 @@ class Staging:
         rows = self._connection.execute("SELECT body FROM read WHERE id = ?", (id_,))
         found = (StandardRecord.model_validate_json(body) for (body,) in rows)
         return {set_id for record in found for set_id in memberships(record)}
-
-
-def _body(record: StandardRecord) -> str:
-    return record.model_dump_json(by_alias=True, exclude_none=True)

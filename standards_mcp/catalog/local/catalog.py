@@ -71,10 +71,7 @@ class LocalCatalog(Catalog):
 
     @override
     async def search(
-        self,
-        query_text: str,
-        top_k: int = 5,
-        filter: FilterExpression | None = None,
+        self, query_text: str, top_k: int = 5, filter: FilterExpression | None = None
     ) -> SearchResult:
         return await _in_thread(lambda: self.store.search(query_text, top_k, filter))
 

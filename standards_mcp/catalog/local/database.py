@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import fields
+from dataclasses import astuple, fields
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self
 
 from standards_mcp._utils.chunks import chunks
 from standards_mcp.catalog.records import StandardRecord
-from standards_mcp.catalog.sets import StandardSet, memberships, own_set_title
+from standards_mcp.catalog.sets import StandardSet, memberships
 from standards_mcp.catalog.texts import text_hash, without_surrogates
 from standards_mcp.catalog.vocabulary.notation import record_keys
 
@@ -268,10 +268,7 @@ def _body(record: StandardRecord) -> str:
 
 
 def _set_row(record: StandardRecord) -> tuple[str | None, ...]:
-    values = (
-        record.standard_set_id, own_set_title(record), record.subject,
-        record.jurisdiction_id, record.jurisdiction_title, record.license, record.source_url,
-    )  # fmt: skip
+    *values, _ = astuple(StandardSet.of(record))
     return tuple(map(_storable, values))
 
 

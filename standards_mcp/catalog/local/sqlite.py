@@ -131,7 +131,9 @@ class SqliteFile:
         try:
             return self._connect("mode=rw")
         except sqlite3.OperationalError as error:
-            if _code(error) not in _UNWRITABLE or _journal_size(self._path):
+            journal = self._path.with_name(f"{self._path.name}-wal")
+            has_journal = journal.exists() and journal.stat().st_size > 0
+            if _code(error) not in _UNWRITABLE or has_journal:
                 raise
         # Without a journal beside it, a file is whole as it stands. SQLite then looks neither for
         # a journal nor for changes, so `_current` does.
@@ -169,11 +171,6 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
             f"{path} was written by a newer standards-mcp (schema {version}, this one reads "
             f"{SCHEMA_VERSION}); upgrade with `pip install -U standards-mcp`"
         )
-
-
-def _journal_size(path: Path) -> int:
-    journal = path.with_name(f"{path.name}-wal")
-    return journal.stat().st_size if journal.exists() else 0
 
 
 def _stamp(path: Path) -> _Stamp:

@@ -33,7 +33,7 @@ from standards_mcp.catalog.vocabulary.grades import parse_grades
 
 from .connection import Connections, Tuning
 from .errors import PineconeUnavailableError
-from .facets import Surveyor
+from .facets import FacetReader
 from .filters import pinecone_filter
 from .hosts import checked_host
 from .lookup import Finder
@@ -97,7 +97,7 @@ class PineconeClient(Catalog):
         )
         self.writer = Writer(self.connections, namespace)
         self._finder = Finder(self.connections, namespace)
-        self._surveyor = Surveyor(self.connections, namespace)
+        self._facets = FacetReader(self.connections, namespace)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.connections.index_name!r}, {self.namespace!r})"
@@ -116,7 +116,11 @@ class PineconeClient(Catalog):
         hits, notes = await self._ranked(query_text, min(top_k, MAX_RESULTS), expression)
         read, unreadable = _read(hits)
         if unreadable:
-            notes = (*notes, _unreadable_note(unreadable))
+            skipped = (
+                f"{unreadable} results were left out, because they are not records of standards; "
+                "check PINECONE_INDEX_NAME and PINECONE_NAMESPACE."
+            )
+            notes = (*notes, skipped)
         return SearchResult(hits=tuple(read), notes=notes)
 
     async def search_standards(
@@ -176,15 +180,15 @@ class PineconeClient(Catalog):
 
     async def sets(self) -> StandardSets:
         """Return the standard sets; not all of them where there are very many."""
-        return await self._surveyor.sets()
+        return await self._facets.sets()
 
     async def facets(self) -> Facets:
         """Return every subject, the other values as far as a sample has them, and its counts."""
-        return await self._surveyor.facets()
+        return await self._facets.facets()
 
     async def values(self, name: str) -> FieldValues:
         """Return the texts that a field has; not all of them where there are very many."""
-        return await self._surveyor.values(name)
+        return await self._facets.values(name)
 
     async def stats(self) -> CatalogStats:
         """Return how many records the namespace holds; this needs the key, but no quota."""
@@ -281,13 +285,6 @@ def _read(hits: Iterable[Hit]) -> tuple[list[SearchHit], int]:
         highest = min(highest, max(0.0, hit.score))
         read.append(SearchHit(record=record, score=round(highest, 4)))
     return read, others
-
-
-def _unreadable_note(count: int) -> str:
-    return (
-        f"{count} results were left out, because they are not records of standards; check "
-        "PINECONE_INDEX_NAME and PINECONE_NAMESPACE."
-    )
 
 
 __all__ = [

@@ -84,9 +84,14 @@ def content_hash(record: StandardRecord) -> str:
     return hashlib.sha256(data).hexdigest()[:32]
 
 
+def is_id(text: str) -> bool:
+    """Return whether Pinecone takes *text* as the id of a record."""
+    return bool(text) and text.isascii() and "\x00" not in text and len(text) <= MAX_ID_CHARACTERS
+
+
 def refusal(record: StandardRecord) -> str:
     """Return why Pinecone would refuse *record*, and with it its whole batch, or an empty text."""
-    if not record.id.isascii() or "\x00" in record.id or len(record.id) > MAX_ID_CHARACTERS:
+    if not is_id(record.id):
         return f"its _id is not 1 to {MAX_ID_CHARACTERS} ASCII characters"
     if not record.content.strip():
         return "its content is empty, so that there is nothing to embed"

@@ -173,11 +173,7 @@ class _Transfer:
     """One pass over the records."""
 
     def __init__(
-        self,
-        client: PineconeClient,
-        size: int,
-        progress: Progress | None,
-        held: Collection[str],
+        self, client: PineconeClient, size: int, progress: Progress | None, held: Collection[str]
     ) -> None:
         self._client = client
         self._size = size

@@ -40,17 +40,11 @@ _CLUSTER_ENDS: Mapping[str, Mapping[str, tuple[int, ...]]] = MappingProxyType(
         "N": {"RN": (2, 3), "Q": (3,), "CN": (3, 6, 9), "VM": (3, 5, 12)},
         "A": {"SSE": (2, 4), "APR": (1, 3, 5, 7), "CED": (4,), "REI": (2, 4, 9, 12)},
         "F": {"IF": (3, 6, 9), "BF": (2, 5), "LE": (4, 5), "TF": (4, 7, 9)},
-        "G": {
-            "CO": (5, 8, 11, 13),
-            "SRT": (3, 5, 8, 11),
-            "C": (4, 5),
-            "GPE": (3, 7),
-            "GMD": (3, 4),
-            "MG": (3,),
-        },
+        "G": {"CO": (5, 8, 11, 13), "SRT": (3, 5, 8, 11), "C": (4, 5), "GPE": (3, 7),
+              "GMD": (3, 4), "MG": (3,)},
         "S": {"ID": (4, 6, 9), "IC": (2, 6), "CP": (5, 9), "MD": (4, 7)},
     }
-)
+)  # fmt: skip
 # Common Core codes, once every separator is a single "." or "-". Only a whole match counts, so
 # the codes of others keep all their letters.
 _PREFIX = r"(?:(?:CCSS(?:[.-]?M)?|COMMON[.-]CORE|CC)[.-])?"
@@ -192,7 +186,8 @@ def record_keys(record: StandardRecord) -> frozenset[str]:
 def _plain_code(notation: str) -> str:
     """Return a code in upper case, with "." or "-" as its only separators."""
     text = plain_text(notation).casefold().upper()
-    return _SEPARATORS.sub(_one_separator, text).strip(".-")
+    one = _SEPARATORS.sub(lambda run: "-" if run[0].strip() == "-" else ".", text)
+    return one.strip(".-")
 
 
 def _key_of(code: str) -> str:
@@ -216,10 +211,6 @@ def _cluster_keys(key: str) -> Iterable[str]:
     ends = _CLUSTER_ENDS.get(first, {}).get(second)
     cluster = _cluster_of(int(number), ends) if ends and number.isdecimal() else None
     return [f"{first}.{second}.{cluster}"] if cluster else []
-
-
-def _one_separator(run: re.Match[str]) -> str:
-    return "-" if run[0].strip() == "-" else "."
 
 
 def _segmented(code: str) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 from urllib.parse import quote
 
 from standards_mcp.catalog.base import Progress
-from standards_mcp.catalog.importing.formats.case import identifier
+from standards_mcp.catalog.importing.formats.case_links import identifier
 from standards_mcp.catalog.importing.formats.values import Fields, is_object, parse_json
 from standards_mcp.catalog.importing.problems import Problem, SourceError, lost, note
 from standards_mcp.catalog.importing.selection import Selection

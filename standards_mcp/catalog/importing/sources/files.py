@@ -170,7 +170,7 @@ def _file(path: Path, largest: int) -> Found:
 
 def _open(name: str, stream: IO[bytes], allowance: _Allowance, depth: int = 0) -> Found:
     """Yield the documents of one stream, which is seekable unless it is inside another."""
-    reader = _reader(stream, allowance)
+    reader: io.BufferedReader = io.BufferedReader(_Bounded(stream, allowance), _PEEK)
     head = reader.peek(_PEEK)
     is_tar = head[_TAR_MARK:].startswith(_TAR)
     if head.startswith(_GZIP) and depth < _DEEPEST:
@@ -184,10 +184,6 @@ def _open(name: str, stream: IO[bytes], allowance: _Allowance, depth: int = 0) -
         yield lost("archive in an archive", name, detail="unpack it first", records=0)
     else:
         yield Document(name, reader)
-
-
-def _reader(stream: IO[bytes], allowance: _Allowance) -> io.BufferedReader:
-    return io.BufferedReader(_Bounded(stream, allowance), _PEEK)
 
 
 def _guarded(name: str, found: Found) -> Found:

@@ -80,7 +80,10 @@ class _Field:
 
     def _code(self, value: Any) -> int:
         # 1, 1.0 and True are equal for Python and differ in JSON. Most values are texts.
-        key = value if isinstance(value, str) else (type(value).__name__, _hashable(value))
+        key = value
+        if not isinstance(value, str):
+            same = json.dumps(value, sort_keys=True) if isinstance(value, list | dict) else value
+            key = type(value).__name__, same
         code = self._codes.setdefault(key, len(self.values))
         if code == len(self.values):
             self.values.append(value)
@@ -166,10 +169,6 @@ class Columns:
 
 def _token(number: int, code: int | str) -> str:
     return f"{number}:{code}"
-
-
-def _hashable(value: Any) -> Any:
-    return json.dumps(value, sort_keys=True) if isinstance(value, (list, dict)) else value
 
 
 def _packed(values: Sequence[Any]) -> npt.NDArray[np.uint8]:

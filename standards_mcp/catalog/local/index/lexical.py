@@ -130,7 +130,9 @@ class LexicalIndex:
         Rows of equal score stand in the order in which they were added.
         """
         if within is not None:
-            query = _both(query, within)
+            # The filter only lets rows through. With a score of its own it would change the order.
+            unscored = Query.const_score_query(within, 0.0)
+            query = Query.boolean_query([(Occur.Must, query), (Occur.Must, unscored)])
         with _named_damage(self._folder):
             hits = self._searcher.search(query, limit, count=False).hits
             rows = self._searcher.fast_field_values(_ROW, [address for _, address in hits])
@@ -190,11 +192,6 @@ def _links_to(folder: Path) -> Path:
             except OSError:  # Windows lets few users make links
                 shutil.copy(path, links)
     return links
-
-
-def _both(query: Query, within: Query) -> Query:
-    unscored = Query.const_score_query(within, 0.0)
-    return Query.boolean_query([(Occur.Must, query), (Occur.Must, unscored)])
 
 
 def _schema() -> tantivy.Schema:

@@ -86,7 +86,12 @@ class Ranker:
 
     def _ranked(self, depth: int) -> tuple[Rows, Scores, bool]:
         """Return the candidates, best first, their scores, and whether there are no others."""
-        by_words, by_meaning = self._by_words(depth), self._by_meaning(depth)
+        by_words = by_meaning = _NOTHING
+        if self._query is not None:
+            lexical = self._generation.lexical
+            by_words = lexical.search(self._query, self._selection.query, depth)
+        if self._dense is not None:
+            by_meaning = best(self._dense, depth)
         rows = np.union1d(by_words.rows, by_meaning.rows)
         scores = self._fused(self._word_scores(rows, by_words), self._meaning_scores(rows))
         scores -= HEADING_PENALTY * np.maximum(self._generation.heights[rows] - 1, 0)
@@ -101,16 +106,6 @@ class Ranker:
             return _scaled(words)
         fused = LEXICAL_WEIGHT * _scaled(words) + (1 - LEXICAL_WEIGHT) * _scaled(meaning)
         return fused.astype(np.float32)
-
-    def _by_words(self, depth: int) -> Ranked:
-        if self._query is None:
-            return _NOTHING
-        return self._generation.lexical.search(self._query, self._selection.query, depth)
-
-    def _by_meaning(self, depth: int) -> Ranked:
-        if self._dense is None:
-            return _NOTHING
-        return best(self._dense, depth)
 
     def _word_scores(self, rows: Rows, found: Ranked) -> Scores:
         scores = np.zeros(rows.size, dtype=np.float32)
