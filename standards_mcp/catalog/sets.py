@@ -47,14 +47,10 @@ class StandardSet:
     def of(cls, record: StandardRecord) -> Self:
         """Return the set that *record* has as its own, without a count."""
         return cls(
-            id=record.standard_set_id,
-            title=own_set_title(record),
-            subject=record.subject,
-            jurisdiction_id=record.jurisdiction_id,
-            jurisdiction_title=record.jurisdiction_title,
-            license=record.license,
-            source_url=record.source_url,
-        )
+            id=record.standard_set_id, title=own_set_title(record), subject=record.subject,
+            jurisdiction_id=record.jurisdiction_id, jurisdiction_title=record.jurisdiction_title,
+            license=record.license, source_url=record.source_url,
+        )  # fmt: skip
 
     def order(self) -> tuple[str, ...]:
         """Return what sets are sorted by."""

@@ -109,7 +109,10 @@ class HttpEncoder(TextEncoder):
 
     def _post(self, texts: list[str]) -> Vectors:
         body = json.dumps({"model": self._model, "input": texts, "encoding_format": "float"})
-        request = urllib.request.Request(self._url, body.encode(), self._headers())  # noqa: S310
+        headers = {"Content-Type": "application/json"}
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key.get_secret_value()}"
+        request = urllib.request.Request(self._url, body.encode(), headers)  # noqa: S310
         try:
             with self._opener.open(request, timeout=self._timeout) as response:
                 return _vectors(json.load(response), len(texts))
@@ -121,12 +124,6 @@ class HttpEncoder(TextEncoder):
                 f"the embedding endpoint {self._url} failed: {_described(cause)}; "
                 f"check [catalog.local] model and {API_KEY_VARIABLE}"
             ) from error
-
-    def _headers(self) -> dict[str, str]:
-        headers = {"Content-Type": "application/json"}
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key.get_secret_value()}"
-        return headers
 
 
 class _NoRedirection(urllib.request.HTTPRedirectHandler):

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 _SITE: Final = "https://www.thecorestandards.org"
 _CONTENT: Final = "CCSS.Math.Content."
@@ -47,8 +47,7 @@ _SUBJECT_STRANDS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Framework:
+class Framework(NamedTuple):
     """The document that a code belongs to, as the Achievement Standards Network names it."""
 
     document_id: str
@@ -57,17 +56,9 @@ class Framework:
     title: str
 
 
-MATHEMATICS: Final = Framework(
-    document_id="D10003FB",
-    subject="Mathematics",
-    normalized_subject="Math",
-    title="Common Core Mathematics",
-)
+MATHEMATICS: Final = Framework("D10003FB", "Mathematics", "Math", "Common Core Mathematics")
 LITERACY: Final = Framework(
-    document_id="D10003FC",
-    subject="English Language Arts",
-    normalized_subject="English",
-    title="Common Core English Language Arts",
+    "D10003FC", "English Language Arts", "English", "Common Core English Language Arts"
 )
 
 

@@ -17,8 +17,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from standards_mcp.catalog.errors import CatalogUnavailableError
 from standards_mcp.catalog.filters import SEARCHED_FIELDS, values_of
+
+from .manifest import reading
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
@@ -129,12 +130,10 @@ class Columns:
         self._path = path
         self._lock = threading.Lock()
         self._known: dict[str, Column] = {}
-        try:
+        with reading(path):
             self._file = np.load(path, allow_pickle=False)
             weakref.finalize(self, self._file.close)
             self._names: list[str] = _unpacked(self._file["names"])
-        except Exception as error:  # NumPy and zipfile raise this and that
-            raise self._damaged(error) from error
 
     @property
     def names(self) -> Sequence[str]:
@@ -147,10 +146,8 @@ class Columns:
             if name not in self._known:
                 if name not in self._names:
                     return None
-                try:
+                with reading(self._path):
                     self._known[name] = self._read(self._names.index(name))
-                except Exception as error:
-                    raise self._damaged(error) from error
             return self._known[name]
 
     def _read(self, number: int) -> Column:
@@ -159,11 +156,6 @@ class Columns:
             values=_unpacked(self._file[f"values_{number}"]),
             rows=self._file[f"rows_{number}"],
             starts=self._file[f"starts_{number}"],
-        )
-
-    def _damaged(self, error: Exception) -> CatalogUnavailableError:
-        return CatalogUnavailableError(
-            f"{self._path} is damaged: {error}; run `standards-mcp data build`"
         )
 
 

@@ -41,6 +41,7 @@ from .manifest import (
     Manifest,
     current_folder,
     read_manifest,
+    reading,
     with_retries,
 )
 
@@ -72,10 +73,8 @@ class Generation:
 
     def _array(self, name: str, dtype: type, shape: tuple[int, ...]) -> npt.NDArray[Any]:
         path = self.folder / name
-        try:
+        with reading(path):
             found: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-        except Exception as error:  # NumPy raises this and that
-            raise CatalogUnavailableError(f"cannot read {path}: {error}; {REBUILD}") from error
         if found.dtype != dtype or found.shape != shape:
             raise CatalogUnavailableError(f"{path} belongs to another index; {REBUILD}")
         return found
@@ -159,11 +158,9 @@ def _heights(parents: Mapping[str, str | None]) -> list[int]:
 def _check_files(folder: Path, manifest: Manifest) -> None:
     for name, (size, expected) in manifest.files.items():
         path = folder / name
-        try:
+        with reading(path):
             found = path.stat().st_size
             intact = found == size and checksum(path) == expected
-        except OSError as error:
-            raise CatalogUnavailableError(f"cannot read {path}: {error}; {REBUILD}") from error
         if found != size:
             raise CatalogUnavailableError(
                 f"{path} has {found} bytes where {size} are expected; {REBUILD}"

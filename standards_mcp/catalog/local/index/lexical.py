@@ -10,8 +10,7 @@ import shutil
 import tempfile
 import weakref
 from collections import Counter
-from collections.abc import Generator, Iterable, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from math import log1p, sqrt
 from pathlib import Path
 from typing import NamedTuple
@@ -21,10 +20,9 @@ import numpy.typing as npt
 import tantivy
 from tantivy import Filter, Occur, Query, Tokenizer
 
-from standards_mcp.catalog.errors import CatalogUnavailableError
 from standards_mcp.catalog.texts import without_surrogates
 
-from .manifest import REBUILD
+from .manifest import reading
 
 # Words of grammar. Those that mathematics is about stay terms: between, more, same, than ...
 FUNCTION_WORDS = """
@@ -88,7 +86,7 @@ class LexicalIndex:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        with _named_damage(folder):
+        with reading(folder):
             opened = folder
             if not _can_be_locked(folder):
                 opened = _links_to(folder)
@@ -109,7 +107,7 @@ class LexicalIndex:
         """
         counts = Counter(self._analyzer.analyze(without_surrogates(text)))
         terms = {term: n for term, n in counts.items() if term not in self._grammar} or counts
-        with _named_damage(self._folder):
+        with reading(self._folder):
             having = {term: self._searcher.doc_freq(_TEXT, term) for term in terms}
         clauses = [
             (Occur.Should, self._term(term, sqrt(n * self._rarity(having[term]))))
@@ -133,7 +131,7 @@ class LexicalIndex:
             # The filter only lets rows through. With a score of its own it would change the order.
             unscored = Query.const_score_query(within, 0.0)
             query = Query.boolean_query([(Occur.Must, query), (Occur.Must, unscored)])
-        with _named_damage(self._folder):
+        with reading(self._folder):
             hits = self._searcher.search(query, limit, count=False).hits
             rows = self._searcher.fast_field_values(_ROW, [address for _, address in hits])
             return Ranked(
@@ -157,20 +155,6 @@ class LexicalIndex:
     def _term(self, term: str, weight: float) -> Query:
         query = Query.term_query(self._schema, _TEXT, term, index_option="freq")
         return query if weight == 1 else Query.boost_query(query, weight)
-
-
-@contextmanager
-def _named_damage(folder: Path) -> Generator[None, None, None]:
-    try:
-        yield
-    except BaseException as error:
-        # What tantivy does not expect in a file is a panic, which is no Exception.
-        panicked = type(error).__name__ == "PanicException"
-        if not panicked and not isinstance(error, OSError | ValueError | TypeError):
-            raise
-        raise CatalogUnavailableError(
-            f"cannot read the full-text index {folder}: {error}; {REBUILD}"
-        ) from error
 
 
 def _can_be_locked(folder: Path) -> bool:

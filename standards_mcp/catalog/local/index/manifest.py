@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -51,10 +52,8 @@ def current_folder(index: Path) -> Path:
         CatalogUnavailableError: There is none, or the pointer is not one.
     """
     pointer = index / POINTER
-    try:
+    with reading(pointer):
         name = with_retries(lambda: pointer.read_text("utf-8", "replace")).strip()
-    except OSError as error:
-        raise CatalogUnavailableError(f"cannot read {pointer}: {error}; {REBUILD}") from error
     if not FOLDER_NAME.fullmatch(name):
         raise CatalogUnavailableError(f"{pointer} is not a pointer to an index; {REBUILD}")
     return index / name
@@ -76,15 +75,31 @@ def read_manifest(folder: Path) -> Manifest:
         CatalogUnavailableError: It is missing, damaged, or of another format.
     """
     path = folder / "manifest.json"
-    try:
+    with reading(path):
         data = json.loads(path.read_text("utf-8"))
         known = data.pop("format"), data.pop("version")
         manifest = Manifest(**data)
-    except (OSError, ValueError, TypeError, AttributeError, KeyError) as error:
-        raise CatalogUnavailableError(f"cannot read {path}: {error}; {REBUILD}") from error
     if known != (FORMAT, VERSION):
         raise CatalogUnavailableError(f"{path} is of the format {known}; {REBUILD}")
     return manifest
+
+
+@contextmanager
+def reading(path: Path) -> Generator[None, None, None]:
+    """Raise `CatalogUnavailableError` for whatever a damaged file makes the block raise.
+
+    NumPy and zipfile raise exceptions of many types. What tantivy does not expect in a file is a
+    panic, which is no `Exception`.
+    """
+    try:
+        yield
+    except BaseException as error:
+        is_panic = type(error).__name__ == "PanicException"
+        if isinstance(error, CatalogUnavailableError) or not (
+            is_panic or isinstance(error, Exception)
+        ):
+            raise
+        raise CatalogUnavailableError(f"cannot read {path}: {error}; {REBUILD}") from error
 
 
 def with_retries(call: Callable[[], _T]) -> _T:
