@@ -126,13 +126,10 @@ class LocalCatalog(Catalog):
 
 
 async def _in_thread(call: Callable[[], _T]) -> _T:
-    return await to_thread.run_sync(call, abandon_on_cancel=True, limiter=_limiter())
-
-
-def _limiter() -> CapacityLimiter:
-    """Return this event loop's limiter for catalogs: others can use up the default one."""
+    # The limiter is the catalogs' own, since others can use up the default one of an event loop.
     try:
-        return _LIMITER.get()
+        limiter = _LIMITER.get()
     except LookupError:
-        _LIMITER.set(CapacityLimiter(MAX_THREADS))
-        return _LIMITER.get()
+        limiter = CapacityLimiter(MAX_THREADS)
+        _LIMITER.set(limiter)
+    return await to_thread.run_sync(call, abandon_on_cancel=True, limiter=limiter)

@@ -13,16 +13,6 @@ from .folder import CatalogFolder
 from .index.manifest import current_folder, read_manifest
 
 
-def facets_of(database: Database) -> Facets:
-    """Return the distinct values of the main fields."""
-    return Facets(
-        subjects=database.counts("subject"),
-        education_levels=database.counts("education_level"),
-        jurisdictions=database.counts("jurisdiction"),
-        standard_sets=database.counts("standard_set"),
-    )
-
-
 def stats_of(folder: CatalogFolder, database: Database, facets: Facets) -> CatalogStats:
     """Return what there is; an index that cannot be read is told in the details."""
     model, details = None, dict[str, Any]()

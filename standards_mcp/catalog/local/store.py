@@ -31,7 +31,7 @@ from . import seeding
 from .database import Database
 from .folder import CatalogFolder
 from .seeding import SeedSource
-from .stats import facets_of, stats_of
+from .stats import stats_of
 
 if TYPE_CHECKING:
     from .index.engine import Engine, Progress
@@ -255,7 +255,15 @@ class LocalStore:
     def _facets_of(self, database: Database) -> Facets:
         revision = database.revision
         if self._facets is None or self._facets[0] != revision:
-            self._facets = revision, facets_of(database)
+            self._facets = (
+                revision,
+                Facets(
+                    subjects=database.counts("subject"),
+                    education_levels=database.counts("education_level"),
+                    jurisdictions=database.counts("jurisdiction"),
+                    standard_sets=database.counts("standard_set"),
+                ),
+            )
         return self._facets[1]
 
     def _empty_note(self) -> str:

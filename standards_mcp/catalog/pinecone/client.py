@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import SecretStr
@@ -37,7 +38,7 @@ from .facets import FacetReader
 from .filters import pinecone_filter
 from .hosts import checked_host
 from .lookup import Finder
-from .records import from_pinecone
+from .records import readable
 from .writer import Writer
 
 if TYPE_CHECKING:
@@ -114,14 +115,19 @@ class PineconeClient(Catalog):
         if not query_text.strip():
             return SearchResult(hits=())
         hits, notes = await self._ranked(query_text, min(top_k, MAX_RESULTS), expression)
-        read, unreadable = _read(hits)
+        records, unreadable = readable((hit.id, hit.fields) for hit in hits)
         if unreadable:
             skipped = (
                 f"{unreadable} results were left out, because they are not records of standards; "
                 "check PINECONE_INDEX_NAME and PINECONE_NAMESPACE."
             )
             notes = (*notes, skipped)
-        return SearchResult(hits=tuple(read), notes=notes)
+        scores = {hit.id: hit.score for hit in hits}
+        # Scores fall from at most 1, also where the reranker's do not.
+        falling = accumulate((max(0.0, scores[record.id]) for record in records), min, initial=1.0)
+        pairs = zip(records, islice(falling, 1, None), strict=True)
+        found = (SearchHit(record=record, score=round(score, 4)) for record, score in pairs)
+        return SearchResult(hits=tuple(found), notes=notes)
 
     async def search_standards(
         self,
@@ -270,21 +276,6 @@ class PineconeClient(Catalog):
                 raise
             return [], SLOW_NOTE
         return answer.result.hits, ""
-
-
-def _read(hits: Iterable[Hit]) -> tuple[list[SearchHit], int]:
-    """Return the hits that are standards, with scores that fall from at most 1, and the others."""
-    read: list[SearchHit] = []
-    highest, others = 1.0, 0
-    for hit in hits:
-        try:
-            record = from_pinecone(hit.id, hit.fields)
-        except ValueError:
-            others += 1
-            continue
-        highest = min(highest, max(0.0, hit.score))
-        read.append(SearchHit(record=record, score=round(highest, 4)))
-    return read, others
 
 
 __all__ = [

@@ -13,17 +13,9 @@ from typing import Final, Literal, TypeAlias
 from standards_mcp.catalog.errors import CatalogUnavailableError
 
 Cause: TypeAlias = Literal[
-    "key",
-    "index",
-    "minute_quota",
-    "month_quota",
-    "unreachable",
-    "timeout",
-    "malformed",
-    "server",
-    "refused",
-    "client",
-]
+    "key", "index", "minute_quota", "month_quota", "unreachable", "timeout", "malformed", "server",
+    "refused", "client",
+]  # fmt: skip
 
 KEY_VARIABLE: Final = "PINECONE_API_KEY"
 _KEY_ADVICE: Final = f"check {KEY_VARIABLE}, and that the key belongs to the project of the index"

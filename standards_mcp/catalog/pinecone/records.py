@@ -35,7 +35,8 @@ _GREATEST_INTEGER: Final = 2**53  # beyond it a float is no longer exact
 
 def to_pinecone(record: StandardRecord) -> dict[str, Any]:
     """Return *record* as one line of an upsert: ``_id``, ``content`` and flat metadata."""
-    data = {name: value for name, value in record.to_dict().items() if not _implied(name, value)}
+    known, items = StandardRecord.model_fields, record.to_dict().items()
+    data = {name: value for name, value in items if value != [] or name not in known}
     fits = {name: value for name, value in data.items() if _fits(name, value)}
     others = {name: value for name, value in data.items() if name not in fits}
     if others:
@@ -120,10 +121,6 @@ def batches(
 def _prefixes(record: StandardRecord) -> list[str]:
     prefixes: list[str] = with_prefixes(record.to_dict())[PREFIXES_FIELD]
     return prefixes
-
-
-def _implied(name: str, value: object) -> bool:
-    return value == [] and name in StandardRecord.model_fields
 
 
 def _fits(name: str, value: object) -> bool:
