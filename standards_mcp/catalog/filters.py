@@ -127,7 +127,7 @@ def parse_filter(expression: object) -> Node | None:
     """Return the filter that *expression* describes, or None for an empty one or None.
 
     Raises:
-        FilterError: It is no filter, or is larger than `MAX_DEPTH` and `MAX_SIZE` allow.
+        FilterError: It is not a filter, or is larger than `MAX_DEPTH` and `MAX_SIZE` allow.
     """
     if expression is None or (_is_mapping(expression) and not expression):
         return None
@@ -190,7 +190,7 @@ class _Parser:
             raise FilterError(f"The filter is nested more than {MAX_DEPTH} levels deep.")
         if not _is_mapping(expression) or not expression:
             raise FilterError(
-                f"{_described(expression)} is no filter; write "
+                f"{_described(expression)} is not a filter; write "
                 '{"field": value} or {"field": {"$in": [value, value]}}.'
             )
         nodes = [node for entry in expression.items() for node in self._entry(*entry, depth)]
@@ -307,4 +307,4 @@ def _unknown(operator: object, known: Sequence[str]) -> str:
     typed = operator[:_LONGEST_QUOTE] if isinstance(operator, str) else ""
     close = difflib.get_close_matches(typed, known, n=1, cutoff=0.4)
     hint = f" Did you mean {close[0]}?" if close else ""
-    return f"{_described(operator)} is no operator; use {', '.join(known)}.{hint}"
+    return f"{_described(operator)} is not an operator; use {', '.join(known)}.{hint}"

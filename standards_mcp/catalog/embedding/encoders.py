@@ -32,7 +32,8 @@ def open_encoder(spec: str, key: SecretStr | None = None) -> TextEncoder:
         key: What an endpoint asks for, if it does.
 
     Raises:
-        EncoderUnavailableError: There is none, and search can go on by words alone.
+        EncoderUnavailableError: *spec* is ``none``, or minilm is not installed. Search can go on
+            by words alone.
         CatalogError: *spec* is not understood, or what it needs is not installed.
         CatalogUnavailableError: The model cannot be read.
     """

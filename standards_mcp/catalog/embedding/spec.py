@@ -34,10 +34,10 @@ def is_address(spec: str) -> bool:
 
 
 def check_model(spec: str) -> None:
-    """Refuse what names no encoder. Whether a named one can be loaded is not looked at.
+    """Check that *spec* names an encoder, without trying to load it.
 
     Raises:
-        CatalogError: *spec* is none of the forms; the message has them all and the nearest.
+        CatalogError: *spec* has none of the forms; the message lists them and the nearest one.
     """
     start, mark, name = spec.partition("#" if is_address(spec) else ":")
     if is_address(spec):

@@ -35,7 +35,7 @@ class Row(NamedTuple):
     """A record as the index is built from it.
 
     Attributes:
-        vector: That of the description, little-endian float32; None when there is none.
+        vector: That of the description, little-endian float32; None before it is embedded.
     """
 
     id: str

@@ -23,7 +23,7 @@ from .sqlite import create_database
 
 log = logging.getLogger(__name__)
 
-_UNTOLD_WAIT: Final = 2.0  # seconds
+_SILENT_WAIT: Final = 2.0  # seconds
 
 
 class CatalogFolder:
@@ -44,7 +44,7 @@ class CatalogFolder:
         """Return whether there is a database file.
 
         Raises:
-            CatalogUnavailableError: There is none, and there can be none.
+            CatalogUnavailableError: A file stands where the folder should be.
         """
         try:
             found = self.database.exists()
@@ -105,7 +105,7 @@ class CatalogFolder:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             self._acquire(lock, timeout)
-        except filelock.Timeout:
+        except filelock.Timeout:  # is an OSError too, and the callers tell it apart
             raise
         except (OSError, NotImplementedError) as error:  # the latter: no locks on this file system
             raise self._unusable(error) from error
@@ -115,11 +115,12 @@ class CatalogFolder:
             lock.release()
 
     def _acquire(self, lock: filelock.BaseFileLock, timeout: float) -> None:
-        """Take the lock, and say so when another process has to be waited for."""
+        """Take the lock, and log a warning when this takes longer than a moment."""
+        # A short write of another process is nothing to tell; a long import would look like a hang.
         try:
-            lock.acquire(timeout=min(_UNTOLD_WAIT, timeout))
+            lock.acquire(timeout=min(_SILENT_WAIT, timeout))
         except filelock.Timeout:
-            if timeout <= _UNTOLD_WAIT:
+            if timeout <= _SILENT_WAIT:
                 raise
             log.warning(
                 "waiting up to %g seconds for another process that writes to %s", timeout, self.path

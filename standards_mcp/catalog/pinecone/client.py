@@ -145,7 +145,7 @@ class PineconeClient(Catalog):
             filter: A further filter.
 
         Raises:
-            UnknownGradeError: The grade is none.
+            UnknownGradeError: There is no such grade.
             FilterError: The filter is wrong.
         """
         levels = {"education_levels": {"$in": list(parse_grades(grade))}} if grade else None
@@ -256,7 +256,7 @@ class PineconeClient(Catalog):
     async def _reranked(
         self, index: AsyncIndex, request: Mapping[str, Any], count: int
     ) -> tuple[list[Hit], str]:
-        """Return the reranked hits, or none and a note on why there are none."""
+        """Return the reranked hits and "", or an empty list and a note that says why."""
         from pinecone import RateLimitError  # noqa: PLC0415  loaded with the connection
 
         rerank: dict[str, Any] = {
@@ -265,6 +265,7 @@ class PineconeClient(Catalog):
             "rank_fields": [TEXT_FIELD],
             "parameters": {"truncate": "END"},
         }
+        # The reranker gets a share of the deadline, so that time is left to search without it.
         share = asyncio.timeout(_RERANK_SHARE * self.connections.deadline)
         try:
             async with share:

@@ -1,8 +1,8 @@
 """Which subjects, levels and places a Pinecone index holds; the service has no call for that.
 
 A sample of the records shows what is common. The subjects, which decide what a search is
-restricted to, and the values of any field that is asked for are then completed: a fetch of records
-whose value is none of those known brings a new one, until there is none.
+restricted to, and the values of any field that is asked for are then completed: records are fetched
+that have other values than those known, until there are no more.
 """
 
 from __future__ import annotations

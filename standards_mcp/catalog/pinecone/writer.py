@@ -1,4 +1,4 @@
-"""Writing to a Pinecone index: what changed, in batches, with patience for quotas."""
+"""Writing to a Pinecone index: only what changed, in batches, with pauses where quotas ask."""
 
 from __future__ import annotations
 
@@ -47,6 +47,7 @@ class Writer:
         """
         count = 0
         for batch in batches(records, min(size, MAX_BATCH_RECORDS)):
+            # Embedding is what costs quota, so records that are there unchanged are not sent.
             known = await self.hashes([record.id for record in batch])
             latest = {record.id: record for record in batch}.values()
             changed = [record for record in latest if known.get(record.id) != content_hash(record)]
@@ -121,6 +122,7 @@ class Writer:
                 if attempts >= len(pauses):
                     raise
                 pause = max(pauses[attempts], error.retry_after or 0)
+                # Programs that were refused together must not all come back together.
                 seconds = pause * random.uniform(1, 1.25)  # noqa: S311
                 log.warning("waiting %.0f seconds for Pinecone: %s", seconds, error)
                 await asyncio.sleep(seconds)
@@ -132,7 +134,8 @@ class Writer:
     def _pauses(self, error: PineconeUnavailableError) -> Sequence[float]:
         """Return the seconds to wait before each further attempt, none where it would not help.
 
-        A Pinecone that never answered is not waited for: whoever gave a wrong address is told.
+        Before the first answer nothing is tried again: the address or the network is wrong then,
+        and waiting would only delay the message.
         """
         pauses = self._connections.tuning.write_pauses
         if error.cause == "minute_quota":

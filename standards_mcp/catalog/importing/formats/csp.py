@@ -113,7 +113,7 @@ def _set_fields(fields: Fields) -> dict[str, Any]:
 
 
 def known_levels(fields: Fields, name: str) -> tuple[str, ...]:
-    """Return the education levels in a field, as codes; what is none is kept and noted."""
+    """Return the education levels in a field, as codes. Unknown ones are kept and noted."""
     levels = normalize_levels(fields.texts(name))
     if unknown := [level for level in levels if level not in GRADES]:
         fields.note("unknown education level", ", ".join(unknown)[:200])

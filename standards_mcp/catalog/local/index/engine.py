@@ -152,8 +152,10 @@ class Engine:
 
     def _open_index(self) -> Generation:
         """Return the generation that serves, opened anew when another has taken over."""
+        # The stamp is taken before the folder is opened. If another folder takes over in between,
+        # the next call sees a new stamp and opens that one; the other order could miss it for good.
         stamp = pointer_stamp(self._index)
-        serving = self._serving
+        serving = self._serving  # read once, since another thread may replace it
         if serving is not None and serving[0] == stamp:
             return serving[1]
         with self._opening:
@@ -162,7 +164,7 @@ class Engine:
             except CatalogUnavailableError:
                 if stamp == pointer_stamp(self._index):
                     raise
-                # Builds that ended meanwhile have removed what was being opened.
+                # A build keeps the folder before it only, so two of them have removed this one.
                 stamp = pointer_stamp(self._index)
                 opened = Generation(current_folder(self._index))
             self._serving = stamp, opened

@@ -97,6 +97,8 @@ def build(database: Database, index: Path, model: str | None, dimensions: int) -
         revision=revision, files=_sync_files(folder),
     )  # fmt: skip
     text = json.dumps({"format": FORMAT, "version": VERSION, **asdict(manifest)}, indent=1)
+    # The pointer comes last: until then readers open the old folder, and a build that is killed
+    # leaves nothing but a folder that the next one removes.
     _write_durably(folder / "manifest.json", text)
     _write_durably(index / POINTER, folder.name)
     return folder
@@ -133,7 +135,7 @@ def _text_key(row: Row) -> bytes:
 def _vectors_file(
     folder: Path, model: str | None, shape: tuple[int, int]
 ) -> Generator[BinaryIO | None, None, None]:
-    """Open the file that the vectors are written to, row by row; None when there are none."""
+    """Open the file that the vectors are written to, row by row; None without a model."""
     if model is None:
         yield None
         return

@@ -109,6 +109,8 @@ class LexicalIndex:
         terms = {term: n for term, n in counts.items() if term not in self._grammar} or counts
         with reading(self._folder):
             having = {term: self._searcher.doc_freq(_TEXT, term) for term in terms}
+        # A boost of the square root of the inverse document frequency, which tantivy multiplies
+        # into each score once already, gives it the exponent 1.5.
         clauses = [
             (Occur.Should, self._term(term, sqrt(n * self._rarity(having[term]))))
             for term, n in terms.items()

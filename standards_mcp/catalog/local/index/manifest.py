@@ -49,7 +49,7 @@ def current_folder(index: Path) -> Path:
     """Return the folder that serves.
 
     Raises:
-        CatalogUnavailableError: There is none, or the pointer is not one.
+        CatalogUnavailableError: There is no index, or the pointer is damaged.
     """
     pointer = index / POINTER
     with reading(pointer):
@@ -103,7 +103,7 @@ def reading(path: Path) -> Generator[None, None, None]:
 
 
 def with_retries(call: Callable[[], _T]) -> _T:
-    """Return what *call* does; tried again for a second where the system forbids it.
+    """Return what *call* returns; call it again for a second while the system forbids it.
 
     Windows lets nobody replace a file that another process reads at this moment, nor read one
     that is being replaced.
