@@ -258,6 +258,10 @@ def _is_scalar(value: object) -> TypeGuard[Scalar]:
     return isinstance(value, str | bool) or _is_number(value)
 
 
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
 def _is_set(value: object) -> bool:
     return _is_list(value) and bool(value) and all(map(_is_scalar, value))
 
@@ -278,7 +282,7 @@ _FORMS: Final = MappingProxyType(
         **dict.fromkeys(
             ("$in", "$nin"), _Form("a list, not empty, of texts, numbers, true or false", _is_set)
         ),
-        "$exists": _Form("true or false", lambda value: isinstance(value, bool)),
+        "$exists": _Form("true or false", _is_flag),
     }
 )
 

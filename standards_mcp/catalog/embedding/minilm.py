@@ -21,6 +21,7 @@ from typing import Any, TypeAlias, cast
 import importlib_metadata
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import override
 
 from standards_mcp.catalog.errors import CatalogError, CatalogUnavailableError
 from standards_mcp.catalog.texts import without_surrogates
@@ -71,13 +72,17 @@ class MiniLmEncoder(TextEncoder):
     """
 
     name = MINILM_NAME
-    dimensions = 384
 
     def __init__(self, threads: int | None = None) -> None:
         model = locate_minilm()
         verify_sha256(model, _SHA256)
         self._session = _open_session(model, threads or os.cpu_count() or 1)
         self._tokenizer = _open_tokenizer()
+
+    @cached_property
+    @override
+    def dimensions(self) -> int:
+        return 384
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return the L2-normalised means of the token vectors, shape (len(texts), 384)."""

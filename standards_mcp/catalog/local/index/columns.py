@@ -83,8 +83,8 @@ class _Field:
         # 1, 1.0 and True are equal for Python and differ in JSON. Most values are texts.
         key = value
         if not isinstance(value, str):
-            same = json.dumps(value, sort_keys=True) if isinstance(value, list | dict) else value
-            key = type(value).__name__, same
+            kind = type(value).__name__
+            key = kind, json.dumps(value, sort_keys=True) if kind in ("list", "dict") else value
         code = self._codes.setdefault(key, len(self.values))
         if code == len(self.values):
             self.values.append(value)
