@@ -15,16 +15,16 @@ from _scale_common import FIELDS, FILTERS, TOP, Filter, load, megabytes, memory,
 from _scale_records import Recombined, lines
 
 from standards_mcp.catalog.embedding.encoders import open_encoder
-from standards_mcp.catalog.local.database import create_database
+from standards_mcp.catalog.local.database import Database
 from standards_mcp.catalog.local.index.dense import best, cosines
 from standards_mcp.catalog.local.index.generation import Generation
 from standards_mcp.catalog.local.index.manifest import current_folder
 from standards_mcp.catalog.local.index.masks import Selection, select
 from standards_mcp.catalog.local.index.ranking import Ranker
 from standards_mcp.catalog.local.index.results import hits_of
+from standards_mcp.catalog.local.sqlite import create_database
 from standards_mcp.catalog.local.store import LocalStore
-from standards_mcp.catalog.local.truth import Truth
-from standards_mcp.catalog.local.vectors import keep_vectors
+from standards_mcp.catalog.local.vectors import save_vectors
 from standards_mcp.catalog.texts import passages, text_hash
 
 _BATCH = 20_000
@@ -38,11 +38,11 @@ def build(folder: Path, records: int, corpus: Path, index: Path) -> None:
     path.mkdir(parents=True)
     create_database(path / "catalog.sqlite3")
     start = time.perf_counter()
-    with Truth(path / "catalog.sqlite3") as truth:
+    with Database(path / "catalog.sqlite3") as database:
         texts = source.texts(records)
         while batch := list(islice(texts, _BATCH)):
             hashes = [text_hash(text) for text, _ in batch]
-            keep_vectors(truth, source.model, hashes, np.stack([vector for _, vector in batch]))
+            save_vectors(database, source.model, hashes, np.stack([vector for _, vector in batch]))
     facts["vectors"] = time.perf_counter() - start
     start = time.perf_counter()
     written: list[float] = []
@@ -52,7 +52,7 @@ def build(folder: Path, records: int, corpus: Path, index: Path) -> None:
     facts["records"], facts["index"] = written[0] - start, time.perf_counter() - written[0]
     facts["build"], facts["build peak"] = time.perf_counter() - start, peak()
     facts["disk"] = megabytes(path / "index")
-    facts["truth disk"] = megabytes(path / "catalog.sqlite3")
+    facts["database disk"] = megabytes(path / "catalog.sqlite3")
     save(folder / "ours.built.json", facts)
 
 
@@ -78,7 +78,7 @@ def ask(folder: Path, queries: list[str], count: int, seconds: float) -> None:
         for name, wanted in FILTERS.items()
     }  # fmt: skip
     facts["private"], facts["peak"] = memory(), peak()
-    parts = Parts(served, store._open_truth(), queries)  # noqa: SLF001
+    parts = Parts(served, store._open_database(), queries)  # noqa: SLF001
     facts["times"] = {"whole search": whole} | {
         part: {
             name: rounds(lambda text, c=call, w=wanted: c(text, _expression(w)), queries, count,
@@ -101,8 +101,8 @@ def ask(folder: Path, queries: list[str], count: int, seconds: float) -> None:
 class Parts:
     """The steps of a search, one query at a time."""
 
-    def __init__(self, served: Generation, truth: Any, texts: list[str]) -> None:
-        self._served, self._truth = served, truth
+    def __init__(self, served: Generation, database: Any, texts: list[str]) -> None:
+        self._served, self._database = served, database
         encoder = open_encoder("minilm")
         self.encode: Callable[[str], Any] = lambda text: encoder.encode(passages(text))
         self.known = {text: self.encode(text) for text in texts}
@@ -135,7 +135,7 @@ class Parts:
     def _whole(self, text: str, expression: Any) -> object:
         selection, vectors = self._select(expression), self.known[text]
         matches = Ranker(self._served, selection, text=text, vectors=vectors).best(TOP)
-        return list(hits_of(self._truth, self._served, matches))
+        return list(hits_of(self._database, self._served, matches))
 
     def _select(self, expression: Any) -> Selection:
         served = self._served

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from standards_mcp.catalog.embedding.encoders import open_encoder
 from standards_mcp.catalog.local.catalog import LocalCatalog
-from standards_mcp.catalog.local.truth import Truth
+from standards_mcp.catalog.local.database import Database
 from standards_mcp.catalog.records import StandardRecord
 
 
@@ -106,8 +106,8 @@ def _vectors(records: list[Any], index: Path) -> tuple[str, npt.NDArray[np.float
         catalog.store.upsert(map(StandardRecord.from_dict, records))
         catalog.store.close()
     model = open_encoder("minilm").name
-    with Truth(index / "catalog.sqlite3") as truth:
-        known = {row.id: np.frombuffer(row.vector or b"", "<f4") for row in truth.rows(model)}
+    with Database(index / "catalog.sqlite3") as database:
+        known = {row.id: np.frombuffer(row.vector or b"", "<f4") for row in database.rows(model)}
     return model, np.stack([known[record["_id"]] for record in records])
 
 

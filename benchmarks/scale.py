@@ -103,7 +103,7 @@ def _print_ours(records: int, built: dict[str, Any], asked: dict[str, Any]) -> N
     corpus = f"{built['corpus peak']:,} MB of it the corpus that they are made from"
     rows = {
         "vectors taken in": f"{built['vectors']:,.0f} s",
-        "records written": f"{built['records']:,.0f} s, {built['truth disk']:,} MB",
+        "records written": f"{built['records']:,.0f} s, {built['database disk']:,} MB",
         "index built": f"{built['index']:,.0f} s, {built['disk']:,} MB",
         "peak memory of all that": f"{built['build peak']:,} MB, {corpus}",
         "index opened": f"{asked['open']:.0f} ms, {asked['open memory']:,} MB",
@@ -126,7 +126,7 @@ def _print_stores(built: dict[str, Any], asked: dict[str, Any]) -> None:
     for name, facts in built.items():
         disk = f"{facts['disk']:,} MB"
         if name == OURS:
-            disk += f", and the records themselves {facts['truth disk']:,} MB"
+            disk += f", and the records themselves {facts['database disk']:,} MB"
         first, private = asked[name]["first"], asked[name]["private"]
         print(
             f"| {_title(name, built)} | {facts['build']:,.0f} s | {facts['build peak']:,} MB "

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from pydantic import SecretStr
 
@@ -12,27 +13,10 @@ from .errors import CatalogError
 from .records import StandardRecord
 from .sets import StandardSet
 
-Progress: TypeAlias = Callable[[int, int], None]
-"""Is told how much is done, and of how much."""
-
-
 MAX_QUERY_CHARACTERS: Final = 8000
 
-
-def check_query(text: str, top_k: int) -> None:
-    """Refuse what no search accepts.
-
-    Raises:
-        CatalogError: The text is too long, or no result is asked for.
-    """
-    if len(text) > MAX_QUERY_CHARACTERS:
-        raise CatalogError(
-            f"the text has {len(text):,} characters and at most {MAX_QUERY_CHARACTERS:,} are "
-            "searched; shorten it to what students do"
-        )
-    if top_k < 1:
-        raise CatalogError(f"top_k is {top_k}; ask for at least 1 result")
-
+Progress: TypeAlias = Callable[[int, int], None]
+"""Is told how much is done, and of how much."""
 
 FilterExpression: TypeAlias = Mapping[str, Any]
 """A metadata filter, see `standards_mcp.catalog.filters`."""
@@ -124,87 +108,6 @@ class CatalogStats:
     details: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-class Catalog(Protocol):
-    """A store of standards. Every method may raise `CatalogError`."""
-
-    async def search(
-        self,
-        query_text: str,
-        top_k: int = 5,
-        filter: FilterExpression | None = None,  # noqa: A002
-    ) -> SearchResult:
-        """Return the *top_k* best records for a text of up to 8,000 characters.
-
-        The text is never parsed as query syntax. Records that *filter* excludes are never scored.
-        """
-        ...
-
-    async def fetch(self, ids: Sequence[str]) -> list[StandardRecord]:
-        """Return the records with these ids, in the order of *ids*; unknown ids are left out."""
-        ...
-
-    async def find(self, identifier: str) -> list[StandardRecord]:
-        """Return the records that a GUID, an ASN id, a CASE URI or a notation names, best first."""
-        ...
-
-    async def suggest(self, identifier: str, limit: int = 5) -> list[StandardRecord]:
-        """Return the records whose notation is nearest to one that `find` did not know."""
-        ...
-
-    async def select(self, filter: FilterExpression, limit: int) -> list[StandardRecord]:  # noqa: A002
-        """Return the records that a filter lets through, in the order of their ids.
-
-        Where there are more than *limit*, which of them is up to the store.
-        """
-        ...
-
-    async def sets(self) -> StandardSets:
-        """Return the standard sets."""
-        ...
-
-    async def facets(self) -> Facets:
-        """Return the values that the catalog really holds."""
-        ...
-
-    async def values(self, name: str) -> FieldValues:
-        """Return the texts that a field has, which a filter may ask for."""
-        ...
-
-    async def stats(self) -> CatalogStats:
-        """Return what the catalog holds and where."""
-        ...
-
-    def notes(self) -> tuple[str, ...]:
-        """Return what to tell with what was read last, such as that another store answered.
-
-        Nothing is asked for this. Notes on a search are in its result.
-        """
-        ...
-
-    async def check(self) -> tuple[str, ...]:
-        """Try everything that a search needs, without searching.
-
-        Returns:
-            The notes that a search would have, see `SearchResult`.
-
-        Raises:
-            CatalogError: No search can be done; the message says what to do.
-        """
-        ...
-
-    async def upsert(self, records: Iterable[StandardRecord]) -> int:
-        """Add or replace records, make them searchable, and return how many changed."""
-        ...
-
-    async def delete(self, ids: Iterable[str]) -> int:
-        """Delete the records with these ids and return how many there were."""
-        ...
-
-    async def aclose(self) -> None:
-        """Release what the catalog holds open. It may be called more than once."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PineconeAccess:
     """Where the index in Pinecone is and how to get in.
@@ -221,3 +124,100 @@ class PineconeAccess:
     host: str | None = None
     deadline: float = 20.0
     fallback: bool = False
+
+
+class Catalog(ABC):
+    """A store of standards. Every method may raise `CatalogError`."""
+
+    @abstractmethod
+    async def search(
+        self,
+        query_text: str,
+        top_k: int = 5,
+        filter: FilterExpression | None = None,  # noqa: A002
+    ) -> SearchResult:
+        """Return the *top_k* best records for a text of up to 8,000 characters.
+
+        The text is never parsed as query syntax. Records that *filter* excludes are never scored.
+        """
+
+    @abstractmethod
+    async def fetch(self, ids: Sequence[str]) -> list[StandardRecord]:
+        """Return the records with these ids, in the order of *ids*; unknown ids are left out."""
+
+    @abstractmethod
+    async def find(self, identifier: str) -> list[StandardRecord]:
+        """Return the records that a GUID, an ASN id, a CASE URI or a notation names, best first."""
+
+    @abstractmethod
+    async def suggest(self, identifier: str, limit: int = 5) -> list[StandardRecord]:
+        """Return the records whose notation is nearest to one that `find` did not know."""
+
+    @abstractmethod
+    async def select(self, filter: FilterExpression, limit: int) -> list[StandardRecord]:  # noqa: A002
+        """Return the records that a filter lets through, in the order of their ids.
+
+        Where there are more than *limit*, the store decides which of them it returns.
+        """
+
+    @abstractmethod
+    async def sets(self) -> StandardSets:
+        """Return the standard sets."""
+
+    @abstractmethod
+    async def facets(self) -> Facets:
+        """Return the values that the catalog really holds."""
+
+    @abstractmethod
+    async def values(self, name: str) -> FieldValues:
+        """Return the texts that a field has, which a filter may ask for."""
+
+    @abstractmethod
+    async def stats(self) -> CatalogStats:
+        """Return what the catalog holds and where."""
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what to tell about the last answer, such as that another store gave it.
+
+        The store is not asked for this. Notes on a search are in its result.
+        """
+        return ()
+
+    async def check(self) -> tuple[str, ...]:
+        """Try everything that a search needs, without searching.
+
+        Returns:
+            The notes that a search would have, see `SearchResult`.
+
+        Raises:
+            CatalogError: No search can be done; the message says what to do.
+        """
+        await self.stats()
+        return ()
+
+    @abstractmethod
+    async def upsert(self, records: Iterable[StandardRecord]) -> int:
+        """Add or replace records, make them searchable, and return how many changed."""
+
+    @abstractmethod
+    async def delete(self, ids: Iterable[str]) -> int:
+        """Delete the records with these ids and return how many there were."""
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Release what the catalog holds open. It may be called more than once."""
+
+
+def check_query(text: str, top_k: int) -> None:
+    """Refuse what no search accepts.
+
+    Raises:
+        CatalogError: The text is too long, or no result is asked for.
+    """
+    if len(text) > MAX_QUERY_CHARACTERS:
+        raise CatalogError(
+            f"the text has {len(text):,} characters and at most {MAX_QUERY_CHARACTERS:,} are "
+            "searched; shorten it to what students do"
+        )
+    if top_k < 1:
+        raise CatalogError(f"top_k is {top_k}; ask for at least 1 result")

@@ -40,34 +40,24 @@ from .errors import FilterError
 Scalar: TypeAlias = str | int | float | bool
 """A value that a filter compares with."""
 
-
 Operand: TypeAlias = Scalar | tuple[Scalar, ...]
 """What an operator takes."""
 
-
 FIELD_OPERATORS: Final = ("$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$exists")
-
 LOGIC_OPERATORS: Final = ("$and", "$or")
-
 MAX_DEPTH: Final = 32
 """The deepest nesting of ``$and`` and ``$or``."""
-
 MAX_SIZE: Final = 10_000
 """The greatest number of operands in one filter, the elements of lists included."""
-
 
 SEARCHED_FIELDS: Final = frozenset({"content", "description"})
 """The fields that are searched and therefore not filtered by."""
 
-
 _ORDERINGS: Final[Mapping[str, Callable[[float, float], bool]]] = MappingProxyType(
     {"$gt": gt, "$gte": ge, "$lt": lt, "$lte": le}
 )
-
 _NEGATIONS: Final = ("$ne", "$nin")
-
 _LONGEST_QUOTE: Final = 40
-
 _Identity: TypeAlias = tuple[bool, Scalar]
 
 
@@ -137,7 +127,7 @@ def parse_filter(expression: object) -> Node | None:
     """Return the filter that *expression* describes, or None for an empty one or None.
 
     Raises:
-        FilterError: It is no filter, or is larger than `MAX_DEPTH` and `MAX_SIZE` allow.
+        FilterError: It is not a filter, or is larger than `MAX_DEPTH` and `MAX_SIZE` allow.
     """
     if expression is None or (_is_mapping(expression) and not expression):
         return None
@@ -200,7 +190,7 @@ class _Parser:
             raise FilterError(f"The filter is nested more than {MAX_DEPTH} levels deep.")
         if not _is_mapping(expression) or not expression:
             raise FilterError(
-                f"{_described(expression)} is no filter; write "
+                f"{_described(expression)} is not a filter; write "
                 '{"field": value} or {"field": {"$in": [value, value]}}.'
             )
         nodes = [node for entry in expression.items() for node in self._entry(*entry, depth)]
@@ -285,7 +275,6 @@ def _is_mapping(value: object) -> TypeGuard[Mapping[object, object]]:
 
 
 _SCALAR_FORM: Final = _Form("a text, a number, true or false", _is_scalar)
-
 _FORMS: Final = MappingProxyType(
     {
         **dict.fromkeys(("$eq", "$ne"), _SCALAR_FORM),
@@ -322,4 +311,4 @@ def _unknown(operator: object, known: Sequence[str]) -> str:
     typed = operator[:_LONGEST_QUOTE] if isinstance(operator, str) else ""
     close = difflib.get_close_matches(typed, known, n=1, cutoff=0.4)
     hint = f" Did you mean {close[0]}?" if close else ""
-    return f"{_described(operator)} is no operator; use {', '.join(known)}.{hint}"
+    return f"{_described(operator)} is not an operator; use {', '.join(known)}.{hint}"

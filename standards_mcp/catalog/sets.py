@@ -11,25 +11,54 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, cast
+from dataclasses import asdict, dataclass
+from typing import Any, Final, NamedTuple, Self, cast
 
 from .records import StandardRecord
 from .vocabulary.grades import GRADES, SCHOOL_GRADES, grade_order, normalize_levels, parse_grades
 
 _IDS: Final = "also_in_set_ids"
-
 _TITLES: Final = "also_in_set_titles"
-
 _LEVELS: Final = "also_in_set_levels"
-
 _OWN_LEVELS: Final = "set_levels"
-
 _OWN_TITLE: Final = "set_title"
-
 _GRADE_TITLE: Final = re.compile(r"grade \d{1,2}|(pre-?)?kindergarten", re.IGNORECASE)
-
 _TITLES_SHOWN: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandardSet:
+    """A standard set as a store holds it.
+
+    Attributes:
+        records: How many records have it as their own set.
+    """
+
+    id: str
+    title: str
+    subject: str
+    jurisdiction_id: str
+    jurisdiction_title: str
+    license: str | None = None
+    source_url: str | None = None
+    records: int = 0
+
+    @classmethod
+    def of(cls, record: StandardRecord) -> Self:
+        """Return the set that *record* has as its own, without a count."""
+        return cls(
+            id=record.standard_set_id, title=own_set_title(record), subject=record.subject,
+            jurisdiction_id=record.jurisdiction_id, jurisdiction_title=record.jurisdiction_title,
+            license=record.license, source_url=record.source_url,
+        )  # fmt: skip
+
+    def order(self) -> tuple[str, ...]:
+        """Return what sets are sorted by."""
+        return self.jurisdiction_title, self.subject, self.title, self.id
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the set as JSON-ready data."""
+        return asdict(self)
 
 
 class Membership(NamedTuple):
@@ -174,29 +203,3 @@ def _texts(value: object) -> tuple[str, ...]:
 
 def _split(codes: str) -> tuple[str, ...]:
     return tuple(filter(None, codes.split(",")))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StandardSet:
-    """A standard set as a store holds it.
-
-    Attributes:
-        records: How many records have it as their own set.
-    """
-
-    id: str
-    title: str
-    subject: str
-    jurisdiction_id: str
-    jurisdiction_title: str
-    license: str | None = None
-    source_url: str | None = None
-    records: int = 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the set as JSON-ready data."""
-        names = (
-            "id", "title", "subject", "jurisdiction_id", "jurisdiction_title", "license",
-            "source_url", "records",
-        )  # fmt: skip
-        return {name: getattr(self, name) for name in names}

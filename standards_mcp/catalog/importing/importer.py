@@ -8,9 +8,11 @@ again, because downloads are kept by `sources.web` and embeddings by the store.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import chain
 from typing import Final, TypeAlias
 
 from standards_mcp._utils.chunks import chunks
@@ -21,12 +23,11 @@ from standards_mcp.catalog.sets import merged_with_stored, without_sets
 
 from .problems import Problem, note
 from .report import Report
-from .selection import Wanted
+from .selection import Selection
 from .staging import Staging
 from .store import RecordStore
 
 _AT_ONCE: Final = 500  # records in memory
-
 Documents: TypeAlias = Iterable[Iterable[StandardRecord | Problem]]
 """For each document the records in it and what is wrong with it, see `sources.readers`."""
 
@@ -52,14 +53,14 @@ class ImportOptions:
     """What to import, and how.
 
     Attributes:
-        wanted: What to take of it.
+        selection: What to take of it.
         replace: Delete the records that are gone from the sets which were read. A set of which
             something had to be skipped loses nothing.
         dry_run: Write nothing.
         strict: Raise `StrictImportError` when anything is skipped.
     """
 
-    wanted: Wanted = field(default_factory=Wanted)
+    selection: Selection = field(default_factory=Selection)
     replace: bool = False
     dry_run: bool = False
     strict: bool = False
@@ -85,41 +86,41 @@ def import_sources(
     """
     options = options or ImportOptions()
     report = Report(dry_run=options.dry_run)
-    is_wanted = record_filter(options.wanted)
+    is_selected = record_filter(options.selection)
     with Staging() as staging:
         for number, document in enumerate(documents):
-            _read(document, number, staging, is_wanted, report)
+            _read(document, number, staging, is_selected, report)
             if on_read is not None:
                 on_read(report)
         if options.strict and report.skipped:
             raise StrictImportError(report)
         staging.keep_ancestors()
-        wanted, distinct, unwanted = staging.counts()
-        report.collapsed += wanted - distinct
-        report.filtered += unwanted
+        selected, distinct, others = staging.counts()
+        report.collapsed += selected - distinct
+        report.filtered += others
         _write(store, staging, options, report, progress)
     return report
 
 
-def record_filter(wanted: Wanted) -> Callable[[StandardRecord], bool]:
-    """Return a function that says whether a record is wanted."""
-    is_place, is_subject = cache(wanted.is_place), cache(wanted.is_subject)
+def record_filter(selection: Selection) -> Callable[[StandardRecord], bool]:
+    """Return a function that says whether a record is selected."""
+    has_jurisdiction, has_subject = cache(selection.has_jurisdiction), cache(selection.has_subject)
 
-    def is_wanted(record: StandardRecord) -> bool:
+    def is_selected(record: StandardRecord) -> bool:
         return (
-            is_place(record.jurisdiction_id, record.jurisdiction_title)
-            and is_subject(record.subject, record.normalized_subject or "")
-            and wanted.is_grade(record.education_levels)
+            has_jurisdiction(record.jurisdiction_id, record.jurisdiction_title)
+            and has_subject(record.subject, record.normalized_subject or "")
+            and selection.has_grade(record.education_levels)
         )
 
-    return is_wanted
+    return is_selected
 
 
 def _read(
     document: Iterable[StandardRecord | Problem],
     number: int,
     staging: Staging,
-    is_wanted: Callable[[StandardRecord], bool],
+    is_selected: Callable[[StandardRecord], bool],
     report: Report,
 ) -> None:
     before = report.read
@@ -130,7 +131,7 @@ def _read(
                 staging.mark_incomplete(number)
         else:
             report.read += 1
-            place = staging.add(item, number, wanted=is_wanted(item))
+            place = staging.add(item, number, selected=is_selected(item))
             report.collapsed += place != "new"
             if place == "other":
                 where = f"{item.statement_notation or 'no code'}, id {item.id}"
@@ -154,17 +155,9 @@ def _write(
     report.deleted, report.left = len(deleted), len(leaving)
     changes = _changes(store, staging, replaced, frozenset(deleted), report)
     if options.dry_run:
-        for _ in changes:
-            pass
+        deque(changes, maxlen=0)  # `changes` counts while it is used up
         return
-    store.write(_chained(changes, leaving), deleted, progress)
-
-
-def _chained(
-    changes: Iterable[StandardRecord], leaving: Mapping[str, StandardRecord]
-) -> Iterator[StandardRecord]:
-    yield from changes
-    yield from leaving.values()
+    store.write(chain(changes, leaving.values()), deleted, progress)
 
 
 def _gone(
@@ -174,9 +167,8 @@ def _gone(
     leaving: dict[str, StandardRecord] = {}
     deleted: list[str] = []
     for record in store.records(replaced) if replaced else ():
-        read = staging.sets_of(record.id)
-        if read:
-            continue  # what is left of its sets is settled when it is written
+        if staging.sets_of(record.id):
+            continue  # it was read, so `_changes` settles its sets
         left = without_sets(record, replaced)
         if left is None:
             deleted.append(record.id)

@@ -19,22 +19,16 @@ from .problems import Problem, SourceError, lost
 from .sources.files import UNREADABLE, Document
 
 Format: TypeAlias = Literal["auto", "csp", "case", "jsonl", "csv"]
-
 FORMATS: Final[tuple[str, ...]] = get_args(Format)
-
 LARGEST_JSON: Final = 2**28
 """How many bytes of one JSON document or table are read into memory."""
-
 _LONGEST_LINE: Final = 2**26
-
 _LINES: Final = (".jsonl", ".ndjson")
-
 _FOREIGN: Final = (
     (b"<", "this is a web page or XML; open the address in a browser to see what it says"),
     (b"%PDF", "this is a PDF; put its standards into a table, see `standards-mcp data template`"),
     (b"\xd0\xcf\x11\xe0", "this is a spreadsheet or document; save it as CSV"),
 )
-
 _TABLES: Final = (".csv", ".tsv", ".tab", ".txt")
 
 

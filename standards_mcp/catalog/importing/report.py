@@ -84,7 +84,8 @@ class Report:
             yield f"Nothing was read: {self.problems[0]}"
             return
         verb = "Would write" if self.dry_run else "Wrote"
-        yield f"Read {self.read:,} records in {_documents(self.documents)}."
+        documents = "document" if self.documents == 1 else "documents"
+        yield f"Read {self.read:,} records in {self.documents:,} {documents}."
         yield (
             f"{verb} {self.written:,} ({self.new:,} new, {self.changed:,} changed); "
             f"{self.unchanged:,} were there already."
@@ -102,7 +103,3 @@ class Report:
             for reason, count in counts.most_common():
                 yield f"{title}: {reason}, {count:,} {'time' if count == 1 else 'times'}"
         yield from map(str, self.problems)
-
-
-def _documents(count: int) -> str:
-    return "1 document" if count == 1 else f"{count:,} documents"

@@ -10,8 +10,8 @@ from standards_mcp.catalog.vocabulary.subjects import match_subjects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What is wanted of a source; nothing means all, and several values any of them.
+class Selection:
+    """What to take of a source. An empty tuple means all, several values mean any of them.
 
     Attributes:
         jurisdictions: Ids or titles; part of a title is enough.
@@ -19,7 +19,7 @@ class Wanted:
         grades: As people write them, see `grades.parse_grades`.
 
     Raises:
-        UnknownGradeError: A grade is none.
+        UnknownGradeError: One of the grades does not exist.
     """
 
     jurisdictions: tuple[str, ...] = ()
@@ -32,22 +32,22 @@ class Wanted:
         object.__setattr__(self, "_levels", frozenset(levels))
 
     @property
-    def spoken(self) -> str:
-        """What is wanted, in words."""
+    def no_match(self) -> str:
+        """What to tell where a source has nothing of it."""
         asked = (*self.jurisdictions, *self.subjects, *self.grades)
         return f"nothing here fits {' and '.join(map(repr, asked))}" if asked else "nothing is here"
 
-    def is_place(self, id_: str, title: str) -> bool:
-        """Return whether a jurisdiction is wanted: its id, or a part of its title."""
-        wanted = [plain_text(each).casefold().strip() for each in self.jurisdictions]
+    def has_jurisdiction(self, id_: str, title: str) -> bool:
+        """Return whether a jurisdiction is selected: by its id, or by a part of its title."""
+        names = [plain_text(each).casefold().strip() for each in self.jurisdictions]
         folded = plain_text(title).casefold()
-        return not wanted or any(each == id_.casefold() or each in folded for each in wanted)
+        return not names or any(each == id_.casefold() or each in folded for each in names)
 
-    def is_subject(self, *names: str) -> bool:
-        """Return whether a subject is wanted that has these names."""
+    def has_subject(self, *names: str) -> bool:
+        """Return whether a subject with these names is selected."""
         known = [name for name in names if name]
         return not self.subjects or any(match_subjects(each, known) for each in self.subjects)
 
-    def is_grade(self, levels: tuple[str, ...]) -> bool:
-        """Return whether any of these levels is wanted; none at all may be anything."""
+    def has_grade(self, levels: tuple[str, ...]) -> bool:
+        """Return whether any of these levels is selected; no levels may be any grade."""
         return not self._levels or not levels or not self._levels.isdisjoint(levels)

@@ -6,19 +6,14 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from itertools import groupby
-from types import TracebackType
-from typing import Literal, Self, TypeAlias
+from typing import Literal, Self
 
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.sets import memberships, merged
 
-Place: TypeAlias = Literal["new", "same", "other"]
-"""What a set had read under an id before: nothing, the same record, or another one."""
-
-
 _SCHEMA = """
 CREATE TABLE read (
-    id TEXT NOT NULL, set_id TEXT NOT NULL, document INTEGER NOT NULL, wanted INTEGER NOT NULL,
+    id TEXT NOT NULL, set_id TEXT NOT NULL, document INTEGER NOT NULL, selected INTEGER NOT NULL,
     ancestors TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (id, set_id)
 ) WITHOUT ROWID;
 CREATE TABLE incomplete (document INTEGER PRIMARY KEY);
@@ -39,29 +34,25 @@ class Staging:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._connection.close()
 
-    def add(self, record: StandardRecord, document: int, *, wanted: bool) -> Place:
-        """Keep *record*, and return what it takes the place of.
+    def add(
+        self, record: StandardRecord, document: int, *, selected: bool
+    ) -> Literal["new", "same", "other"]:
+        """Keep *record*; return whether its set had none, the same or another under its id.
 
         Args:
-            wanted: Whether the filters let it through.
+            selected: Whether the filters let it through.
         """
-        key, body = (record.id, record.standard_set_id), _body(record)
+        key = record.id, record.standard_set_id
+        body = record.model_dump_json(by_alias=True, exclude_none=True)
         statement = "SELECT body FROM read WHERE (id, set_id) = (?, ?)"
         before = self._connection.execute(statement, key).fetchone()
         self._connection.execute(
             "INSERT OR REPLACE INTO read VALUES (?, ?, ?, ?, ?, ?)",
-            (
-                *key, document, wanted, json.dumps(record.ancestor_ids), body,
-            ),
-        )  # fmt: skip
+            (*key, document, selected, json.dumps(record.ancestor_ids), body),
+        )
         if before is None:
             return "new"
         return "same" if before[0] == body else "other"
@@ -71,23 +62,23 @@ class Staging:
         self._connection.execute("INSERT OR IGNORE INTO incomplete VALUES (?)", (document,))
 
     def keep_ancestors(self) -> None:
-        """Let the ancestors of every wanted record through as well."""
+        """Let the ancestors of every selected record through as well."""
         self._connection.execute(
-            "UPDATE read SET wanted = 1 WHERE NOT wanted AND id IN"
-            " (SELECT value FROM read AS below, json_each(below.ancestors) WHERE below.wanted)"
+            "UPDATE read SET selected = 1 WHERE NOT selected AND id IN"
+            " (SELECT value FROM read AS below, json_each(below.ancestors) WHERE below.selected)"
         )
 
     def counts(self) -> tuple[int, int, int]:
-        """Return how many records are wanted, how many distinct ids those have, and the rest."""
-        statement = (
-            "SELECT sum(wanted), count(DISTINCT iif(wanted, id, NULL)), sum(NOT wanted) FROM read"
-        )
-        row = self._connection.execute(statement).fetchone()
+        """Return how many records are selected, how many distinct ids those have, and the rest."""
+        row = self._connection.execute(
+            "SELECT sum(selected), count(DISTINCT iif(selected, id, NULL)), sum(NOT selected)"
+            " FROM read"
+        ).fetchone()
         return int(row[0] or 0), int(row[1] or 0), int(row[2] or 0)
 
     def records(self) -> Iterator[StandardRecord]:
-        """Yield one record for each wanted id, in the order of the ids."""
-        statement = "SELECT id, body FROM read WHERE wanted ORDER BY id, set_id"
+        """Yield one record for each selected id, in the order of the ids."""
+        statement = "SELECT id, body FROM read WHERE selected ORDER BY id, set_id"
         rows = self._connection.execute(statement)
         for _, group in groupby(rows, key=lambda row: str(row[0])):
             same = [StandardRecord.model_validate_json(body) for _, body in group]
@@ -103,11 +94,7 @@ class Staging:
         return complete, set(states) - complete
 
     def sets_of(self, id_: str) -> set[str]:
-        """Return the sets in which a record was read, wanted or not."""
+        """Return the sets in which a record was read, selected or not."""
         rows = self._connection.execute("SELECT body FROM read WHERE id = ?", (id_,))
         found = (StandardRecord.model_validate_json(body) for (body,) in rows)
         return {set_id for record in found for set_id in memberships(record)}
-
-
-def _body(record: StandardRecord) -> str:
-    return record.model_dump_json(by_alias=True, exclude_none=True)

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
 from pydantic import SecretStr
+from typing_extensions import override
 
 from standards_mcp.catalog.base import (
+    Catalog,
     CatalogStats,
     Facets,
     FieldValues,
@@ -32,13 +33,11 @@ if TYPE_CHECKING:
 
 MAX_THREADS: Final = 16
 """How many calls of embedded catalogs work at a time in one event loop; others wait."""
-
 _LIMITER: Final = RunVar[CapacityLimiter]("threads of embedded catalogs")
-
 _T = TypeVar("_T")
 
 
-class LocalCatalog:
+class LocalCatalog(Catalog):
     """A `Catalog` in one folder; the arguments are those of `store.LocalStore`.
 
     Every call runs in a worker thread. A cancelled call returns at once and its thread ends later.
@@ -53,7 +52,12 @@ class LocalCatalog:
         seed: SeedSource | None = None,
         lock_timeout: float = 600,
     ) -> None:
-        self._arguments = partial(_open_store, path, model, key, seed, lock_timeout)
+        def open_store() -> LocalStore:
+            from .store import LocalStore  # noqa: PLC0415  - with the first use
+
+            return LocalStore(path, model, key=key, seed=seed, lock_timeout=lock_timeout)
+
+        self._open_store = open_store
         self._lock = threading.Lock()
         self._store: LocalStore | None = None
 
@@ -62,64 +66,57 @@ class LocalCatalog:
         """The synchronous store behind this catalog, for programs that show progress."""
         with self._lock:
             if self._store is None:
-                self._store = self._arguments()
+                self._store = self._open_store()
             return self._store
 
+    @override
     async def search(
-        self,
-        query_text: str,
-        top_k: int = 5,
-        filter: FilterExpression | None = None,  # noqa: A002
+        self, query_text: str, top_k: int = 5, filter: FilterExpression | None = None
     ) -> SearchResult:
-        """Return the *top_k* best records for a text, see `Catalog.search`."""
         return await _in_thread(lambda: self.store.search(query_text, top_k, filter))
 
+    @override
     async def fetch(self, ids: Sequence[str]) -> list[StandardRecord]:
-        """Return the records with these ids, in the order of *ids*; unknown ids are left out."""
         return await _in_thread(lambda: self.store.fetch(ids))
 
+    @override
     async def find(self, identifier: str) -> list[StandardRecord]:
-        """Return the records that a GUID, an ASN id, a CASE URI or a notation names."""
         return await _in_thread(lambda: self.store.find(identifier))
 
+    @override
     async def suggest(self, identifier: str, limit: int = 5) -> list[StandardRecord]:
-        """Return the records whose notation is nearest to one that `find` did not know."""
         return await _in_thread(lambda: self.store.suggest(identifier, limit))
 
-    async def select(self, filter: FilterExpression, limit: int) -> list[StandardRecord]:  # noqa: A002
-        """Return the records that a filter lets through, in the order of their ids."""
+    @override
+    async def select(self, filter: FilterExpression, limit: int) -> list[StandardRecord]:
         return await _in_thread(lambda: self.store.select(filter, limit))
 
+    @override
     async def sets(self) -> StandardSets:
-        """Return the standard sets."""
         return await _in_thread(lambda: StandardSets(sets=tuple(self.store.sets())))
 
+    @override
     async def facets(self) -> Facets:
-        """Return the values that the catalog really holds."""
         return await _in_thread(lambda: self.store.facets())  # noqa: PLW0108  the thread opens the store
 
+    @override
     async def values(self, name: str) -> FieldValues:
-        """Return the texts that a field has, which a filter may ask for."""
         return await _in_thread(lambda: self.store.values(name))
 
+    @override
     async def stats(self) -> CatalogStats:
-        """Return what the catalog holds and where."""
         return await _in_thread(lambda: self.store.stats())  # noqa: PLW0108  as above
 
-    def notes(self) -> tuple[str, ...]:
-        """Return nothing: no other store ever answers."""
-        return ()
-
+    @override
     async def check(self) -> tuple[str, ...]:
-        """Try what a search needs, and return the notes that it would have."""
         return await _in_thread(lambda: self.store.check())  # noqa: PLW0108  as above
 
+    @override
     async def upsert(self, records: Iterable[StandardRecord]) -> int:
-        """Add or replace records, make them searchable, and return how many changed."""
         return await _in_thread(lambda: self.store.upsert(records))
 
+    @override
     async def delete(self, ids: Iterable[str]) -> int:
-        """Delete the records with these ids and return how many there were."""
         return await _in_thread(lambda: self.store.delete(ids))
 
     async def aclose(self) -> None:
@@ -128,26 +125,11 @@ class LocalCatalog:
             await _in_thread(self._store.close)
 
 
-def _open_store(
-    path: Path,
-    model: str,
-    key: SecretStr | None,
-    seed: SeedSource | None,
-    lock_timeout: float,
-) -> LocalStore:
-    from .store import LocalStore  # noqa: PLC0415  it imports this module
-
-    return LocalStore(path, model, key=key, seed=seed, lock_timeout=lock_timeout)
-
-
 async def _in_thread(call: Callable[[], _T]) -> _T:
-    return await to_thread.run_sync(call, abandon_on_cancel=True, limiter=_limiter())
-
-
-def _limiter() -> CapacityLimiter:
-    """Return this event loop's limiter for catalogs: others can use up the default one."""
+    # The limiter is the catalogs' own, since others can use up the default one of an event loop.
     try:
-        return _LIMITER.get()
+        limiter = _LIMITER.get()
     except LookupError:
-        _LIMITER.set(CapacityLimiter(MAX_THREADS))
-        return _LIMITER.get()
+        limiter = CapacityLimiter(MAX_THREADS)
+        _LIMITER.set(limiter)
+    return await to_thread.run_sync(call, abandon_on_cancel=True, limiter=limiter)

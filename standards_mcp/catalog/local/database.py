@@ -1,204 +1,291 @@
-"""A SQLite file that is surely ours: opened, checked, created, and never half written."""
+"""The database of the embedded store: one SQLite file that everything else is derived from.
+
+It holds the records as JSON, the sets they belong to, the canonical keys that lead to them, and
+the vectors of their texts, kept by model and text so that no text is ever embedded twice.
+"""
 
 from __future__ import annotations
 
-import sqlite3
-import threading
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import json
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import astuple, fields
+from datetime import UTC, datetime
+from hashlib import blake2b
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, Self
 
-from standards_mcp.catalog.errors import CatalogUnavailableError
+from standards_mcp._utils.chunks import chunks
+from standards_mcp.catalog.records import StandardRecord
+from standards_mcp.catalog.sets import StandardSet, memberships
+from standards_mcp.catalog.texts import text_hash, without_surrogates
+from standards_mcp.catalog.vocabulary.notation import record_keys
 
-APPLICATION_ID = 0x53744D43  # "StMC"
+from .sqlite import SqliteFile
 
-SCHEMA_VERSION = 1
+_CHUNK = 500  # ids in one statement; SQLite allowed 999 variables for a long time
 
-_BUSY_SECONDS = 60
-
-_WRITE_CACHE = 256 * 1024  # KiB; with SQLite's 2 MiB a page of an index is written many times over
-
-_Stamp: TypeAlias = tuple[int, int, int]
-
-_UNWRITABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM)
-
-_RESTORE = "restore it from a copy, or move it away and import the standards again"
-
-_ADVICE: Mapping[int | None, str] = {
-    sqlite3.SQLITE_NOTADB: _RESTORE,
-    sqlite3.SQLITE_CORRUPT: _RESTORE,
-    sqlite3.SQLITE_FULL: "free some space, and do the same again",
-    sqlite3.SQLITE_BUSY: "another program is using it; try again when that is done",
-    None: "see that it can be read and written, or set [catalog] path "
-    "(STANDARDS_MCP_CATALOG__PATH) to another folder",
-}
+# Answered from the index records_by_set alone; the table itself is forty times as large.
+_SHARES = (
+    "WITH shares AS (SELECT set_id, subject, education_levels, count(*) AS records"
+    " FROM records GROUP BY 1, 2, 3)"
+)
 
 
-_SCHEMA = """
-CREATE TABLE state (key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
-CREATE TABLE sets (
-    id TEXT PRIMARY KEY, title TEXT NOT NULL, subject TEXT NOT NULL,
-    jurisdiction_id TEXT NOT NULL, jurisdiction_title TEXT NOT NULL,
-    license TEXT, source_url TEXT
-) WITHOUT ROWID;
-CREATE TABLE records (
-    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, set_id TEXT NOT NULL,
-    parent_id TEXT, subject TEXT NOT NULL, education_levels TEXT NOT NULL,
-    description TEXT NOT NULL, text_hash TEXT, body TEXT NOT NULL
-);
-CREATE INDEX records_by_set ON records (set_id, subject, education_levels);
-CREATE INDEX records_by_text ON records (text_hash);
-CREATE TABLE keys (
-    key TEXT NOT NULL, record_id TEXT NOT NULL, PRIMARY KEY (key, record_id)
-) WITHOUT ROWID;
-CREATE INDEX keys_by_record ON keys (record_id);
-CREATE TABLE embeddings (
-    number INTEGER PRIMARY KEY, model TEXT NOT NULL, text_hash TEXT NOT NULL,
-    vector BLOB NOT NULL, UNIQUE (model, text_hash)
-);
-"""
+class Row(NamedTuple):
+    """A record as the index is built from it.
 
-
-def create_database(path: Path) -> None:
-    """Create an empty catalog at *path*, whole or not at all.
-
-    The caller holds the catalog's lock: what another has created meanwhile would be replaced.
+    Attributes:
+        vector: That of the description, little-endian float32; None before it is embedded.
     """
-    temporary = path.with_name(f"{path.name}.tmp")
-    with _named_errors(path):
-        temporary.unlink(missing_ok=True)
-        connection = sqlite3.connect(temporary, isolation_level=None)
-        try:
-            connection.executescript(
-                f"PRAGMA journal_mode = WAL; BEGIN; {_SCHEMA}"
-                f"PRAGMA application_id = {APPLICATION_ID};"
-                f"PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
-            )
-        finally:
-            connection.close()
-        # The journal of a database that was moved away would be replayed into the new one.
-        for ending in ("-wal", "-shm"):
-            path.with_name(path.name + ending).unlink(missing_ok=True)
-        temporary.replace(path)
+
+    id: str
+    parent_id: str | None
+    description: str
+    body: str
+    vector: bytes | None
 
 
 class Database:
-    """An open file. One object may be shared by threads; statements run one at a time.
-
-    A file in a folder that cannot be written can be read all the same.
+    """The open database of a catalog. One object may be shared by threads.
 
     Args:
-        path: A file that `create_database` has created.
+        path: A file that `database.create_file` has created.
 
     Raises:
-        CatalogUnavailableError: The file is not a catalog, is damaged, or cannot be opened.
+        CatalogUnavailableError: The file is not a catalog, is damaged, or cannot be opened; any
+            other method may raise it too.
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._lock = threading.RLock()
-        self._unchanged: _Stamp | None = None
-        with _named_errors(path):
-            self._connection = self._open()
+        self._file = SqliteFile(path)
 
     def close(self) -> None:
         """Close the file."""
-        with self._lock:
-            self._connection.close()
+        self._file.close()
 
-    def select(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        """Return all rows of a query."""
-        with self._lock, _named_errors(self._path):
-            return self._current().execute(statement, values).fetchall()
+    def __enter__(self) -> Self:
+        return self
 
-    def stream(self, statement: str, values: Sequence[Any] = ()) -> Iterator[Any]:
-        """Yield the rows of a query; other threads wait until it is exhausted."""
-        with self._lock, _named_errors(self._path):
-            yield from self._current().execute(statement, values)
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
-    def run(self, statement: str, rows: Iterable[Sequence[Any]] = ((),)) -> None:
-        """Run a statement once for each of *rows*, inside a `transaction`."""
-        self._connection.executemany(statement, rows)
+    # -- records
 
-    @contextmanager
-    def transaction(self) -> Generator[None, None, None]:
-        """Write everything that the block runs, or nothing of it."""
-        with self._lock, _named_errors(self._path):
-            self._connection.execute(f"PRAGMA cache_size = -{_WRITE_CACHE}")
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-            except BaseException:
-                self._connection.execute("ROLLBACK")
-                raise
-            self._connection.execute("COMMIT")
-            self._connection.execute("PRAGMA shrink_memory")
+    @property
+    def revision(self) -> int:
+        """A number that grows with every change of the records."""
+        return int(self.meta("revision", "0"))
 
-    def _open(self) -> sqlite3.Connection:
-        try:
-            return self._connect("mode=rw")
-        except sqlite3.OperationalError as error:
-            if _code(error) not in _UNWRITABLE or _journal_size(self._path):
-                raise
-        # Without a journal beside it, a file is whole as it stands. SQLite then looks neither for
-        # a journal nor for changes, so `_current` does.
-        self._unchanged = _stamp(self._path)
-        return self._connect("mode=ro&immutable=1")
+    @property
+    def changed(self) -> datetime | None:
+        """When the records last changed; None where a version wrote them that did not say so."""
+        written = self.meta("changed", "")
+        return datetime.fromisoformat(written) if written else None
 
-    def _connect(self, options: str) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            f"{self._path.absolute().as_uri()}?{options}", uri=True, timeout=_BUSY_SECONDS,
-            isolation_level=None, check_same_thread=False,
-        )  # fmt: skip
-        try:
-            _check(connection, self._path)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+    def meta(self, key: str, default: str) -> str:
+        """Return what `set_meta` saved under *key*."""
+        rows = self._file.select("SELECT value FROM state WHERE key = ?", (key,))
+        return str(rows[0][0]) if rows else default
 
-    def _current(self) -> sqlite3.Connection:
-        if self._unchanged is not None and self._unchanged != _stamp(self._path):
-            self._connection.close()
-            self._unchanged = None
-            self._connection = self._open()
-        return self._connection
+    def set_meta(self, key: str, value: str) -> None:
+        """Save *value* under *key*, beside the records."""
+        with self._file.transaction():
+            self._file.run("INSERT OR REPLACE INTO state VALUES (?, ?)", [(key, value)])
 
+    def write(self, records: Iterable[StandardRecord], deleted: Iterable[str]) -> int:
+        """Add, replace and delete in one transaction; return how many are new, differ or went."""
+        with self._file.transaction():
+            changed = sum(self._upsert(chunk) for chunk in chunks(records, _CHUNK))
+            changed += sum(self._delete(chunk) for chunk in chunks(deleted, _CHUNK))
+            self._file.run("DELETE FROM sets WHERE id NOT IN (SELECT set_id FROM records)")
+            if changed:
+                now = datetime.now(UTC).isoformat(timespec="seconds")
+                state = [("revision", str(self.revision + 1)), ("changed", now)]
+                self._file.run("INSERT OR REPLACE INTO state VALUES (?, ?)", state)
+        return changed
 
-def _check(connection: sqlite3.Connection, path: Path) -> None:
-    if int(connection.execute("PRAGMA application_id").fetchone()[0]) != APPLICATION_ID:
-        raise CatalogUnavailableError(
-            f"{path} is not a catalog of standards; move it away or set another [catalog] path"
+    def records(self, set_ids: Collection[str] | None = None) -> Iterator[StandardRecord]:
+        """Yield the records of these sets, of all by default, in the order of their ids."""
+        if set_ids is None:
+            rows = self._file.select("SELECT id FROM records ORDER BY id")
+        else:
+            rows = self._file.select(
+                "WITH wanted AS (SELECT value AS id FROM json_each(?))"
+                " SELECT id FROM records WHERE set_id IN wanted UNION SELECT record_id FROM keys"
+                " WHERE key IN (SELECT 'set:' || id FROM wanted) ORDER BY 1",
+                (json.dumps(list(set_ids)),),
+            )
+        for chunk in chunks((str(row[0]) for row in rows), _CHUNK):
+            yield from self.fetch(chunk)
+
+    def sets(self) -> list[StandardSet]:
+        """Return every standard set, in the order of jurisdiction, subject and title."""
+        rows = self._file.select(
+            "SELECT sets.id, title, sets.subject, jurisdiction_id, jurisdiction_title, license,"
+            " source_url, count(*) FROM sets JOIN records ON set_id = sets.id GROUP BY sets.id"
+            " ORDER BY jurisdiction_title, sets.subject, title, sets.id"
         )
-    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    if version != SCHEMA_VERSION:
-        raise CatalogUnavailableError(
-            f"{path} was written by a newer standards-mcp (schema {version}, this one reads "
-            f"{SCHEMA_VERSION}); upgrade with `pip install -U standards-mcp`"
+        names = [each.name for each in fields(StandardSet)]
+        return [StandardSet(**dict(zip(names, row, strict=True))) for row in rows]
+
+    def fetch(self, ids: Sequence[str]) -> list[StandardRecord]:
+        """Return the records with these ids, in the order of *ids*; unknown ids are left out."""
+        bodies: dict[str, str] = {}
+        for chunk in chunks(ids, _CHUNK):
+            bodies.update(self._bodies(chunk))
+        return [StandardRecord.model_validate_json(bodies[id_]) for id_ in ids if id_ in bodies]
+
+    def fingerprints(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return the `fingerprint` of each record with one of these ids, as it is stored."""
+        return {
+            id_: _hash(body)
+            for chunk in chunks(ids, _CHUNK)
+            for id_, body in self._bodies(chunk).items()
+        }
+
+    def count(self) -> int:
+        """Return the number of records."""
+        return int(self._file.select("SELECT count(*) FROM records")[0][0])
+
+    def rows(self, model: str | None) -> Iterator[Row]:
+        """Return every record in the order of the ids, with the vector that *model* made."""
+        statement = (
+            "SELECT id, parent_id, description, body, vector FROM records LEFT JOIN embeddings"
+            " ON embeddings.text_hash = records.text_hash AND model = ? ORDER BY id"
+        )
+        return map(Row._make, self._file.stream(statement, (model,)))
+
+    # -- keys
+
+    def find(self, keys: Iterable[str]) -> list[str]:
+        """Return the ids of the records that have one of *keys*, in the order of the keys."""
+        found: dict[str, None] = {}
+        for key in keys:
+            statement = "SELECT record_id FROM keys WHERE key = ? ORDER BY record_id"
+            rows = self._file.select(statement, (without_surrogates(key),))
+            found.update((str(row[0]), None) for row in rows)
+        return list(found)
+
+    def keys(self, prefix: str) -> list[str]:
+        """Return the distinct keys that begin with *prefix*, without it."""
+        rows = self._file.select(
+            "SELECT DISTINCT substr(key, ?) FROM keys WHERE key >= ? AND key < ?",
+            (len(prefix) + 1, prefix, prefix + "\U0010ffff"),
+        )
+        return [str(row[0]) for row in rows]
+
+    # -- vectors
+
+    def texts_without_vector(self, model: str) -> list[tuple[str, str]]:
+        """Return (hash, text) of the distinct texts that *model* has not embedded."""
+        rows = self._file.select(
+            "SELECT text_hash, min(description) FROM records WHERE text_hash IS NOT NULL"
+            " AND text_hash NOT IN (SELECT text_hash FROM embeddings WHERE model = ?)"
+            " GROUP BY text_hash ORDER BY text_hash",
+            (model,),
+        )
+        return [(str(hash_), str(text)) for hash_, text in rows]
+
+    def add_vectors(self, model: str, vectors: Iterable[tuple[str, bytes]]) -> None:
+        """Save vectors, little-endian float32, by text hash."""
+        with self._file.transaction():
+            self._file.run(
+                "INSERT OR IGNORE INTO embeddings (model, text_hash, vector) VALUES (?, ?, ?)",
+                [(model, hash_, vector) for hash_, vector in vectors],
+            )
+
+    # -- overview
+
+    def counts(self, column: str) -> dict[str, int]:
+        """Return the values of a column of `sets` or `records`, each with its number of records."""
+        of_sets = "FROM shares JOIN sets ON sets.id = set_id GROUP BY 1"
+        statement = {
+            "subject": "SELECT subject, sum(records) FROM shares GROUP BY 1",
+            "education_level": "SELECT value, sum(records)"
+            " FROM shares, json_each(education_levels) GROUP BY 1",
+            "jurisdiction": f"SELECT jurisdiction_title, sum(records) {of_sets}",
+            "standard_set": f"SELECT title, sum(records) {of_sets}",
+            "license": f"SELECT coalesce(license, 'not stated'), sum(records) {of_sets}",
+        }[column]
+        rows = self._file.select(f"{_SHARES} {statement}")
+        return {str(value): int(number) for value, number in rows}
+
+    # -- parts
+
+    def _upsert(self, records: Sequence[StandardRecord]) -> int:
+        latest = {record.id: record for record in records}
+        bodies = {id_: _body(record) for id_, record in latest.items()}
+        known = self._bodies(list(bodies))
+        fresh = [latest[id_] for id_, body in bodies.items() if known.get(id_) != body]
+        self._write(fresh, bodies)
+        return len(fresh)
+
+    def _delete(self, ids: Sequence[str]) -> int:
+        rows = [(id_,) for id_ in self._bodies(ids)]
+        self._file.run("DELETE FROM keys WHERE record_id = ?", rows)
+        self._file.run("DELETE FROM records WHERE id = ?", rows)
+        return len(rows)
+
+    def _write(self, records: Sequence[StandardRecord], bodies: dict[str, str]) -> None:
+        self._file.run(
+            "INSERT OR REPLACE INTO sets VALUES (?, ?, ?, ?, ?, ?, ?)",
+            list({record.standard_set_id: _set_row(record) for record in records}.values()),
+        )
+        self._file.run(
+            "INSERT INTO records (id, set_id, parent_id, subject, education_levels, description,"
+            " text_hash, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
+            " set_id = excluded.set_id, parent_id = excluded.parent_id,"
+            " subject = excluded.subject, education_levels = excluded.education_levels,"
+            " description = excluded.description, text_hash = excluded.text_hash,"
+            " body = excluded.body",
+            [_record_row(record, bodies[record.id]) for record in records],
+        )
+        self._file.run("DELETE FROM keys WHERE record_id = ?", [(record.id,) for record in records])
+        self._file.run(
+            "INSERT OR IGNORE INTO keys VALUES (?, ?)",
+            [(key, record.id) for record in records for key in _keys(record)],
+        )
+
+    def _bodies(self, ids: Sequence[str]) -> dict[str, str]:
+        ids = [id_ for id_ in ids if without_surrogates(id_) == id_]  # no record has others
+        marks = ", ".join("?" * len(ids))
+        return dict(
+            self._file.select(f"SELECT id, body FROM records WHERE id IN ({marks})", ids)  # noqa: S608
         )
 
 
-def _journal_size(path: Path) -> int:
-    journal = path.with_name(f"{path.name}-wal")
-    return journal.stat().st_size if journal.exists() else 0
+def fingerprint(record: StandardRecord) -> str:
+    """Return a hash of *record* as a database stores it."""
+    return _hash(_body(record))
 
 
-def _stamp(path: Path) -> _Stamp:
-    status = path.stat()
-    return status.st_mtime_ns, status.st_size, status.st_ino
+def _hash(body: str) -> str:
+    return blake2b(body.encode(), digest_size=8).hexdigest()
 
 
-@contextmanager
-def _named_errors(path: Path) -> Generator[None, None, None]:
-    try:
-        yield
-    except (sqlite3.Error, OSError) as error:
-        advice = _ADVICE.get(_code(error), _ADVICE[None])
-        raise CatalogUnavailableError(f"cannot use {path}: {error}; {advice}") from error
+def _body(record: StandardRecord) -> str:
+    return without_surrogates(json.dumps(record.to_dict(), ensure_ascii=False))
 
 
-def _code(error: Exception) -> int | None:
-    """Return SQLite's primary result code, None for an error that is not SQLite's."""
-    code = getattr(error, "sqlite_errorcode", None)
-    return None if code is None else int(code) & 0xFF
+def _set_row(record: StandardRecord) -> tuple[str | None, ...]:
+    *values, _ = astuple(StandardSet.of(record))
+    return tuple(map(_storable, values))
+
+
+def _record_row(record: StandardRecord, body: str) -> tuple[Any, ...]:
+    description = without_surrogates(record.description)
+    return (
+        record.id, _storable(record.standard_set_id), _storable(record.parent_id),
+        _storable(record.subject), json.dumps(record.education_levels), description,
+        text_hash(description) if description.strip() else None, body,
+    )  # fmt: skip
+
+
+def _keys(record: StandardRecord) -> list[str]:
+    """Return the keys that find *record*: its codes, and the other sets that it is in."""
+    others = (id_ for id_ in memberships(record) if id_ != record.standard_set_id)
+    return list(map(without_surrogates, (*record_keys(record), *(f"set:{id_}" for id_ in others))))
+
+
+def _storable(value: str | None) -> str | None:
+    return None if value is None else without_surrogates(value)

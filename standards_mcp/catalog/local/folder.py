@@ -1,7 +1,7 @@
 """The folder of an embedded catalog: where its parts are, and who may write to it.
 
-<path>/catalog.sqlite3  the truth
-<path>/catalog.lock     held by whoever writes the truth or builds the index
+<path>/catalog.sqlite3  the database
+<path>/catalog.lock     held by whoever writes the database or builds the index
 <path>/index/           see `generation`
 """
 
@@ -18,13 +18,12 @@ import filelock
 
 from standards_mcp.catalog.errors import CatalogUnavailableError
 
-from .database import create_database
-from .truth import Truth
+from .database import Database
+from .sqlite import create_database
 
 log = logging.getLogger(__name__)
 
-
-_UNTOLD_WAIT: Final = 2.0  # seconds
+_SILENT_WAIT: Final = 2.0  # seconds
 
 
 class CatalogFolder:
@@ -36,19 +35,19 @@ class CatalogFolder:
 
     def __init__(self, path: Path, lock_timeout: float) -> None:
         self.path = path
-        self.truth = path / "catalog.sqlite3"
+        self.database = path / "catalog.sqlite3"
         self.index = path / "index"
         self._lock = path / "catalog.lock"
         self._lock_timeout = lock_timeout
 
-    def holds_a_catalog(self) -> bool:
-        """Return whether there is a truth file.
+    def exists(self) -> bool:
+        """Return whether there is a database file.
 
         Raises:
-            CatalogUnavailableError: There is none, and there can be none.
+            CatalogUnavailableError: A file stands where the folder should be.
         """
         try:
-            found = self.truth.exists()
+            found = self.database.exists()
             if not found and self._blocking_file():
                 raise NotADirectoryError
         except OSError as error:
@@ -75,8 +74,8 @@ class CatalogFolder:
         return total
 
     @contextmanager
-    def writing(self, timeout: float | None = None) -> Generator[Truth, None, None]:
-        """Hold the lock and open the truth, created if there is none.
+    def writing(self, timeout: float | None = None) -> Generator[Database, None, None]:
+        """Hold the lock and open the database, created if there is none.
 
         Args:
             timeout: Seconds to wait for another process, in place of the usual ones.
@@ -88,10 +87,10 @@ class CatalogFolder:
         seconds = self._lock_timeout if timeout is None else timeout
         try:
             with self._locked(seconds):
-                if not self.truth.exists():
-                    create_database(self.truth)
-                with Truth(self.truth) as truth:
-                    yield truth
+                if not self.database.exists():
+                    create_database(self.database)
+                with Database(self.database) as database:
+                    yield database
         except filelock.Timeout as error:
             raise CatalogUnavailableError(
                 f"another process has been writing to {self.path} for {seconds:g} "
@@ -106,7 +105,7 @@ class CatalogFolder:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             self._acquire(lock, timeout)
-        except filelock.Timeout:
+        except filelock.Timeout:  # is an OSError too, and the callers tell it apart
             raise
         except (OSError, NotImplementedError) as error:  # the latter: no locks on this file system
             raise self._unusable(error) from error
@@ -116,11 +115,12 @@ class CatalogFolder:
             lock.release()
 
     def _acquire(self, lock: filelock.BaseFileLock, timeout: float) -> None:
-        """Take the lock, and say so when another process has to be waited for."""
+        """Take the lock, and log a warning when this takes longer than a moment."""
+        # A short write of another process is nothing to tell; a long import would look like a hang.
         try:
-            lock.acquire(timeout=min(_UNTOLD_WAIT, timeout))
+            lock.acquire(timeout=min(_SILENT_WAIT, timeout))
         except filelock.Timeout:
-            if timeout <= _UNTOLD_WAIT:
+            if timeout <= _SILENT_WAIT:
                 raise
             log.warning(
                 "waiting up to %g seconds for another process that writes to %s", timeout, self.path

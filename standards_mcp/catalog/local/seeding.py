@@ -1,102 +1,24 @@
-"""What a new catalog begins with, and how a catalog takes up a newer edition of that.
+"""What a new catalog begins with, and how a catalog takes a newer edition of that.
 
-The truth remembers the editions it was offered and, for each record that ever was, a hash of what
-it was offered as. So a record that is still as it was offered gives way to its new form; one that
-was changed stays; and one that was deleted stays deleted.
+The database keeps the editions of the seed that it was given and, for each record that ever was in
+one, a hash of what it was given. So a record that still is as it was given gives way to its new
+form, one that a user changed stays, and one that a user deleted stays deleted.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from standards_mcp.catalog.records import StandardRecord
 
-from .truth import Truth, fingerprint
+from .database import Database, fingerprint
 
 _EDITIONS = "seed"
-
-_OFFERED = "seeded"
-
-_NONE = "none"
-
-
-def is_new(truth: Truth) -> bool:
-    """Return whether nothing has been decided about the seed yet."""
-    return not truth.state(_EDITIONS, "")
-
-
-def begin_without(truth: Truth) -> None:
-    """Let a catalog that is new do without a seed for good."""
-    if is_new(truth):
-        truth.remember(_EDITIONS, _NONE)
-
-
-def is_awaited(truth: Truth, edition: str) -> bool:
-    """Return whether *truth* began with a seed and has not been offered this edition of it."""
-    editions = truth.state(_EDITIONS, "").split(",")
-    return editions != [_NONE] and edition not in editions
-
-
-def holds_more(truth: Truth) -> bool:
-    """Return whether there are more records than were ever offered."""
-    return truth.count() > len(_offered(truth))
-
-
-def plant(truth: Truth, seed: Seed) -> None:
-    """Write what *truth* has to take from *seed*; `remember` has to follow."""
-    keep(truth, seed)
-    changes = _changes(truth, seed.records)
-    truth.write(changes.written, changes.deleted)
-
-
-def keep(truth: Truth, seed: Seed) -> None:
-    """Keep the vectors of *seed*, so that its texts are not embedded."""
-    from .vectors import keep_vectors  # noqa: PLC0415  - imports NumPy
-
-    keep_vectors(truth, seed.model, seed.hashes, seed.vectors)
-
-
-def remember(truth: Truth, seed: Seed, edition: str) -> None:
-    """Remember that *truth* was offered all of *seed*."""
-    known = set(truth.state(_EDITIONS, "").split(",")) - {"", _NONE}
-    now = {record.id: fingerprint(record) for record in seed.records}
-    truth.remember(_OFFERED, json.dumps({**_offered(truth), **now}))
-    truth.remember(_EDITIONS, ",".join(sorted({*known, edition})))
-
-
-class _Changes(NamedTuple):
-    written: list[StandardRecord]
-    deleted: list[str]
-
-
-def _changes(truth: Truth, records: Sequence[StandardRecord]) -> _Changes:
-    offered = _offered(truth)
-    new = {record.id: record for record in records}
-    stored = truth.fingerprints([*{**offered, **new}])
-    untouched = {id_ for id_, known in offered.items() if stored.get(id_) == known}
-    if offered and not untouched:
-        return _Changes([], [])
-    # Of a set that was deleted nothing comes back, not even what is new in it.
-    known_sets = {record.standard_set_id for record in records if record.id in offered}
-    kept_sets = {new[id_].standard_set_id for id_ in untouched if id_ in new}
-    gone_sets = known_sets - kept_sets
-    return _Changes(
-        written=[
-            record
-            for id_, record in new.items()
-            if id_ in untouched
-            or not (id_ in offered or id_ in stored or record.standard_set_id in gone_sets)
-        ],
-        deleted=[id_ for id_ in untouched if id_ not in new],
-    )
-
-
-def _offered(truth: Truth) -> Mapping[str, str]:
-    found: dict[str, str] = json.loads(truth.state(_OFFERED, "{}"))
-    return found
+_FINGERPRINTS = "seeded"
+_OPTED_OUT = "none"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,3 +49,75 @@ class SeedSource:
     name: str
     edition: Callable[[], str]
     load: Callable[[], Seed]
+
+
+def is_new(database: Database) -> bool:
+    """Return whether nothing has been decided about the seed yet."""
+    return not database.meta(_EDITIONS, "")
+
+
+def opt_out(database: Database) -> None:
+    """Let a catalog that is new do without a seed for good."""
+    if is_new(database):
+        database.set_meta(_EDITIONS, _OPTED_OUT)
+
+
+def has_update(database: Database, edition: str) -> bool:
+    """Return whether *database* takes seeds and was not given this edition yet."""
+    editions = database.meta(_EDITIONS, "").split(",")
+    return editions != [_OPTED_OUT] and edition not in editions
+
+
+def has_other_records(database: Database) -> bool:
+    """Return whether there are more records than all seeds had."""
+    return database.count() > len(_load_fingerprints(database))
+
+
+def apply(database: Database, seed: Seed) -> None:
+    """Write what is new in *seed*; `save_edition` has to follow."""
+    save_vectors(database, seed)
+    database.write(*_changes(database, seed.records))
+
+
+def save_vectors(database: Database, seed: Seed) -> None:
+    """Save the vectors of *seed*, so that its texts are not embedded."""
+    from . import vectors  # noqa: PLC0415  - imports NumPy
+
+    vectors.save_vectors(database, seed.model, seed.hashes, seed.vectors)
+
+
+def save_edition(database: Database, seed: Seed, edition: str) -> None:
+    """Save that *database* was given all of *seed*."""
+    known = set(database.meta(_EDITIONS, "").split(",")) - {"", _OPTED_OUT}
+    now = {record.id: fingerprint(record) for record in seed.records}
+    # The edition comes last: whoever is interrupted before it is given the seed once more.
+    database.set_meta(_FINGERPRINTS, json.dumps(_load_fingerprints(database) | now))
+    database.set_meta(_EDITIONS, ",".join(sorted({*known, edition})))
+
+
+def _changes(
+    database: Database, records: Sequence[StandardRecord]
+) -> tuple[list[StandardRecord], list[str]]:
+    """Return the records to write and the ids to delete."""
+    given = _load_fingerprints(database)
+    new = {record.id: record for record in records}
+    stored = database.fingerprints([*{**given, **new}])
+    untouched = {id_ for id_, known in given.items() if stored.get(id_) == known}
+    # Whoever changed or deleted every record of the seed does not want another one.
+    if given and not untouched:
+        return [], []
+    # A set that was deleted stays deleted, even where an edition adds records to it.
+    known_sets = {record.standard_set_id for record in records if record.id in given}
+    kept_sets = {new[id_].standard_set_id for id_ in untouched if id_ in new}
+    settled, gone_sets = {*given, *stored}, known_sets - kept_sets
+    written = [
+        record
+        for id_, record in new.items()
+        if id_ in untouched or not (id_ in settled or record.standard_set_id in gone_sets)
+    ]
+    return written, [id_ for id_ in untouched if id_ not in new]
+
+
+def _load_fingerprints(database: Database) -> dict[str, str]:
+    found: dict[str, str] = json.loads(database.meta(_FINGERPRINTS, "{}"))
+    return found

@@ -1,4 +1,4 @@
-"""The embedded store as plain functions of one `folder`; `local` makes it asynchronous."""
+"""The embedded store, synchronous; `catalog.LocalCatalog` runs it in worker threads."""
 
 from __future__ import annotations
 
@@ -27,26 +27,17 @@ from standards_mcp.catalog.sets import StandardSet
 from standards_mcp.catalog.vocabulary.notation import canonical_key, codes_in, lookup_keys
 from standards_mcp.catalog.vocabulary.suggestions import nearest
 
+from . import seeding
+from .database import Database
 from .folder import CatalogFolder
-from .seeding import (
-    SeedSource,
-    begin_without,
-    holds_more,
-    is_awaited,
-    is_new,
-    keep,
-    plant,
-    remember,
-)
-from .stats import facets_of, stats_of
-from .truth import Truth
+from .seeding import SeedSource
+from .stats import stats_of
 
 if TYPE_CHECKING:
     from .index.engine import Engine, Progress
     from .index.ranking import Mode
 
 _LONGEST_CODE = 60
-
 _MOST_CODES = 20
 
 
@@ -55,9 +46,9 @@ class LocalStore:
 
     Args:
         path: The folder; it is created when something is written.
-        model: Which text encoder to use, see `models`.
+        model: Which text encoder to use, see `embedding.spec`.
         key: The key of the encoder, where it needs one.
-        seed: What a catalog that does not exist yet is filled with, see `seeding`.
+        seed: What a new catalog is filled with, see `seeding`.
         lock_timeout: Seconds to wait for another process that writes or builds.
     """
 
@@ -70,14 +61,13 @@ class LocalStore:
         seed: SeedSource | None = None,
         lock_timeout: float = 600,
     ) -> None:
-        self._path = path
         self._model = model
         self._key = key
         self._seed = seed
-        self._planted = False
+        self._is_seeded = False
         self._folder = CatalogFolder(path, lock_timeout)
         self._opening = threading.RLock()
-        self._truth: Truth | None = None
+        self._database: Database | None = None
         self._facets: tuple[int, Facets] | None = None
 
     # -- reading
@@ -99,38 +89,38 @@ class LocalStore:
                 the catalog cannot be read.
         """
         check_query(text, top_k)
-        truth = self._open_truth()
-        if truth is None:
+        database = self._open_database()
+        if database is None:
             return SearchResult(hits=(), notes=(self._empty_note(),))
-        result = self._engine.search(truth, text, top_k, expression, self._named_in(text), mode)
-        if not result.hits and not truth.count():
+        result = self._engine.search(database, text, top_k, expression, self._named_in(text), mode)
+        if not result.hits and not database.count():
             return replace(result, notes=(self._empty_note(),))
         return result
 
     def fetch(self, ids: Sequence[str]) -> list[StandardRecord]:
         """Return the records with these ids, in the order of *ids*; unknown ids are left out."""
-        truth = self._open_truth()
-        return [] if truth is None else truth.fetch(ids)
+        database = self._open_database()
+        return [] if database is None else database.fetch(ids)
 
     def find(self, identifier: str) -> list[StandardRecord]:
         """Return the records that an id, a URI or a notation names, best first.
 
         Records that write their notation exactly like *identifier* come before the others.
         """
-        truth = self._open_truth()
-        if truth is None:
+        database = self._open_database()
+        if database is None:
             return []
-        found = truth.fetch(truth.find(lookup_keys(identifier)))
+        found = database.fetch(database.find(lookup_keys(identifier)))
         return sorted(found, key=lambda record: record.statement_notation != identifier.strip())
 
     def suggest(self, identifier: str, limit: int = 5) -> list[StandardRecord]:
         """Return the records whose notation is nearest to *identifier*."""
-        truth = self._open_truth()
-        if truth is None:
+        database = self._open_database()
+        if database is None:
             return []
-        keys = nearest(canonical_key(identifier), truth.keys("code:"), limit)
-        first_of_each = (truth.find([f"code:{key}"])[:1] for key in keys)
-        return truth.fetch([id_ for ids in first_of_each for id_ in ids])
+        keys = nearest(canonical_key(identifier), database.keys("code:"), limit)
+        first_of_each = (database.find([f"code:{key}"])[:1] for key in keys)
+        return database.fetch([id_ for ids in first_of_each for id_ in ids])
 
     def select(self, expression: FilterExpression, limit: int) -> list[StandardRecord]:
         """Return the first *limit* records that a filter lets through, in the order of their ids.
@@ -138,68 +128,72 @@ class LocalStore:
         Raises:
             CatalogError: The filter is wrong, or the catalog cannot be read.
         """
-        truth = self._open_truth()
-        return [] if truth is None else truth.fetch(self._engine.select(expression, limit))
+        database = self._open_database()
+        return [] if database is None else database.fetch(self._engine.select(expression, limit))
 
     def facets(self) -> Facets:
         """Return the distinct values of the main fields."""
-        truth = self._open_truth()
-        if truth is None:
+        database = self._open_database()
+        if database is None:
             return Facets(subjects={}, education_levels={}, jurisdictions={}, standard_sets={})
-        return self._facets_of(truth)
-
-    def _facets_of(self, truth: Truth) -> Facets:
-        revision = truth.revision
-        if self._facets is None or self._facets[0] != revision:
-            self._facets = revision, facets_of(truth)
-        return self._facets[1]
+        return self._facets_of(database)
 
     def values(self, name: str) -> FieldValues:
         """Return the texts that a field has in the index."""
-        truth = self._open_truth()
-        return FieldValues(counts={} if truth is None else self._engine.values(name))
+        database = self._open_database()
+        return FieldValues(counts={} if database is None else self._engine.values(name))
 
     def stats(self) -> CatalogStats:
         """Return what the catalog holds; an index that cannot be read is told in the details.
 
         It only looks: a catalog that does not exist yet is not filled.
         """
-        truth = self._look()
-        if truth is None or (self._seed and is_new(truth)):
+        database = self._open_existing()
+        if database is None or (self._seed and seeding.is_new(database)):
             seed = self._seed
             pending = {"pending": f"{seed.name}, loaded at the first search"} if seed else {}
             return CatalogStats(
-                backend="local", location=str(self._path), records=0, details=pending
+                backend="local", location=str(self._folder.path), records=0, details=pending
             )
-        return stats_of(self._folder, truth, self._facets_of(truth))
+        return stats_of(self._folder, database, self._facets_of(database))
 
     def check(self) -> tuple[str, ...]:
         """Try everything that a search needs, see `standards_mcp.catalog.Catalog.check`.
 
         A catalog that does not exist yet is not filled; whether it can be is tried.
         """
-        truth = self._look()
-        if truth is not None and not (self._seed and is_new(truth)):
-            return self._engine.check(truth)
+        database = self._open_existing()
+        if database is not None and not (self._seed and seeding.is_new(database)):
+            return self._engine.check(database)
         if self._seed is None:
             return (self._empty_note(),)
         self._folder.check_writable()
         return self._engine.check_encoder()
 
-    def offer_seed(self) -> Sequence[StandardRecord]:
+    def sets(self) -> list[StandardSet]:
+        """Return every standard set, in the order of jurisdiction, subject and title."""
+        database = self._open_database()
+        return [] if database is None else database.sets()
+
+    def records(self, set_ids: Collection[str] | None = None) -> Iterator[StandardRecord]:
+        """Yield the records of these sets, of all by default, in the order of their ids."""
+        database = self._open_database()
+        return iter(()) if database is None else database.records(set_ids)
+
+    # -- writing
+
+    def load_seed(self) -> Sequence[StandardRecord]:
         """Return the records of the seed, ready to be written without embedding anything.
 
-        From then on newer editions of them are taken up.
+        From then on the catalog takes newer editions of them.
         """
         if self._seed is None:
             return ()
-        with self._writing() as truth:
+        with self._writing() as database:
             seed = self._seed.load()
-            keep(truth, seed)
-            remember(truth, seed, self._seed.edition())
+            seeding.save_vectors(database, seed)
+            seeding.save_edition(database, seed, self._seed.edition())
         return seed.records
-
-    # -- writing
 
     def upsert(self, records: Iterable[StandardRecord], progress: Progress | None = None) -> int:
         """Add or replace records, rebuild the index, and return how many changed.
@@ -214,21 +208,11 @@ class LocalStore:
         deleted: Iterable[str] = (),
         progress: Progress | None = None,
     ) -> int:
-        """Add, replace and delete in one transaction, see `record_store.RecordStore.write`."""
-        with self._writing() as truth:
-            changed = truth.write(records, deleted)
-            self._engine.bring_up_to_date(truth, progress)
+        """Add, replace and delete in one transaction, see `importing.store.RecordStore.write`."""
+        with self._writing() as database:
+            changed = database.write(records, deleted)
+            self._engine.update(database, progress)
         return changed
-
-    def sets(self) -> list[StandardSet]:
-        """Return every standard set, in the order of jurisdiction, subject and title."""
-        truth = self._open_truth()
-        return [] if truth is None else truth.sets()
-
-    def records(self, set_ids: Collection[str] | None = None) -> Iterator[StandardRecord]:
-        """Yield the records of these sets, of all by default, in the order of their ids."""
-        truth = self._open_truth()
-        return iter(()) if truth is None else truth.records(set_ids)
 
     def delete(self, ids: Iterable[str]) -> int:
         """Delete records, rebuild the index, and return how many there were."""
@@ -236,17 +220,17 @@ class LocalStore:
 
     def build(self, progress: Progress | None = None) -> CatalogStats:
         """Embed what is not embedded yet and build the index anew, whatever state it is in."""
-        with self._writing() as truth:
-            self._engine.build(truth, progress)
+        with self._writing() as database:
+            self._engine.build(database, progress)
         return self.stats()
 
     def close(self) -> None:
         """Release what is held open; the next call opens it again."""
         with self._opening:
-            if self._truth is not None:
-                self._truth.close()
-            self._truth = None
-            self._planted = False
+            if self._database is not None:
+                self._database.close()
+            self._database = None
+            self._is_seeded = False
             # Closing must not be what imports NumPy and the index.
             if "_engine" in vars(self):
                 self._engine.close()
@@ -268,55 +252,70 @@ class LocalStore:
 
         return Engine(self._folder.index, self._model, self._key)
 
+    def _facets_of(self, database: Database) -> Facets:
+        revision = database.revision
+        if self._facets is None or self._facets[0] != revision:
+            self._facets = (
+                revision,
+                Facets(
+                    subjects=database.counts("subject"),
+                    education_levels=database.counts("education_level"),
+                    jurisdictions=database.counts("jurisdiction"),
+                    standard_sets=database.counts("standard_set"),
+                ),
+            )
+        return self._facets[1]
+
     def _empty_note(self) -> str:
         return (
-            f"The catalog at {self._path} is empty; fill it with `standards-mcp data import FILE`, "
-            "or with the starter set by `standards-mcp data import starter`."
+            f"The catalog at {self._folder.path} is empty; fill it with `standards-mcp data import "
+            "FILE`, or with the starter set by `standards-mcp data import starter`."
         )
 
-    def _look(self) -> Truth | None:
-        """Return the truth as it is, None when there is none."""
+    def _open_existing(self) -> Database | None:
+        """Return the database as it is, None when there is none."""
         with self._opening:
-            if self._truth is None and self._folder.holds_a_catalog():
-                self._truth = Truth(self._folder.truth)
-            return self._truth
+            if self._database is None and self._folder.exists():
+                self._database = Database(self._folder.database)
+            return self._database
 
-    def _open_truth(self) -> Truth | None:
-        """Return the truth, filled from the seed when it is new; None when there is none."""
+    def _open_database(self) -> Database | None:
+        """Return the database, filled from the seed when it is new; None when there is none."""
         with self._opening:
-            if self._seed is not None and not self._planted:
-                self._take_up(self._seed)
-                self._planted = True
-            return self._look()
+            if self._seed is not None and not self._is_seeded:
+                self._update_from(self._seed)
+                self._is_seeded = True
+            return self._open_existing()
 
-    def _take_up(self, seed: SeedSource) -> None:
-        truth, edition = self._look(), seed.edition()
-        if truth is None or is_new(truth):
+    def _update_from(self, source: SeedSource) -> None:
+        database, edition = self._open_existing(), source.edition()
+        if database is None or seeding.is_new(database):
             with self._folder.writing() as writable:
-                if is_new(writable):
-                    self._plant(writable, seed)
-        elif is_awaited(truth, edition) and not holds_more(truth):
-            # A larger catalog takes up the edition with its next write, which builds anyway.
+                # Another process may have filled it while this one waited for the lock.
+                if seeding.is_new(writable):
+                    self._apply(source, writable)
+        elif seeding.has_update(database, edition) and not seeding.has_other_records(database):
+            # A larger catalog takes the edition with its next write, which builds the index
+            # anyway. A folder that is locked or cannot be written can be searched all the same.
             with suppress(CatalogUnavailableError), self._folder.writing(timeout=0) as writable:
-                self._plant(writable, seed)
+                self._apply(source, writable)
 
-    def _plant(self, truth: Truth, source: SeedSource) -> None:
+    def _apply(self, source: SeedSource, database: Database, *, build: bool = True) -> None:
         seed = source.load()
-        plant(truth, seed)
-        self._engine.bring_up_to_date(truth, None)
-        remember(truth, seed, source.edition())
+        seeding.apply(database, seed)
+        if build:
+            self._engine.update(database, None)
+        seeding.save_edition(database, seed, source.edition())
 
     @contextmanager
-    def _writing(self) -> Generator[Truth, None, None]:
-        self._open_truth()
-        with self._folder.writing() as truth:
+    def _writing(self) -> Generator[Database, None, None]:
+        self._open_database()
+        with self._folder.writing() as database:
             if self._seed is None:
-                begin_without(truth)
-            elif is_awaited(truth, self._seed.edition()):
-                seed = self._seed.load()
-                plant(truth, seed)
-                remember(truth, seed, self._seed.edition())
-            yield truth
+                seeding.opt_out(database)
+            elif seeding.has_update(database, self._seed.edition()):
+                self._apply(self._seed, database, build=False)
+            yield database
 
 
 def _looks_like_code(text: str) -> bool:

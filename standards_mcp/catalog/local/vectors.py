@@ -1,39 +1,42 @@
-"""Embeds the texts of a catalog that have no vector yet."""
+"""The vectors of a catalog's texts, which are made once and kept."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy.typing as npt
 
+from standards_mcp._utils.chunks import chunks
+from standards_mcp.catalog.base import Progress
 from standards_mcp.catalog.embedding.minilm import TextEncoder, normalised
 
-from .truth import Truth
+from .database import Database
 
-_TEXTS_KEPT_AT_ONCE = 512
+_BATCH = 512
 
 
 def embed_missing(
-    truth: Truth, encoder: TextEncoder, progress: Callable[[int, int], None] | None = None
+    database: Database, encoder: TextEncoder, progress: Progress | None = None
 ) -> None:
-    """Embed the texts of *truth* that *encoder* has not embedded yet.
+    """Embed the texts of *database* that *encoder* has not embedded yet.
 
-    Vectors are kept batch by batch, so that an interrupted run goes on where it stopped.
+    Vectors are saved batch by batch, so that an interrupted run goes on where it stopped.
 
     Args:
         progress: Is told (done, total) after each batch.
     """
-    texts = truth.texts_without_vector(encoder.name)
-    for start in range(0, len(texts), _TEXTS_KEPT_AT_ONCE):
-        batch = texts[start : start + _TEXTS_KEPT_AT_ONCE]
+    texts, done = database.texts_without_vector(encoder.name), 0
+    for batch in chunks(texts, _BATCH):
         vectors = encoder.encode([text for _, text in batch])
-        keep_vectors(truth, encoder.name, [hash_ for hash_, _ in batch], vectors)
+        save_vectors(database, encoder.name, [hash_ for hash_, _ in batch], vectors)
+        done += len(batch)
         if progress is not None:
-            progress(start + len(batch), len(texts))
+            progress(done, len(texts))
 
 
-def keep_vectors(truth: Truth, model: str, hashes: Iterable[str], vectors: npt.ArrayLike) -> None:
-    """Keep the vectors of texts, shape (texts, dimensions), under the hashes of the texts."""
-    rows = normalised(vectors).astype("<f4")
-    pairs = zip(hashes, rows, strict=True)
-    truth.add_vectors(model, [(hash_, row.tobytes()) for hash_, row in pairs])
+def save_vectors(
+    database: Database, model: str, hashes: Iterable[str], vectors: npt.ArrayLike
+) -> None:
+    """Save the vectors of texts, shape (texts, dimensions), under the hashes of the texts."""
+    pairs = zip(hashes, normalised(vectors).astype("<f4"), strict=True)
+    database.add_vectors(model, [(hash_, row.tobytes()) for hash_, row in pairs])

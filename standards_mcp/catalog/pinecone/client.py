@@ -10,11 +10,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import SecretStr
+from typing_extensions import override
 
 from standards_mcp.catalog.base import (
+    Catalog,
     CatalogStats,
     Facets,
     FieldValues,
@@ -31,11 +34,11 @@ from standards_mcp.catalog.vocabulary.grades import parse_grades
 
 from .connection import Connections, Tuning
 from .errors import PineconeUnavailableError
-from .facets import Surveyor
+from .facets import FacetReader
 from .filters import pinecone_filter
 from .hosts import checked_host
 from .lookup import Finder
-from .records import from_pinecone
+from .records import readable
 from .writer import Writer
 
 if TYPE_CHECKING:
@@ -43,37 +46,27 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-
 INDEX_NAME: Final = "common-core-standards"
-
 NAMESPACE: Final = "standards"
-
 MODEL: Final = "llama-text-embed-v2"
-
 RERANK_MODEL: Final = "bge-reranker-v2-m3"
-
 TEXT_FIELD: Final = "content"
-
 MAX_RESULTS: Final = 100
 """The most that one search returns: the reranker takes no more documents."""
-
 _RERANK_SHARE: Final = 0.6
-
 _EVERYTHING: Final = {"standard_set_id": {"$exists": True}}  # no filter is refused when fetching
-
 
 QUOTA_NOTE: Final = (
     "The results are not reranked, because the quota of Pinecone's reranker is used up; their "
     "order is less exact."
 )
-
 SLOW_NOTE: Final = (
     "The results are not reranked, because Pinecone's reranker did not answer in time; their "
     "order is less exact."
 )
 
 
-class PineconeClient:
+class PineconeClient(Catalog):
     """A `Catalog` in one namespace of a Pinecone index.
 
     It may be used from several event loops. Every method raises `PineconeUnavailableError`, a
@@ -105,7 +98,7 @@ class PineconeClient:
         )
         self.writer = Writer(self.connections, namespace)
         self._finder = Finder(self.connections, namespace)
-        self._surveyor = Surveyor(self.connections, namespace)
+        self._facets = FacetReader(self.connections, namespace)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.connections.index_name!r}, {self.namespace!r})"
@@ -122,10 +115,19 @@ class PineconeClient:
         if not query_text.strip():
             return SearchResult(hits=())
         hits, notes = await self._ranked(query_text, min(top_k, MAX_RESULTS), expression)
-        read, unreadable = _read(hits)
+        records, unreadable = readable((hit.id, hit.fields) for hit in hits)
         if unreadable:
-            notes = (*notes, _unreadable_note(unreadable))
-        return SearchResult(hits=tuple(read), notes=notes)
+            skipped = (
+                f"{unreadable} results were left out, because they are not records of standards; "
+                "check PINECONE_INDEX_NAME and PINECONE_NAMESPACE."
+            )
+            notes = (*notes, skipped)
+        scores = {hit.id: hit.score for hit in hits}
+        # Scores fall from at most 1, also where the reranker's do not.
+        falling = accumulate((max(0.0, scores[record.id]) for record in records), min, initial=1.0)
+        pairs = zip(records, islice(falling, 1, None), strict=True)
+        found = (SearchHit(record=record, score=round(score, 4)) for record, score in pairs)
+        return SearchResult(hits=tuple(found), notes=notes)
 
     async def search_standards(
         self,
@@ -143,7 +145,7 @@ class PineconeClient:
             filter: A further filter.
 
         Raises:
-            UnknownGradeError: The grade is none.
+            UnknownGradeError: There is no such grade.
             FilterError: The filter is wrong.
         """
         levels = {"education_levels": {"$in": list(parse_grades(grade))}} if grade else None
@@ -158,8 +160,8 @@ class PineconeClient:
         found = await self.find(standard_id)
         return found[0].to_dict() if found else None
 
+    @override
     async def fetch(self, ids: Sequence[str]) -> list[StandardRecord]:
-        """Return the records with these ids, in the order of *ids*; unknown ids are left out."""
         return await self._finder.fetch(ids)
 
     async def find(self, identifier: str) -> list[StandardRecord]:
@@ -184,21 +186,18 @@ class PineconeClient:
 
     async def sets(self) -> StandardSets:
         """Return the standard sets; not all of them where there are very many."""
-        return await self._surveyor.sets()
+        return await self._facets.sets()
 
     async def facets(self) -> Facets:
-        """Return every subject of the index, and of the rest what a sample of it holds.
-
-        The numbers are those of the sample.
-        """
-        return await self._surveyor.facets()
+        """Return every subject, the other values as far as a sample has them, and its counts."""
+        return await self._facets.facets()
 
     async def values(self, name: str) -> FieldValues:
         """Return the texts that a field has; not all of them where there are very many."""
-        return await self._surveyor.values(name)
+        return await self._facets.values(name)
 
     async def stats(self) -> CatalogStats:
-        """Return how many records the namespace holds."""
+        """Return how many records the namespace holds; this needs the key, but no quota."""
         async with self.connections.index() as index:
             described = await index.describe_index_stats()
             summary = described.namespaces.get(self.namespace)
@@ -218,15 +217,6 @@ class PineconeClient:
             details={name: value for name, value in details.items() if value is not None},
         )
 
-    def notes(self) -> tuple[str, ...]:
-        """Return nothing: no other store ever answers."""
-        return ()
-
-    async def check(self) -> tuple[str, ...]:
-        """Ask the index for its size, which needs the key and the index but no quota."""
-        await self.stats()
-        return ()
-
     async def upsert(self, records: Iterable[StandardRecord]) -> int:
         """Add or replace records and return how many changed.
 
@@ -237,8 +227,8 @@ class PineconeClient:
         """
         return await self.writer.upsert(records)
 
+    @override
     async def delete(self, ids: Iterable[str]) -> int:
-        """Delete the records with these ids and return how many there were."""
         return await self.writer.delete(ids)
 
     async def aclose(self) -> None:
@@ -266,7 +256,7 @@ class PineconeClient:
     async def _reranked(
         self, index: AsyncIndex, request: Mapping[str, Any], count: int
     ) -> tuple[list[Hit], str]:
-        """Return the reranked hits, or none and a note on why there are none."""
+        """Return the reranked hits and "", or an empty list and a note that says why."""
         from pinecone import RateLimitError  # noqa: PLC0415  loaded with the connection
 
         rerank: dict[str, Any] = {
@@ -275,6 +265,7 @@ class PineconeClient:
             "rank_fields": [TEXT_FIELD],
             "parameters": {"truncate": "END"},
         }
+        # The reranker gets a share of the deadline, so that time is left to search without it.
         share = asyncio.timeout(_RERANK_SHARE * self.connections.deadline)
         try:
             async with share:
@@ -286,28 +277,6 @@ class PineconeClient:
                 raise
             return [], SLOW_NOTE
         return answer.result.hits, ""
-
-
-def _read(hits: Iterable[Hit]) -> tuple[list[SearchHit], int]:
-    """Return the hits that are standards, with scores that fall from at most 1, and the others."""
-    read: list[SearchHit] = []
-    highest, others = 1.0, 0
-    for hit in hits:
-        try:
-            record = from_pinecone(hit.id, hit.fields)
-        except ValueError:
-            others += 1
-            continue
-        highest = min(highest, max(0.0, hit.score))
-        read.append(SearchHit(record=record, score=round(highest, 4)))
-    return read, others
-
-
-def _unreadable_note(count: int) -> str:
-    return (
-        f"{count} results were left out, because they are not records of standards; check "
-        "PINECONE_INDEX_NAME and PINECONE_NAMESPACE."
-    )
 
 
 __all__ = [

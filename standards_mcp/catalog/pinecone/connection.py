@@ -29,13 +29,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-
 CONTROLLER_HOST: Final = "https://api.pinecone.io"
-
 SOURCE_TAG: Final = "standards_mcp"
-
 _SHORTEST_ATTEMPT: Final = 0.5
-
 _T = TypeVar("_T")
 
 
@@ -166,7 +162,9 @@ class Connections:
             seconds: A deadline in place of the usual one.
         """
         async with self._call(seconds, is_control=True) as session:
-            yield await self._controlling(session)
+            async with session.building:
+                control = await self._built_control(session)
+            yield control
 
     async def aclose(self) -> None:
         """Close the clients of the running event loop. A later call opens new ones."""
@@ -189,11 +187,12 @@ class Connections:
         except PineconeUnavailableError:
             raise
         except Exception as error:
+            host = self._host_of(is_control=is_control)
             if deadline.expired():
-                raise timed_out(self._asked(is_control=is_control), seconds) from None
-            if _is_foreign(error):
-                host = self._asked(is_control=is_control)
-                raise self._translator(host)(error, seconds) from None
+                raise timed_out(host, seconds) from None
+            if _is_external(error):
+                secrets = (self._key.get_secret_value(), *proxy_passwords())
+                raise Translator(self.index_name, host, secrets)(error, seconds) from None
             raise
 
     async def _opened(self, session: Session) -> AsyncIndex:
@@ -218,10 +217,6 @@ class Connections:
             raise PineconeUnavailableError(
                 "malformed", f"Pinecone names a host that cannot be used: {error}."
             ) from None
-
-    async def _controlling(self, session: Session) -> AsyncPinecone:
-        async with session.building:
-            return await self._built_control(session)
 
     async def _built_control(self, session: Session) -> AsyncPinecone:
         if session.control is None:
@@ -257,11 +252,7 @@ class Connections:
             "source_tag": SOURCE_TAG,
         }
 
-    def _translator(self, host: str) -> Translator:
-        secrets = (self._key.get_secret_value(), *proxy_passwords())
-        return Translator(self.index_name, host, secrets)
-
-    def _asked(self, *, is_control: bool) -> str:
+    def _host_of(self, *, is_control: bool) -> str:
         """Return the name of the host that a call waits for, for messages."""
         index = self.session.index
         known = self.host if index is None else index.host
@@ -302,7 +293,7 @@ def _with_our_retries(index: AsyncIndex) -> AsyncIndex:
     return index
 
 
-def _is_foreign(error: Exception) -> bool:
+def _is_external(error: Exception) -> bool:
     """Return whether *error* comes from the SDK or the network, and is no mistake of ours."""
     module = type(error).__module__.partition(".")[0]
     return module in ("pinecone", "httpx", "httpcore", "ssl") or isinstance(

@@ -6,37 +6,36 @@ https://docs.pinecone.io/reference/api/errors lists the statuses.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
 from standards_mcp.catalog.errors import CatalogUnavailableError
 
 Cause: TypeAlias = Literal[
-    "key",
-    "index",
-    "minute_quota",
-    "month_quota",
-    "unreachable",
-    "timeout",
-    "malformed",
-    "server",
-    "refused",
-    "client",
-]
-
+    "key", "index", "minute_quota", "month_quota", "unreachable", "timeout", "malformed", "server",
+    "refused", "client",
+]  # fmt: skip
 
 KEY_VARIABLE: Final = "PINECONE_API_KEY"
-
-_FILE_ADVICE: Final = f"check {KEY_VARIABLE}, and that the key belongs to the project of the index"
-
+_KEY_ADVICE: Final = f"check {KEY_VARIABLE}, and that the key belongs to the project of the index"
 _LONGEST_QUOTE: Final = 300
-
 _LATER: Final = frozenset(
     {"minute_quota", "month_quota", "unreachable", "timeout", "malformed", "server"}
 )
-
-_UNAUTHORIZED, _PAYMENT, _FORBIDDEN, _NOT_FOUND, _TOO_MANY, _SERVER = 401, 402, 403, 404, 429, 500
+_TOO_MANY, _SERVER = 429, 500
+_NO_INDEX: Final = (
+    "Pinecone has no index {index!r} under this API key ({text}). Check PINECONE_INDEX_NAME and "
+    "PINECONE_HOST, or create it with `standards-mcp data upload --create`."
+)
+_BY_STATUS: Final[Mapping[int, tuple[Cause, str]]] = MappingProxyType(
+    {
+        401: ("key", f"Pinecone does not accept the API key ({{text}}); {_KEY_ADVICE}."),
+        402: ("refused", "Pinecone wants a payment ({text}). See the billing page of its console."),
+        403: ("key", f"The API key may not do this in Pinecone ({{text}}); {_KEY_ADVICE}."),
+        404: ("index", _NO_INDEX),
+    }
+)
 
 
 class PineconeUnavailableError(CatalogUnavailableError):
@@ -53,7 +52,7 @@ class PineconeUnavailableError(CatalogUnavailableError):
         self.retry_after = retry_after
 
     @property
-    def passes(self) -> bool:
+    def is_temporary(self) -> bool:
         """Whether the same request may succeed later without a change of the configuration."""
         return self.cause in _LATER
 
@@ -110,9 +109,9 @@ class Translator:
     ) -> PineconeUnavailableError:
         if status == _TOO_MANY:
             return _quota(self._quoted(text), retry_after)
-        describe = _BY_STATUS.get(status)
-        if describe is not None:
-            cause, message = describe(self._index, self._quoted(text))
+        if status in _BY_STATUS:
+            cause, message = _BY_STATUS[status]
+            message = message.format(index=self._index, text=self._quoted(text))
             return PineconeUnavailableError(cause, message)
         if status >= _SERVER:
             return PineconeUnavailableError(
@@ -157,32 +156,3 @@ def _quota(text: str, retry_after: float | None) -> PineconeUnavailableError:
         f"Pinecone's quota of this minute is used up ({text}). Try again {wait}.",
         retry_after,
     )
-
-
-def _bad_key(_: str, text: str) -> tuple[Cause, str]:
-    return "key", f"Pinecone does not accept the API key ({text}); {_FILE_ADVICE}."
-
-
-def _forbidden(_: str, text: str) -> tuple[Cause, str]:
-    return "key", f"The API key may not do this in Pinecone ({text}); {_FILE_ADVICE}."
-
-
-def _missing(index: str, text: str) -> tuple[Cause, str]:
-    return "index", (
-        f"Pinecone has no index {index!r} under this API key ({text}). Check PINECONE_INDEX_NAME "
-        f"and PINECONE_HOST, or create it with `standards-mcp data upload --create`."
-    )
-
-
-def _payment(_: str, text: str) -> tuple[Cause, str]:
-    return "refused", f"Pinecone asks for a payment ({text}). See the billing page of its console."
-
-
-_BY_STATUS: Final[Mapping[int, Callable[[str, str], tuple[Cause, str]]]] = MappingProxyType(
-    {
-        _UNAUTHORIZED: _bad_key,
-        _PAYMENT: _payment,
-        _FORBIDDEN: _forbidden,
-        _NOT_FOUND: _missing,
-    }
-)

@@ -1,8 +1,8 @@
 """Which subjects, levels and places a Pinecone index holds; the service has no call for that.
 
 A sample of the records shows what is common. The subjects, which decide what a search is
-restricted to, and the values of any field that is asked for are then completed: a fetch of records
-whose value is none of those known brings a new one, until there is none.
+restricted to, and the values of any field that is asked for are then completed: records are fetched
+that have other values than those known, until there are no more.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from standards_mcp.catalog.base import Facets, FieldValues, StandardSets
-from standards_mcp.catalog.records import StandardRecord
-from standards_mcp.catalog.sets import StandardSet, own_set_title
+from standards_mcp.catalog.sets import StandardSet
 
 from .connection import Connections
 from .records import readable
@@ -28,19 +27,15 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-
 SAMPLE: Final = 100
 """Records of the sample. Their ids are the first in order, which for GUIDs is any order."""
-
 MOST_ROUNDS: Final = 20
-
 _MOST_DISTINCT: Final = 2 / 3  # of the sample: beyond it nearly every record has its own value
-
 _PER_ROUND: Final = 20
 
 
-class Surveyor:
-    """Takes the sample once in a while, and remembers what it and the search for more showed."""
+class FacetReader:
+    """Takes the sample once in a while, and keeps what it and the search for more showed."""
 
     def __init__(self, connections: Connections, namespace: str) -> None:
         self._connections = connections
@@ -80,7 +75,9 @@ class Surveyor:
         counts, known = ids.counts, self._sets
         found = (replace(known[id_], records=counts[id_]) for id_ in counts if id_ in known)
         return StandardSets(
-            sets=tuple(sorted(found, key=_set_order)), complete=ids.complete, counted=ids.counted
+            sets=tuple(sorted(found, key=StandardSet.order)),
+            complete=ids.complete,
+            counted=ids.counted,
         )
 
     async def _take_sample(self, index: AsyncIndex) -> None:
@@ -140,24 +137,7 @@ class Surveyor:
 
 def _sets_of(found: Mapping[str, Mapping[str, Any]]) -> dict[str, StandardSet]:
     """Return the sets that the metadata of records names, by their ids."""
-    records, _ = readable(found.items())
-    return {record.standard_set_id: _set_of(record) for record in records}
-
-
-def _set_of(record: StandardRecord) -> StandardSet:
-    return StandardSet(
-        id=record.standard_set_id,
-        title=own_set_title(record),
-        subject=record.subject,
-        jurisdiction_id=record.jurisdiction_id,
-        jurisdiction_title=record.jurisdiction_title,
-        license=record.license,
-        source_url=record.source_url,
-    )
-
-
-def _set_order(item: StandardSet) -> tuple[str, str, str, str]:
-    return item.jurisdiction_title, item.subject, item.title, item.id
+    return {record.standard_set_id: StandardSet.of(record) for record in readable(found.items())[0]}
 
 
 def _counts(found: Iterable[Mapping[str, Any]], name: str) -> Counter[str]:

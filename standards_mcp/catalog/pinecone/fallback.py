@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final, TypeVar
 
+from typing_extensions import override
+
 from standards_mcp.catalog.base import (
     Catalog,
     CatalogStats,
@@ -24,14 +26,12 @@ from .errors import PineconeUnavailableError
 
 log = logging.getLogger(__name__)
 
-
 PAUSE: Final = 30.0
 """Seconds for which an unreachable Pinecone is not asked again."""
-
 _T = TypeVar("_T")
 
 
-class FallbackCatalog:
+class FallbackCatalog(Catalog):
     """Reads from Pinecone, and from *secondary* while that does not answer.
 
     Only trouble that passes is bridged: a wrong key or a missing index is an error, since it
@@ -58,73 +58,65 @@ class FallbackCatalog:
         filter: FilterExpression | None = None,  # noqa: A002
     ) -> SearchResult:
         """Return the *top_k* best records for a text; a note says where another store answered."""
-        notes = list[str]()
 
-        async def instead() -> SearchResult:
-            notes.append(self._note())
-            return await self.secondary.search(query_text, top_k, filter)
+        async def ask(catalog: Catalog) -> SearchResult:
+            notes = self._notes_of(catalog)
+            result = await catalog.search(query_text, top_k, filter)
+            return replace(result, notes=(*notes, *result.notes))
 
-        result = await self._ask(lambda: self.primary.search(query_text, top_k, filter), instead)
-        return replace(result, notes=(*notes, *result.notes))
+        return await self._ask(ask)
 
+    @override
     async def fetch(self, ids: Sequence[str]) -> list[StandardRecord]:
-        """Return the records with these ids, in the order of *ids*; unknown ids are left out."""
-        return await self._ask(lambda: self.primary.fetch(ids), lambda: self.secondary.fetch(ids))
+        return await self._ask(lambda catalog: catalog.fetch(ids))
 
+    @override
     async def find(self, identifier: str) -> list[StandardRecord]:
-        """Return the records that an id, a URI or a notation names, best first."""
-        return await self._ask(
-            lambda: self.primary.find(identifier), lambda: self.secondary.find(identifier)
-        )
+        return await self._ask(lambda catalog: catalog.find(identifier))
 
+    @override
     async def suggest(self, identifier: str, limit: int = 5) -> list[StandardRecord]:
-        """Return the records whose notation is nearest to one that `find` did not know."""
-        return await self._ask(
-            lambda: self.primary.suggest(identifier, limit),
-            lambda: self.secondary.suggest(identifier, limit),
-        )
+        return await self._ask(lambda catalog: catalog.suggest(identifier, limit))
 
-    async def select(self, filter: FilterExpression, limit: int) -> list[StandardRecord]:  # noqa: A002
-        """Return the records that a filter lets through, in the order of their ids."""
-        return await self._ask(
-            lambda: self.primary.select(filter, limit),
-            lambda: self.secondary.select(filter, limit),
-        )
+    @override
+    async def select(self, filter: FilterExpression, limit: int) -> list[StandardRecord]:
+        return await self._ask(lambda catalog: catalog.select(filter, limit))
 
+    @override
     async def sets(self) -> StandardSets:
-        """Return the standard sets."""
-        return await self._ask(self.primary.sets, self.secondary.sets)
+        return await self._ask(lambda catalog: catalog.sets())
 
+    @override
     async def facets(self) -> Facets:
-        """Return the values that the catalog really holds."""
-        return await self._ask(self.primary.facets, self.secondary.facets)
+        return await self._ask(lambda catalog: catalog.facets())
 
+    @override
     async def values(self, name: str) -> FieldValues:
-        """Return the texts that a field has, which a filter may ask for."""
-        return await self._ask(
-            lambda: self.primary.values(name), lambda: self.secondary.values(name)
-        )
+        return await self._ask(lambda catalog: catalog.values(name))
 
     async def stats(self) -> CatalogStats:
         """Return what Pinecone holds, or the secondary and why it answers."""
 
-        async def instead() -> CatalogStats:
-            stats = await self.secondary.stats()
-            return replace(stats, details={"fallback": self._note(), **stats.details})
+        async def ask(catalog: Catalog) -> CatalogStats:
+            notes = self._notes_of(catalog)
+            stats = await catalog.stats()
+            return replace(
+                stats, details={**({"fallback": notes[0]} if notes else {}), **stats.details}
+            )
 
-        return await self._ask(self.primary.stats, instead)
+        return await self._ask(ask)
 
     def notes(self) -> tuple[str, ...]:
         """Return that the secondary answers, as long as it does."""
-        return (self._note(),) if self._failure is not None else ()
+        return self._notes_of(self.secondary) if self._failure is not None else ()
 
     async def check(self) -> tuple[str, ...]:
         """Try Pinecone, or the secondary if that would have to answer."""
 
-        async def instead() -> tuple[str, ...]:
-            return (self._note(), *await self.secondary.check())
+        async def ask(catalog: Catalog) -> tuple[str, ...]:
+            return (*self._notes_of(catalog), *await catalog.check())
 
-        return await self._ask(self.primary.check, instead)
+        return await self._ask(ask)
 
     async def upsert(self, records: Iterable[StandardRecord]) -> int:
         """Add or replace records in Pinecone and return how many changed."""
@@ -141,22 +133,23 @@ class FallbackCatalog:
         finally:
             await self.secondary.aclose()
 
-    async def _ask(
-        self, primary: Callable[[], Awaitable[_T]], secondary: Callable[[], Awaitable[_T]]
-    ) -> _T:
+    async def _ask(self, call: Callable[[Catalog], Awaitable[_T]]) -> _T:
         if self._failure is not None and time.monotonic() < self._asked_again_at:
-            return await secondary()
+            return await call(self.secondary)
         try:
-            answer = await primary()
+            answer = await call(self.primary)
         except PineconeUnavailableError as error:
-            if not error.passes:
+            if not error.is_temporary:
                 raise
             self._failure = error
             self._asked_again_at = time.monotonic() + self._pause
             log.warning("the embedded index answers in place of Pinecone: %s", error)
-            return await secondary()
+            return await call(self.secondary)
         self._failure = None
         return answer
 
-    def _note(self) -> str:
-        return f"Answered from the embedded index, because of Pinecone: {self._failure}"
+    def _notes_of(self, catalog: Catalog) -> tuple[str, ...]:
+        """Return what to tell with an answer of *catalog*."""
+        if catalog is self.primary:
+            return ()
+        return (f"Answered from the embedded index, because of Pinecone: {self._failure}",)

@@ -18,9 +18,7 @@ from standards_mcp.catalog.texts import without_surrogates
 MAX_ALTERNATIVES: Final = 100
 """The greatest number of alternatives that a nested filter may come to."""
 
-
 _POSITIVE: Final = ("$eq", "$in")
-
 _Conjunction: TypeAlias = tuple[Condition, ...]
 
 
@@ -61,7 +59,7 @@ def _simplified(node: Node) -> Node:
 
 
 def _joined(nodes: Sequence[Node]) -> Iterator[Node]:
-    listed: dict[str, list[Any]] = {}
+    listed: dict[str, list[Condition]] = {}
     others: list[Node] = []
     for node in nodes:
         if isinstance(node, Condition) and node.operator in _POSITIVE:
@@ -69,12 +67,9 @@ def _joined(nodes: Sequence[Node]) -> Iterator[Node]:
         else:
             others.append(node)
     for field, same in listed.items():
-        yield same[0] if len(same) == 1 else Condition(field, "$in", _operands(same))
+        values = _unique(value for each in same for value in _listed(each.operand))
+        yield same[0] if len(same) == 1 else Condition(field, "$in", values)
     yield from others
-
-
-def _operands(conditions: Sequence[Condition]) -> tuple[Any, ...]:
-    return _unique(value for each in conditions for value in _listed(each.operand))
 
 
 def _unique(values: Iterable[Any]) -> tuple[Any, ...]:

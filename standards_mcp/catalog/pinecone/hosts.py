@@ -13,7 +13,7 @@ def checked_host(host: str) -> str:
     """Return *host* with its scheme: https unless it says http, which loopback alone may.
 
     Raises:
-        ValueError: The key would be sent unencrypted, or this is no host.
+        ValueError: The key would be sent unencrypted, or *host* is not a host.
     """
     url = host.strip().removesuffix("/")
     url = url if "://" in url else f"https://{url}"
@@ -23,7 +23,7 @@ def checked_host(host: str) -> str:
     is_host = "." in (parts.hostname or "") or is_loopback(parts.hostname or "")
     if parts.scheme not in ("http", "https") or not is_host or parts.path or parts.query:
         raise ValueError(
-            f"{host!r} is no host; give the one that Pinecone's console shows for the index, "
+            f"{host!r} is not a host; give the one that Pinecone's console shows for the index, "
             "such as my-index-abc123.svc.aped-1234.pinecone.io"
         )
     if is_unencrypted(url):

@@ -22,23 +22,19 @@ from standards_mcp.catalog.vocabulary.notation import (
 from standards_mcp.catalog.vocabulary.suggestions import meant_by, nearest
 
 from .connection import Connections
-from .records import KEYS_FIELD, MAX_ID_CHARACTERS, readable
+from .records import KEYS_FIELD, is_id, readable
 
 if TYPE_CHECKING:
     from pinecone import AsyncIndex, FetchByMetadataResponse
 
 log = logging.getLogger(__name__)
 
-
 FETCH_IDS: Final = 100
 """Ids in one fetch: they travel in the URL, whose length is limited."""
-
 MOST_NAMESAKES: Final = 50
 """The most records under one code that are read."""
-
 PAGE: Final = 100
 """The most records of one answer; each has some 10 KB, most of it a vector."""
-
 _FIRST_NUMBERS: Final = range(1, 10)
 
 
@@ -54,14 +50,14 @@ class Finder:
         wanted = list(ids)
         metadata: dict[str, Mapping[str, Any]] = {}
         async with self._connections.index() as index:
-            for some in chunks(filter(_is_id, dict.fromkeys(wanted)), FETCH_IDS):
+            for some in chunks(filter(is_id, dict.fromkeys(wanted)), FETCH_IDS):
                 metadata |= await self._vectors(index, some)
         records = {record.id: record for record in self._records(metadata)}
         return [records[id_] for id_ in wanted if id_ in records]
 
     async def metadata(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
         """Return the metadata of at most `FETCH_IDS` records by their id, in one call."""
-        possible = list(filter(_is_id, ids))
+        possible = list(filter(is_id, ids))
         if not possible:
             return {}
         async with self._connections.index() as index:
@@ -74,7 +70,7 @@ class Finder:
         if not keys:
             return []
         async with self._connections.index() as index:
-            found = await self._vectors(index, list(filter(_is_id, _possible_ids(text))))
+            found = await self._vectors(index, list(filter(is_id, _possible_ids(text))))
             if not found:
                 found = await self._matching(index, _naming(text, keys), MOST_NAMESAKES)
         return sorted(self._records(found), key=lambda record: _rank(record, text, keys))
@@ -165,10 +161,6 @@ def _family(key: str) -> Iterator[str]:
         numbers |= {int(last) - 2, int(last) - 1, int(last) + 1, int(last) + 2}
     yield from (f"{parent}.{number}" for number in sorted(numbers) if number > 0)
     yield from (f"{parent}.{letter}" for letter in "ABCDEF")
-
-
-def _is_id(text: str) -> bool:
-    return bool(text) and text.isascii() and "\x00" not in text and len(text) <= MAX_ID_CHARACTERS
 
 
 def _possible_ids(text: str) -> list[str]:

@@ -18,32 +18,25 @@ from standards_mcp.catalog.vocabulary.notation import PREFIXES_FIELD, record_key
 
 KEYS_FIELD: Final = "notation_keys"
 """The record's keys of `notation.record_keys`, so that any spelling of its code finds it."""
-
 HASH_FIELD: Final = "content_hash"
 """What `content_hash` returned when the record was written."""
-
 OTHER_FIELD: Final = "other_fields"
 """The fields that Pinecone cannot hold, as one JSON object."""
-
 
 _OURS: Final = frozenset({KEYS_FIELD, PREFIXES_FIELD, HASH_FIELD, OTHER_FIELD, "id"})
 """What a record's own fields of these names are kept apart from."""
 
-
 MAX_BATCH_RECORDS: Final = 96
-
 MAX_BATCH_BYTES: Final = 1_900_000
-
 MAX_RECORD_BYTES: Final = 40_000
-
 MAX_ID_CHARACTERS: Final = 512
-
 _GREATEST_INTEGER: Final = 2**53  # beyond it a float is no longer exact
 
 
 def to_pinecone(record: StandardRecord) -> dict[str, Any]:
     """Return *record* as one line of an upsert: ``_id``, ``content`` and flat metadata."""
-    data = {name: value for name, value in record.to_dict().items() if not _implied(name, value)}
+    known, items = StandardRecord.model_fields, record.to_dict().items()
+    data = {name: value for name, value in items if value != [] or name not in known}
     fits = {name: value for name, value in data.items() if _fits(name, value)}
     others = {name: value for name, value in data.items() if name not in fits}
     if others:
@@ -92,9 +85,14 @@ def content_hash(record: StandardRecord) -> str:
     return hashlib.sha256(data).hexdigest()[:32]
 
 
+def is_id(text: str) -> bool:
+    """Return whether Pinecone takes *text* as the id of a record."""
+    return bool(text) and text.isascii() and "\x00" not in text and len(text) <= MAX_ID_CHARACTERS
+
+
 def refusal(record: StandardRecord) -> str:
     """Return why Pinecone would refuse *record*, and with it its whole batch, or an empty text."""
-    if not record.id.isascii() or "\x00" in record.id or len(record.id) > MAX_ID_CHARACTERS:
+    if not is_id(record.id):
         return f"its _id is not 1 to {MAX_ID_CHARACTERS} ASCII characters"
     if not record.content.strip():
         return "its content is empty, so that there is nothing to embed"
@@ -123,10 +121,6 @@ def batches(
 def _prefixes(record: StandardRecord) -> list[str]:
     prefixes: list[str] = with_prefixes(record.to_dict())[PREFIXES_FIELD]
     return prefixes
-
-
-def _implied(name: str, value: object) -> bool:
-    return value == [] and name in StandardRecord.model_fields
 
 
 def _fits(name: str, value: object) -> bool:

@@ -24,11 +24,8 @@ if TYPE_CHECKING:
 
 Progress: TypeAlias = Callable[["Report"], None]
 
-
 CREATION_TIMEOUT: Final = 300.0
-
 _CREATION_PAUSE: Final = 1.0
-
 _COUNT_PAUSES: Final = (0.0, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 
 
@@ -172,58 +169,52 @@ async def prepare_index(
     return True
 
 
+@dataclass(slots=True)
 class _Transfer:
     """One pass over the records."""
 
-    def __init__(
-        self,
-        client: PineconeClient,
-        size: int,
-        progress: Progress | None,
-        held: Collection[str],
-    ) -> None:
-        self._client = client
-        self._size = size
-        self._progress = progress
-        self._held = frozenset(held)
-        self._report = Report()
-        self._seen: set[str] = set()
+    client: PineconeClient
+    size: int
+    progress: Progress | None
+    held: Collection[str]
+    report: Report = field(default_factory=Report)
+    seen: set[str] = field(default_factory=set[str])
 
     async def run(
         self, records: Iterable[StandardRecord], *, write: bool, is_missing: bool = False
     ) -> Report:
-        known = set[str]() if is_missing else await self._client.writer.ids()
-        for batch in batches(self._acceptable(records), self._size):
+        known = set[str]() if is_missing else await self.client.writer.ids()
+        for batch in batches(self._acceptable(records), self.size):
             stale = await self._stale(batch, known)
             if write:
-                await self._client.writer.write(stale)
-                self._report.written += len(stale)
-            if self._progress is not None:
-                self._progress(self._report)
-        others = known - self._seen
-        self._report.extra = sorted(others - self._held)
-        self._report.aside = len(others) - len(self._report.extra)
-        return self._report
+                await self.client.writer.write(stale)
+                self.report.written += len(stale)
+            if self.progress is not None:
+                self.progress(self.report)
+        others = known - self.seen
+        self.report.extra = sorted(others.difference(self.held))
+        self.report.aside = len(others) - len(self.report.extra)
+        return self.report
 
     def _acceptable(self, records: Iterable[StandardRecord]) -> Iterator[StandardRecord]:
         for record in records:
             reason = refusal(record)
-            if record.id in self._seen:
+            if record.id in self.seen:
                 reason = "another record has the same _id"
             if reason:
-                self._report.refused.append((record.id, reason))
+                self.report.refused.append((record.id, reason))
                 continue
-            self._seen.add(record.id)
+            self.seen.add(record.id)
             yield record
 
     async def _stale(self, batch: list[StandardRecord], known: set[str]) -> list[StandardRecord]:
         """Return the records of *batch* that the index does not have as they are."""
         ids = [record.id for record in batch if record.id in known]
-        hashes = await self._client.writer.hashes(ids)
+        hashes = await self.client.writer.hashes(ids)
         stale = [record for record in batch if hashes.get(record.id) != content_hash(record)]
         for record in stale:
-            (self._report.changed if record.id in hashes else self._report.new).append(record.id)
-        self._report.unchanged += len(batch) - len(stale)
+            (self.report.changed if record.id in hashes else self.report.new).append(record.id)
+        self.report.unchanged += len(batch) - len(stale)
         return stale
 
 

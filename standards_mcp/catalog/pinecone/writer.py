@@ -1,4 +1,4 @@
-"""Writing to a Pinecone index: what changed, in batches, with patience for quotas."""
+"""Writing to a Pinecone index: only what changed, in batches, with pauses where quotas ask."""
 
 from __future__ import annotations
 
@@ -20,14 +20,10 @@ from .records import HASH_FIELD, MAX_BATCH_RECORDS, batches, content_hash, refus
 
 log = logging.getLogger(__name__)
 
-
 DELETE_IDS: Final = 1000
-
 _TROUBLE_ATTEMPTS: Final = 2
-
 _LONGEST_PAUSE: Final = 120.0
 """Seconds; a service that asks for more patience than this is not waited for."""
-
 _T = TypeVar("_T")
 
 
@@ -51,6 +47,7 @@ class Writer:
         """
         count = 0
         for batch in batches(records, min(size, MAX_BATCH_RECORDS)):
+            # Embedding is what costs quota, so records that are there unchanged are not sent.
             known = await self.hashes([record.id for record in batch])
             latest = {record.id: record for record in batch}.values()
             changed = [record for record in latest if known.get(record.id) != content_hash(record)]
@@ -70,21 +67,21 @@ class Writer:
         if batch:
             # The last of two records with one id counts, as it would one after the other.
             lines = list({record.id: to_pinecone(record) for record in batch}.values())
-            await self._patiently(partial(self._send, lines))
+            await self._with_retries(partial(self._send, lines))
 
     async def hashes(self, ids: Iterable[str]) -> dict[str, str]:
         """Return the `content_hash` of those records that the index holds; "" where it has none."""
         known: dict[str, str] = {}
         for some in chunks(dict.fromkeys(ids), FETCH_IDS):
-            found = await self._patiently(partial(self._finder.metadata, some))
+            found = await self._with_retries(partial(self._finder.metadata, some))
             known |= {id_: str(fields.get(HASH_FIELD) or "") for id_, fields in found.items()}
         return known
 
     async def ids(self) -> set[str]:
         """Return the ids of all records in the namespace."""
-        known, token = await self._patiently(partial(self._page, None))
+        known, token = await self._with_retries(partial(self._page, None))
         while token is not None:
-            page, token = await self._patiently(partial(self._page, token))
+            page, token = await self._with_retries(partial(self._page, token))
             known |= page
         return known
 
@@ -95,7 +92,7 @@ class Writer:
             there = list(await self.hashes(some))
             count += len(there)
             if there:
-                await self._patiently(partial(self._delete, there))
+                await self._with_retries(partial(self._delete, there))
         return count
 
     async def _send(self, lines: list[dict[str, Any]]) -> None:
@@ -114,7 +111,7 @@ class Writer:
         following = page.pagination.next if page.pagination is not None else None
         return {item.id for item in page.vectors if item.id}, following
 
-    async def _patiently(self, call: Callable[[], Awaitable[_T]]) -> _T:
+    async def _with_retries(self, call: Callable[[], Awaitable[_T]]) -> _T:
         """Return what *call* returns, called again while the trouble is one that passes."""
         attempts = 0
         while True:
@@ -125,6 +122,7 @@ class Writer:
                 if attempts >= len(pauses):
                     raise
                 pause = max(pauses[attempts], error.retry_after or 0)
+                # Programs that were refused together must not all come back together.
                 seconds = pause * random.uniform(1, 1.25)  # noqa: S311
                 log.warning("waiting %.0f seconds for Pinecone: %s", seconds, error)
                 await asyncio.sleep(seconds)
@@ -136,7 +134,8 @@ class Writer:
     def _pauses(self, error: PineconeUnavailableError) -> Sequence[float]:
         """Return the seconds to wait before each further attempt, none where it would not help.
 
-        A Pinecone that never answered is not waited for: whoever gave a wrong address is told.
+        Before the first answer nothing is tried again: the address or the network is wrong then,
+        and waiting would only delay the message.
         """
         pauses = self._connections.tuning.write_pauses
         if error.cause == "minute_quota":

@@ -22,13 +22,13 @@ from standards_mcp.catalog.texts import text_hash
 from .codes import Place, place
 
 _FOLDERS: Final = ("mathematics", "literacy")
-
 _JURISDICTION: Final = "67810E9EF6944F9383DCC602A3484C23"
 
 
 def starter_records() -> list[StandardRecord]:
     """Return every record of the starter set, each followed by what stands under it."""
-    rows = {row["notation"]: row for row in _rows()}
+    lines = (table.read_text(encoding="utf-8").splitlines() for table in _tables())
+    rows = {row["notation"]: row for table in lines for row in csv.DictReader(table)}
     places = {notation: place(notation) for notation in rows}
     children: dict[str, list[str]] = defaultdict(list)
     for notation, found in places.items():
@@ -68,11 +68,6 @@ def starter_edition() -> str:
 def _tables() -> Iterator[Traversable]:
     for folder in _FOLDERS:
         yield from sorted((files(__name__) / folder).iterdir(), key=lambda item: item.name)
-
-
-def _rows() -> Iterator[dict[str, str]]:
-    for table in _tables():
-        yield from csv.DictReader(table.read_text(encoding="utf-8").splitlines())
 
 
 def _record(

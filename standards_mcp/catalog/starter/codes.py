@@ -17,31 +17,22 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 _SITE: Final = "https://www.thecorestandards.org"
-
 _CONTENT: Final = "CCSS.Math.Content."
-
 _PRACTICE: Final = "CCSS.Math.Practice."
-
 _LITERACY: Final = "CCSS.ELA-Literacy."
-
 _MATH_CODE: Final = re.compile(
     r"(?P<domain>(?P<grade>[K1-8])\.[A-Z]+|HS[A-Z]-[A-Z]+)"
     r"(\.(?P<cluster>[A-Z])(\.(?P<number>\d+)(?P<part>[a-z])?)?)?"
 )
-
 _LITERACY_CODE: Final = re.compile(
     r"(?P<strand>[A-Z]+)\.(?P<grades>K|\d+|\d+-\d+|[A-Z]+)\.(?P<number>\d+)(?P<part>[a-z])?"
 )
-
 _MATH_LABELS: Final = ("Domain", "Cluster", "Standard", "Component")
-
 _LITERACY_LABELS: Final = ("Standard", "Component")
-
 _SCHOOL: Final = ("K", *(f"{grade:02}" for grade in range(1, 13)))
-
 _CATEGORIES: Final = {
     "HSN": "Number and Quantity",
     "HSA": "Algebra",
@@ -49,7 +40,6 @@ _CATEGORIES: Final = {
     "HSG": "Geometry",
     "HSS": "Statistics and Probability",
 }
-
 _SUBJECT_STRANDS: Final = {
     "RH": "Literacy in History/Social Studies",
     "RST": "Literacy in Science and Technical Subjects",
@@ -57,8 +47,7 @@ _SUBJECT_STRANDS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Framework:
+class Framework(NamedTuple):
     """The document that a code belongs to, as the Achievement Standards Network names it."""
 
     document_id: str
@@ -67,18 +56,9 @@ class Framework:
     title: str
 
 
-MATHEMATICS: Final = Framework(
-    document_id="D10003FB",
-    subject="Mathematics",
-    normalized_subject="Math",
-    title="Common Core Mathematics",
-)
-
+MATHEMATICS: Final = Framework("D10003FB", "Mathematics", "Math", "Common Core Mathematics")
 LITERACY: Final = Framework(
-    document_id="D10003FC",
-    subject="English Language Arts",
-    normalized_subject="English",
-    title="Common Core English Language Arts",
+    "D10003FC", "English Language Arts", "English", "Common Core English Language Arts"
 )
 
 

@@ -18,7 +18,6 @@ from .notation import plain_text
 SCHOOL_GRADES: Final = ("Pre-K", "K", *(f"{number:02}" for number in range(1, 13)))
 """The grades of school, the youngest first."""
 
-
 GRADES: Final = (
     *SCHOOL_GRADES,
     "VocationalTraining",
@@ -32,9 +31,7 @@ GRADES: Final = (
 )
 """Every level there is, in order."""
 
-
 _UNDERGRADUATE: Final = ("Undergraduate-UpperDivision", "Undergraduate-LowerDivision")
-
 # A space stands for a space, a hyphen or nothing. "pr" and "kg" are codes of CEDS, which the
 # publishers of CASE packages use: https://ceds.ed.gov/element/000100.
 _NAMES: Final = (
@@ -73,13 +70,9 @@ _NAMES: Final = (
     (("AdultEducation",), "adult education|adult|adults"),
     (("LifeLongLearning",), "life long learning|life long"),
 )
-
 _PHRASES: Final = {phrase: levels for levels, names in _NAMES for phrase in names.split("|")}
-
 _LEVELS: Final = {phrase.replace(" ", ""): levels for phrase, levels in _PHRASES.items()}
-
 _PHRASE: Final = "|".join(sorted(_PHRASES, key=len, reverse=True)).replace(" ", "[ -]?")
-
 _TOKEN: Final = re.compile(
     rf"""
     [\s"'()\[\]]+                                                    # a list written as text
@@ -91,7 +84,6 @@ _TOKEN: Final = re.compile(
     """,
     re.VERBOSE,
 )
-
 _LONGEST_QUOTE = 60
 
 

@@ -9,7 +9,6 @@ from typing import Final
 from .notation import guid_of, plain_text
 
 _SHORTEST_INITIALS: Final = 3
-
 # Two-letter codes of the United States Postal Service:
 # https://about.usps.com/who/profile/history/state-abbreviations.htm
 _STATES: Final[Mapping[str, str]] = {

@@ -20,13 +20,9 @@ from standards_mcp.catalog.records import StandardRecord
 PREFIXES_FIELD: Final = "notation_prefixes"
 """The field, made by every store, that holds a record's `prefix_keys` to filter by."""
 
-
 _UNUSUAL_DASHES = re.compile(r"[\u2010-\u2015\u2212]")
-
 _SEPARATORS = re.compile(r"[\W_]+")
-
 _NUMBER_AND_LETTER = re.compile(r"(\d+)([A-Z])")
-
 
 # The last number of each cluster of a Common Core domain: 3.MD has A 1-2, B 3-4, C 5-7, D 8.
 # Other states number anew within each cluster, so that a letter may only go where it says nothing.
@@ -44,61 +40,37 @@ _CLUSTER_ENDS: Mapping[str, Mapping[str, tuple[int, ...]]] = MappingProxyType(
         "N": {"RN": (2, 3), "Q": (3,), "CN": (3, 6, 9), "VM": (3, 5, 12)},
         "A": {"SSE": (2, 4), "APR": (1, 3, 5, 7), "CED": (4,), "REI": (2, 4, 9, 12)},
         "F": {"IF": (3, 6, 9), "BF": (2, 5), "LE": (4, 5), "TF": (4, 7, 9)},
-        "G": {
-            "CO": (5, 8, 11, 13),
-            "SRT": (3, 5, 8, 11),
-            "C": (4, 5),
-            "GPE": (3, 7),
-            "GMD": (3, 4),
-            "MG": (3,),
-        },
+        "G": {"CO": (5, 8, 11, 13), "SRT": (3, 5, 8, 11), "C": (4, 5), "GPE": (3, 7),
+              "GMD": (3, 4), "MG": (3,)},
         "S": {"ID": (4, 6, 9), "IC": (2, 6), "CP": (5, 9), "MD": (4, 7)},
     }
-)
-
+)  # fmt: skip
 # Common Core codes, once every separator is a single "." or "-". Only a whole match counts, so
 # the codes of others keep all their letters.
 _PREFIX = r"(?:(?:CCSS(?:[.-]?M)?|COMMON[.-]CORE|CC)[.-])?"
-
 _IN_MATH = r"MATH(?:EMATIC(?:S|AL))?[.-](?:CONTENT[.-]|PRACTICES?[.-])?"
-
 _IN_ELA = r"ELA[.-](?:LITERACY[.-])?"
-
 _MATH_PREFIX = rf"{_PREFIX}(?:{_IN_MATH})?"
-
 _ELA_PREFIX = rf"{_PREFIX}(?:{_IN_ELA})?"
-
 _NUMBER = r"0*(?P<number>[1-9]\d?)(?:[.-]?(?P<part>[A-Z]))?"
-
 _MATH = re.compile(
     rf"{_MATH_PREFIX}(?:HS[.-]?(?=[NAFGS]))?0?(?P<first>[1-8]|[KNAFGS](?=[.-]))"
     rf"[.-]?(?P<second>[A-Z]{{1,3}})(?:[.-](?P<cluster>[A-D]))?(?:[.-]?{_NUMBER})?"
 )
-
 _PRACTICE = re.compile(
     rf"{_MATH_PREFIX}(?:S?MP[.-]?|(?<=PRACTICE[.-])|(?<=PRACTICES[.-]))0?(?P<number>[1-8])"
 )
-
 _ANCHOR = re.compile(rf"{_ELA_PREFIX}(?P<first>CCR)A?[.-](?P<second>R|W|SL|L)(?:[.-]?{_NUMBER})?")
-
 _STRAND = r"(?P<first>RL|RI|RF|RH|RST|WHST|W|SL|L)"
-
 _GRADE = r"0?(?P<second>1[0-2]|[1-9]|(?<=[.-])K)"
-
 # Grades 6-8 are a band in RH, RST and WHST alone. Without a number after it "9.10" is no band.
 _BAND = r"(?P<second>0?9[.-]10|11[.-]12|(?<=[HT][.-])0?6[.-]0?8)(?:(?<=-..)|(?<=-.)|(?=[.-]\d))"
-
 _ELA = re.compile(rf"{_ELA_PREFIX}{_STRAND}[.-]?{_GRADE}(?:[.-]{_NUMBER})?")
-
 _ELA_BAND = re.compile(rf"{_ELA_PREFIX}{_STRAND}[.-]?{_BAND}(?:[.-]{_NUMBER})?")
-
 _GRADE_FIRST = re.compile(rf"CCSS[.-](?:ELA[.-])?{_GRADE}[.-]{_STRAND}[.-]{_NUMBER}")
 
-
 _ANY_PREFIX = re.compile(rf"^{_PREFIX}(?:{_IN_MATH}|{_IN_ELA})?")
-
 _CUT = re.compile(r"[.-]")
-
 
 _GUID = re.compile(
     r"(?:urn:(?:uuid|guid):)?\{?"
@@ -106,13 +78,10 @@ _GUID = re.compile(
     r"\}?(?:\.json)?",
     re.IGNORECASE,
 )
-
 _ASN_ID = re.compile(r"(?:https?://\S+/)?(S[0-9A-F]{6,8})(?:\.(?:json|xml|rdf))?/?", re.IGNORECASE)
-
 _CORE_STANDARDS_PAGE = re.compile(
     r"(?:https?://)?(?:www\.)?(?:the)?corestandards\.org/(.+)", re.IGNORECASE
 )
-
 # Letters, a digit and two separators at least: "3.NF.A" is one, "e.g." and "3.5" are none.
 _CODE_IN_TEXT = re.compile(
     r"(?<![\w.-])(?=[\w.-]*\d)(?=[\w.-]*[a-z])\w+(?:[.-]\w+){2,}|\bS?MP\.?[1-8]\b", re.IGNORECASE
@@ -217,7 +186,8 @@ def record_keys(record: StandardRecord) -> frozenset[str]:
 def _plain_code(notation: str) -> str:
     """Return a code in upper case, with "." or "-" as its only separators."""
     text = plain_text(notation).casefold().upper()
-    return _SEPARATORS.sub(_one_separator, text).strip(".-")
+    one = _SEPARATORS.sub(lambda run: "-" if run[0].strip() == "-" else ".", text)
+    return one.strip(".-")
 
 
 def _key_of(code: str) -> str:
@@ -241,10 +211,6 @@ def _cluster_keys(key: str) -> Iterable[str]:
     ends = _CLUSTER_ENDS.get(first, {}).get(second)
     cluster = _cluster_of(int(number), ends) if ends and number.isdecimal() else None
     return [f"{first}.{second}.{cluster}"] if cluster else []
-
-
-def _one_separator(run: re.Match[str]) -> str:
-    return "-" if run[0].strip() == "-" else "."
 
 
 def _segmented(code: str) -> str:

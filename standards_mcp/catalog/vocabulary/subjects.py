@@ -30,7 +30,6 @@ career education, career and technical education, careers, cte: vocational
 financial literacy, personal finance, finance: budgeting
 english language development, english as a second language, eld, esl: bilingual
 """
-
 _FILLERS: Final = re.compile(
     r"(?:\b(?:a|and|ccss|common core|for|in|k 12|of|school|standards?|state|subject|the)\b|\s+)*"
 )
@@ -50,7 +49,6 @@ _PHRASES: Final = {
     for names in (wholes, parts)
     for phrase in names.split(", ")
 }
-
 _PHRASE: Final = re.compile(rf"\b(?:{'|'.join(sorted(_PHRASES, key=len, reverse=True))})\b")
 
 

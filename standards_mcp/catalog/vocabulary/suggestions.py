@@ -12,18 +12,10 @@ from collections.abc import Set as AbstractSet
 from .notation import canonical_key
 
 _SHORT_LIST = 200
-
 _MOST_FIRST_SEGMENTS = 2_000
-
 _BANDS = {
-    "6": "6-8",
-    "7": "6-8",
-    "8": "6-8",
-    "9": "9-10",
-    "10": "9-10",
-    "11": "11-12",
-    "12": "11-12",
-}
+    "6": "6-8", "7": "6-8", "8": "6-8", "9": "9-10", "10": "9-10", "11": "11-12", "12": "11-12",
+}  # fmt: skip
 
 
 def nearest(key: str, candidates: Iterable[str], limit: int = 5) -> list[str]:

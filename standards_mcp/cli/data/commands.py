@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from typing import Any, cast
 
 import anyio
@@ -74,15 +75,9 @@ async def _status(invocation: Invocation) -> dict[str, Any]:
 
 
 def _facts(stats: CatalogStats, search: str = "") -> dict[str, Any]:
-    return {
-        "backend": stats.backend,
-        "location": stats.location,
-        "records": stats.records,
-        "model": stats.model,
-        "size_bytes": stats.size_bytes,
-        **({"search": search} if search else {}),
-        **stats.details,
-    }
+    facts = {each.name: getattr(stats, each.name) for each in fields(stats)}
+    details = facts.pop("details")
+    return facts | ({"search": search} if search else {}) | dict(details)
 
 
 async def _search_state(catalog: Catalog) -> str:

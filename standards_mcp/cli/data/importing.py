@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
     from standards_mcp.catalog.importing.problems import Problem
     from standards_mcp.catalog.importing.readers import Format
     from standards_mcp.catalog.importing.report import Report
-    from standards_mcp.catalog.importing.selection import Wanted
+    from standards_mcp.catalog.importing.selection import Selection
     from standards_mcp.catalog.importing.sources.files import Document
-    from standards_mcp.catalog.local.store import LocalStore
+    from standards_mcp.catalog.importing.sources.web import Cache
     from standards_mcp.catalog.records import StandardRecord
 
 STARTER: Final = "starter"
@@ -69,114 +70,127 @@ STARTER: Final = "starter"
 @click.option("--dry-run", is_flag=True, help="Say what would change, and change nothing.")
 @click.option("--strict", is_flag=True, help="Import nothing if anything must be skipped.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-@click.pass_context
-def import_command(ctx: click.Context, /, **given: Any) -> None:
+@click.pass_obj
+def import_command(invocation: Invocation, /, **given: Any) -> None:
     """Load standards from each PATH (a file, a folder or an archive), each URL, or an API.
 
     `starter` stands for the starter set. Official texts that are loaded stay as they are.
 
     What is loaded already and has not changed is not touched. Options that may be repeated take
-    any of their values. Exit code 1 when nothing could be read, 2 when the
-    options are wrong.
+    any of their values. Exit code 1 when nothing could be read, 2 when the options are wrong.
     """
     from standards_mcp.catalog.importing.importer import (
         ImportOptions,
         StrictImportError,
         import_sources,
     )
-    from standards_mcp.catalog.importing.readers import read_documents
 
-    wanted = _wanted(given)
-    flags = {name: given[name] for name in ("replace", "dry_run", "strict")}
-    options = ImportOptions(wanted=wanted, **flags)
-    invocation = ctx.ensure_object(Invocation)
+    options = _Options(**given)
+    how = ImportOptions(
+        selection=_selection(options), replace=options.replace, dry_run=options.dry_run,
+        strict=options.strict,
+    )  # fmt: skip
     store = invocation.embedded_catalog.store
-    if given["api"] == "csp" and not given["api_key"].strip():
-        configured = invocation.host.settings.catalog.csp.api_key
-        given["api_key"] = configured.get_secret_value() if configured else ""
     with divert_stdout(), ImportProgress() as progress:
-        starter = _starter(store, given)
-        found = _documents(given, wanted, progress) if given["sources"] or not starter else ()
-        documents = chain(starter, read_documents(found, cast("Format", given["format_"])))
+        documents = _documents(options, how.selection, invocation, progress)
         try:
-            report = import_sources(
-                store, documents, options, on_read=progress.read, progress=progress
-            )
+            report = import_sources(store, documents, how, on_read=progress.read, progress=progress)
         except StrictImportError as error:
             progress.close()
-            _print(error.report, as_json=given["as_json"])
+            _print(error.report, as_json=options.as_json)
             raise
-    _print(report, as_json=given["as_json"])
+    _print(report, as_json=options.as_json)
     if not report.read:
-        ctx.exit(1)
+        click.get_current_context().exit(1)
 
 
-def _wanted(given: dict[str, Any]) -> Wanted:
-    from standards_mcp.catalog.importing.selection import Wanted
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options:
+    """What stands on the command line, by the names of the options."""
+
+    sources: tuple[str, ...]
+    format_: Format
+    api: Literal["csp", "case"] | None
+    api_key: str
+    refresh: bool
+    jurisdiction: tuple[str, ...]
+    subject: tuple[str, ...]
+    grade: tuple[str, ...]
+    replace: bool
+    dry_run: bool
+    strict: bool
+    as_json: bool
+
+
+def _selection(options: _Options) -> Selection:
+    from standards_mcp.catalog.importing.selection import Selection
     from standards_mcp.catalog.vocabulary.grades import UnknownGradeError
 
     try:
-        return Wanted(
-            jurisdictions=given["jurisdiction"], subjects=given["subject"], grades=given["grade"]
+        return Selection(
+            jurisdictions=options.jurisdiction, subjects=options.subject, grades=options.grade
         )
     except UnknownGradeError as error:
         raise click.UsageError(f"--grade: {error}") from None
 
 
-def _starter(store: LocalStore, given: dict[str, Any]) -> list[Sequence[StandardRecord]]:
-    """Take the starter set out of the sources, and return it if it was among them."""
-    if given["api"] or STARTER not in given["sources"] or Path(STARTER).exists():
-        return []
+def _documents(
+    options: _Options, selection: Selection, invocation: Invocation, progress: ImportProgress
+) -> Iterator[Iterable[StandardRecord | Problem]]:
+    """Return the records of each document; those of the starter set come first."""
+    from standards_mcp.catalog.importing.readers import read_documents
+    from standards_mcp.catalog.importing.sources.files import open_sources
     from standards_mcp.catalog.starter import starter_records
 
-    given["sources"] = tuple(source for source in given["sources"] if source != STARTER)
-    return [starter_records() if given["dry_run"] else store.offer_seed()]
-
-
-def _documents(
-    given: dict[str, Any], wanted: Wanted, progress: ImportProgress
-) -> Iterator[Document | Problem]:
-    sources: tuple[str, ...] = given["sources"]
-    if given["api"] == "csp":
-        return _csp(given, wanted, progress)
-    if not sources:
+    sources = options.sources
+    starter: list[Sequence[StandardRecord]] = []
+    if STARTER in sources and not options.api and not Path(STARTER).exists():
+        store = invocation.embedded_catalog.store
+        starter = [starter_records() if options.dry_run else store.load_seed()]
+        sources = tuple(source for source in sources if source != STARTER)
+    if options.api == "csp":
+        found = _csp(options, selection, invocation, progress)
+    elif options.api == "case" and sources:
+        found = _case(options, selection, progress)
+    elif sources or starter:
+        found = open_sources(sources)
+    else:
         raise click.UsageError("name a file, a folder or an address to import from")
-    if given["api"] == "case":
-        return _case(given, wanted, progress)
-    from standards_mcp.catalog.importing.sources.files import open_sources
-
-    return open_sources(sources)
+    return chain(starter, read_documents(found, options.format_))
 
 
 def _csp(
-    given: dict[str, Any], wanted: Wanted, progress: ImportProgress
+    options: _Options, selection: Selection, invocation: Invocation, progress: ImportProgress
 ) -> Iterator[Document | Problem]:
     from standards_mcp.catalog.importing.sources.csp_api import BASE_URL, csp_documents, csp_web
-    from standards_mcp.catalog.importing.sources.web import Cache
 
-    cache = Cache(_cache_folder() / "csp", days=0 if given["refresh"] else 7)
-    for base_url in given["sources"] or (BASE_URL,):
+    configured = invocation.host.settings.catalog.csp.api_key
+    key = options.api_key.strip() or (configured.get_secret_value() if configured else "")
+    for base_url in options.sources or (BASE_URL,):
         yield from csp_documents(
-            wanted, base_url=base_url, web=csp_web(given["api_key"]), cache=cache,
+            selection, base_url=base_url, web=csp_web(key), cache=_cache(options),
             on_set=progress.fetched,
         )  # fmt: skip
 
 
 def _case(
-    given: dict[str, Any], wanted: Wanted, progress: ImportProgress
+    options: _Options, selection: Selection, progress: ImportProgress
 ) -> Iterator[Document | Problem]:
     from standards_mcp.catalog.importing.sources.case_api import case_documents
-    from standards_mcp.catalog.importing.sources.web import Cache
 
-    cache = Cache(_cache_folder() / "case", days=0 if given["refresh"] else 7)
-    for base_url in given["sources"]:
-        yield from case_documents(base_url, wanted, cache=cache, on_package=progress.fetched)
+    for base_url in options.sources:
+        yield from case_documents(
+            base_url, selection, cache=_cache(options), on_package=progress.fetched
+        )
 
 
-def _cache_folder() -> Path:
+def _cache(options: _Options) -> Cache:
     from platformdirs import user_cache_path
 
-    return user_cache_path("standards-mcp", appauthor=False) / "sources"
+    from standards_mcp.catalog.importing.sources.web import Cache
+
+    folder = user_cache_path("standards-mcp", appauthor=False) / "sources" / str(options.api)
+    return Cache(folder, days=0 if options.refresh else 7)
 
 
 def _print(report: Report, *, as_json: bool) -> None:

@@ -19,6 +19,16 @@ if TYPE_CHECKING:
     from standards_mcp.catalog.importing.store import RecordStore
 
 
+sets_option = click.option(
+    "--set",
+    "standard_sets",
+    multiple=True,
+    metavar="SET",
+    shell_complete=offer(loaded_sets),
+    help="Only this standard set, by its id or title; may be repeated.",
+)
+
+
 @click.command(epilog=examples("data sets", "data sets --json"))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
@@ -69,14 +79,7 @@ def remove(ctx: click.Context, standard_set: str, *, dry_run: bool, as_json: boo
 @click.command(
     epilog=examples("data export --output standards.jsonl", "data export --set ID > set.jsonl")
 )
-@click.option(
-    "--set",
-    "standard_sets",
-    multiple=True,
-    metavar="SET",
-    shell_complete=offer(loaded_sets),
-    help="Only this set, by id or title; may be repeated.",
-)
+@sets_option
 @click.option(
     "--output",
     type=click.File("w", encoding="utf-8", atomic=True),

@@ -11,12 +11,11 @@ import anyio
 import click
 
 from standards_mcp._utils.streams import divert_stdout
-from standards_mcp.cli.completion import loaded_sets, offer
 from standards_mcp.cli.invocation import Invocation
 from standards_mcp.cli.output import examples, print_json, print_table
 from standards_mcp.errors import ConfigError
 
-from .sets import set_id
+from .sets import set_id, sets_option
 
 if TYPE_CHECKING:
     from standards_mcp.catalog.local.catalog import LocalCatalog
@@ -26,23 +25,13 @@ if TYPE_CHECKING:
 
 _SHOWN = 10
 
-
-_set_option = click.option(
-    "--set",
-    "standard_sets",
-    multiple=True,
-    metavar="SET",
-    shell_complete=offer(loaded_sets),
-    help="Only this standard set, by its id or title; may be repeated.",
-)
-
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 
 @click.command(
     epilog=examples("data upload --dry-run", "data upload --create", "data upload --set ID")
 )
-@_set_option
+@sets_option
 @click.option("--dry-run", is_flag=True, help="Say what would be written, and write nothing.")
 @click.option(
     "--batch-size", type=click.IntRange(1, 96), default=96, help="Records in one request, 1 to 96."
@@ -81,7 +70,7 @@ def upload(
 
 
 @click.command(epilog=examples("data diff", "data diff --json"))
-@_set_option
+@sets_option
 @_json_option
 @click.pass_obj
 def diff(invocation: Invocation, *, standard_sets: tuple[str, ...], as_json: bool) -> None:

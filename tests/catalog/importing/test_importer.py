@@ -13,7 +13,7 @@ from standards_mcp.catalog.importing.importer import (
 )
 from standards_mcp.catalog.importing.maintenance import export_lines, remove_set, remove_starter
 from standards_mcp.catalog.importing.report import Report
-from standards_mcp.catalog.importing.selection import Wanted
+from standards_mcp.catalog.importing.selection import Selection
 from standards_mcp.catalog.importing.store import RecordStore
 from standards_mcp.catalog.local.store import LocalStore
 from standards_mcp.catalog.sets import memberships
@@ -21,9 +21,11 @@ from standards_mcp.catalog.starter import starter_records
 from standards_mcp.catalog.vocabulary.grades import UnknownGradeError
 
 
-def load(store: Any, *sets: Any, wanted: Wanted | None = None, **options: Any) -> Report:
+def load(store: Any, *sets: Any, selection: Selection | None = None, **options: Any) -> Report:
     documents = [read_csp(each, f"file {number}") for number, each in enumerate(sets)]
-    report = import_sources(store, documents, ImportOptions(wanted=wanted or Wanted(), **options))
+    report = import_sources(
+        store, documents, ImportOptions(selection=selection or Selection(), **options)
+    )
     counted = report.written + report.unchanged + report.collapsed + report.filtered
     assert report.read == counted + report.skipped_records
     return report
@@ -169,7 +171,7 @@ def test_what_a_filter_leaves_out_is_not_gone(store, csp_set):
         csp_set("03"),
         csp_set("04", id="AA_D2", standards=[{"id": "X", "description": "x"}]),
         replace=True,
-        wanted=Wanted(grades=("3",)),
+        selection=Selection(grades=("3",)),
     )
     assert (report.deleted, report.filtered) == (0, 1)
     assert "X" in store.contents
@@ -187,20 +189,20 @@ def test_filters_take_what_people_write(store, csp_set):
         ({"jurisdictions": ("Oregon",)}, set()),
     ):
         store.contents.clear()
-        report = load(store, *sets, wanted=Wanted(**options))
+        report = load(store, *sets, selection=Selection(**options))
         assert set(store.contents) == expected
         assert report.filtered == 2 - len(expected)
 
 
 def test_an_unknown_grade_in_a_filter_is_refused_before_anything_is_read():
     with pytest.raises(UnknownGradeError):
-        Wanted(grades=("grade 99",))
+        Selection(grades=("grade 99",))
 
 
 def test_ancestors_come_along_with_what_a_filter_lets_through(store, starter):
     root = starter("R", education_levels=["K"])
     leaf = starter("L", education_levels=["03"], ancestor_ids=["R"], parent_id="R")
-    import_sources(store, [[root, leaf]], ImportOptions(wanted=Wanted(grades=("3",))))
+    import_sources(store, [[root, leaf]], ImportOptions(selection=Selection(grades=("3",))))
     assert set(store.contents) == {"R", "L"}
 
 
@@ -322,7 +324,7 @@ def test_the_report_tells_people_everything_that_happened(store, csp_set, standa
         csp_set("04", standards=[standard("X"), standard("K")]),
         csp_set("05", id="AA_D9", standards=[standard("K")]),
         {"data": {}},
-        wanted=Wanted(grades=("3", "4")),
+        selection=Selection(grades=("3", "4")),
         replace=True,
     )
     text = "\n".join(report.lines())

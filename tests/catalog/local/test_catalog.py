@@ -490,7 +490,7 @@ class TestASeed:
         without.close()
         local = LocalStore(folder, seed=self.source(small_catalog))
         assert local.stats().records == 1
-        assert local.upsert(local.offer_seed()) == 8
+        assert local.upsert(local.load_seed()) == 8
         assert encoder.seen == ["My own."]
         local.close()
         again = LocalStore(folder, seed=self.source([record(0, "Rewritten.")], "2"))
@@ -633,7 +633,7 @@ def test_a_build_that_is_killed_leaves_the_old_index_serving(
     local.close()
 
 
-class TestAForeignTruth:
+class TestAForeignDatabase:
     def test_that_is_no_database_is_named(self, folder: Path) -> None:
         folder.mkdir()
         (folder / "catalog.sqlite3").write_bytes(b"not a database at all, " * 100)

@@ -129,7 +129,7 @@ class TestACatalogThatCannotBeWritten:
         assert sorted(path.name for path in shared.iterdir()) == before
 
     def test_refuses_to_be_changed_and_says_what_to_set(self, store: LocalStore) -> None:
-        with not_writable(store._path):
+        with not_writable(store._folder.path):
             with pytest.raises(CatalogUnavailableError, match=rf"Permission denied.*{SETTING}"):
                 store.delete(["R001"])
             assert store.fetch(["R001"])

@@ -183,7 +183,7 @@ def test_the_starter_set_is_removed_by_its_name(run, store, table):
 def test_the_starter_set_comes_back_by_its_name(run, store):
     from standards_mcp.catalog.starter import starter_records
 
-    store.offer_seed = starter_records
+    store.load_seed = starter_records
     dry = json.loads(run(import_command, "starter", "--dry-run", "--json").stdout)
     assert (dry["new"], store.contents) == (1748, {})
     assert run(import_command, "starter", "--subject", "math").exit_code == 0

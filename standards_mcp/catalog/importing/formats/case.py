@@ -15,7 +15,7 @@ from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.vocabulary.grades import SCHOOL_GRADES
 from standards_mcp.catalog.vocabulary.subjects import match_subjects
 
-from .case_links import Links, read_links
+from .case_links import Links, identifier, read_links
 from .csp import known_levels
 from .tree import Node, build_tree
 from .values import Fields, Object, array_of, is_object, present, unwrapped
@@ -71,11 +71,6 @@ def _read_package(data: Object, source: str, today: str) -> Iterator[StandardRec
     nodes = [_node(item, id_, links, licences, today) for id_, item in items]
     yield from problems
     yield from build_tree(nodes, lambda levels: common | _set_fields(common, levels), source)
-
-
-def identifier(fields: Fields) -> str:
-    """Return the identifier of a CASE object, or what its URI ends in, lower-case."""
-    return (fields.text("identifier") or fields.text("uri").rpartition("/")[2]).lower()
 
 
 def _items(package: Fields, source: str, problems: list[Problem]) -> Iterator[tuple[str, Fields]]:

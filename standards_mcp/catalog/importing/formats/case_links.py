@@ -67,8 +67,12 @@ def _node_id(link: Fields, name: str) -> str:
     """Return the identifier at one end of a link, which some write as a bare URI."""
     if isinstance(link.data.get(name), str):
         return link.text(name).rpartition("/")[2].lower()
-    end = link.part(name)
-    return (end.text("identifier") or end.text("uri").rpartition("/")[2]).lower()
+    return identifier(link.part(name))
+
+
+def identifier(fields: Fields) -> str:
+    """Return the identifier of a CASE object, or what its URI ends in, lower-case."""
+    return (fields.text("identifier") or fields.text("uri").rpartition("/")[2]).lower()
 
 
 def _snake(kind: str) -> str:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 _DELIMITERS: Final = ",;\t|"
-
 _SEPARATOR_LINE: Final = re.compile(r"sep=(.)\s*", re.IGNORECASE)  # written by spreadsheets
 
 

@@ -70,7 +70,8 @@ def _read_object(data: Mapping[str, object], source: str) -> Iterator[StandardRe
 def _read_set(data: Mapping[str, object], source: str) -> Iterator[StandardRecord | Problem]:
     problems: list[Problem] = []
     fields = Fields(data, source, str(data.get("id", ""))[:120], problems)
-    count = _size(data.get("standards"))
+    standards = data.get("standards")
+    count = len(standards) if is_object(standards) or is_array(standards) else 0
     if not fields.text("id"):
         yield from problems
         yield lost("standard set without id", source, fields.text("title"), records=count)
@@ -82,10 +83,6 @@ def _read_set(data: Mapping[str, object], source: str) -> Iterator[StandardRecor
     nodes = list(_nodes(fields, source, problems))
     yield from problems
     yield from build_tree(nodes, lambda _: common, source)
-
-
-def _size(standards: object) -> int:
-    return len(standards) if is_object(standards) or is_array(standards) else 0
 
 
 def _set_fields(fields: Fields) -> dict[str, Any]:
@@ -116,7 +113,7 @@ def _set_fields(fields: Fields) -> dict[str, Any]:
 
 
 def known_levels(fields: Fields, name: str) -> tuple[str, ...]:
-    """Return the education levels in a field, as codes; what is none is kept and noted."""
+    """Return the education levels in a field, as codes. Unknown ones are kept and noted."""
     levels = normalize_levels(fields.texts(name))
     if unknown := [level for level in levels if level not in GRADES]:
         fields.note("unknown education level", ", ".join(unknown)[:200])

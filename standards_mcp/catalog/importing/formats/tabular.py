@@ -41,7 +41,6 @@ COLUMNS: Final[Mapping[str, str]] = {
     "rights_holder": "whose text it is",
     "source_url": "where the official text is",
 }
-
 _ALIASES: Final[Mapping[str, str]] = {
     "_id": "id", "guid": "id", "identifier": "id", "notation": "code", "statement_notation": "code",
     "humancodingscheme": "code", "description": "text", "statement": "text",
@@ -53,20 +52,17 @@ _ALIASES: Final[Mapping[str, str]] = {
     "url": "source_url", "sequence": "order", "alt_statement_notations": "other_codes",
     "alternate_codes": "other_codes",
 }  # fmt: skip
-
 _EXAMPLE: Final = (
     ("D1-M", "M", "Counting and comparing", "", "K-2", "Domain"),
     ("D1-M-1", "M.1", "Count up to 100 things in several ways.", "M", "1", "Standard"),
     ("D1-M-2", "M.2", "Say which of two groups has more.", "M", "1", "Standard"),
 )
-
 _MADE: Final = frozenset(
     {
         "content", "depth", "is_leaf", "is_root", "root_id", "ancestor_ids", "child_ids",
         "sibling_count",
     }
 )  # fmt: skip
-
 _NUMBER: Final = re.compile(r"-?\d{1,9}(?:\.\d{1,9})?")
 
 
@@ -105,7 +101,7 @@ def read_table(data: bytes, source: str) -> Iterator[StandardRecord | Problem]:
 
 def _rows(text: str, source: str, problems: list[Problem]) -> Iterator[dict[str, str]]:
     names: list[str] = []
-    for line, cells, damage in read_rows(text, lambda found: len(_known(found))):
+    for line, cells, damage in read_rows(text, _count_known):
         where = f"line {line}"
         if damage:
             found = note if cells else lost
@@ -123,8 +119,8 @@ def _rows(text: str, source: str, problems: list[Problem]) -> Iterator[dict[str,
             return
 
 
-def _known(cells: Sequence[str]) -> list[str]:
-    return [name for name in map(_column, cells) if name in COLUMNS]
+def _count_known(cells: Sequence[str]) -> int:
+    return sum(_column(cell) in COLUMNS for cell in cells)
 
 
 def _column(cell: str) -> str:
@@ -214,6 +210,7 @@ def _id(set_id: str, row: Mapping[str, str]) -> str:
 
 def _node(set_id: str, row: Mapping[str, str], ids: Mapping[str, str], position: int) -> Node:
     parent, order = row.get("parent", ""), row.get("order", "")
+    codes = row.get("other_codes", "").split("|")
     jurisdiction = row.get("jurisdiction") or "Unspecified"
     extra: dict[str, Any] = {
         name: value for name, value in row.items() if name and name not in COLUMNS
@@ -224,7 +221,7 @@ def _node(set_id: str, row: Mapping[str, str], ids: Mapping[str, str], position:
         "jurisdiction_id": re.sub(r"\W+", "-", jurisdiction.casefold()).strip("-") or "unknown",
         "jurisdiction_title": jurisdiction,
         "statement_label": row.get("label"),
-        "alt_statement_notations": _split(row.get("other_codes", "")),
+        "alt_statement_notations": [each for each in map(str.strip, codes) if each],
         "document_title": row.get("document"),
         "document_valid": row.get("edition"),
         "license": row.get("license"),
@@ -241,7 +238,3 @@ def _node(set_id: str, row: Mapping[str, str], ids: Mapping[str, str], position:
         fields=present(extra | named),
         where=row[""],
     )
-
-
-def _split(codes: str) -> tuple[str, ...]:
-    return tuple(code.strip() for code in codes.split("|") if code.strip())

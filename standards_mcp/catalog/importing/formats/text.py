@@ -9,32 +9,21 @@ from typing import Final
 LONGEST_TEXT: Final = 100_000
 """Longer descriptions are cut to this many characters."""
 
-
 _LOOK: Final = 400
-
 _INLINE: Final = "a|abbr|b|code|em|font|i|mark|s|small|span|strong|sub|sup|u"
-
 _BLOCK: Final = (
     "blockquote|br|dd|div|dl|dt|figure|h[1-6]|hr|img|li|ol|p|pre|section|table|tbody|td|th|thead"
     "|tr|ul"
 )
-
 # A tag is a known name with attributes that are written name=value, so that "a < b and c > d"
 # stays what it is.
 _ATTRIBUTES: Final = r"""(?:\s+[\w:-]+\s?=\s?(?:"[^"]*"|'[^']*'|[^\s"'<>]+))*\s?/?"""
-
 _INLINE_TAG: Final = re.compile(rf"</?(?:{_INLINE}){_ATTRIBUTES}>", re.IGNORECASE)
-
 _BLOCK_TAG: Final = re.compile(rf"</?(?:{_BLOCK}){_ATTRIBUTES}>", re.IGNORECASE)
-
 _RAISED: Final = re.compile(r"<(su[pb])>([0-9n+\-=()]{1,8})</\1>", re.IGNORECASE)
-
 _ENTITY: Final = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]\w{1,30});")
-
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0e-\x1b\x7f\ufeff]")
-
 _SUPERSCRIPT: Final = str.maketrans("0123456789n+-=()", "⁰¹²³⁴⁵⁶⁷⁸⁹ⁿ⁺⁻⁼⁽⁾")
-
 _SUBSCRIPT: Final = str.maketrans("0123456789n+-=()", "₀₁₂₃₄₅₆₇₈₉ₙ₊₋₌₍₎")
 
 

@@ -18,10 +18,8 @@ from standards_mcp.catalog.records import StandardRecord
 
 DEEPEST: Final = 64
 """Nodes below this depth are moved up to it, so that the size of a tree stays in proportion."""
-
 LONGEST_LINE: Final = 4_000
 """How many characters of an ancestor's text the content of a record repeats."""
-
 
 SetFields: TypeAlias = Callable[[tuple[str, ...]], Mapping[str, Any]]
 """Return the fields of the set that a record with these education levels belongs to."""
@@ -70,11 +68,10 @@ def build_tree(
         set_fields: What the records of one set have in common.
         source: The name of the document, for problems.
     """
-    known, problems = _unique(nodes, source)
-    yield from problems
-    parents, problems = _parents(known, source)
-    yield from problems
-    children, problems = _settled(known, parents, source)
+    problems: list[Problem] = []
+    known = _unique(nodes, source, problems)
+    parents = _parents(known, source, problems)
+    children = _settled(known, parents, source, problems)
     yield from problems
     places: dict[str, _Place] = {}
     pending = list(reversed(children[None]))
@@ -86,9 +83,8 @@ def build_tree(
         yield _record(data, source, known[id_].name)
 
 
-def _unique(nodes: Iterable[Node], source: str) -> tuple[dict[str, Node], list[Problem]]:
+def _unique(nodes: Iterable[Node], source: str, problems: list[Problem]) -> dict[str, Node]:
     known: dict[str, Node] = {}
-    problems: list[Problem] = []
     for node in nodes:
         if node.id not in known:
             known[node.id] = node
@@ -97,12 +93,13 @@ def _unique(nodes: Iterable[Node], source: str) -> tuple[dict[str, Node], list[P
             detail = f"the first was read, {first}" if first else "the first was read"
             problems.append(lost("id occurs twice in one set", source, node.name, detail))
     ordered = sorted(known.values(), key=lambda node: node.order)
-    return {node.id: node for node in ordered}, problems
+    return {node.id: node for node in ordered}
 
 
-def _parents(known: Mapping[str, Node], source: str) -> tuple[dict[str, str | None], list[Problem]]:
+def _parents(
+    known: Mapping[str, Node], source: str, problems: list[Problem]
+) -> dict[str, str | None]:
     parents: dict[str, str | None] = {}
-    problems: list[Problem] = []
     for node in known.values():
         parents[node.id] = next((id_ for id_ in node.parents if id_ in known), None)
         if node.parents and parents[node.id] != node.parents[0]:
@@ -111,7 +108,7 @@ def _parents(known: Mapping[str, Node], source: str) -> tuple[dict[str, str | No
     detail = "it stood below itself; now it is a root"
     cut = [known[id_].name for id_ in _cut_cycles(parents)]
     problems += [note("cycle broken", source, name, detail) for name in cut]
-    return parents, problems
+    return parents
 
 
 def _cut_cycles(parents: dict[str, str | None]) -> Iterator[str]:
@@ -133,10 +130,13 @@ _Children: TypeAlias = Mapping[str | None, Sequence[str]]
 
 
 def _settled(
-    known: dict[str, Node], parents: dict[str, str | None], source: str
-) -> tuple[_Children, list[Problem]]:
-    """Take out what says nothing and what stands too deep; return the children of each node."""
-    order, problems = _from_roots(known, parents, source)
+    known: dict[str, Node],
+    parents: dict[str, str | None],
+    source: str,
+    problems: list[Problem],
+) -> _Children:
+    """Take out what says nothing, move up what is too deep, and return each node's children."""
+    order = _from_roots(known, parents, source, problems)
     below = Counter(parents.values())
     for id_ in reversed(order):
         node = known[id_]
@@ -147,16 +147,19 @@ def _settled(
         else:
             below[parents.pop(id_)] -= 1
             problems.append(lost("no text", source, node.name))
-    return _children(parents), problems
+    return _children(parents)
 
 
 def _from_roots(
-    known: Mapping[str, Node], parents: dict[str, str | None], source: str
-) -> tuple[list[str], list[Problem]]:
+    known: Mapping[str, Node],
+    parents: dict[str, str | None],
+    source: str,
+    problems: list[Problem],
+) -> list[str]:
     """Return all ids, parents first, after moving up those that stand deeper than `DEEPEST`."""
     children = _children(parents)
     depths: dict[str | None, int] = {None: -1}
-    order, problems = list(children[None]), list[Problem]()
+    order = list(children[None])
     for id_ in order:
         order += children[id_]
         parent = parents[id_]
@@ -165,7 +168,7 @@ def _from_roots(
             detail = f"deeper than {DEEPEST} levels"
             problems.append(note("moved up", source, known[id_].name, detail))
         depths[id_] = depths[parents[id_]] + 1
-    return order, problems
+    return order
 
 
 def _children(parents: Mapping[str, str | None]) -> defaultdict[str | None, list[str]]:

@@ -13,7 +13,6 @@ from .text import LONGEST_TEXT, clean, decode
 Object: TypeAlias = Mapping[str, object]
 """A JSON object."""
 
-
 _NUMBER: Final = (int, float)
 
 

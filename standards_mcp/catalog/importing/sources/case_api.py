@@ -6,35 +6,33 @@ whole framework is ``CFPackages/{id}``. Both stand under ``/ims/case/v1p1``, or 
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 from urllib.parse import quote
 
-from standards_mcp.catalog.importing.formats.case import identifier
+from standards_mcp.catalog.base import Progress
+from standards_mcp.catalog.importing.formats.case_links import identifier
 from standards_mcp.catalog.importing.formats.values import Fields, is_object, parse_json
 from standards_mcp.catalog.importing.problems import Problem, SourceError, lost, note
-from standards_mcp.catalog.importing.selection import Wanted
+from standards_mcp.catalog.importing.selection import Selection
 
-from .files import Document
+from .files import Document, download_documents
 from .web import Cache, NotFoundOnServerError, Web
 
 _PATHS: Final = ("ims/case/v1p1", "ims/case/v1p0")
-
 _PAGE: Final = 100
-
 _MOST_PAGES: Final = 1_000
 
 
 def case_documents(
     base_url: str,
-    wanted: Wanted,
+    selection: Selection,
     *,
     web: Web | None = None,
     cache: Cache | None = None,
-    on_package: Callable[[int, int], None] | None = None,
+    on_package: Progress | None = None,
 ) -> Iterator[Document | Problem]:
-    """Yield one document for each framework of a service that is wanted.
+    """Yield one document for each framework of a service that is selected.
 
     Frameworks are chosen by their creator and subject; by grades only their items can be.
 
@@ -46,25 +44,17 @@ def case_documents(
     web = web or Web()
     problems: list[Problem] = []
     base, listed = _listing(base_url.rstrip("/"), web, problems)
-    ids = [identifier(each) for each in listed if _is_wanted(each, wanted)]
+    ids = [identifier(each) for each in listed if _is_selected(each, selection)]
     if not (ids or problems):
-        yield lost("no such framework", base, detail=wanted.spoken, records=0)
+        yield lost("no such framework", base, detail=selection.no_match, records=0)
     yield from problems
     addresses = [f"{base}/CFPackages/{quote(id_, safe='')}" for id_ in ids if id_]
-    for number, address in enumerate(addresses, 1):
-        try:
-            data = cache.get(address, web.get) if cache else web.get(address)
-            yield Document(address, io.BufferedReader(io.BytesIO(data)))
-        except SourceError as error:
-            yield lost("cannot be read", address, detail=str(error), records=0)
-        if on_package is not None:
-            on_package(number, len(addresses))
+    yield from download_documents(addresses, cache.reader(web) if cache else web.get, on_package)
 
 
 def _listing(base: str, web: Web, problems: list[Problem]) -> tuple[str, list[Fields]]:
     """Return the address that answers, and the frameworks that it lists."""
-    given = next((path for path in _PATHS if base.endswith(path)), None)
-    candidates = [base] if given else [f"{base}/{path}" for path in _PATHS]
+    candidates = [base] if base.endswith(_PATHS) else [f"{base}/{path}" for path in _PATHS]
     error: SourceError | None = None
     for candidate in candidates:
         try:
@@ -99,9 +89,8 @@ def _documents(value: object, address: str, problems: list[Problem]) -> list[Fie
     return list(Fields(listing, address, "", problems).parts("CFDocuments"))
 
 
-def _is_wanted(document: Fields, wanted: Wanted) -> bool:
-    creator, title = document.text("creator"), document.text("title")
-    subjects = document.texts("subject") or (title,)
-    return wanted.is_place(identifier(document), f"{creator} {title}") and wanted.is_subject(
-        *subjects
-    )
+def _is_selected(document: Fields, selection: Selection) -> bool:
+    title = document.text("title")
+    names = f"{document.text('creator')} {title}"
+    has_subject = selection.has_subject(*(document.texts("subject") or (title,)))
+    return has_subject and selection.has_jurisdiction(identifier(document), names)

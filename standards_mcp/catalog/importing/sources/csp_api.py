@@ -7,12 +7,12 @@ one never, because the server refuses it.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
 
+from standards_mcp.catalog.base import Progress
 from standards_mcp.catalog.importing.formats.values import (
     Fields,
     array_of,
@@ -21,14 +21,13 @@ from standards_mcp.catalog.importing.formats.values import (
     unwrapped,
 )
 from standards_mcp.catalog.importing.problems import Problem, SourceError, lost
-from standards_mcp.catalog.importing.selection import Wanted
+from standards_mcp.catalog.importing.selection import Selection
 from standards_mcp.catalog.vocabulary.grades import normalize_levels
 
-from .files import Document
+from .files import Document, download_documents
 from .web import Cache, RateLimit, Web
 
 BASE_URL: Final = "https://api.commonstandardsproject.com/api/v1"
-
 CALLS_A_MINUTE: Final = 60
 
 
@@ -39,44 +38,35 @@ def csp_web(api_key: str = "") -> Web:
 
 
 def csp_documents(
-    wanted: Wanted,
+    selection: Selection,
     *,
     base_url: str = BASE_URL,
     web: Web | None = None,
     cache: Cache | None = None,
-    on_set: Callable[[int, int], None] | None = None,
+    on_set: Progress | None = None,
 ) -> Iterator[Document | Problem]:
-    """Yield one document for each standard set that is wanted.
+    """Yield one document for each standard set that is selected.
 
     Args:
         cache: Keeps the answers; what it has is not asked for again.
         on_set: Is told how many sets are read, and of how many.
     """
-    api = _Api(base_url.rstrip("/"), web or csp_web(), cache)
+    web = web or csp_web()
+    api = _Api(base_url.rstrip("/"), cache.reader(web) if cache else web.get)
     problems: list[Problem] = []
-    places = list(_places(api, wanted, problems))
+    places = list(_places(api, selection, problems))
     addresses = [address for place in places for address in place]
     if not (addresses or problems):
         what = "standard set" if places else "jurisdiction"
-        yield lost(f"no such {what}", api.base, detail=wanted.spoken, records=0)
+        yield lost(f"no such {what}", api.base, detail=selection.no_match, records=0)
     yield from problems
-    for number, address in enumerate(addresses, 1):
-        try:
-            yield Document(address, io.BufferedReader(io.BytesIO(api.get(address))))
-        except SourceError as error:
-            yield lost("cannot be read", address, detail=str(error), records=0)
-        if on_set is not None:
-            on_set(number, len(addresses))
+    yield from download_documents(addresses, api.get, on_set)
 
 
 @dataclass(frozen=True, slots=True)
 class _Api:
     base: str
-    web: Web
-    cache: Cache | None
-
-    def get(self, address: str) -> bytes:
-        return self.cache.get(address, self.web.get) if self.cache else self.web.get(address)
+    get: Callable[[str], bytes]
 
     def objects(self, address: str, problems: list[Problem]) -> Iterator[Fields]:
         """Yield the objects of one answer: the elements of an array, or the only one."""
@@ -93,22 +83,22 @@ class _Api:
                 problems.append(lost("empty answer", address, records=0))
 
 
-def _places(api: _Api, wanted: Wanted, problems: list[Problem]) -> Iterator[list[str]]:
-    """Yield the addresses of the wanted sets, jurisdiction by jurisdiction."""
+def _places(api: _Api, selection: Selection, problems: list[Problem]) -> Iterator[list[str]]:
+    """Yield the addresses of the selected sets, jurisdiction by jurisdiction."""
     for place in api.objects(f"{api.base}/jurisdictions", problems):
         id_ = place.text("id")
-        if id_ and wanted.is_place(id_, place.text("title")):
+        if id_ and selection.has_jurisdiction(id_, place.text("title")):
             address = f"{api.base}/jurisdictions/{quote(id_, safe='')}"
             yield [
                 f"{api.base}/standard_sets/{quote(set_id, safe='')}"
                 for detail in api.objects(address, problems)
-                for set_id in _sets(detail, wanted)
+                for set_id in _sets(detail, selection)
             ]
 
 
-def _sets(place: Fields, wanted: Wanted) -> Iterator[str]:
+def _sets(place: Fields, selection: Selection) -> Iterator[str]:
     for each in place.parts("standardSets"):
         levels = normalize_levels(each.texts("educationLevels"))
         subjects = each.text("subject"), each.text("normalizedSubject")
-        if each.text("id") and wanted.is_subject(*subjects) and wanted.is_grade(levels):
+        if each.text("id") and selection.has_subject(*subjects) and selection.has_grade(levels):
             yield each.text("id")

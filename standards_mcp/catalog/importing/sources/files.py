@@ -12,7 +12,7 @@ import os
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,27 +20,20 @@ from typing import IO, Final, TypeAlias
 
 from typing_extensions import Buffer
 
+from standards_mcp.catalog.base import Progress
 from standards_mcp.catalog.importing.problems import Problem, SourceError, lost, note
 
 from .web import Web, is_address
 
 LARGEST_SOURCE: Final = 4 * 2**30
 """How many bytes one file or address may unpack to, with all documents in it."""
-
 MOST_MEMBERS: Final = 200_000
-
 _READABLE: Final = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".txt", ".tab")
-
 _PACKED: Final = (".gz", ".tgz", ".tar", ".zip")
-
 _GZIP, _ZIP, _TAR = b"\x1f\x8b", (b"PK\x03\x04", b"PK\x05\x06"), b"ustar"
-
 _TAR_MARK: Final = 257
-
 _PEEK: Final = 65_536
-
 _DEEPEST: Final = 3
-
 UNREADABLE: Final = (OSError, EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile)
 """What reading a damaged file may raise."""
 
@@ -123,6 +116,19 @@ def open_sources(
             yield lost("cannot be read", str(source), detail=str(error), records=0)
 
 
+def download_documents(
+    addresses: Sequence[str], get: Callable[[str], bytes], progress: Progress | None
+) -> Found:
+    """Yield the document at each address, and a problem for each that cannot be read."""
+    for number, address in enumerate(addresses, 1):
+        try:
+            yield Document(address, io.BufferedReader(io.BytesIO(get(address))))
+        except SourceError as error:
+            yield lost("cannot be read", address, detail=str(error), records=0)
+        if progress is not None:
+            progress(number, len(addresses))
+
+
 def _folder(folder: Path, largest: int) -> Found:
     found = 0
     errors: list[OSError] = []
@@ -164,7 +170,7 @@ def _file(path: Path, largest: int) -> Found:
 
 def _open(name: str, stream: IO[bytes], allowance: _Allowance, depth: int = 0) -> Found:
     """Yield the documents of one stream, which is seekable unless it is inside another."""
-    reader = _reader(stream, allowance)
+    reader: io.BufferedReader = io.BufferedReader(_Bounded(stream, allowance), _PEEK)
     head = reader.peek(_PEEK)
     is_tar = head[_TAR_MARK:].startswith(_TAR)
     if head.startswith(_GZIP) and depth < _DEEPEST:
@@ -178,10 +184,6 @@ def _open(name: str, stream: IO[bytes], allowance: _Allowance, depth: int = 0) -
         yield lost("archive in an archive", name, detail="unpack it first", records=0)
     else:
         yield Document(name, reader)
-
-
-def _reader(stream: IO[bytes], allowance: _Allowance) -> io.BufferedReader:
-    return io.BufferedReader(_Bounded(stream, allowance), _PEEK)
 
 
 def _guarded(name: str, found: Found) -> Found:

@@ -6,9 +6,7 @@ import zlib
 from pathlib import Path
 
 _BLOCK = 2**16
-
 _BLOCKS = 64
-
 SAMPLED_FROM = _BLOCK * _BLOCKS
 """From this size in bytes on, a checksum is over parts of a file: 64 blocks of 64 KiB, spread
 evenly, the first and the last among them."""

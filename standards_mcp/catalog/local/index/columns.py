@@ -17,8 +17,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from standards_mcp.catalog.errors import CatalogUnavailableError
 from standards_mcp.catalog.filters import SEARCHED_FIELDS, values_of
+
+from .manifest import reading
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
@@ -80,7 +81,10 @@ class _Field:
 
     def _code(self, value: Any) -> int:
         # 1, 1.0 and True are equal for Python and differ in JSON. Most values are texts.
-        key = value if isinstance(value, str) else (type(value).__name__, _hashable(value))
+        key = value
+        if not isinstance(value, str):
+            kind = type(value).__name__
+            key = kind, json.dumps(value, sort_keys=True) if kind in ("list", "dict") else value
         code = self._codes.setdefault(key, len(self.values))
         if code == len(self.values):
             self.values.append(value)
@@ -126,12 +130,10 @@ class Columns:
         self._path = path
         self._lock = threading.Lock()
         self._known: dict[str, Column] = {}
-        try:
+        with reading(path):
             self._file = np.load(path, allow_pickle=False)
             weakref.finalize(self, self._file.close)
             self._names: list[str] = _unpacked(self._file["names"])
-        except Exception as error:  # NumPy and zipfile raise this and that
-            raise self._damaged(error) from error
 
     @property
     def names(self) -> Sequence[str]:
@@ -144,10 +146,8 @@ class Columns:
             if name not in self._known:
                 if name not in self._names:
                     return None
-                try:
+                with reading(self._path):
                     self._known[name] = self._read(self._names.index(name))
-                except Exception as error:
-                    raise self._damaged(error) from error
             return self._known[name]
 
     def _read(self, number: int) -> Column:
@@ -158,18 +158,9 @@ class Columns:
             starts=self._file[f"starts_{number}"],
         )
 
-    def _damaged(self, error: Exception) -> CatalogUnavailableError:
-        return CatalogUnavailableError(
-            f"{self._path} is damaged: {error}; run `standards-mcp data build`"
-        )
-
 
 def _token(number: int, code: int | str) -> str:
     return f"{number}:{code}"
-
-
-def _hashable(value: Any) -> Any:
-    return json.dumps(value, sort_keys=True) if isinstance(value, (list, dict)) else value
 
 
 def _packed(values: Sequence[Any]) -> npt.NDArray[np.uint8]:

@@ -12,9 +12,7 @@ from .columns import Mask
 from .lexical import Ranked
 
 _BLOCK = 512  # rows; a block of them and its product stay in the processor's cache
-
 _MOST_THREADS = 8  # more than these wait for the memory
-
 _FEW = 8 * _BLOCK  # rows that are done before threads would have started
 
 

@@ -14,7 +14,7 @@ from standards_mcp.catalog.base import FilterExpression, SearchResult
 from standards_mcp.catalog.embedding.encoders import open_encoder
 from standards_mcp.catalog.embedding.minilm import EncoderUnavailableError, TextEncoder
 from standards_mcp.catalog.errors import CatalogUnavailableError
-from standards_mcp.catalog.local.truth import Truth
+from standards_mcp.catalog.local.database import Database
 from standards_mcp.catalog.local.vectors import embed_missing
 from standards_mcp.catalog.texts import passages
 
@@ -47,7 +47,7 @@ class Engine:
 
     def search(
         self,
-        truth: Truth,
+        database: Database,
         text: str,
         top_k: int,
         expression: FilterExpression | None,
@@ -72,8 +72,8 @@ class Engine:
         ranker = Ranker(served, selection, text=words, vectors=vectors)
         rows = rows_of(served, selection, named)
         matches = with_named_first(rows, ranker.best(top_k + len(rows)), top_k)
-        hits = tuple(hits_of(truth, served, matches))
-        return SearchResult(hits=hits, notes=(*notes, *_outdated(served, truth)))
+        hits = tuple(hits_of(database, served, matches))
+        return SearchResult(hits=hits, notes=(*notes, *_outdated(served, database)))
 
     def select(self, expression: FilterExpression, limit: int) -> list[str]:
         """Return the ids of the first *limit* records that a filter lets through.
@@ -97,28 +97,28 @@ class Engine:
         column = self._open_index().columns.get(name)
         return {} if column is None else column.counts()
 
-    def bring_up_to_date(self, truth: Truth, progress: Progress | None) -> None:
-        """Build the index unless it agrees with *truth* and the model."""
+    def update(self, database: Database, progress: Progress | None) -> None:
+        """Build the index unless it agrees with *database* and the model."""
         try:
             manifest = read_manifest(current_folder(self._index))
             encoder = self._open_encoder()
             model = None if isinstance(encoder, EncoderUnavailableError) else encoder.name
-            if (manifest.revision, manifest.model) == (truth.revision, model):
+            if (manifest.revision, manifest.model) == (database.revision, model):
                 return
         except CatalogUnavailableError:
             pass  # there is no index that could be read, which is why one is built
-        self.build(truth, progress)
+        self.build(database, progress)
 
-    def build(self, truth: Truth, progress: Progress | None) -> None:
+    def build(self, database: Database, progress: Progress | None) -> None:
         """Embed what is not embedded yet and build the index anew."""
         encoder = self._open_encoder()
         if isinstance(encoder, EncoderUnavailableError):
-            generation.build(truth, self._index, None, 0)
+            generation.build(database, self._index, None, 0)
             return
-        embed_missing(truth, encoder, progress)
-        generation.build(truth, self._index, encoder.name, encoder.dimensions)
+        embed_missing(database, encoder, progress)
+        generation.build(database, self._index, encoder.name, encoder.dimensions)
 
-    def check(self, truth: Truth) -> tuple[str, ...]:
+    def check(self, database: Database) -> tuple[str, ...]:
         """Open everything that a search needs, and return the notes that it would have.
 
         Raises:
@@ -126,7 +126,7 @@ class Engine:
         """
         served = self._open_index()
         _, notes = self._query_encoder(served)
-        return (*notes, *_outdated(served, truth))
+        return (*notes, *_outdated(served, database))
 
     def check_encoder(self) -> tuple[str, ...]:
         """Open the text encoder, and return the note that a search without it would have.
@@ -152,8 +152,10 @@ class Engine:
 
     def _open_index(self) -> Generation:
         """Return the generation that serves, opened anew when another has taken over."""
+        # The stamp is taken before the folder is opened. If another folder takes over in between,
+        # the next call sees a new stamp and opens that one; the other order could miss it for good.
         stamp = pointer_stamp(self._index)
-        serving = self._serving
+        serving = self._serving  # read once, since another thread may replace it
         if serving is not None and serving[0] == stamp:
             return serving[1]
         with self._opening:
@@ -162,7 +164,7 @@ class Engine:
             except CatalogUnavailableError:
                 if stamp == pointer_stamp(self._index):
                     raise
-                # Builds that ended meanwhile have removed what was being opened.
+                # A build keeps the folder before it only, so two of them have removed this one.
                 stamp = pointer_stamp(self._index)
                 opened = Generation(current_folder(self._index))
             self._serving = stamp, opened
@@ -186,8 +188,8 @@ def _words_only(error: EncoderUnavailableError) -> str:
     return f"Searched by words only: {error}."
 
 
-def _outdated(served: Generation, truth: Truth) -> tuple[str, ...]:
-    if served.manifest.revision == truth.revision:
+def _outdated(served: Generation, database: Database) -> tuple[str, ...]:
+    if served.manifest.revision == database.revision:
         return ()
     note = (
         "The latest changes of the standards cannot be searched yet: an import is still at work "

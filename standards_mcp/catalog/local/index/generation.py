@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from standards_mcp.catalog.errors import CatalogUnavailableError
-from standards_mcp.catalog.local.truth import Row, Truth
+from standards_mcp.catalog.local.database import Database, Row
 from standards_mcp.catalog.texts import ancestors_text, comparable
 from standards_mcp.catalog.vocabulary.notation import with_prefixes
 
@@ -40,8 +40,9 @@ from .manifest import (
     VERSION,
     Manifest,
     current_folder,
-    patiently,
     read_manifest,
+    reading,
+    with_retries,
 )
 
 
@@ -72,44 +73,44 @@ class Generation:
 
     def _array(self, name: str, dtype: type, shape: tuple[int, ...]) -> npt.NDArray[Any]:
         path = self.folder / name
-        try:
+        with reading(path):
             found: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-        except Exception as error:  # NumPy raises this and that
-            raise CatalogUnavailableError(f"cannot read {path}: {error}; {REBUILD}") from error
         if found.dtype != dtype or found.shape != shape:
             raise CatalogUnavailableError(f"{path} belongs to another index; {REBUILD}")
         return found
 
 
-def build(truth: Truth, index: Path, model: str | None, dimensions: int) -> Path:
-    """Build a new index folder from *truth*, let it serve, and return it.
+def build(database: Database, index: Path, model: str | None, dimensions: int) -> Path:
+    """Build a new index folder from *database*, let it serve, and return it.
 
     The caller holds the catalog's lock. The folder that served so far is kept for the readers
     that still have it open; older ones, and what interrupted builds left, are removed.
     """
     index.mkdir(parents=True, exist_ok=True)
     _remove_leftovers(index)
-    revision = truth.revision
+    revision = database.revision
     folder = index / f"g{revision}-{secrets.token_hex(4)}"
     folder.mkdir()
-    records = _write_rows(truth, folder, model, dimensions)
+    records = _write_rows(database, folder, model, dimensions)
     manifest = Manifest(
         model=model, dimensions=dimensions if model else 0, records=records,
         revision=revision, files=_sync_files(folder),
     )  # fmt: skip
     text = json.dumps({"format": FORMAT, "version": VERSION, **asdict(manifest)}, indent=1)
+    # The pointer comes last: until then readers open the old folder, and a build that is killed
+    # leaves nothing but a folder that the next one removes.
     _write_durably(folder / "manifest.json", text)
     _write_durably(index / POINTER, folder.name)
     return folder
 
 
-def _write_rows(truth: Truth, folder: Path, model: str | None, dimensions: int) -> int:
+def _write_rows(database: Database, folder: Path, model: str | None, dimensions: int) -> int:
     """Write everything but the manifest, in one pass, and return the number of rows."""
     lexical, columns = LexicalWriter(folder / "text"), ColumnsWriter()
     numbers, groups = dict[bytes, int](), array("i")
     parents = dict[str, str | None]()
-    with _vectors_file(folder, model, (truth.count(), dimensions)) as vectors:
-        for number, row in enumerate(truth.rows(model)):
+    with _vectors_file(folder, model, (database.count(), dimensions)) as vectors:
+        for number, row in enumerate(database.rows(model)):
             data = json.loads(row.body)
             text = f"{ancestors_text(data)}\n{row.description}"
             lexical.add(number, text, columns.add(number, with_prefixes(data)))
@@ -134,7 +135,7 @@ def _text_key(row: Row) -> bytes:
 def _vectors_file(
     folder: Path, model: str | None, shape: tuple[int, int]
 ) -> Generator[BinaryIO | None, None, None]:
-    """Open the file that the vectors are written to, row by row; None when there are none."""
+    """Open the file that the vectors are written to, row by row; None without a model."""
     if model is None:
         yield None
         return
@@ -159,11 +160,9 @@ def _heights(parents: Mapping[str, str | None]) -> list[int]:
 def _check_files(folder: Path, manifest: Manifest) -> None:
     for name, (size, expected) in manifest.files.items():
         path = folder / name
-        try:
+        with reading(path):
             found = path.stat().st_size
             intact = found == size and checksum(path) == expected
-        except OSError as error:
-            raise CatalogUnavailableError(f"cannot read {path}: {error}; {REBUILD}") from error
         if found != size:
             raise CatalogUnavailableError(
                 f"{path} has {found} bytes where {size} are expected; {REBUILD}"
@@ -189,7 +188,7 @@ def _write_durably(path: Path, text: str) -> None:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
-    patiently(lambda: temporary.replace(path))
+    with_retries(lambda: temporary.replace(path))
 
 
 def _remove_leftovers(index: Path) -> None:

@@ -10,8 +10,7 @@ import shutil
 import tempfile
 import weakref
 from collections import Counter
-from collections.abc import Generator, Iterable, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from math import log1p, sqrt
 from pathlib import Path
 from typing import NamedTuple
@@ -21,10 +20,9 @@ import numpy.typing as npt
 import tantivy
 from tantivy import Filter, Occur, Query, Tokenizer
 
-from standards_mcp.catalog.errors import CatalogUnavailableError
 from standards_mcp.catalog.texts import without_surrogates
 
-from .manifest import REBUILD
+from .manifest import reading
 
 # Words of grammar. Those that mathematics is about stay terms: between, more, same, than ...
 FUNCTION_WORDS = """
@@ -35,19 +33,12 @@ ourselves own re s she should so some such t that the their theirs them themselv
 they this those through to too until up us ve very was we were what when where which while who whom
 why will with would you your yours yourself yourselves
 """
-
 _ANALYZER = "english"
-
 _TEXT = "text"
-
 _TOKENS = "tokens"
-
 _ROW = "row"
-
 _MEMORY = 100_000_000  # bytes of one writing thread's arena
-
 _LONGEST_WORD = 40
-
 _LOCK = ".tantivy-meta.lock"
 
 
@@ -95,7 +86,7 @@ class LexicalIndex:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        with _named_damage(folder):
+        with reading(folder):
             opened = folder
             if not _can_be_locked(folder):
                 opened = _links_to(folder)
@@ -116,8 +107,10 @@ class LexicalIndex:
         """
         counts = Counter(self._analyzer.analyze(without_surrogates(text)))
         terms = {term: n for term, n in counts.items() if term not in self._grammar} or counts
-        with _named_damage(self._folder):
+        with reading(self._folder):
             having = {term: self._searcher.doc_freq(_TEXT, term) for term in terms}
+        # A boost of the square root of the inverse document frequency, which tantivy multiplies
+        # into each score once already, gives it the exponent 1.5.
         clauses = [
             (Occur.Should, self._term(term, sqrt(n * self._rarity(having[term]))))
             for term, n in terms.items()
@@ -137,8 +130,10 @@ class LexicalIndex:
         Rows of equal score stand in the order in which they were added.
         """
         if within is not None:
-            query = _both(query, within)
-        with _named_damage(self._folder):
+            # The filter only lets rows through. With a score of its own it would change the order.
+            unscored = Query.const_score_query(within, 0.0)
+            query = Query.boolean_query([(Occur.Must, query), (Occur.Must, unscored)])
+        with reading(self._folder):
             hits = self._searcher.search(query, limit, count=False).hits
             rows = self._searcher.fast_field_values(_ROW, [address for _, address in hits])
             return Ranked(
@@ -164,20 +159,6 @@ class LexicalIndex:
         return query if weight == 1 else Query.boost_query(query, weight)
 
 
-@contextmanager
-def _named_damage(folder: Path) -> Generator[None, None, None]:
-    try:
-        yield
-    except BaseException as error:
-        # What tantivy does not expect in a file is a panic, which is no Exception.
-        panicked = type(error).__name__ == "PanicException"
-        if not panicked and not isinstance(error, OSError | ValueError | TypeError):
-            raise
-        raise CatalogUnavailableError(
-            f"cannot read the full-text index {folder}: {error}; {REBUILD}"
-        ) from error
-
-
 def _can_be_locked(folder: Path) -> bool:
     """Return whether tantivy can take its lock, which it does to read as well."""
     try:
@@ -197,11 +178,6 @@ def _links_to(folder: Path) -> Path:
             except OSError:  # Windows lets few users make links
                 shutil.copy(path, links)
     return links
-
-
-def _both(query: Query, within: Query) -> Query:
-    unscored = Query.const_score_query(within, 0.0)
-    return Query.boolean_query([(Occur.Must, query), (Occur.Must, unscored)])
 
 
 def _schema() -> tantivy.Schema:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -18,17 +19,11 @@ from typing import TypeVar
 from standards_mcp.catalog.errors import CatalogUnavailableError
 
 FORMAT = "standards-mcp-index"
-
 VERSION = 3
-
 REBUILD = "run `standards-mcp data build`"
-
 POINTER = "current"
-
 _PAUSES = (0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.3)
-
 _T = TypeVar("_T")
-
 FOLDER_NAME = re.compile(r"g\d+-[0-9a-f]{8}")
 
 
@@ -38,7 +33,7 @@ class Manifest:
 
     Attributes:
         model: The name of the encoder of the vectors, or None when there are none.
-        revision: The revision of the truth that the index was built from.
+        revision: The revision of the database that the index was built from.
         files: The size in bytes and the `checksums.checksum` of every other file of the folder,
             by relative path.
     """
@@ -54,13 +49,11 @@ def current_folder(index: Path) -> Path:
     """Return the folder that serves.
 
     Raises:
-        CatalogUnavailableError: There is none, or the pointer is not one.
+        CatalogUnavailableError: There is no index, or the pointer is damaged.
     """
     pointer = index / POINTER
-    try:
-        name = patiently(lambda: pointer.read_text("utf-8", "replace")).strip()
-    except OSError as error:
-        raise CatalogUnavailableError(f"cannot read {pointer}: {error}; {REBUILD}") from error
+    with reading(pointer):
+        name = with_retries(lambda: pointer.read_text("utf-8", "replace")).strip()
     if not FOLDER_NAME.fullmatch(name):
         raise CatalogUnavailableError(f"{pointer} is not a pointer to an index; {REBUILD}")
     return index / name
@@ -82,19 +75,35 @@ def read_manifest(folder: Path) -> Manifest:
         CatalogUnavailableError: It is missing, damaged, or of another format.
     """
     path = folder / "manifest.json"
-    try:
+    with reading(path):
         data = json.loads(path.read_text("utf-8"))
         known = data.pop("format"), data.pop("version")
         manifest = Manifest(**data)
-    except (OSError, ValueError, TypeError, AttributeError, KeyError) as error:
-        raise CatalogUnavailableError(f"cannot read {path}: {error}; {REBUILD}") from error
     if known != (FORMAT, VERSION):
         raise CatalogUnavailableError(f"{path} is of the format {known}; {REBUILD}")
     return manifest
 
 
-def patiently(call: Callable[[], _T]) -> _T:
-    """Return what *call* does; tried again for a second where the system forbids it.
+@contextmanager
+def reading(path: Path) -> Generator[None, None, None]:
+    """Raise `CatalogUnavailableError` for whatever a damaged file makes the block raise.
+
+    NumPy and zipfile raise exceptions of many types. What tantivy does not expect in a file is a
+    panic, which is no `Exception`.
+    """
+    try:
+        yield
+    except BaseException as error:
+        is_panic = type(error).__name__ == "PanicException"
+        if isinstance(error, CatalogUnavailableError) or not (
+            is_panic or isinstance(error, Exception)
+        ):
+            raise
+        raise CatalogUnavailableError(f"cannot read {path}: {error}; {REBUILD}") from error
+
+
+def with_retries(call: Callable[[], _T]) -> _T:
+    """Return what *call* returns; call it again for a second while the system forbids it.
 
     Windows lets nobody replace a file that another process reads at this moment, nor read one
     that is being replaced.

@@ -67,11 +67,14 @@ class _Compiler:
 
     def _condition(self, condition: Condition) -> _Part:
         column = self._columns.get(condition.field)
+        # No record has the field: all match when it must be absent, otherwise none does.
         if column is None:
-            return self._constant(condition.accepts_missing)
+            return self._everything() if condition.accepts_missing else self._nothing()
         if condition.accepts_missing:
             return self._without(self._everything(), self._present(column))
         accepted = np.fromiter(map(condition.accepts, column.values), np.bool_, len(column.values))
+        # A row with one value that is not accepted fails, whatever else it has. So the rows that
+        # have such a value are taken away from those that have the field at all.
         if condition.needs_every:
             return self._without(self._present(column), self._with_codes(column, ~accepted))
         return self._with_codes(column, accepted)
@@ -91,9 +94,8 @@ class _Compiler:
     def _everything(self) -> _Part:
         return _Part(np.ones(self._rows, dtype=np.bool_), Query.all_query())
 
-    def _constant(self, matches: bool) -> _Part:  # noqa: FBT001
-        nothing = _Part(np.zeros(self._rows, dtype=np.bool_), Query.empty_query())
-        return self._everything() if matches else nothing
+    def _nothing(self) -> _Part:
+        return _Part(np.zeros(self._rows, dtype=np.bool_), Query.empty_query())
 
     @staticmethod
     def _without(part: _Part, excluded: _Part) -> _Part:

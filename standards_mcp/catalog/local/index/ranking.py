@@ -20,20 +20,15 @@ from .lexical import Ranked
 from .masks import Selection
 
 Rows: TypeAlias = npt.NDArray[np.int64]
-
 Scores: TypeAlias = npt.NDArray[np.float32]
-
 Mode: TypeAlias = Literal["hybrid", "lexical", "dense"]
 
-
 CANDIDATES = 100
-
 _NOTHING = Ranked(np.zeros(0, np.int64), np.zeros(0, np.float32))
-
+# Both were chosen on real queries, see docs/decisions.md. A penalty for every heading, also the
+# lowest, was better on one set of queries and worse on the other.
 LEXICAL_WEIGHT = 0.45
-
 HEADING_PENALTY = 0.1
-
 LEAST_LIKENESS = 0.33
 """The cosine below which a text of unknown words alone matches nothing."""
 
@@ -77,7 +72,7 @@ class Ranker:
     def best(self, top_k: int) -> list[Match]:
         """Return the *top_k* best texts, best first, fewer only when there are no more.
 
-        There are none for a text that resembles nothing and of which no record has a word.
+        The list is empty for a text that resembles no record and has no word of any record.
         """
         if self._knows_no_word and self._certainty < LEAST_LIKENESS:
             return []
@@ -89,11 +84,17 @@ class Ranker:
             if len(first) >= top_k or exhausted:
                 leaders = np.sort(first)[:top_k]
                 return [self._match(int(rows[i]), float(scores[i])) for i in leaders]
+            # Many candidates had the same text. A deeper list may have further texts.
             depth *= 4
 
     def _ranked(self, depth: int) -> tuple[Rows, Scores, bool]:
         """Return the candidates, best first, their scores, and whether there are no others."""
-        by_words, by_meaning = self._by_words(depth), self._by_meaning(depth)
+        by_words = by_meaning = _NOTHING
+        if self._query is not None:
+            lexical = self._generation.lexical
+            by_words = lexical.search(self._query, self._selection.query, depth)
+        if self._dense is not None:
+            by_meaning = best(self._dense, depth)
         rows = np.union1d(by_words.rows, by_meaning.rows)
         scores = self._fused(self._word_scores(rows, by_words), self._meaning_scores(rows))
         scores -= HEADING_PENALTY * np.maximum(self._generation.heights[rows] - 1, 0)
@@ -109,21 +110,13 @@ class Ranker:
         fused = LEXICAL_WEIGHT * _scaled(words) + (1 - LEXICAL_WEIGHT) * _scaled(meaning)
         return fused.astype(np.float32)
 
-    def _by_words(self, depth: int) -> Ranked:
-        if self._query is None:
-            return _NOTHING
-        return self._generation.lexical.search(self._query, self._selection.query, depth)
-
-    def _by_meaning(self, depth: int) -> Ranked:
-        if self._dense is None:
-            return _NOTHING
-        return best(self._dense, depth)
-
     def _word_scores(self, rows: Rows, found: Ranked) -> Scores:
         scores = np.zeros(rows.size, dtype=np.float32)
         if self._query is not None:
             scores[np.searchsorted(rows, found.rows)] = found.scores
             others = np.setdiff1d(rows, found.rows, assume_unique=True)
+            # What only the vectors found has a score by words too. Counting it as 0 would rank it
+            # below rows that are worse on both sides.
             exact = self._generation.lexical.scores(self._query, others)
             scores[np.searchsorted(rows, others)] = exact
         return scores
@@ -143,5 +136,7 @@ class Ranker:
 
 
 def _scaled(scores: Scores) -> Scores:
+    # Over the maximum, and not over the range of the candidates: so no score depends on which
+    # record happens to be the last candidate.
     best = scores.max(initial=0)
     return np.clip(scores / best, 0, 1) if best > 0 else np.zeros_like(scores)

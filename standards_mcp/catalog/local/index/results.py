@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
 from standards_mcp.catalog.base import SearchHit
-from standards_mcp.catalog.local.truth import Truth
+from standards_mcp.catalog.local.database import Database
 
 from .generation import Generation
 from .masks import Selection
@@ -31,11 +31,13 @@ def with_named_first(named: list[int], matches: list[Match], top_k: int) -> list
     return (first + rest)[:top_k]
 
 
-def hits_of(truth: Truth, served: Generation, matches: Sequence[Match]) -> Iterator[SearchHit]:
+def hits_of(
+    database: Database, served: Generation, matches: Sequence[Match]
+) -> Iterator[SearchHit]:
     """Yield the hits of *matches*; records deleted since the index was built are left out."""
     ids = served.ids()
     wanted = {ids[row] for match in matches for row in (match.row, *match.others)}
-    records = {record.id: record for record in truth.fetch(sorted(wanted))}
+    records = {record.id: record for record in database.fetch(sorted(wanted))}
     for match in matches:
         if ids[match.row] in records:
             others = (records.get(ids[row]) for row in match.others)

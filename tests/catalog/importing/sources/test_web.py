@@ -12,7 +12,7 @@ import pytest
 
 from standards_mcp.catalog.importing.problems import Problem, SourceError
 from standards_mcp.catalog.importing.readers import read_documents
-from standards_mcp.catalog.importing.selection import Wanted
+from standards_mcp.catalog.importing.selection import Selection
 from standards_mcp.catalog.importing.sources.case_api import case_documents
 from standards_mcp.catalog.importing.sources.csp_api import csp_documents, csp_web
 from standards_mcp.catalog.importing.sources.files import Document, open_sources
@@ -261,7 +261,7 @@ def csp_service(service, csp_set) -> Service:
 def test_the_csp_api_is_read_set_by_set(csp_service):
     seen: list[tuple[int, int]] = []
     documents = csp_documents(
-        Wanted(), base_url=csp_service.url, web=web(), on_set=lambda *each: seen.append(each)
+        Selection(), base_url=csp_service.url, web=web(), on_set=lambda *each: seen.append(each)
     )
     found, problems = ids(documents)
     assert found == ["A", "B", "C", "X"]
@@ -272,11 +272,11 @@ def test_the_csp_api_is_read_set_by_set(csp_service):
 @pytest.mark.parametrize(
     ("wanted", "sets"),
     [
-        (Wanted(jurisdictions=("willow",)), 3),
-        (Wanted(jurisdictions=("BB",)), 0),
-        (Wanted(subjects=("math",)), 2),
-        (Wanted(grades=("3",), subjects=("math",)), 1),
-        (Wanted(subjects=("music",)), 0),
+        (Selection(jurisdictions=("willow",)), 3),
+        (Selection(jurisdictions=("BB",)), 0),
+        (Selection(subjects=("math",)), 2),
+        (Selection(grades=("3",), subjects=("math",)), 1),
+        (Selection(subjects=("music",)), 0),
     ],
 )
 def test_only_wanted_sets_are_asked_for(csp_service, wanted, sets):
@@ -288,7 +288,7 @@ def test_only_wanted_sets_are_asked_for(csp_service, wanted, sets):
 
 @pytest.mark.parametrize(("key", "sent"), [("", None), ("  ", None), ("abc ", "abc")])
 def test_a_key_is_sent_only_when_there_is_one(csp_service, key, sent):
-    list(csp_documents(Wanted(), base_url=csp_service.url, web=csp_web(key)))
+    list(csp_documents(Selection(), base_url=csp_service.url, web=csp_web(key)))
     assert all(headers.get("api-key") == sent for _, headers in csp_service.requests)
 
 
@@ -318,10 +318,10 @@ def test_a_key_is_not_sent_unencrypted():
 
 def test_an_interrupted_csp_import_goes_on_where_it_stopped(csp_service, tmp_path):
     cache = Cache(tmp_path)
-    documents = csp_documents(Wanted(), base_url=csp_service.url, web=web(), cache=cache)
+    documents = csp_documents(Selection(), base_url=csp_service.url, web=web(), cache=cache)
     next(documents)
     asked = len(csp_service.requests)
-    again = csp_documents(Wanted(), base_url=csp_service.url, web=web(), cache=cache)
+    again = csp_documents(Selection(), base_url=csp_service.url, web=web(), cache=cache)
     assert ids(again)[0] == ["A", "B", "C", "X"]
     assert csp_service.paths[asked:] == ["/standard_sets/AA_D1_grade-k", "/standard_sets/AA_gone"]
 
@@ -329,7 +329,7 @@ def test_an_interrupted_csp_import_goes_on_where_it_stopped(csp_service, tmp_pat
 def test_a_csp_server_in_trouble_is_told_and_the_rest_read(csp_service):
     csp_service.answers["/standard_sets/AA_D1_grade-k"] = 500
     csp_service.answers["/jurisdictions/BB"] = (200, {}, b"<html>")
-    found, problems = ids(csp_documents(Wanted(), base_url=csp_service.url, web=web()))
+    found, problems = ids(csp_documents(Selection(), base_url=csp_service.url, web=web()))
     assert found == ["A", "B", "C"]
     assert [problem.reason for problem in problems] == [
         "cannot be read", "cannot be read", "empty answer",
@@ -339,17 +339,17 @@ def test_a_csp_server_in_trouble_is_told_and_the_rest_read(csp_service):
 @pytest.mark.parametrize("answer", [500, 404, (200, {}, b"{"), {"data": {}}, {"data": 7}, []])
 def test_a_csp_listing_that_cannot_be_read_or_is_empty_is_told(service, answer):
     service.answers["/jurisdictions"] = answer
-    found, problems = ids(csp_documents(Wanted(), base_url=service.url, web=web()))
+    found, problems = ids(csp_documents(Selection(), base_url=service.url, web=web()))
     assert (found, len(problems)) == ([], 1)
 
 
 @pytest.mark.parametrize(
     ("wanted", "told"),
     [
-        (Wanted(jurisdictions=("Oak",)), "no such jurisdiction (nothing here fits 'Oak')"),
-        (Wanted(jurisdictions=("Elm",)), "no such standard set (nothing here fits 'Elm')"),
+        (Selection(jurisdictions=("Oak",)), "no such jurisdiction (nothing here fits 'Oak')"),
+        (Selection(jurisdictions=("Elm",)), "no such standard set (nothing here fits 'Elm')"),
         (
-            Wanted(subjects=("art",), grades=("5",)),
+            Selection(subjects=("art",), grades=("5",)),
             "standard set (nothing here fits 'art' and '5')",
         ),
     ],
@@ -394,7 +394,7 @@ def test_a_case_service_is_read_by_pages_in_either_version(service, version, giv
     for number in range(150):
         service.answers[f"{root}/CFPackages/doc-{number}"] = case_package(number)
     base = service.url + given.format(version)
-    found, problems = ids(case_documents(base, Wanted(), web=web()))
+    found, problems = ids(case_documents(base, Selection(), web=web()))
     withheld = {97, 98, 99}
     assert found == [f"item-{number}" for number in range(150) if number not in withheld]
     assert problems == []
@@ -403,7 +403,7 @@ def test_a_case_service_is_read_by_pages_in_either_version(service, version, giv
 def test_a_case_service_without_paging_is_asked_no_more_than_twice(service):
     documents = {"CFDocuments": [case_document(number) for number in range(120)]}
     service.answers["/ims/case/v1p1/CFDocuments"] = documents
-    found = list(case_documents(service.url, Wanted(subjects=("art",)), web=web()))
+    found = list(case_documents(service.url, Selection(subjects=("art",)), web=web()))
     assert [each.reason for each in found if isinstance(each, Problem)] == ["no such framework"]
     assert len(service.requests) == 2
 
@@ -414,15 +414,15 @@ def test_only_wanted_frameworks_are_asked_for(service):
     service.answers[f"{root}/CFDocuments"] = {"CFDocuments": listed}
     service.answers[f"{root}/CFPackages/doc-2"] = case_package(2)
     base = f"{service.url}{root}/"
-    assert ids(case_documents(base, Wanted(subjects=("math",)), web=web()))[0] == ["item-2"]
-    assert ids(case_documents(base, Wanted(jurisdictions=("elm",)), web=web()))[0] == []
+    assert ids(case_documents(base, Selection(subjects=("math",)), web=web()))[0] == ["item-2"]
+    assert ids(case_documents(base, Selection(jurisdictions=("elm",)), web=web()))[0] == []
 
 
 def test_a_case_server_in_trouble_is_told(service):
-    found, problems = ids(case_documents(service.url, Wanted(), web=web()))
+    found, problems = ids(case_documents(service.url, Selection(), web=web()))
     assert (found, [problem.reason for problem in problems]) == ([], ["cannot be read"])
     service.answers["/ims/case/v1p1/CFDocuments"] = {"CFDocuments": [case_document(1), 5]}
-    found, problems = ids(case_documents(service.url, Wanted(), web=web()))
+    found, problems = ids(case_documents(service.url, Selection(), web=web()))
     assert [problem.reason for problem in problems] == ["wrong type", "cannot be read"]
 
 

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from standards_mcp.catalog import CatalogUnavailableError, FilterError
 from standards_mcp.catalog.embedding.minilm import MiniLmEncoder
 from standards_mcp.catalog.filters import matches, parse_filter
-from standards_mcp.catalog.local.database import create_database
+from standards_mcp.catalog.local.database import Database
 from standards_mcp.catalog.local.index import engine, generation
 from standards_mcp.catalog.local.index.checksums import SAMPLED_FROM, checksum
 from standards_mcp.catalog.local.index.generation import Generation
 from standards_mcp.catalog.local.index.lexical import LexicalIndex, LexicalWriter
 from standards_mcp.catalog.local.index.masks import select
+from standards_mcp.catalog.local.sqlite import create_database
 from standards_mcp.catalog.local.store import LocalStore
-from standards_mcp.catalog.local.truth import Truth
 from standards_mcp.catalog.records import StandardRecord
 
 MakeRecord = Callable[..., StandardRecord]
@@ -149,26 +149,26 @@ def test_every_field_of_the_index_is_known_by_name(served: LocalStore) -> None:
 
 
 @pytest.fixture
-def truth(folder: Path, small_catalog: list[StandardRecord]) -> Iterator[Truth]:
+def database(folder: Path, small_catalog: list[StandardRecord]) -> Iterator[Database]:
     folder.mkdir()
     create_database(folder / "catalog.sqlite3")
-    with Truth(folder / "catalog.sqlite3") as opened:
-        opened.upsert(small_catalog)
+    with Database(folder / "catalog.sqlite3") as opened:
+        opened.write(small_catalog, ())
         yield opened
 
 
 @pytest.fixture
-def built(folder: Path, truth: Truth) -> Path:
-    for each, (hash_, _text) in enumerate(truth.texts_without_vector("m")):
-        truth.add_vectors("m", [(hash_, np.eye(8, dtype="<f4")[each].tobytes())])
-    return generation.build(truth, folder / "index", "m", 8)
+def built(folder: Path, database: Database) -> Path:
+    for each, (hash_, _text) in enumerate(database.texts_without_vector("m")):
+        database.add_vectors("m", [(hash_, np.eye(8, dtype="<f4")[each].tobytes())])
+    return generation.build(database, folder / "index", "m", 8)
 
 
-def test_an_index_knows_what_it_was_built_from(built: Path, truth: Truth) -> None:
+def test_an_index_knows_what_it_was_built_from(built: Path, database: Database) -> None:
     opened = Generation(built)
     assert (opened.manifest.model, opened.manifest.dimensions) == ("m", 8)
     assert opened.manifest.records == 8
-    assert opened.manifest.revision == truth.revision
+    assert opened.manifest.revision == database.revision
     assert opened.ids() == [f"R{n:03}" for n in range(8)]
     assert opened.vectors is not None
     assert opened.vectors.sum() == 8
@@ -176,7 +176,7 @@ def test_an_index_knows_what_it_was_built_from(built: Path, truth: Truth) -> Non
 
 @pytest.mark.parametrize("operation", ["replace", "read_text"])
 def test_a_pointer_that_another_process_holds_for_a_moment_is_waited_for(
-    built: Path, truth: Truth, monkeypatch: pytest.MonkeyPatch, operation: str
+    built: Path, database: Database, monkeypatch: pytest.MonkeyPatch, operation: str
 ) -> None:
     held, real = [PermissionError("in use")] * 3, getattr(Path, operation)
 
@@ -186,20 +186,20 @@ def test_a_pointer_that_another_process_holds_for_a_moment_is_waited_for(
         return real(path, *arguments)
 
     monkeypatch.setattr(Path, operation, sometimes)
-    newest = generation.build(truth, built.parent, None, 0)
+    newest = generation.build(database, built.parent, None, 0)
     assert generation.current_folder(built.parent) == newest
     assert held == []
 
 
 def test_a_pointer_that_stays_in_use_is_an_error(
-    built: Path, truth: Truth, monkeypatch: pytest.MonkeyPatch
+    built: Path, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def never(path: Path, *_: Any) -> None:
         raise PermissionError(f"{path} is in use")
 
     monkeypatch.setattr(Path, "replace", never)
     with pytest.raises(PermissionError, match="in use"):
-        generation.build(truth, built.parent, None, 0)
+        generation.build(database, built.parent, None, 0)
     monkeypatch.undo()
     assert Generation(generation.current_folder(built.parent)).folder == built
 
@@ -207,18 +207,18 @@ def test_a_pointer_that_stays_in_use_is_an_error(
 def test_an_index_of_nothing_can_be_opened(folder: Path) -> None:
     folder.mkdir()
     create_database(folder / "catalog.sqlite3")
-    with Truth(folder / "catalog.sqlite3") as empty:
+    with Database(folder / "catalog.sqlite3") as empty:
         built = generation.build(empty, folder / "index", "m", 8)
     assert Generation(built).ids() == []
 
 
 def test_the_old_index_stays_until_the_build_after_the_next(
-    built: Path, truth: Truth, folder: Path
+    built: Path, database: Database, folder: Path
 ) -> None:
     reader = Generation(built)
-    second = generation.build(truth, folder / "index", None, 0)
+    second = generation.build(database, folder / "index", None, 0)
     assert built.exists()
-    generation.build(truth, folder / "index", None, 0)
+    generation.build(database, folder / "index", None, 0)
     assert not built.exists()
     assert second.exists()
     if os.name == "posix":
@@ -229,13 +229,13 @@ def test_the_old_index_stays_until_the_build_after_the_next(
 
 
 def test_what_interrupted_builds_left_is_removed_by_the_next(
-    built: Path, truth: Truth, folder: Path
+    built: Path, database: Database, folder: Path
 ) -> None:
     left = folder / "index" / "g9-00000000"
     left.mkdir()
     (left / "half").write_text("half")
     (folder / "index" / "current.12345678.tmp").write_text("half")
-    generation.build(truth, folder / "index", None, 0)
+    generation.build(database, folder / "index", None, 0)
     assert not left.exists()
     assert sorted(path.name for path in (folder / "index").glob("*.tmp")) == []
     assert built.exists()
@@ -295,7 +295,7 @@ def test_damage_that_only_a_search_meets_is_named(tmp_path: Path) -> None:
     footer = 120
     noise = random.Random(1).randbytes(len(intact) - footer)  # noqa: S311
     postings.write_bytes(noise + intact[-footer:])
-    with pytest.raises(CatalogUnavailableError, match=r"full-text index .*text.*data build"):
+    with pytest.raises(CatalogUnavailableError, match=r"cannot read .*text.*data build"):
         find_zebras(LexicalIndex(tmp_path / "text"))
 
 
