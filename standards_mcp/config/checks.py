@@ -13,24 +13,13 @@ from pydantic import BaseModel
 from standards_mcp._utils.secrets import declares_secret
 from standards_mcp._utils.text import did_you_mean
 
+from .errors import Problem
 from .layers import Layers
 from .models.settings import Settings
 from .models.tools import Kind, first_match
 from .trust import is_trusted
 
 _LISTED_BY: Final = {"distributions": "plugins list --json", "plugins": "plugins list"}
-
-
-@dataclass(frozen=True, slots=True)
-class Mismatch:
-    """A key of the configuration that has not the effect that it is there for.
-
-    Attributes:
-        path: The keys that lead to it.
-    """
-
-    path: tuple[str, ...]
-    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +45,13 @@ def no_match(
     return f"{pattern!r} matches no {kind[:-1]}{hint or listed}"
 
 
-def mismatches(settings: Settings, names: Names, profiles: Iterable[str]) -> Iterator[Mismatch]:
+def mismatches(settings: Settings, names: Names, profiles: Iterable[str]) -> Iterator[Problem]:
     """Yield what matches nothing in the rules for all and in these profiles."""
     chosen = tuple(profiles)
     for pattern in settings.trusted:
         if pattern != "*" and not any(is_trusted(each, (pattern,)) for each in names.distributions):
             message = no_match(pattern, "distributions", names.distributions)
-            yield Mismatch(("trusted",), message)
+            yield Problem(("trusted",), message)
     yield from _limits(settings)
     for kind, known in names.contributions.items():
         for each in _of_kind(settings, kind, known, chosen):
@@ -70,10 +59,10 @@ def mismatches(settings: Settings, names: Names, profiles: Iterable[str]) -> Ite
     for profile in chosen:
         for pattern in _unmatched(settings.profiles[profile].plugins, names.plugins):
             message = no_match(pattern, "plugins", names.plugins)
-            yield Mismatch(("profiles", profile, "plugins"), message)
+            yield Problem(("profiles", profile, "plugins"), message)
 
 
-def _limits(settings: Settings) -> Iterator[Mismatch]:
+def _limits(settings: Settings) -> Iterator[Problem]:
     """Yield the limits of plugins that nothing holds them to."""
     for name, section in settings.plugins.items():
         why = ""
@@ -83,19 +72,19 @@ def _limits(settings: Settings) -> Iterator[Mismatch]:
             why = f"it has no effect on {platform.system()}; only Linux holds a process to it"
         for key in ("memory", "processes") if why else ():
             if key in section.model_fields_set:
-                yield Mismatch(("plugins", name, key), why)
+                yield Problem(("plugins", name, key), why)
 
 
 def _of_kind(
     settings: Settings, kind: Kind, names: Collection[str], profiles: Iterable[str]
-) -> Iterator[Mismatch]:
+) -> Iterator[Problem]:
     for table, rules in settings.rules(kind, profiles):
         for key, patterns in (("enable", rules.enable), ("disable", rules.disable)):
             for pattern in _unmatched(patterns, names):
-                yield Mismatch((*table, key), no_match(pattern, kind, names))
+                yield Problem((*table, key), no_match(pattern, kind, names))
     for name in getattr(settings, kind).overrides:
         if name not in names:
-            yield Mismatch((kind, "overrides", name), no_match(name, kind, names))
+            yield Problem((kind, "overrides", name), no_match(name, kind, names))
 
 
 def _perhaps_of(failed: Collection[str]) -> str:

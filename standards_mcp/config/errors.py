@@ -33,7 +33,7 @@ _MISSING: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Mistake:
+class Problem:
     """What is wrong with a value.
 
     Attributes:
@@ -49,17 +49,17 @@ class Mistake:
     in_file: bool = True
 
     def line(self, layers: Layers) -> str:
-        """Return the mistake with the origin of the value and its key, in one line."""
+        """Return the problem with the origin of the value and its key, in one line."""
         where = layers.where(self.path) if self.in_file else key_name(self.path)
         return " ".join(f"{where}: {self.message}".split())
 
 
-class MistakesError(Exception):
-    """Settings have mistakes; it holds none of their values."""
+class InvalidSettingsError(Exception):
+    """Settings have problems; it holds none of their values."""
 
-    def __init__(self, *mistakes: Mistake) -> None:
-        super().__init__("; ".join(each.message for each in mistakes))
-        self.mistakes = mistakes
+    def __init__(self, *problems: Problem) -> None:
+        super().__init__("; ".join(each.message for each in problems))
+        self.problems = problems
 
 
 def describe_hidden(layers: Layers) -> list[str]:
@@ -82,10 +82,10 @@ def describe_hidden(layers: Layers) -> list[str]:
     return lines
 
 
-def find_mistakes(
+def find_problems(
     error: ValidationError, model: type[BaseModel], values: Any, prefix: tuple[str, ...] = ()
-) -> list[Mistake]:
-    """Return the mistakes in *error*, one for each key.
+) -> list[Problem]:
+    """Return the problems in *error*, one for each key.
 
     Args:
         values: What was validated.
@@ -99,20 +99,20 @@ def find_mistakes(
         if (told := _words(item, model, prefix)) not in words:
             words.append(told)
     missing = {item["loc"] for item in items if item["type"] == "missing"}
-    mistakes: list[Mistake] = []
+    problems: list[Problem] = []
     for key, words in found.items():
-        mistake = Mistake((*prefix, *key), " or ".join(words))
-        mistakes.append(_missing(mistake, model, key) if key in missing else mistake)
-    return mistakes
+        problem = Problem((*prefix, *key), " or ".join(words))
+        problems.append(_missing(problem, model, key) if key in missing else problem)
+    return problems
 
 
-def _missing(mistake: Mistake, model: type[BaseModel], location: _Location) -> Mistake:
-    """Return the mistake that a key is missing with where to set it."""
+def _missing(problem: Problem, model: type[BaseModel], location: _Location) -> Problem:
+    """Return the problem that a key is missing with where to set it."""
     keys = [part for part in location if isinstance(part, str)]
     if len(keys) < len(location) or not declares_secret(model, keys):
-        return replace(mistake, fix=f"set {key_name(mistake.path)}")
-    fix = set_variable(mistake.path)
-    return replace(mistake, message=f"{mistake.message}; {fix}", fix=fix, in_file=False)
+        return replace(problem, fix=f"set {key_name(problem.path)}")
+    fix = set_variable(problem.path)
+    return replace(problem, message=f"{problem.message}; {fix}", fix=fix, in_file=False)
 
 
 def _key_of(location: _Location, value: Any) -> _Location:

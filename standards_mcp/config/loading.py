@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from standards_mcp.errors import ConfigError
 
-from .errors import describe_hidden, find_mistakes
+from .errors import describe_hidden, find_problems
 from .layers import Layer, Layers
 from .models.catalog import SECRET_KEYS
 from .models.settings import Settings
@@ -60,7 +60,7 @@ def load_settings(
         overrides: Nested values of the command line.
 
     Raises:
-        ConfigError: One line for each mistake: the file or variable, the key, and the nearest
+        ConfigError: One line for each problem: the file or variable, the key, and the nearest
             valid key.
     """
     file = find_config(config)
@@ -89,8 +89,8 @@ def load_settings(
     try:
         return LoadedSettings(Settings(**values), file, layers)
     except ValidationError as exc:
-        mistakes = find_mistakes(exc, Settings, values)
-        raise ConfigError("\n".join(each.line(layers) for each in mistakes)) from None
+        problems = find_problems(exc, Settings, values)
+        raise ConfigError("\n".join(each.line(layers) for each in problems)) from None
 
 
 def find_config(config: Path | None = None) -> Path | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
-from standards_mcp.config.checks import Mismatch
+from standards_mcp.config.errors import Problem
 from standards_mcp.config.layers import key_name
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.models.tools import Kind, Override, ToolOverride, ToolRules, first_match
@@ -51,7 +51,7 @@ class Selection:
     tools: tuple[RegisteredTool, ...]
     prompts: tuple[RegisteredPrompt, ...]
     resources: tuple[RegisteredResource, ...]
-    faults: tuple[Mismatch, ...]
+    faults: tuple[Problem, ...]
 
     @property
     def visible_tools(self) -> list[RegisteredTool]:
@@ -118,7 +118,7 @@ def _all_names(items: Iterable[Contribution]) -> set[str]:
 
 def select(registered: Registered, settings: Settings) -> Selection:
     """Return what clients are offered of what is registered."""
-    faults: list[Mismatch] = []
+    faults: list[Problem] = []
     filtered = [_with_filters(item, registered.filters, settings) for item in registered.tools]
     chosen = _each(filtered, "tools", settings, faults)
     tools = [_as_tool(item, settings) for item in chosen]
@@ -144,7 +144,7 @@ def _with_filters(
 
 
 def _each(
-    registered: Iterable[_C], kind: Kind, settings: Settings, faults: list[Mismatch]
+    registered: Iterable[_C], kind: Kind, settings: Settings, faults: list[Problem]
 ) -> list[_C]:
     """Return every item as the configuration makes it; add the overrides that do not fit."""
     declared = tuple(registered)
@@ -157,7 +157,7 @@ def _each(
         fault = _override_fault(item, (kind, "overrides", *keys), override, owners)
         if fault:
             message = f"{fault.message}; the {item.kind} is not served"
-            faults.append(Mismatch(fault.path, message))
+            faults.append(Problem(fault.path, message))
         changed = _overridden(item, override, settings)
         refusal = _fault(item, override) or _refusal(changed, kind, settings)
         if fault and not refusal:
@@ -252,7 +252,7 @@ def _override_fault(
     path: tuple[str, ...],
     override: Override,
     owners: Mapping[str, Contribution],
-) -> Mismatch | None:
+) -> Problem | None:
     """Return why an override cannot be applied, with the key that is to blame.
 
     Args:
@@ -261,9 +261,9 @@ def _override_fault(
     """
     path, others = path[:3], path[3:]
     if others:
-        return Mismatch(path, f"{others[0]!r} overrides the same {item.kind}; keep one of the two")
+        return Problem(path, f"{others[0]!r} overrides the same {item.kind}; keep one of the two")
     if override.name and owners.get(override.name, item) is not item:
-        return Mismatch((*path, "name"), f"{override.name!r} belongs to another {item.kind}")
+        return Problem((*path, "name"), f"{override.name!r} belongs to another {item.kind}")
     if isinstance(item, RegisteredTool) and isinstance(override, ToolOverride):
         return _tool_fault(item, override, path)
     return None
@@ -271,7 +271,7 @@ def _override_fault(
 
 def _tool_fault(
     item: RegisteredTool, override: ToolOverride, table: tuple[str, ...]
-) -> Mismatch | None:
+) -> Problem | None:
     if override.cache_ttl and not item.tool.read_only:
-        return Mismatch((*table, "cache_ttl"), "it needs a read-only tool")
+        return Problem((*table, "cache_ttl"), "it needs a read-only tool")
     return argument_fault(item.arguments, override.arguments, (*table, "arguments"))

@@ -23,7 +23,7 @@ def remedy(record: PluginRecord, settings: Settings, otherwise: str) -> str:
 
 
 def _fixes(record: PluginRecord, settings: Settings) -> Iterator[str]:
-    for each in record.mistakes:
+    for each in record.problems:
         yield each.fix or f"correct {key_name(each.path)}"
     for missing in missing_programs(settings):
         if missing.path[1] == record.name:

@@ -276,7 +276,7 @@ class PluginManager:
     def _take_status(self, record: PluginRecord, source: Provider) -> None:
         """Fail a plugin that is of no use, and one that cannot be started until it can."""
         record.secrets |= source.secrets
-        record.mistakes = source.mistakes
+        record.problems = source.problems
         if source.failure:
             if record.status is not Status.FAILED:
                 with suppress(PluginError):  # its lifespan raises it, where it matters

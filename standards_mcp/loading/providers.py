@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from standards_mcp._utils.secrets import mask
-from standards_mcp.config.errors import Mistake
+from standards_mcp.config.errors import Problem
 from standards_mcp.contributions.prompts import RegisteredPrompt
 from standards_mcp.contributions.resources import RegisteredResource
 from standards_mcp.contributions.tools import RegisteredTool
@@ -25,7 +25,7 @@ class Provider:
         secrets: Those that only it knows.
         filters: Those that it has now; the same holds of prompts and resources.
         failure: Why it is of no use at all, or an empty string.
-        mistakes: Those in its settings for which it is of no use.
+        problems: Those in its settings for which it is of no use.
         start_seconds: How long its lifespan may take to start, where that is longer than others'.
     """
 
@@ -34,7 +34,7 @@ class Provider:
     prompts: tuple[RegisteredPrompt, ...] = ()
     resources: tuple[RegisteredResource, ...] = ()
     failure: str = ""
-    mistakes: tuple[Mistake, ...] = ()
+    problems: tuple[Problem, ...] = ()
     on_change: Callable[[], None] = staticmethod(lambda: None)
     problem: str = ""
     secrets: frozenset[str] = frozenset()

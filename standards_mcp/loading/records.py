@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-from standards_mcp.config.errors import Mistake
+from standards_mcp.config.errors import Problem
 from standards_mcp.config.trust import canonical_name
 from standards_mcp.contributions.prompts import RegisteredPrompt
 from standards_mcp.contributions.resources import RegisteredResource
@@ -39,7 +39,7 @@ class PluginRecord:
             host's own.
         reason: Why the status is what it is, where that needs saying.
         secrets: Those of its settings.
-        mistakes: Those in its settings for which it failed.
+        problems: Those in its settings for which it failed.
         settings: Its settings, where the host validates them without importing it.
         settings_type: What validates its table, once it is imported.
         is_server: It is another MCP server, which the configuration names.
@@ -59,7 +59,7 @@ class PluginRecord:
     plugin: Plugin[Any] | None = field(default=None, repr=False)
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
     deprecated: list[str] = field(default_factory=list[str])
-    mistakes: tuple[Mistake, ...] = field(default=(), repr=False)
+    problems: tuple[Problem, ...] = field(default=(), repr=False)
     filters: tuple[Filter, ...] = ()
     tools: tuple[RegisteredTool, ...] = ()
     prompts: tuple[RegisteredPrompt, ...] = ()

@@ -66,7 +66,7 @@ class Like:
         return text
 
 
-def mistake_in(key: str, message: str) -> ValidationError:
+def error_at(key: str, message: str) -> ValidationError:
     """Return what a validator of a table raises for one of its keys, so that this key is named."""
     error = PydanticCustomError("value_error", "{message}", {"message": message})
     return ValidationError.from_exception_data("", [{"type": error, "loc": (key,), "input": None}])

@@ -15,7 +15,7 @@ from standards_mcp.catalog import CatalogError
 from standards_mcp.catalog.base import PineconeAccess
 from standards_mcp.catalog.embedding.spec import KEY_IN_THE_OPEN, check_model, is_address
 
-from .base import Like, Seconds, Table, mistake_in
+from .base import Like, Seconds, Table, error_at
 
 EMBEDDING_KEY_VARIABLE: Final = "STANDARDS_MCP_EMBEDDING_API_KEY"
 
@@ -69,7 +69,7 @@ class LocalCatalogSettings(Table):
     @model_validator(mode="after")
     def _keep_the_key_secret(self) -> Self:
         if self.api_key and is_address(self.model) and is_unencrypted(self.model):
-            raise mistake_in("model", f"{self.model!r}: {KEY_IN_THE_OPEN}")
+            raise error_at("model", f"{self.model!r}: {KEY_IN_THE_OPEN}")
         return self
 
 
@@ -151,7 +151,7 @@ class CatalogSettings(Table):
     @model_validator(mode="after")
     def _needs_a_key(self) -> Self:
         if self.backend == "pinecone" and self.pinecone.api_key is None:
-            raise mistake_in(
+            raise error_at(
                 "backend",
                 '"pinecone" needs a key; set PINECONE_API_KEY in the environment or in .env, or '
                 'set backend = "local"',

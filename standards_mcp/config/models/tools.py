@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from .base import Like, NoFlag, Seconds, Table, mistake_in
+from .base import Like, NoFlag, Seconds, Table, error_at
 
 Kind: TypeAlias = Literal["tools", "prompts", "resources"]
 """What plugins contribute, as its table is called."""
@@ -125,7 +125,7 @@ class ArgumentOverride(Table):
     @model_validator(mode="after")
     def _check_one_value(self) -> Self:
         if self.default is not None and self.fixed is not None:
-            raise mistake_in("default", "it is fixed to a value; remove fixed or default")
+            raise error_at("default", "it is fixed to a value; remove fixed or default")
         return self
 
 
