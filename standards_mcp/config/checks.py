@@ -6,15 +6,15 @@ import platform
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, cast
+from typing import Final, Literal
 
 from pydantic import BaseModel
 
 from standards_mcp._utils.secrets import declares_secret
 from standards_mcp._utils.text import did_you_mean
 
-from .errors import Problem
-from .layers import Layers
+from .errors import Problem, misplaced_secret
+from .layers import Layers, leaves
 from .models.settings import Settings
 from .models.tools import Kind, first_match
 from .trust import is_trusted
@@ -45,8 +45,12 @@ def no_match(
     return f"{pattern!r} matches no {kind[:-1]}{hint or listed}"
 
 
-def mismatches(settings: Settings, names: Names, profiles: Iterable[str]) -> Iterator[Problem]:
-    """Yield what matches nothing in the rules for all and in these profiles."""
+def check_settings(settings: Settings, names: Names, profiles: Iterable[str]) -> Iterator[Problem]:
+    """Yield the keys that have no effect, such as patterns that match nothing.
+
+    Args:
+        profiles: The profiles whose rules are checked beside the rules for all.
+    """
     chosen = tuple(profiles)
     for pattern in settings.trusted:
         if pattern != "*" and not any(is_trusted(each, (pattern,)) for each in names.distributions):
@@ -97,26 +101,19 @@ def _unmatched(patterns: Iterable[str], names: Collection[str]) -> list[str]:
     return [each for each in patterns if each != "*" and not first_match(names, (each,))]
 
 
-def exposed_secrets(models: Mapping[str, type[BaseModel]], layers: Layers) -> Iterator[str]:
-    """Yield a line for each secret outside the environment and ``.env``, as far as is known.
+def check_secrets(models: Mapping[str, type[BaseModel]], layers: Layers) -> Iterator[Problem]:
+    """Yield the secrets of plugins that stand outside the environment and ``.env``.
 
-    Which keys of an isolated plugin are secret, only its own process knows.
+    The secrets of an isolated plugin are not found: only its own process knows which they are.
+
+    Args:
+        models: The settings models of plugins, by the plugins' names.
     """
     for layer in layers.ordered:
         if layer.has_variables:
             continue
         for name, model in models.items():
             table = ("plugins", name)
-            options = layer.value(table) if layer.sets(table) else None
-            for path, value in _leaves(options):
+            for path, value in leaves(layer.value(table) if layer.sets(table) else {}):
                 if declares_secret(model, path, value):
-                    yield layer.misplaced((*table, *path))
-
-
-def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield each value with the keys that lead to it; a list counts as one."""
-    if isinstance(value, Mapping):
-        for key, inner in cast("Mapping[str, Any]", value).items():
-            yield from _leaves(inner, (*path, key))
-    elif path:
-        yield path, value
+                    yield misplaced_secret(layer, (*table, *path))

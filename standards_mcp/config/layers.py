@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
@@ -73,10 +73,6 @@ class Layer:
         name = variable_name(keys) if self.has_variables else key_name(keys)
         return f"{self.place(keys)}: {name}"
 
-    def misplaced(self, path: Sequence[str]) -> str:
-        """Return what is wrong with a secret that stands at *path* here, and what to do."""
-        return f"{self.where(path)}: a secret does not belong here; {set_variable(path)}"
-
 
 @dataclass(frozen=True, slots=True)
 class Layers:
@@ -90,6 +86,13 @@ class Layers:
         for layer in reversed(self.ordered):
             values = merged(values, layer.values)
         return values
+
+    def has_hidden_values(self) -> bool:
+        """Tell whether a table in one layer hides a plain value in another one."""
+        whole = Layer("", self.merged())
+        return not all(
+            whole.sets_value(path) for layer in self.ordered for path, _ in leaves(layer.values)
+        )
 
     def origin(self, path: Iterable[str | int]) -> str:
         """Return the highest layer that sets the key at *path*, a file with the line."""
@@ -114,7 +117,7 @@ class Layers:
         """Return the variables, with their texts, whose values no higher layer replaces."""
         found: dict[str, str] = {}
         for layer in reversed(self.ordered):
-            kept = (item for item in found.items() if not layer.sets_value(_path_of(item[0])))
+            kept = (item for item in found.items() if not layer.sets_value(path_of(item[0])))
             found = dict(kept) | dict(layer.variables)
         return found
 
@@ -137,6 +140,19 @@ def merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
+def leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield each value with the keys that lead to it, those of a table before its inner tables.
+
+    A list counts as one value; an empty table has none.
+    """
+    if not isinstance(value, Mapping):
+        yield path, value
+        return
+    items = cast("Mapping[str, Any]", value).items()
+    for key, inner in sorted(items, key=lambda item: isinstance(item[1], Mapping)):
+        yield from leaves(inner, (*path, key))
+
+
 def variable_name(path: Sequence[str | int]) -> str:
     """Return the environment variable that sets the key at *path*."""
     keys, inside = _split(path)
@@ -148,7 +164,7 @@ def set_variable(path: Sequence[str | int]) -> str:
     return f"set {variable_name(path)} in the environment or in .env"
 
 
-def _path_of(variable: str) -> tuple[str, ...]:
+def path_of(variable: str) -> tuple[str, ...]:
     """Return the path of the key that a variable sets, the reverse of `variable_name`."""
     paths = {name: path for path, name in VARIABLES.items()}
     return paths.get(variable) or tuple(variable.removeprefix(ENV_PREFIX).lower().split("__"))

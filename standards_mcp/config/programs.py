@@ -6,27 +6,13 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
+from .errors import Problem
+from .layers import key_name
 from .models.settings import Settings
 
 
-class MissingProgram(NamedTuple):
-    """A program that the configuration names and that is not there.
-
-    Attributes:
-        path: The key that names it.
-        what: What should be there, with its article.
-        why: Why it cannot be started, and what to do.
-    """
-
-    path: tuple[str, str, str]
-    program: str
-    what: str
-    why: str
-
-
-def missing_programs(settings: Settings) -> Iterator[MissingProgram]:
+def check_programs(settings: Settings) -> Iterator[Problem]:
     """Yield the programs of enabled servers, and interpreters of plugins, that are not there.
 
     A server with a PATH of its own has its program looked for there, when it is started.
@@ -42,7 +28,8 @@ def missing_programs(settings: Settings) -> Iterator[MissingProgram]:
     ]
     for path, program, what, folder in named:
         if why := why_not_found(program, None, folder):
-            yield MissingProgram(path, program, what, why)
+            fix = f"set {key_name(path)} to the whole path of {what} that is there"
+            yield Problem(path, f"{program!r} cannot be started: {why}", fix)
 
 
 def why_not_found(program: str, path: str | None, folder: Path | None = None) -> str:

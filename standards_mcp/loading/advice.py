@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from standards_mcp.config.layers import key_name
 from standards_mcp.config.models.settings import Settings
-from standards_mcp.config.programs import missing_programs
+from standards_mcp.config.programs import check_programs
 
 from .records import PluginRecord
 
@@ -25,6 +25,6 @@ def remedy(record: PluginRecord, settings: Settings, otherwise: str) -> str:
 def _fixes(record: PluginRecord, settings: Settings) -> Iterator[str]:
     for each in record.problems:
         yield each.fix or f"correct {key_name(each.path)}"
-    for missing in missing_programs(settings):
-        if missing.path[1] == record.name:
-            yield f"set {key_name(missing.path)} to the whole path of {missing.what} that is there"
+    for problem in check_programs(settings):
+        if problem.path[1] == record.name:
+            yield problem.fix

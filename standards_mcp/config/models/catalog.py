@@ -172,11 +172,11 @@ def named_values(variables: Mapping[str, str | None]) -> dict[str, Any]:
     """Return the settings that `VARIABLES` give, as nested tables; an empty one gives none.
 
     Args:
-        variables: By their names in lower case.
+        variables: By their names in capitals.
     """
     values: dict[str, Any] = {}
     for (*tables, key), name in VARIABLES.items():
-        if value := (variables.get(name.lower()) or "").strip():
+        if value := (variables.get(name) or "").strip():
             table = values
             for below in tables:
                 table = table.setdefault(below, {})
