@@ -17,7 +17,7 @@ import importlib_metadata
 
 from standards_mcp._utils.streams import claim_standard_streams
 from standards_mcp.catalog import CatalogError
-from standards_mcp.config.loading import config_places
+from standards_mcp.config.loading import config_paths
 from standards_mcp.host import Host
 
 from . import BEGAN
@@ -52,7 +52,7 @@ def serve(ctx: click.Context, *, watch: bool) -> None:
     reader, writer = claim_standard_streams()
     host = invocation.loaded_host
 
-    from standards_mcp.server.reload import reload_when_told
+    from standards_mcp.server.reload import reload_on_change
     from standards_mcp.server.server import HostServer, build_server, serve_stdio
 
     version = importlib_metadata.version("standards-mcp")
@@ -63,10 +63,10 @@ def serve(ctx: click.Context, *, watch: bool) -> None:
         log.info("started", extra=await _summary(host, version) | {"milliseconds": milliseconds})
 
     async def reloads(server: HostServer) -> None:
-        await reload_when_told(
+        await reload_on_change(
             host,
             invocation.load_settings,
-            config_places(invocation.config),
+            config_paths(invocation.config),
             server.tell_changed,
             watch=watch,
         )

@@ -116,10 +116,10 @@ def find_config(config: Path | None = None) -> Path | None:
     named = _named_file(config)
     if named and not named.is_file():
         raise ConfigError(f"{named}: no such file; check --config or STANDARDS_MCP_CONFIG")
-    return next((path for path in config_places(config) if path.is_file()), None)
+    return next((path for path in config_paths(config) if path.is_file()), None)
 
 
-def config_places(config: Path | None = None) -> tuple[Path, ...]:
+def config_paths(config: Path | None = None) -> tuple[Path, ...]:
     """Return where the configuration file may be; the first that there is counts."""
     named = _named_file(config)
     return (named,) if named else (Path(FILE_NAME), user_config_file())

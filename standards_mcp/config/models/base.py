@@ -59,6 +59,11 @@ def type_of(model: type[BaseModel], path: Iterable[object]) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
+class AtStart:
+    """Marks a key of the host's whose new value counts from the next start on, not at a reload."""
+
+
+@dataclass(frozen=True, slots=True)
 class Like:
     """Says of text what it looks like, to people in words and to editors as a pattern.
 

@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 from standards_mcp._utils.documented import Documented
 from standards_mcp._utils.text import did_you_mean
 
-from .base import Like, Table
+from .base import AtStart, Like, Table
 from .catalog import CatalogSettings
 from .external import ServerSection
 from .tools import ContributionSettings, Kind, Profile, Rules, ToolSettings
@@ -82,12 +82,12 @@ class Settings(Table):
         servers_file: A JSON file with ``mcpServers``, as other clients have; its servers are added.
     """
 
-    autoload: bool = True
-    strict: bool = False
+    autoload: Annotated[bool, AtStart()] = True
+    strict: Annotated[bool, AtStart()] = False
     tool_names: Literal["portable", "declared"] = "portable"
-    state_dir: Path | None = None
-    trusted: tuple[str, ...] = ("*",)
-    catalog: CatalogSettings = Field(default_factory=CatalogSettings)
+    state_dir: Annotated[Path | None, AtStart()] = None
+    trusted: Annotated[tuple[str, ...], AtStart()] = ("*",)
+    catalog: Annotated[CatalogSettings, AtStart()] = Field(default_factory=CatalogSettings)
     tools: ToolSettings = Field(default_factory=ToolSettings)
     prompts: ContributionSettings = Field(default_factory=ContributionSettings)
     resources: ContributionSettings = Field(default_factory=ContributionSettings)

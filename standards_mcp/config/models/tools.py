@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from .base import Like, NoFlag, Seconds, Table, error_at
+from .base import AtStart, Like, NoFlag, Seconds, Table, error_at
 
 Kind: TypeAlias = Literal["tools", "prompts", "resources"]
 """What plugins contribute, as its table is called."""
@@ -171,7 +171,7 @@ class ToolSettings(ToolRules):
     concurrency: Count = 16
     rate_limit: RateLimit | None = None
     max_output_tokens: Count = 20_000
-    storage: SecretStr | None = None
+    storage: Annotated[SecretStr | None, AtStart()] = None
     overrides: dict[str, ToolOverride] = Field(default_factory=dict[str, ToolOverride])
 
     @field_validator("storage")
