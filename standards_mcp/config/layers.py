@@ -100,7 +100,7 @@ class Layers:
         return next((layer.place(keys) for layer in self.ordered if layer.sets(keys)), "")
 
     def where(self, path: Iterable[str | int]) -> str:
-        """Return where to mend the key at *path*, and what the key is called there.
+        """Return where to correct the key at *path*, and what the key is called there.
 
         That is the highest layer that sets it; of a table, which is put together, all that do; of a
         key that is missing, the lowest that has the table around it.

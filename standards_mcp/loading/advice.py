@@ -1,4 +1,4 @@
-"""What to do about a plugin that fails, as far as its record and the configuration tell."""
+"""What to do about a plugin that fails, from its record and the configuration."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from standards_mcp.config.programs import check_programs
 from .records import PluginRecord
 
 
-def remedy(record: PluginRecord, settings: Settings, otherwise: str) -> str:
+def fix_for(record: PluginRecord, settings: Settings, otherwise: str) -> str:
     """Return what to do about a plugin that fails.
 
     Args:
-        otherwise: What to do where nothing is known but that it fails.
+        otherwise: What to do if nothing more is known than that it fails.
     """
     fixes = "; ".join(dict.fromkeys(_fixes(record, settings))) or otherwise
     disable = f"disable it: `standards-mcp plugins disable {record.name}`."
