@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn, cast
 
 import click
 
-from standards_mcp._utils.signals import regard_hangup
+from standards_mcp._utils.signals import restore_hangup
 from standards_mcp._utils.streams import fill_closed_streams, flush_or_drop
 from standards_mcp._utils.text import did_you_mean
 from standards_mcp.errors import StandardsMcpError
@@ -165,7 +165,7 @@ def cli(ctx: click.Context, /, **options: Any) -> None:
     """
     del options  # `_Commands` has read them: commands are looked up before this runs
     if ctx.invoked_subcommand not in (None, "serve"):
-        regard_hangup()
+        restore_hangup()
         gc.enable()
     if ctx.invoked_subcommand is None:
         from .serve import serve

@@ -82,7 +82,7 @@ def check(ctx: click.Context) -> None:
     """Read the configuration as `serve` does and say what is wrong with it.
 
     Exit code 1 when a plugin fails or a pattern names nothing, 2 when the file is refused. A
-    plugin's secret in the file is told, and is no failure. Isolated plugins and servers are not
+    plugin's secret in the file is reported, and is no failure. Isolated plugins and servers are not
     started: `plugins check` does that.
     """
     invocation = ctx.ensure_object(Invocation)
@@ -119,7 +119,7 @@ def _models(invocation: Invocation) -> dict[str, type[BaseModel]]:
     try:
         records = invocation.loaded_host.manager.records.values()
     except StandardsMcpError:
-        return {}  # the file that is to be mended must not stand in the way
+        return {}  # a file with errors must not prevent that a new one is written
     return {record.name: record.settings_type for record in records if record.settings_type}
 
 
@@ -132,7 +132,7 @@ def _values(host: Host) -> dict[tuple[str, ...], Any]:
     plugins: dict[str, Any] = {}
     for record in host.manager.records.values():
         if record.is_server:
-            continue  # its table stands among the host's own
+            continue  # its table is one of the host's own
         section = host.settings.section(record.name)
         keys = {name: getattr(section, name) for name in PluginSection.model_fields}
         if record.plugin is not None and not record.is_isolated:

@@ -1,4 +1,4 @@
-"""What in the configuration has no effect, such as a misspelt pattern, or exposes a secret."""
+"""Finds keys that have no effect, such as a misspelt pattern, and secrets that others can read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Names:
     """What patterns can match: all names of contributions, plugins and their distributions.
 
     Attributes:
-        failed: The plugins of which no contribution is known.
+        failed: The plugins that failed, so that their contributions are not known.
     """
 
     contributions: Mapping[Kind, Collection[str]]
@@ -67,7 +67,7 @@ def check_settings(settings: Settings, names: Names, profiles: Iterable[str]) ->
 
 
 def _limits(settings: Settings) -> Iterator[Problem]:
-    """Yield the limits of plugins that nothing holds them to."""
+    """Yield the limits of plugins that have no effect."""
     for name, section in settings.plugins.items():
         why = ""
         if not section.is_isolated:
@@ -102,7 +102,7 @@ def _unmatched(patterns: Iterable[str], names: Collection[str]) -> list[str]:
 
 
 def check_secrets(models: Mapping[str, type[BaseModel]], layers: Layers) -> Iterator[Problem]:
-    """Yield the secrets of plugins that stand outside the environment and ``.env``.
+    """Yield the secrets of plugins that are set outside the environment and ``.env``.
 
     The secrets of an isolated plugin are not found: only its own process knows which they are.
 

@@ -69,7 +69,7 @@ def misplaced_secret(layer: Layer, path: tuple[str, ...]) -> Problem:
 
 
 def hidden_problems(layers: Layers) -> list[Problem]:
-    """Return a problem for each plain value in a single layer that stands in place of a table.
+    """Return a problem for each plain value in a single layer where a table belongs.
 
     A key of that table in a higher layer hides it from the validation of the merged values.
     """
@@ -92,7 +92,7 @@ def find_problems(
 
     Args:
         values: What was validated.
-        prefix: The tables in which the values stand.
+        prefix: The tables that contain the values.
     """
     found: dict[_Location, dict[str, None]] = {}
     missing: set[_Location] = set()
@@ -109,7 +109,7 @@ def find_problems(
 
 
 def _missing(problem: Problem, model: type[BaseModel], location: _Location) -> Problem:
-    """Return the problem that a key is missing, with where to set it: a secret in a variable."""
+    """Return the problem of a missing key with what to set: for a secret, a variable."""
     key, keys = key_name(problem.path), [part for part in location if isinstance(part, str)]
     if len(keys) < len(location) or not declares_secret(model, keys):
         return replace(problem, fix=f"set {key}")

@@ -1,4 +1,8 @@
-"""The sources of settings, one over the other, and which of them sets a key."""
+"""The sources of settings, one over the other, and which of them sets a key.
+
+Layers are kept apart after they are merged, so that errors, ``config show --origin`` and the check
+for exposed secrets can name the source of each value.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +35,10 @@ class Layer:
     variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
     def value(self, path: Iterable[str | int]) -> Any:
-        """Return what stands at *path*, for an element of a list the list.
+        """Return the value at *path*; for an element of a list, the list.
 
         Raises:
-            KeyError: Nothing does.
+            KeyError: There is none.
         """
         found: Any = self.values
         for key in map(str, path):
@@ -53,25 +57,25 @@ class Layer:
         return False
 
     def sets_value(self, path: Iterable[str | int]) -> bool:
-        """Tell whether a value stands at *path* here, and not a table, which others add to."""
+        """Tell whether *path* is set here to a value, not to a table, which other layers add to."""
         keys = tuple(path)
         return self.sets(keys) and not isinstance(self.value(keys), Mapping)
 
-    def place(self, path: Iterable[str | int]) -> str:
-        """Return the name, for a file with the line of the key at *path*."""
+    def location(self, path: Iterable[str | int]) -> str:
+        """Return the name; for a file, with the line of the key at *path*."""
         line = line_of(self.text, tuple(map(str, path))) if self.text else None
         return self.name if line is None else f"{self.name}:{line}"
 
     @property
     def has_variables(self) -> bool:
-        """Whether its values are those of variables, which is where secrets belong."""
+        """Whether its values come from variables, which is where secrets belong."""
         return self.name in (ENVIRONMENT, DOT_ENV)
 
     def where(self, path: Iterable[str | int]) -> str:
-        """Return where the key at *path* stands and what it is called there."""
+        """Return the location of the key at *path*, and what the key is called there."""
         keys = tuple(path)
         name = variable_name(keys) if self.has_variables else key_name(keys)
-        return f"{self.place(keys)}: {name}"
+        return f"{self.location(keys)}: {name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,15 +101,14 @@ class Layers:
     def origin(self, path: Iterable[str | int]) -> str:
         """Return the highest layer that sets the key at *path*, a file with the line."""
         keys = tuple(path)
-        return next((layer.place(keys) for layer in self.ordered if layer.sets(keys)), "")
+        return next((layer.location(keys) for layer in self.ordered if layer.sets(keys)), "")
 
     def where(self, path: Iterable[str | int]) -> str:
-        """Return where to correct the key at *path*, and what the key is called there.
-
-        That is the highest layer that sets it; of a table, which is put together, all that do; of a
-        key that is missing, the lowest that has the table around it.
-        """
+        """Return where to correct the key at *path*, and what the key is called there."""
         keys = tuple(path)
+        # The highest layer wins, so a value is corrected there. A table is merged from all layers
+        # that have it. A key that is missing belongs beside the rest of its table: the lowest layer
+        # with that table is the file, where most users write.
         found = [layer for layer in self.ordered if layer.sets(keys)]
         if not found:
             found = self._around(keys)[-1:]
@@ -115,6 +118,7 @@ class Layers:
 
     def variables(self) -> dict[str, str]:
         """Return the variables, with their texts, whose values no higher layer replaces."""
+        # From the lowest layer up: a higher one drops variables even where it is a file or --set.
         found: dict[str, str] = {}
         for layer in reversed(self.ordered):
             kept = (item for item in found.items() if not layer.sets_value(path_of(item[0])))
@@ -122,7 +126,7 @@ class Layers:
         return found
 
     def _around(self, keys: tuple[str | int, ...]) -> list[Layer]:
-        """Return the layers of the nearest table around a key, those at the top left out."""
+        """Return the layers that have the nearest table around a key; the top level is no table."""
         for depth in range(len(keys) - 1, 1, -1):
             if found := [layer for layer in self.ordered if layer.sets(keys[:depth])]:
                 return found
@@ -154,13 +158,13 @@ def leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, 
 
 
 def variable_name(path: Sequence[str | int]) -> str:
-    """Return the environment variable that sets the key at *path*."""
+    """Return the environment variable that sets the key at *path*, in capitals."""
     keys, inside = _split(path)
     return (VARIABLES.get(keys) or ENV_PREFIX + "__".join(keys).upper()) + inside
 
 
 def set_variable(path: Sequence[str | int]) -> str:
-    """Return what to do about a secret that is missing or stands where others can read it."""
+    """Return what to do about a secret that is missing, or that others can read."""
     return f"set {variable_name(path)} in the environment or in .env"
 
 
@@ -171,14 +175,14 @@ def path_of(variable: str) -> tuple[str, ...]:
 
 
 def key_name(path: Sequence[str | int]) -> str:
-    """Return the key at *path* as a file has it: its table, then its name."""
+    """Return the key at *path* as a file spells it: its table, then its name."""
     (*tables, key), inside = _split(path)
     table = ".".join(map(toml_key, tables))
     return (f"[{table}] " if table else "") + toml_key(key) + inside
 
 
 def _split(path: Sequence[str | int]) -> tuple[tuple[str, ...], str]:
-    """Return the keys of *path*, and in words where it goes on in a list."""
+    """Return the keys of *path* up to a list, and in words the element of the list."""
     count = next((at for at, part in enumerate(path) if isinstance(part, int)), len(path))
     inside = [f"element {part + 1}" if isinstance(part, int) else part for part in path[count:]]
     return tuple(map(str, path[:count])), "".join(f", {part}" for part in inside)

@@ -1,4 +1,4 @@
-"""The sources of settings: the file, the environment, .env files; with paths made whole."""
+"""The sources of settings: the file, the environment, .env files; with absolute paths."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def _variables_layer(source: str, variables: Mapping[str, str | None]) -> Layer:
 
 
 def _sets_a_key(variable: str, value: str | None) -> bool:
-    """Tell whether a variable stands for a key of the host's, or for one in a table of it."""
+    """Tell whether a variable sets a key of the host's, or one in a table of it."""
     name, *inside = path_of(variable)
     is_plain = inside and is_given(variable, value) and name in _plain_keys()
     return name in Settings.model_fields and not is_plain

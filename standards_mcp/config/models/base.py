@@ -65,10 +65,10 @@ class AtStart:
 
 @dataclass(frozen=True, slots=True)
 class Like:
-    """Says of text what it looks like, to people in words and to editors as a pattern.
+    """Describes what text must look like: in words for people, as a pattern for editors.
 
     Attributes:
-        words: What stands behind "input should be" in an error.
+        words: What an error says after "input should be".
     """
 
     pattern: str
@@ -93,6 +93,6 @@ class Like:
 
 
 def error_at(key: str, message: str) -> ValidationError:
-    """Return what a validator of a table raises for one of its keys, so that this key is named."""
+    """Return what a validator of a whole table raises, so that the error names the key at fault."""
     error = PydanticCustomError("value_error", "{message}", {"message": message})
     return ValidationError.from_exception_data("", [{"type": error, "loc": (key,), "input": None}])

@@ -49,7 +49,7 @@ class LocalCatalogSettings(Table):
     @field_validator("model", mode="after")
     @classmethod
     def _check_address(cls, model: str) -> str:
-        # The model's name stands in the index, in messages and in `data status`.
+        # The model's name is written to the index, to messages and to `data status`.
         if "://" in model and "@" in urlsplit(model).netloc:
             raise ValueError(
                 "an address here has no user name and no password in it; set "

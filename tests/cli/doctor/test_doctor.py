@@ -301,5 +301,6 @@ def test_a_slow_start_without_a_slow_plugin_is_put_down_to_bytecode(
     (slow,) = found["plugin slow"]
     assert slow["message"] == "it calls itself failed"
     assert (
-        slow["fix"] == "Correct what it reports, or disable it: `standards-mcp plugins disable slow`."
+        slow["fix"]
+        == "Correct what it reports, or disable it: `standards-mcp plugins disable slow`."
     )
