@@ -4,12 +4,12 @@ import gc
 import sys
 from typing import NoReturn
 
-from ._utils.signals import disregard_hangup
+from ._utils.signals import ignore_hangup
 
 
 def main() -> NoReturn:
     """Run the command line and end the process; Ctrl-C is quiet from the first import on."""
-    disregard_hangup()
+    ignore_hangup()
     # Nearly all that a start allocates stays; looking for garbage in it is a thirtieth of its time.
     gc.disable()
     try:

@@ -22,7 +22,7 @@ from .calls.records import CallLog, Observer
 from .calls.steps.threads import UnjoinedExecutor
 from .catalog import open_catalog
 from .catalog.base import Catalog, CatalogStats
-from .config.checks import Names, exposed_secrets, mismatches
+from .config.checks import Names, check_secrets, check_settings
 from .config.loading import LoadedSettings
 from .config.models.catalog import CatalogSettings
 from .config.models.settings import Settings
@@ -107,12 +107,9 @@ class Host:
 
     def exposed_secrets(self) -> list[str]:
         """Return where secrets of plugins stand that others can read there; none is refused."""
-        return list(
-            exposed_secrets(
-                {r.name: r.settings_type for r in self.manager.records.values() if r.settings_type},
-                self.loaded.layers,
-            )
-        )
+        models = {r.name: r.settings_type for r in self.manager.records.values() if r.settings_type}
+        layers = self.loaded.layers
+        return [each.line(layers) for each in check_secrets(models, layers)]
 
     def warnings(self) -> list[str]:
         """Return what in the configuration matches nothing or cannot be applied, in any profile."""
@@ -246,8 +243,8 @@ class Host:
         )
         if profiles is None:
             profiles = settings.profiles_in_force
-        found = (*mismatches(settings, names, profiles), *selection.problems)
-        lines = (f"{loaded.layers.where(each.path)}: {each.message}" for each in found)
+        found = (*check_settings(settings, names, profiles), *selection.problems)
+        lines = (each.line(loaded.layers) for each in found)
         return list(dict.fromkeys(lines))
 
     @property

@@ -1,4 +1,4 @@
-"""Keeps the builtins as they are, which all code in the process uses."""
+"""Protects the builtins, which all code in the process shares."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 
 class ChangedBuiltinsError(Exception):
-    """Code replaced or deleted builtins, which are put back."""
+    """Code replaced or deleted builtins, which are restored."""
 
 
 class KeptBuiltins:
-    """A context at the end of which every builtin is what it was; more may have been added.
+    """A context that restores every builtin at its end; new ones may stay.
 
     Raises:
-        ChangedBuiltinsError: Some were not; in place of what was raised within.
+        ChangedBuiltinsError: Some had changed. It replaces what was raised within.
     """
 
     def __init__(self) -> None:

@@ -28,11 +28,11 @@ _ANY_TEXT: Final = object()
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What an edit came to.
+    """The result of an edit.
 
     Attributes:
-        before: The text that there was, empty where there was no file.
-        backup: Where it is kept, if there was a file and it has changed.
+        before: The old text, empty where there was no file.
+        backup: Where the old text is kept, if there was a file and it has changed.
     """
 
     before: str
@@ -46,7 +46,7 @@ class Edit:
 
 
 def read_text(path: Path) -> str | None:
-    """Return the text of a file as it stands, line ends included; None when there is none.
+    """Return the text of a file with its line ends; None when there is no file.
 
     Raises:
         OSError: It cannot be read.
@@ -88,7 +88,7 @@ def edit_text(path: Path, change: Callable[[str], str], *, dry_run: bool = False
 
 
 def replace_text(path: Path, text: str) -> Path | None:
-    """Write *text* in place of what *path* holds and return where the old text is kept.
+    """Replace the text of *path* and return where the old text is kept.
 
     A link stays a link, the file keeps its mode, and a reader sees the old text or the new one.
     A new file is readable by its owner alone, since it may hold keys. The last ten old texts are
@@ -159,6 +159,7 @@ def _replace(target: Path, text: str, expected: object = _ANY_TEXT) -> Path | No
         if target.exists():
             shutil.copymode(target, name)
             backup = _back_up(target)
+        # As late as possible: a program that knows nothing of the lock may have written meanwhile.
         _check_still_holds(target, expected)
         Path(name).replace(target)
     except BaseException:
@@ -171,7 +172,7 @@ def _replace(target: Path, text: str, expected: object = _ANY_TEXT) -> Path | No
 
 
 def keep_text(path: Path, text: str) -> None:
-    """Write a file that can do without; a reader sees the old text or the new one."""
+    """Write a file that is not essential, whole or not at all; failures are ignored."""
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -61,7 +61,7 @@ def read_message(line: bytes) -> JSONRPCMessage:
 
 
 def _read_leniently(line: bytes) -> JSONRPCMessage:
-    """Read what the strict parser refused, or say what is wrong with it."""
+    """Read a line that the strict parser refused, or raise what is wrong with it."""
     value = _parsed(line)
     if fault := _fault(value):
         raise MessageError(INVALID_REQUEST, fault, value)

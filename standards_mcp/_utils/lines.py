@@ -13,7 +13,7 @@ import anyio
 import anyio.to_thread
 
 MAX_LINE: Final = 32 << 20
-"""The longest line that is read whole, in bytes; of a longer one a client is told."""
+"""The longest line that is read whole, in bytes; a longer one is answered with an error."""
 
 _CHUNK: Final = 1 << 16
 
@@ -21,7 +21,7 @@ _CHUNK: Final = 1 << 16
 class LineReader:
     """Yields the lines that arrive on a file descriptor, without their ends.
 
-    A line of more than *limit* bytes is cut somewhere behind them, so that its length tells. The
+    A line of more than *limit* bytes is cut somewhere after *limit*, so its length shows it. The
     blocking reads happen in a daemon thread: unlike a pooled one, it does not keep the process
     from ending while the client holds the pipe open.
     """
@@ -50,7 +50,7 @@ class LineReader:
             while data := os.read(self._descriptor, _CHUNK):
                 yield data
         except OSError:
-            return  # the same to us as the end
+            return  # treated like the end
 
 
 class LineWriter:

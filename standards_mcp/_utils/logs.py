@@ -24,7 +24,7 @@ STANDARD_FIELDS: Final = frozenset(vars(logging.makeLogRecord({}))) | {
     "asctime",
     "taskName",
 }
-"""What every record has, and no field of ours may be called."""
+"""The attributes of every record: fields of ours need other names."""
 
 
 class JsonFormatter(logging.Formatter):
@@ -51,10 +51,10 @@ class JsonFormatter(logging.Formatter):
 class PlainFormatter(logging.Formatter):
     """Renders a record as ``level: event (field=value)``, with secrets masked.
 
-    Fields of several lines stand below.
+    Fields of several lines follow below.
 
     Args:
-        tracebacks: Put an exception's traceback there, too, in place of its text in the line.
+        tracebacks: Put an exception's traceback there, too, instead of its text in the line.
     """
 
     def __init__(self, secrets: Secrets = tuple, *, tracebacks: bool = False) -> None:
@@ -65,7 +65,7 @@ class PlainFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the line for *record*."""
         event = record.getMessage()
-        # What the sentence says already need not be said again.
+        # A field whose text the sentence already has is not repeated.
         fields = {key: text for key, text in _texts_of(_extra(record)) if text not in event}
         cause = record.exc_info[1] if record.exc_info else None
         if cause and self._tracebacks:
@@ -89,16 +89,16 @@ def configure_logging(
     stream: TextIO | None = None,
     without: Collection[str] = (),
 ) -> None:
-    """Send log records to stderr, in place of where they went before.
+    """Send log records to stderr, and no longer where they went before.
 
     The host's records go there from *level* on; those of other libraries from warnings on, through
     a handler of their own, so that a plugin that sets up logging for itself takes nothing away.
 
     Args:
         plain: Write for people, not for programs.
-        tracebacks: Write them for people, too. Programs always get them.
-        stream: Where to write in place of stderr.
-        without: The names of loggers of the host that are not heard.
+        tracebacks: Write them for people, too; logs for programs always have them.
+        stream: Where to write instead of stderr.
+        without: The names of loggers whose records are dropped.
     """
     logging.raiseExceptions = False  # a closed stderr must not end up as more output on it
     handler = logging.StreamHandler(stream or sys.stderr)

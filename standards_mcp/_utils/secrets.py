@@ -15,7 +15,7 @@ from typing_extensions import is_typeddict
 MASK: Final = "***"
 
 SHORTEST_SECRET: Final = 6
-"""Fewer characters stand in other words, too, which would be masked with it."""
+"""Shorter texts occur inside other words, which would be masked, too."""
 
 _WORDS: Final = "token|secret|password|passwd|passphrase|credentials?|authorization"
 
@@ -26,7 +26,7 @@ _SECRET_KEY: Final = re.compile(
 
 _OF_VALUE: Final = r"[^\s&#'\"<>\\]"
 
-# Names are shorter in a query: ?key=, &sig=. What a ${VARIABLE} stands for is not there yet.
+# Names are shorter in a query: ?key=, &sig=. A ${VARIABLE} is left, since it is no value yet.
 _IN_QUERY: Final = re.compile(
     rf"(?P<name>[?&;#][\w.%-]*?(?:{_WORDS}|auth|jwt|key|pwd|sig|signature)=)"
     rf"(?!\$\{{\w+\}}(?!{_OF_VALUE}))(?P<value>{_OF_VALUE}+)",
@@ -39,8 +39,8 @@ _USER_INFO: Final = re.compile(r"://[^\s/?#@'\"]+@")
 def mask(text: str, secrets: Iterable[str]) -> str:
     """Return *text* without the secrets, also as JSON, Python, an address or one line spells them.
 
-    Whatever the secrets are, user names and passwords in addresses go too, and in their queries
-    the values of what is named like a secret.
+    User names and passwords in addresses are always masked, and so are values in their queries
+    whose names look like secrets.
     """
     for secret in sorted(filter(None, tuple(secrets)), key=len, reverse=True):
         for spelling in _spellings(secret):
@@ -49,12 +49,12 @@ def mask(text: str, secrets: Iterable[str]) -> str:
 
 
 def query_secrets(address: str) -> frozenset[str]:
-    """Return the values in the query of an address that their names call secrets, as they stand."""
+    """Return the values in the query of an address whose names look secret, still encoded."""
     return frozenset(match["value"] for match in _IN_QUERY.finditer(address))
 
 
 def masked_data(value: object, secrets: Iterable[str]) -> Any:
-    """Return *value* as JSON data, with the secrets masked wherever they stand."""
+    """Return *value* as JSON data, with the secrets masked everywhere."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int | float):
@@ -68,7 +68,7 @@ def masked_data(value: object, secrets: Iterable[str]) -> Any:
 
 
 def looks_secret(key: str) -> bool:
-    """Tell whether what stands under *key* should not be shown, going by nothing but its name."""
+    """Tell by the name of *key* alone whether its value should not be shown."""
     return bool(_SECRET_KEY.search(key))
 
 

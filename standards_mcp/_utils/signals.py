@@ -1,4 +1,4 @@
-"""SIGHUP until the server can reload: it asks for what the start does anyway."""
+"""SIGHUP until the server can reload: ignored, since the start reads the configuration anyway."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import signal
 from types import FrameType
 
 
-def disregard_hangup() -> None:
-    """Let SIGHUP pass without effect, in this process alone; Windows has none.
+def ignore_hangup() -> None:
+    """Ignore SIGHUP, in this process alone; Windows has none.
 
-    Whoever had it ignored, as ``nohup`` does, is left with that.
+    Where it is ignored already, as ``nohup`` does, nothing changes.
     """
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
         signal.signal(signal.SIGHUP, _pass)
 
 
-def regard_hangup() -> None:
-    """Let SIGHUP end the process again: the terminal of a command was closed."""
+def restore_hangup() -> None:
+    """Let SIGHUP end the process again, as when the terminal of a command is closed."""
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is _pass:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
 

@@ -52,7 +52,7 @@ def fill_closed_streams() -> None:
 
     Otherwise the next file to be opened would get that number, and with it whatever C code, child
     processes and diverted prints write there. What is meant for stderr is dropped from now on;
-    `sys.stdin` and `sys.stdout` stay None, so that who needs them can tell.
+    `sys.stdin` and `sys.stdout` stay None, so that callers can tell.
     """
     for number in (0, 1, 2):
         try:

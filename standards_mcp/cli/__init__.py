@@ -1,4 +1,4 @@
-"""The command line. Every command is imported when it is called for."""
+"""The command line. A command's module is imported only when that command is run."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ import os
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any, Final, NoReturn, cast
+from typing import Any, Final, NoReturn, cast
 
 import click
 
-from standards_mcp._utils.signals import regard_hangup
+from standards_mcp._utils.signals import restore_hangup
 from standards_mcp._utils.streams import fill_closed_streams, flush_or_drop
-from standards_mcp._utils.text import describe_exception, did_you_mean, printable
-from standards_mcp.errors import ConfigError, StandardsMcpError
+from standards_mcp._utils.text import did_you_mean
+from standards_mcp.errors import StandardsMcpError
 
 BEGAN: Final = time.perf_counter()
 
@@ -49,13 +48,13 @@ class _Commands(click.Group):
 
         rest = super().parse_args(ctx, args)
         params = ctx.params
-        if ctx.resilient_parsing:  # the shell asks what may follow: nothing else is printed
+        if ctx.resilient_parsing:  # for completion by the shell: nothing else may be printed
             ctx.obj = Invocation(params["config"])
             ctx.obj.configure_logging(silent=True)
         else:
-            parse_overrides(params["overrides"])  # a mistake in them is one of usage
-            given = (params["config"], params["overrides"], params["profile"], params["verbose"])
-            ctx.obj = Invocation(*given)
+            parse_overrides(params["overrides"])  # refused now, as wrong usage
+            names = ("config", "overrides", "profile", "verbose")
+            ctx.obj = Invocation(*(params[name] for name in names))
             ctx.obj.configure_logging()
         ctx.call_on_close(ctx.obj.close)
         return rest
@@ -66,7 +65,9 @@ class _Commands(click.Group):
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
         except Exception as exc:
-            raise _failure(exc, ctx) from exc
+            from .failures import failure
+
+            raise failure(exc, ctx) from exc
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         from .invocation import Invocation
@@ -82,7 +83,9 @@ class _Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         try:
             return super().resolve_command(ctx, args)
-        except click.UsageError as exc:  # click knows the names of no command that is not loaded
+        except (
+            click.UsageError
+        ) as exc:  # click does not know the names of commands that are not loaded
             hint = did_you_mean(args[0], self.list_commands(ctx))
             raise click.UsageError(f"{exc.message.rstrip('.')}{hint}", ctx) from None
 
@@ -112,34 +115,6 @@ class _Commands(click.Group):
         return None
 
 
-class _Failure(click.ClickException):
-    """What a command raised, ready to be shown."""
-
-    def show(self, file: IO[Any] | None = None) -> None:
-        click.echo(printable(self.message), file=file, err=True)
-
-
-class _ConfigFailure(_Failure):
-    exit_code = 2
-
-
-def _failure(cause: Exception, ctx: click.Context) -> _Failure:
-    """Return one line about what a command raised; with ``-vv`` the traceback stands above it."""
-    from standards_mcp._utils.secrets import mask
-    from standards_mcp.catalog.errors import CatalogError
-
-    from .invocation import Invocation
-
-    invocation = ctx.ensure_object(Invocation)
-    line = str(cause)
-    if not isinstance(cause, StandardsMcpError | CatalogError):
-        line = f"{ctx.invoked_subcommand} failed: {describe_exception(cause)}"
-        line += "; for more, put -vv before the command"
-    above = traceback.format_exception(cause) if invocation.shows_tracebacks else ()
-    message = mask("".join([*above, f"standards-mcp: {line}"]), invocation.secrets())
-    return (_ConfigFailure if isinstance(cause, ConfigError) else _Failure)(message)
-
-
 _EPILOG: Final = """
 \b
 Exit codes:
@@ -148,8 +123,8 @@ Exit codes:
   2    bad usage, input or configuration
   130  interrupted
 
-A list that could be made is done, whatever it tells of. What judges is `config
-check`, `plugins check` and `doctor`: they exit with 1 when a plugin failed.
+A list exits with 0 even if it shows plugins that failed. `config check`,
+`plugins check` and `doctor` judge: they exit with 1 when a plugin failed.
 
 \b
 Examples:
@@ -190,7 +165,7 @@ def cli(ctx: click.Context, /, **options: Any) -> None:
     """
     del options  # `_Commands` has read them: commands are looked up before this runs
     if ctx.invoked_subcommand not in (None, "serve"):
-        regard_hangup()
+        restore_hangup()
         gc.enable()
     if ctx.invoked_subcommand is None:
         from .serve import serve
@@ -207,7 +182,7 @@ def main() -> NoReturn:
         code = _cannot_write(failure)
     stuck = [t for t in threading.enumerate() if not t.daemon and t is not threading.main_thread()]
     if stuck:
-        # A tool that overran its deadline still holds a thread; nothing waits for it any more.
+        # A tool that overran its deadline still runs in its thread. Python would wait for it.
         os._exit(code)
     sys.exit(code)
 
@@ -220,7 +195,7 @@ def _run_on_the_streams() -> int:
     try:
         return run()
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
     except SystemExit:  # from click, when nobody reads the output any more
         return 1
     except OSError as exc:

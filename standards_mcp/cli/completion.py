@@ -21,8 +21,8 @@ Offer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 def offer(names: Names) -> Offer:
     """Return a ``shell_complete`` that offers names, each with a word of help.
 
-    Where the configuration or the catalog cannot be read, nothing is offered: whoever is typing
-    has not asked for a message yet.
+    Nothing is offered where the configuration or the catalog cannot be read: an error message
+    would end up in the line that is being typed.
     """
 
     def complete(

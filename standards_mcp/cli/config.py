@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import click
 from pydantic import BaseModel
 
 from standards_mcp._utils.files import replace_text
 from standards_mcp._utils.secrets import MASK, looks_secret, masked_data
+from standards_mcp.config.layers import leaves
 from standards_mcp.config.loading import FILE_NAME
 from standards_mcp.config.models.settings import PluginSection
-from standards_mcp.config.programs import missing_programs
+from standards_mcp.config.programs import check_programs
 from standards_mcp.config.schema import config_schema, config_template
 from standards_mcp.config.toml import toml_key, toml_value
 from standards_mcp.errors import StandardsMcpError
@@ -58,26 +58,22 @@ def show(invocation: Invocation, *, origin: bool, as_json: bool) -> None:
     """Print the values in force, as TOML; secrets are masked."""
     host = invocation.loaded_host
     values = _values(host)
+    sources = {path: host.loaded.layers.origin(path) or "default" for path in values}
     if as_json:
         print_json(
             [
-                {
-                    "key": ".".join(map(toml_key, path)),
-                    "value": value,
-                    "origin": host.loaded.layers.origin(path) or "default",
-                }
-                for path, value in _leaves(values, ())
+                {"key": ".".join(map(toml_key, path)), "value": value, "origin": sources[path]}
+                for path, value in values.items()
             ]
         )
         return
     table: tuple[str, ...] = ()
-    for path, value in sorted(_leaves(values, ()), key=lambda leaf: len(leaf[0]) > 1):
+    for path, value in sorted(values.items(), key=lambda item: len(item[0]) > 1):
         if path[:-1] != table:
             table = path[:-1]
             say(f"\n[{'.'.join(map(toml_key, table))}]")
         line = f"{toml_key(path[-1])} = {toml_value(value)}"
-        where = host.loaded.layers.origin(path) or "default"
-        say(f"{line:<44}  # {where}" if origin else line)
+        say(f"{line:<44}  # {sources[path]}" if origin else line)
 
 
 @config.command(epilog=examples("config check"))
@@ -86,7 +82,7 @@ def check(ctx: click.Context) -> None:
     """Read the configuration as `serve` does and say what is wrong with it.
 
     Exit code 1 when a plugin fails or a pattern names nothing, 2 when the file is refused. A
-    plugin's secret in the file is told, and is no failure. Isolated plugins and servers are not
+    plugin's secret in the file is reported, and is no failure. Isolated plugins and servers are not
     started: `plugins check` does that.
     """
     invocation = ctx.ensure_object(Invocation)
@@ -97,7 +93,8 @@ def check(ctx: click.Context) -> None:
         for record in host.manager.records.values()
         if record.status is Status.FAILED
     ]
-    problems = [*failed, *host.warnings(), *_programs_not_found(host)]
+    programs = [each.line(host.loaded.layers) for each in check_programs(host.settings)]
+    problems = [*failed, *host.warnings(), *programs]
     for line in (*problems, *host.exposed_secrets()):
         say(line)
     if problems:
@@ -106,12 +103,6 @@ def check(ctx: click.Context) -> None:
     records = host.manager.records.values()
     if elsewhere := ", ".join(record.name for record in records if provider_of(record)):
         say(f"not started: {elsewhere}; `standards-mcp plugins check` starts them and says more")
-
-
-def _programs_not_found(host: Host) -> Iterator[str]:
-    for missing in missing_programs(host.settings):
-        where = host.loaded.layers.where(missing.path)
-        yield f"{where}: {missing.program!r} cannot be started: {missing.why}"
 
 
 @config.command(epilog=examples("config schema > standards-mcp.schema.json"))
@@ -128,35 +119,30 @@ def _models(invocation: Invocation) -> dict[str, type[BaseModel]]:
     try:
         records = invocation.loaded_host.manager.records.values()
     except StandardsMcpError:
-        return {}  # the file that is to be mended must not stand in the way
+        return {}  # a file with errors must not prevent that a new one is written
     return {record.name: record.settings_type for record in records if record.settings_type}
 
 
-def _values(host: Host) -> dict[str, Any]:
+def _values(host: Host) -> dict[tuple[str, ...], Any]:
+    """Return every value that is set, by the keys that lead to it; secrets are masked.
+
+    A model declares which of its values are secret; others are taken for secret by their names.
+    """
     values = host.settings.model_dump(mode="json", exclude={"plugins"})
     plugins: dict[str, Any] = {}
     for record in host.manager.records.values():
         if record.info.kind is PluginKind.SERVER:
-            continue  # its table stands among the host's own
+            continue  # its table is one of the host's own
         section = host.settings.section(record.name)
         keys = {name: getattr(section, name) for name in PluginSection.model_fields}
         if record.plugin is not None and record.info.kind is not PluginKind.ISOLATED:
             own = record.plugin.settings.model_dump(mode="json", fallback=str)
-        else:  # which of its keys are secret, only the plugin knows
+        else:  # only the plugin knows which of its keys are secret
             own = dict.fromkeys(section.options, MASK)
         plugins[record.name] = keys | own
-    return cast("dict[str, Any]", masked_data(values | {"plugins": plugins}, host.secrets()))
-
-
-def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield every value that is set, with its keys; those of a table before its inner tables.
-
-    What the model declares secret is masked already; here goes what is secret by its name.
-    """
-    if not isinstance(value, Mapping):
-        if value is not None:
-            yield path, MASK if value and any(map(looks_secret, path)) else value
-        return
-    items = cast("Mapping[str, Any]", value).items()
-    for key, inner in sorted(items, key=lambda item: isinstance(item[1], Mapping)):
-        yield from _leaves(inner, (*path, key))
+    masked = masked_data(values | {"plugins": plugins}, host.secrets())
+    return {
+        path: MASK if value and any(map(looks_secret, path)) else value
+        for path, value in leaves(masked)
+        if value is not None
+    }

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import click
 
 from standards_mcp.contributions.base import Contribution
-from standards_mcp.contributions.prompts import RegisteredPrompt
-from standards_mcp.contributions.resources import RegisteredResource
 
 from .invocation import Invocation
 from .output import examples, print_json, print_table
@@ -20,8 +17,16 @@ from .output import examples, print_json, print_table
 @click.pass_obj
 def prompts(invocation: Invocation, *, as_json: bool) -> None:
     """List every prompt, the tools that it needs, and why one is not served."""
-    found = invocation.loaded_host.visible().prompts
-    _show([_of_prompt(item) for item in found], "prompt", as_json=as_json)
+    entries = [
+        as_data(item)
+        | {
+            "arguments": list(item.arguments.schema["properties"]),
+            "needs": list(item.prompt.needs),
+            "uses": list(item.prompt.uses),
+        }
+        for item in invocation.loaded_host.visible().prompts
+    ]
+    _show(entries, "prompt", as_json=as_json)
 
 
 @click.command(epilog=examples("resources", "resources --json"))
@@ -29,16 +34,18 @@ def prompts(invocation: Invocation, *, as_json: bool) -> None:
 @click.pass_obj
 def resources(invocation: Invocation, *, as_json: bool) -> None:
     """List every resource, and why one is not served."""
-    found = invocation.loaded_host.visible().resources
-    _show([_of_resource(item) for item in found], "resource", as_json=as_json)
+    entries = [
+        as_data(item) | {"uri": item.resource.uri, "mime_type": item.resource.mime_type}
+        for item in invocation.loaded_host.visible().resources
+    ]
+    _show(entries, "resource", as_json=as_json)
 
 
-def _show(entries: Iterable[dict[str, Any]], kind: str, *, as_json: bool) -> None:
-    found = list(entries)
+def _show(entries: list[dict[str, Any]], kind: str, *, as_json: bool) -> None:
     if as_json:
-        print_json(found)
+        print_json(entries)
         return
-    if not found:
+    if not entries:
         click.echo(f"No plugin contributes a {kind}; see `standards-mcp plugins list`.")
     print_table(
         (
@@ -47,24 +54,12 @@ def _show(entries: Iterable[dict[str, Any]], kind: str, *, as_json: bool) -> Non
             entry.get("uri") or ", ".join(entry["needs"]),
             "served" if entry["served"] else f"not served: {entry['reason']}",
         )
-        for entry in found
+        for entry in entries
     )
 
 
-def _of_prompt(item: RegisteredPrompt) -> dict[str, Any]:
-    schema = item.arguments.schema
-    return _common(item) | {
-        "arguments": list(schema["properties"]),
-        "needs": list(item.prompt.needs),
-        "uses": list(item.prompt.uses),
-    }
-
-
-def _of_resource(item: RegisteredResource) -> dict[str, Any]:
-    return _common(item) | {"uri": item.resource.uri, "mime_type": item.resource.mime_type}
-
-
-def _common(item: Contribution) -> dict[str, Any]:
+def as_data(item: Contribution) -> dict[str, Any]:
+    """Return what ``--json`` prints about any contribution."""
     return {
         "name": item.published,
         "declared_name": item.declared,

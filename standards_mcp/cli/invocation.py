@@ -29,12 +29,12 @@ from standards_mcp.plugin import ToolResult
 
 _SILENT: Final = logging.CRITICAL + 1
 
-_TELL_OF_MISTAKES: Final = ("standards_mcp.host", "standards_mcp.loading.manager")
+_CONFIGURATION_LOGGERS: Final = ("standards_mcp.host", "standards_mcp.loading.manager")
 
 
 @dataclass
 class Invocation:
-    """What the global options said. It is also the `ToolCaller` that plugins' commands get."""
+    """The global options, and what follows from them. Plugins' commands get it as `ToolCaller`."""
 
     config: Path | None = None
     pairs: tuple[str, ...] = ()
@@ -90,7 +90,7 @@ class Invocation:
         return open_local(table.path, table.local.model, table.local.api_key)
 
     def close(self) -> None:
-        """Let go of what commands opened."""
+        """Close what commands opened."""
         if "embedded_catalog" in vars(self):
             anyio.run(self.embedded_catalog.aclose)
 
@@ -114,9 +114,9 @@ class Invocation:
         )
 
     def report_alone(self) -> None:
-        """Leave what the host logs of its mistakes to the command, unless -v asks for more."""
+        """Let the command report problems of the configuration, which the host would log, too."""
         if not self.verbosity:
-            self.configure_logging(without=_TELL_OF_MISTAKES)
+            self.configure_logging(without=_CONFIGURATION_LOGGERS)
 
     def secrets(self) -> frozenset[str]:
         """Return every secret that is known by now."""
@@ -148,7 +148,7 @@ def parse_overrides(pairs: Iterable[str]) -> dict[str, Any]:
     """Return ``a.b=1`` settings as nested values; what is not TOML is taken as text.
 
     Raises:
-        click.UsageError: A pair has no key or no ``=``, or stands below another's value.
+        click.UsageError: A pair has no key or no ``=``, or sets a key inside another one's value.
     """
     values: dict[str, Any] = {}
     for pair in pairs:

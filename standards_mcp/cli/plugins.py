@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, cast
 
 import anyio
@@ -28,15 +29,14 @@ from .invocation import Invocation
 from .output import examples, print_json, print_table, say
 from .scaffold.command import new
 
-_ABOUT: Final = (
-    *("name", "version", "distribution", "status", "reason", "deprecated"),
-    *("tools", "prompts", "resources", "filters"),
-)
+_FIELDS: Final = ("name", "version", "distribution", "status", "reason", "deprecated")
+
+_ABOUT: Final = (*_FIELDS, "tools", "prompts", "resources", "filters")
 
 
 @click.group()
 def plugins() -> None:
-    """List the installed plugins, check that they work, and begin new ones."""
+    """List the installed plugins, check that they work, and create new ones."""
 
 
 plugins.add_command(new)
@@ -69,8 +69,9 @@ def list_plugins(invocation: Invocation, *, as_json: bool) -> None:
 def check(ctx: click.Context, *, as_json: bool) -> None:
     """Import and start every enabled plugin, and ask it for its health.
 
-    Those too that are left out because an earlier start ended or hung while they were loading. The
-    health checks run side by side, for up to 10 seconds. Exit code 1 when any plugin fails.
+    This includes plugins that are left out because an earlier start ended or hung while it loaded
+    them. The health checks run side by side, for up to 10 seconds. Exit code 1 when any plugin
+    fails.
     """
     host = ctx.ensure_object(Invocation).host
     host.load(again=True)
@@ -132,13 +133,13 @@ def info(invocation: Invocation, /, name: str, *, as_json: bool) -> None:
 
 
 def _last_start(invocation: Invocation, record: PluginRecord) -> dict[str, Any]:
-    """Return how a plugin that can be loaded fared when it was last started, as the list does."""
+    """Return the status of a plugin at the last start of the server, if it could be loaded now."""
     if record.status is not Status.REGISTERED:
         return {}
     host = Host(invocation.load_settings())
     host.restore()
     listed = host.manager.records[record.name]
-    if listed.status is Status.DISCOVERED:  # nothing could be remembered
+    if listed.status is Status.DISCOVERED:  # the last start left no record of it
         return {}
     return {"status": listed.status, "reason": listed.reason or record.reason}
 
@@ -148,10 +149,14 @@ def _last_start(invocation: Invocation, record: PluginRecord) -> dict[str, Any]:
 @dry_run_option
 @click.pass_obj
 def enable(invocation: Invocation, /, name: str, *, dry_run: bool) -> None:
-    """Let the configuration file enable the plugin NAME."""
+    """Change the configuration file so that the plugin NAME is enabled."""
     _switch(invocation, name, enabled=True, dry_run=dry_run)
-    if not dry_run:
-        _tell_of_refusal(invocation, name)
+    if dry_run:
+        return
+    with suppress(StandardsMcpError):  # the edit is made; other commands report this
+        record = _record(Host(invocation.load_settings()), name)
+        if record.reason:
+            say(f"{name} is still not loaded: {record.reason}", err=True)
 
 
 @plugins.command(epilog=examples("plugins disable acme", "plugins disable acme --dry-run"))
@@ -159,25 +164,15 @@ def enable(invocation: Invocation, /, name: str, *, dry_run: bool) -> None:
 @dry_run_option
 @click.pass_obj
 def disable(invocation: Invocation, /, name: str, *, dry_run: bool) -> None:
-    """Let the configuration file disable the plugin NAME: it is no longer imported."""
+    """Change the configuration file so that the plugin NAME is disabled: never imported."""
     _switch(invocation, name, enabled=False, dry_run=dry_run)
 
 
 def _switch(invocation: Invocation, name: str, *, enabled: bool, dry_run: bool) -> None:
     is_server = _record(invocation.host, name).info.kind is PluginKind.SERVER
     table = "servers" if is_server else "plugins"
-
-    def edit(text: str) -> str:
-        return with_plugin(text, name, enabled=enabled, table=table)
-
+    edit = partial(with_plugin, name=name, enabled=enabled, table=table)
     edit_config(invocation, edit, dry_run=dry_run)
-
-
-def _tell_of_refusal(invocation: Invocation, name: str) -> None:
-    with suppress(StandardsMcpError):  # the edit is made; other commands tell of this
-        record = _record(Host(invocation.load_settings()), name)
-        if record.reason:
-            say(f"{name} is still not loaded: {record.reason}", err=True)
 
 
 def _record(host: Host, name: str) -> PluginRecord:
@@ -201,12 +196,11 @@ def _key_row(key: Key, table: str) -> tuple[str, str]:
     path = f"{key.table}.{key.name}".removeprefix(f"{table}.")
     marks = [word for word in ("required", "secret") if getattr(key, word)]
     about = f"{', '.join(marks).capitalize()}. {key.description}" if marks else key.description
-    place = f" Set it by {_variable(key)}." if key.secret else ""
-    return f"{path} = {key.default or '...'}", f"{about}{place}".strip()
+    how = f" Set it by {_variable(key)}." if key.secret else ""
+    return f"{path} = {key.default or '...'}", f"{about}{how}".strip()
 
 
 def _variable(key: Key) -> str:
-    """Return the variable that sets a key."""
     return variable_name((*key.table.split("."), key.name))
 
 

@@ -15,7 +15,7 @@ import anyio
 import click
 
 from standards_mcp._utils.streams import claim_standard_streams
-from standards_mcp.config.loading import config_places
+from standards_mcp.config.loading import config_paths
 
 from . import BEGAN
 from .invocation import Invocation
@@ -54,7 +54,7 @@ def serve(ctx: click.Context, *, watch: bool) -> None:
 
     transport = partial(serve_stdio, reader=reader, writer=writer)
     reloading = Reloading(
-        load=invocation.load_settings, locations=config_places(invocation.config), watch=watch
+        load=invocation.load_settings, locations=config_paths(invocation.config), watch=watch
     )
     gc.freeze()
     gc.enable()

@@ -19,6 +19,7 @@ from standards_mcp.loading.records import PluginKind, PluginRecord, Status
 
 from .completion import all_tools, offer, served_tools
 from .config_edits import dry_run_option, edit_config
+from .contributions import as_data
 from .invocation import Invocation
 from .output import examples, print_json, print_table, say
 
@@ -32,9 +33,9 @@ from .output import examples, print_json, print_table, say
 def tools(ctx: click.Context, *, as_json: bool) -> None:
     """List every tool, why one is not served, and what it costs.
 
-    A definition costs about so many tokens of a model's context in every conversation. Of a plugin
-    that is not loaded, the tools are not known; it has a line of its own. So has one that failed;
-    the exit code is 0 all the same, since `plugins check` is what judges.
+    The cost is about how many tokens of a model's context a definition takes in every conversation.
+    A plugin that is not loaded has a line of its own, since its tools are not known. So does one
+    that failed; the exit code is 0 even then, since `plugins check` is what judges.
     """
     if ctx.invoked_subcommand:
         return
@@ -57,12 +58,12 @@ def tools(ctx: click.Context, *, as_json: bool) -> None:
 @dry_run_option
 @click.pass_obj
 def enable(invocation: Invocation, /, pattern: str, *, dry_run: bool) -> None:
-    """Let the configuration file no longer keep the tools of GLOB from being served."""
+    """Change the configuration file so that the tools of GLOB are served again."""
     edit_config(invocation, lambda text: with_tool_enabled(text, pattern), dry_run=dry_run)
-    with suppress(StandardsMcpError):  # the edit is made; other commands tell of this
-        _tell_of_no_match(invocation, pattern)
+    with suppress(StandardsMcpError):  # the edit is made; other commands report this
+        _warn_of_no_match(invocation, pattern)
         if not dry_run:
-            _tell_of_refusals(invocation, pattern)
+            _warn_of_hidden_tools(invocation, pattern)
 
 
 @tools.command(epilog=examples("tools disable web.search", "tools disable 'web.*' --dry-run"))
@@ -70,19 +71,19 @@ def enable(invocation: Invocation, /, pattern: str, *, dry_run: bool) -> None:
 @dry_run_option
 @click.pass_obj
 def disable(invocation: Invocation, /, pattern: str, *, dry_run: bool) -> None:
-    """Let the configuration file keep the tools of GLOB from being served."""
+    """Change the configuration file so that the tools of GLOB are no longer served."""
     edit_config(invocation, lambda text: with_tool_disabled(text, pattern), dry_run=dry_run)
     with suppress(StandardsMcpError):
-        _tell_of_no_match(invocation, pattern)
+        _warn_of_no_match(invocation, pattern)
 
 
-def _tell_of_no_match(invocation: Invocation, pattern: str) -> None:
+def _warn_of_no_match(invocation: Invocation, pattern: str) -> None:
     names = invocation.loaded_host.visible().names["tools"]
     if not first_match(names, (pattern,)):
         say(no_match(pattern, "tools", names), err=True)
 
 
-def _tell_of_refusals(invocation: Invocation, pattern: str) -> None:
+def _warn_of_hidden_tools(invocation: Invocation, pattern: str) -> None:
     contributions = invocation.loaded_host.manager.contributions
     for item in select(contributions, invocation.load_settings().settings).tools:
         if item.hidden_reason and first_match(item.names, (pattern,)):
@@ -140,16 +141,9 @@ def _row(entry: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _of_tool(item: RegisteredTool) -> dict[str, Any]:
-    return {
-        "name": item.published,
-        "declared_name": item.tool.name,
-        "plugin": item.plugin,
-        "title": item.title,
-        "description": item.description,
+    return as_data(item) | {
         "tokens": definition_tokens(item),
         "read_only": item.tool.read_only,
-        "served": not item.hidden_reason,
-        "reason": item.hidden_reason,
         "input_schema": item.arguments.schema,
     }
 

@@ -1,4 +1,4 @@
-"""What in the configuration has no effect, such as a misspelt pattern, or exposes a secret."""
+"""Finds keys that have no effect, such as a misspelt pattern, and secrets that others can read."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import platform
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, cast
+from typing import Final, Literal
 
 from pydantic import BaseModel
 
 from standards_mcp._utils.secrets import declares_secret
 from standards_mcp._utils.text import did_you_mean
 
-from .layers import Layers
+from .errors import Problem, misplaced_secret
+from .layers import Layers, leaves
 from .models.settings import Settings
 from .models.tools import Kind, first_match
 from .trust import is_trusted
@@ -22,23 +23,11 @@ _LISTED_BY: Final = {"distributions": "plugins list --json", "plugins": "plugins
 
 
 @dataclass(frozen=True, slots=True)
-class Mismatch:
-    """A key of the configuration that has not the effect that it is there for.
-
-    Attributes:
-        path: The keys that lead to it.
-    """
-
-    path: tuple[str, ...]
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
 class Names:
     """What patterns can match: all names of contributions, plugins and their distributions.
 
     Attributes:
-        failed: The plugins of which no contribution is known.
+        failed: The plugins that failed, so that their contributions are not known.
     """
 
     contributions: Mapping[Kind, Collection[str]]
@@ -56,13 +45,17 @@ def no_match(
     return f"{pattern!r} matches no {kind[:-1]}{hint or listed}"
 
 
-def mismatches(settings: Settings, names: Names, profiles: Iterable[str]) -> Iterator[Mismatch]:
-    """Yield what matches nothing in the rules for all and in these profiles."""
+def check_settings(settings: Settings, names: Names, profiles: Iterable[str]) -> Iterator[Problem]:
+    """Yield the keys that have no effect, such as patterns that match nothing.
+
+    Args:
+        profiles: The profiles whose rules are checked beside the rules for all.
+    """
     chosen = tuple(profiles)
     for pattern in settings.trusted:
         if pattern != "*" and not any(is_trusted(each, (pattern,)) for each in names.distributions):
             message = no_match(pattern, "distributions", names.distributions)
-            yield Mismatch(("trusted",), message)
+            yield Problem(("trusted",), message)
     yield from _limits(settings)
     for kind, known in names.contributions.items():
         for each in _of_kind(settings, kind, known, chosen):
@@ -70,11 +63,11 @@ def mismatches(settings: Settings, names: Names, profiles: Iterable[str]) -> Ite
     for profile in chosen:
         for pattern in _unmatched(settings.profiles[profile].plugins, names.plugins):
             message = no_match(pattern, "plugins", names.plugins)
-            yield Mismatch(("profiles", profile, "plugins"), message)
+            yield Problem(("profiles", profile, "plugins"), message)
 
 
-def _limits(settings: Settings) -> Iterator[Mismatch]:
-    """Yield the limits of plugins that nothing holds them to."""
+def _limits(settings: Settings) -> Iterator[Problem]:
+    """Yield the limits of plugins that have no effect."""
     for name, section in settings.plugins.items():
         why = ""
         if not section.is_isolated:
@@ -83,19 +76,19 @@ def _limits(settings: Settings) -> Iterator[Mismatch]:
             why = f"it has no effect on {platform.system()}; only Linux holds a process to it"
         for key in ("memory", "processes") if why else ():
             if key in section.model_fields_set:
-                yield Mismatch(("plugins", name, key), why)
+                yield Problem(("plugins", name, key), why)
 
 
 def _of_kind(
     settings: Settings, kind: Kind, names: Collection[str], profiles: Iterable[str]
-) -> Iterator[Mismatch]:
+) -> Iterator[Problem]:
     for table, rules in settings.rules(kind, profiles):
         for key, patterns in (("enable", rules.enable), ("disable", rules.disable)):
             for pattern in _unmatched(patterns, names):
-                yield Mismatch((*table, key), no_match(pattern, kind, names))
+                yield Problem((*table, key), no_match(pattern, kind, names))
     for name in getattr(settings, kind).overrides:
         if name not in names:
-            yield Mismatch((kind, "overrides", name), no_match(name, kind, names))
+            yield Problem((kind, "overrides", name), no_match(name, kind, names))
 
 
 def _perhaps_of(failed: Collection[str]) -> str:
@@ -108,26 +101,19 @@ def _unmatched(patterns: Iterable[str], names: Collection[str]) -> list[str]:
     return [each for each in patterns if each != "*" and not first_match(names, (each,))]
 
 
-def exposed_secrets(models: Mapping[str, type[BaseModel]], layers: Layers) -> Iterator[str]:
-    """Yield a line for each secret outside the environment and ``.env``, as far as is known.
+def check_secrets(models: Mapping[str, type[BaseModel]], layers: Layers) -> Iterator[Problem]:
+    """Yield the secrets of plugins that are set outside the environment and ``.env``.
 
-    Which keys of an isolated plugin are secret, only its own process knows.
+    The secrets of an isolated plugin are not found: only its own process knows which they are.
+
+    Args:
+        models: The settings models of plugins, by the plugins' names.
     """
     for layer in layers.ordered:
         if layer.has_variables:
             continue
         for name, model in models.items():
             table = ("plugins", name)
-            options = layer.value(table) if layer.sets(table) else None
-            for path, value in _leaves(options):
+            for path, value in leaves(layer.value(table) if layer.sets(table) else {}):
                 if declares_secret(model, path, value):
-                    yield layer.misplaced((*table, *path))
-
-
-def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield each value with the keys that lead to it; a list counts as one."""
-    if isinstance(value, Mapping):
-        for key, inner in cast("Mapping[str, Any]", value).items():
-            yield from _leaves(inner, (*path, key))
-    elif path:
-        yield path, value
+                    yield misplaced_secret(layer, (*table, *path))

@@ -1,6 +1,7 @@
 """Changes single keys of a configuration file and leaves the rest of its text alone.
 
-Every function maps text to text; the caller reads and writes.
+Every function maps text to text. The caller reads and writes under a lock, and calls the function
+again where another program wrote in the meantime, see `edit_text`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def with_plugin(text: str, name: str, *, enabled: bool, table: str = "plugins") 
 
 
 def with_tool_enabled(text: str, pattern: str) -> str:
-    """Return *text* with *pattern* gone from ``[tools] disable``, and in ``enable`` if that is set.
+    """Return *text* without *pattern* in ``[tools] disable``, and with it in ``enable`` if set.
 
     A pattern that matches more, such as ``web.*``, stays in ``disable`` and still wins.
     """
@@ -57,8 +58,8 @@ def with_tool_disabled(text: str, pattern: str) -> str:
 def without_secrets(text: str) -> str:
     """Return *text* for showing, since a table of one line is shown whole.
 
-    Masked are all values under keys that look like secrets, and plugins' own values: which of them
-    are secret, only the plugin knows, which is not imported for an edit.
+    All values under keys that look like secrets are masked, and all values of plugins' own keys:
+    only the plugin knows which of them are secret, and it is not imported for an edit.
     """
 
     def change(document: _Document) -> None:

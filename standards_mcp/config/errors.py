@@ -1,11 +1,11 @@
-"""Mistakes in settings, each in one line: where, which key, what is wrong, what may be meant."""
+"""Problems of settings, each in one line: where, which key, what is wrong, what may be meant."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias, get_args, get_origin
+from typing import Any, Final, TypeAlias, cast
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -13,11 +13,11 @@ from pydantic_core import ErrorDetails
 from standards_mcp._utils.secrets import declares_secret
 from standards_mcp._utils.text import did_you_mean
 
-from .layers import Layers, key_name, set_variable
+from .layers import Layer, Layers, key_name, set_variable
+from .models.base import is_table, type_of
 from .models.settings import PluginSection, Settings
 
 _Location: TypeAlias = tuple[str | int, ...]
-
 
 _NO_TABLE: Final = ("dict_type", "model_type")
 
@@ -33,102 +33,104 @@ _MISSING: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Mistake:
-    """What is wrong with a value.
+class Problem:
+    """What is wrong with a value of the configuration, or with a key that is missing.
 
     Attributes:
-        path: The tables and keys to it, and where it goes on in a list, from zero.
+        path: The tables and keys that lead to it, and its index where it stands in a list.
         message: What is wrong, and what may be meant.
         fix: What to do, where more is known than that the value is wrong.
-        in_file: Whether a file is the place to mend it; a secret belongs in a variable.
+        where: The source and the key; by default those of the value in force.
     """
 
     path: tuple[str | int, ...]
     message: str
     fix: str = ""
-    in_file: bool = True
+    where: str = ""
 
     def line(self, layers: Layers) -> str:
-        """Return the mistake with the origin of the value and its key, in one line."""
-        where = layers.where(self.path) if self.in_file else key_name(self.path)
+        """Return the problem in one line, with the source of the value and its key."""
+        where = self.where or layers.where(self.path)
         return " ".join(f"{where}: {self.message}".split())
 
 
-class MistakesError(Exception):
-    """Settings have mistakes; it holds none of their values."""
+class InvalidSettingsError(Exception):
+    """Settings have problems. The error holds none of their values, which may be secret."""
 
-    def __init__(self, *mistakes: Mistake) -> None:
-        super().__init__("; ".join(each.message for each in mistakes))
-        self.mistakes = mistakes
+    def __init__(self, *problems: Problem) -> None:
+        super().__init__("; ".join(each.message for each in problems))
+        self.problems = problems
 
 
-def describe_hidden(layers: Layers) -> list[str]:
-    """Return one line for each plain value in a single source that stands in place of a table.
+def misplaced_secret(layer: Layer, path: tuple[str, ...]) -> Problem:
+    """Return what is wrong with a secret in a layer that others can read."""
+    fix = set_variable(path)
+    return Problem(path, f"a secret does not belong here; {fix}", fix, layer.where(path))
 
-    A key of that table in a higher source would hide it, and with it what it was to say.
+
+def hidden_problems(layers: Layers) -> list[Problem]:
+    """Return a problem for each plain value in a single layer where a table belongs.
+
+    A key of that table in a higher layer hides it from the validation of the merged values.
     """
-    lines: list[str] = []
+    problems: list[Problem] = []
     for layer in layers.ordered:
-        if not layer.values:
-            continue
         try:
             Settings(**layer.values)
         except ValidationError as exc:
-            lines += [
-                f"{layer.where(item['loc'])}: {_MESSAGES[item['type']]}"
-                for item in exc.errors(include_url=False)
-                if item["type"] in _NO_TABLE
-            ]
-    return lines
+            for item in exc.errors(include_url=False):
+                if item["type"] in _NO_TABLE:
+                    where = layer.where(item["loc"])
+                    problems.append(Problem(item["loc"], _MESSAGES[item["type"]], where=where))
+    return problems
 
 
-def find_mistakes(
+def find_problems(
     error: ValidationError, model: type[BaseModel], values: Any, prefix: tuple[str, ...] = ()
-) -> list[Mistake]:
-    """Return the mistakes in *error*, one for each key.
+) -> list[Problem]:
+    """Return the problems in *error*, one for each key.
 
     Args:
         values: What was validated.
-        prefix: The tables in which the values stand.
+        prefix: The tables that contain the values.
     """
-    found: dict[_Location, list[str]] = {}
-    items = error.errors(include_url=False)
-    for item in items:
-        item["loc"] = _key_of(item["loc"], values)
-        words = found.setdefault(item["loc"], [])
-        if (told := _words(item, model, prefix)) not in words:
-            words.append(told)
-    missing = {item["loc"] for item in items if item["type"] == "missing"}
-    mistakes: list[Mistake] = []
+    found: dict[_Location, dict[str, None]] = {}
+    missing: set[_Location] = set()
+    for item in error.errors(include_url=False):
+        item["loc"] = key = _key_of(item["loc"], values)
+        found.setdefault(key, {})[_words(item, model, prefix)] = None
+        if item["type"] == "missing":
+            missing.add(key)
+    problems: list[Problem] = []
     for key, words in found.items():
-        mistake = Mistake((*prefix, *key), " or ".join(words))
-        mistakes.append(_missing(mistake, model, key) if key in missing else mistake)
-    return mistakes
+        problem = Problem((*prefix, *key), " or ".join(words))
+        problems.append(_missing(problem, model, key) if key in missing else problem)
+    return problems
 
 
-def _missing(mistake: Mistake, model: type[BaseModel], location: _Location) -> Mistake:
-    """Return the mistake that a key is missing with where to set it."""
-    keys = [part for part in location if isinstance(part, str)]
+def _missing(problem: Problem, model: type[BaseModel], location: _Location) -> Problem:
+    """Return the problem of a missing key with what to set: for a secret, a variable."""
+    key, keys = key_name(problem.path), [part for part in location if isinstance(part, str)]
     if len(keys) < len(location) or not declares_secret(model, keys):
-        return replace(mistake, fix=f"set {key_name(mistake.path)}")
-    fix = set_variable(mistake.path)
-    return replace(mistake, message=f"{mistake.message}; {fix}", fix=fix, in_file=False)
+        return replace(problem, fix=f"set {key}")
+    fix = set_variable(problem.path)
+    return replace(problem, message=f"{problem.message}; {fix}", fix=fix, where=key)
 
 
-def _key_of(location: _Location, value: Any) -> _Location:
-    """Return *location* without what it says of a plain *value*: the alternatives to be tried."""
+def _key_of(location: _Location, values: Any) -> _Location:
+    """Return *location* up to the plain value that it leads to.
+
+    Where several types are allowed, pydantic adds to the location which of them it tried.
+    """
+    value = values
     for depth, part in enumerate(location):
         if value is not _MISSING and not isinstance(value, Mapping | list):
             return location[:depth]
-        value = _at(value, part)
+        try:
+            value = cast("Any", value)[part]
+        except (LookupError, TypeError):
+            value = _MISSING
     return location
-
-
-def _at(value: Any, part: str | int) -> Any:
-    try:
-        return value[part]
-    except (LookupError, TypeError):
-        return _MISSING
 
 
 def _words(item: ErrorDetails, model: type[BaseModel], prefix: tuple[str, ...]) -> str:
@@ -140,7 +142,8 @@ def _words(item: ErrorDetails, model: type[BaseModel], prefix: tuple[str, ...]) 
 
 def _nearest_key(model: type[BaseModel], item: ErrorDetails, prefix: tuple[str, ...]) -> str:
     *table, key = item["loc"]
-    known = _keys_at(model, table)
+    kind = type_of(model, table)
+    known = set(kind.model_fields) if is_table(kind) else set[str]()
     if prefix and not table:
         known |= PluginSection.model_fields.keys()
     known_list = ", ".join(sorted(known)) or "none"
@@ -152,17 +155,3 @@ def _nearest_choice(item: ErrorDetails) -> str:
         return ""
     choices = re.findall(r"'([^']+)'", str(item.get("ctx", {}).get("expected", "")))
     return did_you_mean(str(item["input"]), choices)
-
-
-def _keys_at(model: type[BaseModel], path: Iterable[str | int]) -> set[str]:
-    parts = iter(path)
-    for part in parts:
-        field = model.model_fields.get(str(part))
-        annotation: Any = field.annotation if field else None
-        if get_origin(annotation) is dict:  # tables by name: the next part is one
-            annotation = get_args(annotation)[1]
-            next(parts, None)
-        if not isinstance(annotation, type) or not issubclass(annotation, BaseModel):
-            return set()
-        model = annotation
-    return set(model.model_fields)

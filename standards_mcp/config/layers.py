@@ -1,8 +1,12 @@
-"""The sources of settings, one over the other, and which of them sets a key."""
+"""The sources of settings, one over the other, and which of them sets a key.
+
+Layers are kept apart after they are merged, so that errors, ``config show --origin`` and the check
+for exposed secrets can name the source of each value.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
@@ -31,10 +35,10 @@ class Layer:
     variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
     def value(self, path: Iterable[str | int]) -> Any:
-        """Return what stands at *path*, for an element of a list the list.
+        """Return the value at *path*; for an element of a list, the list.
 
         Raises:
-            KeyError: Nothing does.
+            KeyError: There is none.
         """
         found: Any = self.values
         for key in map(str, path):
@@ -53,29 +57,25 @@ class Layer:
         return False
 
     def sets_value(self, path: Iterable[str | int]) -> bool:
-        """Tell whether a value stands at *path* here, and not a table, which others add to."""
+        """Tell whether *path* is set here to a value, not to a table, which other layers add to."""
         keys = tuple(path)
         return self.sets(keys) and not isinstance(self.value(keys), Mapping)
 
-    def place(self, path: Iterable[str | int]) -> str:
-        """Return the name, for a file with the line of the key at *path*."""
+    def location(self, path: Iterable[str | int]) -> str:
+        """Return the name; for a file, with the line of the key at *path*."""
         line = line_of(self.text, tuple(map(str, path))) if self.text else None
         return self.name if line is None else f"{self.name}:{line}"
 
     @property
     def has_variables(self) -> bool:
-        """Whether its values are those of variables, which is where secrets belong."""
+        """Whether its values come from variables, which is where secrets belong."""
         return self.name in (ENVIRONMENT, DOT_ENV)
 
     def where(self, path: Iterable[str | int]) -> str:
-        """Return where the key at *path* stands and what it is called there."""
+        """Return the location of the key at *path*, and what the key is called there."""
         keys = tuple(path)
         name = variable_name(keys) if self.has_variables else key_name(keys)
-        return f"{self.place(keys)}: {name}"
-
-    def misplaced(self, path: Sequence[str]) -> str:
-        """Return what is wrong with a secret that stands at *path* here, and what to do."""
-        return f"{self.where(path)}: a secret does not belong here; {set_variable(path)}"
+        return f"{self.location(keys)}: {name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,18 +91,24 @@ class Layers:
             values = merged(values, layer.values)
         return values
 
+    def has_hidden_values(self) -> bool:
+        """Tell whether a table in one layer hides a plain value in another one."""
+        whole = Layer("", self.merged())
+        return not all(
+            whole.sets_value(path) for layer in self.ordered for path, _ in leaves(layer.values)
+        )
+
     def origin(self, path: Iterable[str | int]) -> str:
         """Return the highest layer that sets the key at *path*, a file with the line."""
         keys = tuple(path)
-        return next((layer.place(keys) for layer in self.ordered if layer.sets(keys)), "")
+        return next((layer.location(keys) for layer in self.ordered if layer.sets(keys)), "")
 
     def where(self, path: Iterable[str | int]) -> str:
-        """Return where to mend the key at *path*, and what the key is called there.
-
-        That is the highest layer that sets it; of a table, which is put together, all that do; of a
-        key that is missing, the lowest that has the table around it.
-        """
+        """Return where to correct the key at *path*, and what the key is called there."""
         keys = tuple(path)
+        # The highest layer wins, so a value is corrected there. A table is merged from all layers
+        # that have it. A key that is missing belongs beside the rest of its table: the lowest layer
+        # with that table is the file, where most users write.
         found = [layer for layer in self.ordered if layer.sets(keys)]
         if not found:
             found = self._around(keys)[-1:]
@@ -112,14 +118,15 @@ class Layers:
 
     def variables(self) -> dict[str, str]:
         """Return the variables, with their texts, whose values no higher layer replaces."""
+        # From the lowest layer up: a higher one drops variables even where it is a file or --set.
         found: dict[str, str] = {}
         for layer in reversed(self.ordered):
-            kept = (item for item in found.items() if not layer.sets_value(_path_of(item[0])))
+            kept = (item for item in found.items() if not layer.sets_value(path_of(item[0])))
             found = dict(kept) | dict(layer.variables)
         return found
 
     def _around(self, keys: tuple[str | int, ...]) -> list[Layer]:
-        """Return the layers of the nearest table around a key, those at the top left out."""
+        """Return the layers that have the nearest table around a key; the top level is no table."""
         for depth in range(len(keys) - 1, 1, -1):
             if found := [layer for layer in self.ordered if layer.sets(keys[:depth])]:
                 return found
@@ -137,32 +144,45 @@ def merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
+def leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield each value with the keys that lead to it, those of a table before its inner tables.
+
+    A list counts as one value; an empty table has none.
+    """
+    if not isinstance(value, Mapping):
+        yield path, value
+        return
+    items = cast("Mapping[str, Any]", value).items()
+    for key, inner in sorted(items, key=lambda item: isinstance(item[1], Mapping)):
+        yield from leaves(inner, (*path, key))
+
+
 def variable_name(path: Sequence[str | int]) -> str:
-    """Return the environment variable that sets the key at *path*."""
+    """Return the environment variable that sets the key at *path*, in capitals."""
     keys, inside = _split(path)
     return (VARIABLES.get(keys) or ENV_PREFIX + "__".join(keys).upper()) + inside
 
 
 def set_variable(path: Sequence[str | int]) -> str:
-    """Return what to do about a secret that is missing or stands where others can read it."""
+    """Return what to do about a secret that is missing, or that others can read."""
     return f"set {variable_name(path)} in the environment or in .env"
 
 
-def _path_of(variable: str) -> tuple[str, ...]:
+def path_of(variable: str) -> tuple[str, ...]:
     """Return the path of the key that a variable sets, the reverse of `variable_name`."""
     paths = {name: path for path, name in VARIABLES.items()}
     return paths.get(variable) or tuple(variable.removeprefix(ENV_PREFIX).lower().split("__"))
 
 
 def key_name(path: Sequence[str | int]) -> str:
-    """Return the key at *path* as a file has it: its table, then its name."""
+    """Return the key at *path* as a file spells it: its table, then its name."""
     (*tables, key), inside = _split(path)
     table = ".".join(map(toml_key, tables))
     return (f"[{table}] " if table else "") + toml_key(key) + inside
 
 
 def _split(path: Sequence[str | int]) -> tuple[tuple[str, ...], str]:
-    """Return the keys of *path*, and in words where it goes on in a list."""
+    """Return the keys of *path* up to a list, and in words the element of the list."""
     count = next((at for at, part in enumerate(path) if isinstance(part, int)), len(path))
     inside = [f"element {part + 1}" if isinstance(part, int) else part for part in path[count:]]
     return tuple(map(str, path[:count])), "".join(f", {part}" for part in inside)

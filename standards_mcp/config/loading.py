@@ -13,8 +13,8 @@ from pydantic import ValidationError
 
 from standards_mcp.errors import ConfigError
 
-from .errors import describe_hidden, find_mistakes
-from .layers import Layer, Layers
+from .errors import Problem, find_problems, hidden_problems, misplaced_secret
+from .layers import Layers
 from .models.catalog import SECRET_KEYS
 from .models.settings import Settings
 from .sources import (
@@ -60,7 +60,7 @@ def load_settings(
         overrides: Nested values of the command line.
 
     Raises:
-        ConfigError: One line for each mistake: the file or variable, the key, and the nearest
+        ConfigError: One line for each problem: the file or variable, the key, and the nearest
             valid key.
     """
     file = find_config(config)
@@ -72,25 +72,39 @@ def load_settings(
             *([file_layer(file)] if file else []),
         )
     )
-    for layer in layers.ordered:
-        _refuse_secrets(layer)
-        # Names that pydantic-settings takes for options of its own.
-        if key := next((key for key in layer.values if key.startswith("_")), None):
-            raise ConfigError(f"{layer.where((key,))}: unknown key")
-    if lines := describe_hidden(layers):
-        raise ConfigError("\n".join(lines))
-    shared = layers.merged().get("servers_file")
-    if isinstance(shared, str):
-        try:
-            layers = Layers((*layers.ordered, servers_layer(shared)))
-        except ConfigError as exc:
-            raise ConfigError(f"{layers.where(('servers_file',))}: {exc}") from None
+    _refuse_secrets(layers)
+    layers = _with_shared_servers(layers)
     values = layers.merged()
+    settings, problems = None, list[Problem]()
     try:
-        return LoadedSettings(Settings(**values), file, layers)
+        settings = Settings(**values)
     except ValidationError as exc:
-        mistakes = find_mistakes(exc, Settings, values)
-        raise ConfigError("\n".join(each.line(layers) for each in mistakes)) from None
+        problems = find_problems(exc, Settings, values)
+    # The merged values say nothing about a plain value that a table in a higher layer hides. Each
+    # layer is validated by itself only where there is one, since that takes milliseconds.
+    if problems or layers.has_hidden_values():
+        problems = hidden_problems(layers) or problems
+    if problems or settings is None:
+        raise ConfigError("\n".join(each.line(layers) for each in problems))
+    return LoadedSettings(settings, file, layers)
+
+
+def _refuse_secrets(layers: Layers) -> None:
+    for layer in layers.ordered:
+        found = [path for path in SECRET_KEYS if layer.sets(path)]
+        if found and not layer.has_variables:
+            raise ConfigError(misplaced_secret(layer, found[0]).line(layers))
+
+
+def _with_shared_servers(layers: Layers) -> Layers:
+    """Return the layers with that of ``servers_file``, the lowest, if the key is set."""
+    file = layers.merged().get("servers_file")
+    if not isinstance(file, str):
+        return layers
+    try:
+        return Layers((*layers.ordered, servers_layer(file)))
+    except ConfigError as exc:
+        raise ConfigError(f"{layers.where(('servers_file',))}: {exc}") from None
 
 
 def find_config(config: Path | None = None) -> Path | None:
@@ -102,10 +116,10 @@ def find_config(config: Path | None = None) -> Path | None:
     named = _named_file(config)
     if named and not named.is_file():
         raise ConfigError(f"{named}: no such file; check --config or STANDARDS_MCP_CONFIG")
-    return next((path for path in config_places(config) if path.is_file()), None)
+    return next((path for path in config_paths(config) if path.is_file()), None)
 
 
-def config_places(config: Path | None = None) -> tuple[Path, ...]:
+def config_paths(config: Path | None = None) -> tuple[Path, ...]:
     """Return where the configuration file may be; the first that there is counts."""
     named = _named_file(config)
     return (named,) if named else (Path(FILE_NAME), user_config_file())
@@ -118,15 +132,7 @@ def user_config_file() -> Path:
     return user_config_path("standards-mcp", appauthor=False) / FILE_NAME
 
 
-def _refuse_secrets(layer: Layer) -> None:
-    if layer.has_variables:
-        return
-    for path in SECRET_KEYS:
-        if layer.sets(path):
-            raise ConfigError(layer.misplaced(path))
-
-
 def _named_file(config: Path | None) -> Path | None:
     value = os.environ.get(CONFIG_VARIABLE, "")
     named = config or (Path(value) if is_given(CONFIG_VARIABLE, value) else None)
-    return in_home(named, "--config or STANDARDS_MCP_CONFIG") if named else None
+    return in_home(named, lambda: "--config or STANDARDS_MCP_CONFIG") if named else None

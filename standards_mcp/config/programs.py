@@ -6,30 +6,16 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
+from .errors import Problem
+from .layers import key_name
 from .models.settings import Settings
 
 
-class MissingProgram(NamedTuple):
-    """A program that the configuration names and that is not there.
+def check_programs(settings: Settings) -> Iterator[Problem]:
+    """Yield the programs of enabled servers, and interpreters of plugins, that do not exist.
 
-    Attributes:
-        path: The key that names it.
-        what: What should be there, with its article.
-        why: Why it cannot be started, and what to do.
-    """
-
-    path: tuple[str, str, str]
-    program: str
-    what: str
-    why: str
-
-
-def missing_programs(settings: Settings) -> Iterator[MissingProgram]:
-    """Yield the programs of enabled servers, and interpreters of plugins, that are not there.
-
-    A server with a PATH of its own has its program looked for there, when it is started.
+    A server with a PATH of its own is left out: its program is looked for there when it starts.
     """
     named = [
         (("servers", name, "command"), server.command, "a program", server.cwd)
@@ -42,7 +28,8 @@ def missing_programs(settings: Settings) -> Iterator[MissingProgram]:
     ]
     for path, program, what, folder in named:
         if why := why_not_found(program, None, folder):
-            yield MissingProgram(path, program, what, why)
+            fix = f"set {key_name(path)} to the whole path of {what} that is there"
+            yield Problem(path, f"{program!r} cannot be started: {why}", fix)
 
 
 def why_not_found(program: str, path: str | None, folder: Path | None = None) -> str:
@@ -55,8 +42,8 @@ def why_not_found(program: str, path: str | None, folder: Path | None = None) ->
     if folder and not folder.is_dir():
         return f"its cwd {folder} is no folder; make it, or correct cwd"
     by_name = not os.path.dirname(program)  # noqa: PTH120  - `Path` drops the dot of ./server
-    place = program if by_name else os.path.join(folder or os.curdir, program)  # noqa: PTH118
-    if shutil.which(place, path=path):
+    path_or_name = program if by_name else os.path.join(folder or os.curdir, program)  # noqa: PTH118
+    if shutil.which(path_or_name, path=path):
         return ""
     if by_name:
         looked_in = os.environ.get("PATH", os.defpath) if path is None else path
@@ -64,10 +51,10 @@ def why_not_found(program: str, path: str | None, folder: Path | None = None) ->
             f"no such program is on PATH, which is {looked_in} here and may be another one where a "
             "desktop client starts the host; give its whole path, or install it"
         )
-    if Path(place).exists():
+    if Path(path_or_name).exists():
         return (
-            f"{place} is no program; make it executable, or name what runs it as the command and "
-            "the file among its arguments"
+            f"{path_or_name} is no program; make it executable, or name what runs it as the "
+            "command and the file among its arguments"
         )
     if Path(program).is_absolute():
         return "it is not there; correct its path, or install it"

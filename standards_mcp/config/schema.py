@@ -22,10 +22,10 @@ Schema = dict[str, Any]
 
 
 _DEEPEST: Final = 4
-"""How far lists of lists and the like are followed: a type may hold itself."""
+"""How far lists of lists and the like are followed, since a type may contain itself."""
 
 _HEAD: Final = """\
-# Configuration of standards-mcp. Every key stands here with its default. To set one, remove its
+# Configuration of standards-mcp. Every key is listed with its default. To set one, remove its
 # '# ', and that of its [table] if there is any; write a value for '...' and a name for '<...>'."""
 
 _PLACEHOLDERS: Final = {
@@ -97,7 +97,7 @@ def config_template(plugins: Mapping[str, type[BaseModel]]) -> str:
             continue  # it would be refused in a file
         if key.table != table:
             table = key.table
-            # The table of a plugin would be a mistake once the plugin is gone.
+            # The table of a plugin is refused once the plugin is uninstalled.
             mark = "# " if "<" in table or table.startswith("plugins.") else ""
             lines += ["", f"{mark}[{table}]"]
         lines += ["", *(f"# {line}" for line in textwrap.wrap(key.description, 94))]
@@ -127,7 +127,7 @@ class _AnyWhereUnknown(GenerateJsonSchema):
         return {}
 
     def emit_warning(self, kind: JsonSchemaWarningKind, detail: str) -> None:
-        """Say nothing of a default that JSON does not know: the key is shown without."""
+        """Do not warn of a default that JSON cannot express: the key is shown without it."""
 
 
 def _keys(
@@ -138,15 +138,16 @@ def _keys(
         resolved = _resolved(given, definitions)
         path = f"{table}.{name}" if table else name
         tables = dict(_tables(path, resolved, definitions))
-        # A table that may hold itself is shown once.
-        if tables and not any(_same(each, other) for each in tables.values() for other in around):
+        # A table that may contain itself is shown once.
+        inside = [each["properties"] for each in tables.values()]
+        if tables and not any(each is other["properties"] for each in inside for other in around):
             inner += tables.items()
         else:
             yield Key(
                 table,
                 name,
                 kind=_kind(given, definitions),
-                default=_default(given),
+                default="" if (value := given.get("default")) is None else toml_value(value),
                 description=resolved.get("description", ""),
                 required=name in schema.get("required", ()),
                 secret=_is_secret(given, definitions),
@@ -156,7 +157,7 @@ def _keys(
 
 
 def _tables(path: str, schema: Schema, definitions: Schema) -> Iterator[tuple[str, Schema]]:
-    """Yield the tables that a key stands for; none if it holds a plain value."""
+    """Yield the tables that a key leads to; none if it holds a plain value."""
     others = schema.get("additionalProperties")
     if not isinstance(others, dict):
         if "properties" in schema:
@@ -177,10 +178,6 @@ def _resolved(schema: Schema, definitions: Schema) -> Schema:
     if reference := schema.get("$ref"):
         return {**definitions[str(reference).rpartition("/")[2]], **schema}
     return schema
-
-
-def _same(one: Schema, other: Schema) -> bool:
-    return one["properties"] is other["properties"]
 
 
 def _kind(given: Schema, definitions: Schema, depth: int = 0) -> str:
@@ -212,8 +209,3 @@ def _is_secret(given: Schema, definitions: Schema, depth: int = 0) -> bool:
         for each in inner
         if isinstance(each, dict)
     )
-
-
-def _default(schema: Schema) -> str:
-    value = schema.get("default")
-    return "" if value is None else toml_value(value)

@@ -1,4 +1,4 @@
-"""The sources of settings: the file, the environment, .env files; with paths made whole."""
+"""The sources of settings: the file, the environment, .env files; with absolute paths."""
 
 from __future__ import annotations
 
@@ -10,85 +10,24 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, cast, get_origin
 
 from pydantic import BaseModel
-from pydantic.fields import FieldInfo
-from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource
 
 from standards_mcp._utils.text import nearest
 from standards_mcp.errors import ConfigError
 
-from .layers import DOT_ENV, ENVIRONMENT, Layer, merged, variable_name
+from .layers import DOT_ENV, ENVIRONMENT, Layer, merged, path_of, variable_name
+from .models.base import is_table, type_of
 from .models.catalog import EMBEDDING_KEY_VARIABLE, VARIABLES, named_values
 from .models.external import read_servers_file, shared_servers
 from .models.settings import ENV_PREFIX, Settings
-
-_PATHS: Final = (("catalog", "path"), ("state_dir",), ("servers_file",))
-
-
-def with_whole_paths(
-    values: Mapping[str, Any], folder: Path, where: Callable[[tuple[str, ...]], str]
-) -> dict[str, Any]:
-    """Return *values* with its paths absolute; a blank one is left out, as if it were not given.
-
-    Args:
-        folder: Where relative paths start.
-        where: Tells how to call the place of a key in an error.
-
-    Raises:
-        ConfigError: A path starts in the home of a user who has none, or is no path.
-    """
-    result = dict(values)
-    for path in (*_PATHS, *_folders_of_servers(values)):
-        result = _with_whole_path(result, path, folder, where(path))
-    return result
-
-
-def _with_whole_path(table: Any, path: tuple[str, ...], folder: Path, where: str) -> Any:
-    """Return a table with the path at these keys absolute; a blank one is left out."""
-    key, *inner = path
-    if not isinstance(table, dict) or key not in table:
-        return cast("Any", table)
-    result = dict(cast("dict[str, Any]", table))
-    if inner:
-        return result | {key: _with_whole_path(result[key], tuple(inner), folder, where)}
-    if not isinstance(result[key], str):
-        return result  # what is no text is for validation to report
-    text = str(result.pop(key)).strip()
-    if "\0" in text:
-        raise ConfigError(f"{where}: a path cannot hold a null character")
-    return result | {key: str(folder.absolute() / in_home(Path(text), where))} if text else result
-
-
-def _folders_of_servers(values: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    servers = values.get("servers")
-    if not isinstance(servers, Mapping):
-        return []
-    return [("servers", name, "cwd") for name in cast("Mapping[str, Any]", servers)]
-
-
-def in_home(path: Path, where: str) -> Path:
-    """Return *path* with ``~`` replaced by the home folder.
-
-    Args:
-        where: What to call the place of the path in an error.
-
-    Raises:
-        ConfigError: There is no such home.
-    """
-    try:
-        return path.expanduser()
-    except RuntimeError as error:
-        reason = str(error).rstrip(".")
-        raise ConfigError(f"{where}: {path}: {reason}; write the whole path") from None
-
 
 CONFIG_VARIABLE: Final = "STANDARDS_MCP_CONFIG"
 
 _OTHER_VARIABLES: Final = frozenset({CONFIG_VARIABLE, EMBEDDING_KEY_VARIABLE})
 
-_TABLES_BY_NAME: Final = frozenset({"plugins", "profiles", "servers"})
+_PATHS: Final = (("catalog", "path"), ("state_dir",), ("servers_file",))
 
 # What clients put where their user left an optional field of a bundle empty.
 _PLACEHOLDER: Final = "${user_config."
@@ -98,29 +37,45 @@ def layer_of(name: str, values: Mapping[str, Any]) -> Layer:
     """Return a layer of values whose relative paths start in the working directory.
 
     Raises:
-        ConfigError: A path in them is none.
+        ConfigError: It has a path that is invalid.
     """
-    return _with_whole_paths(Layer(name, dict(values)), Path())
+    return _with_absolute_paths(Layer(name, dict(values)), Path())
 
 
 def environment_layer() -> Layer:
     """Read the environment.
 
     Raises:
-        ConfigError: A variable bears our prefix and sets nothing that there is.
+        ConfigError: A variable has our prefix and sets no key that there is.
     """
-    values, variables = _environment()
-    return replace(layer_of(ENVIRONMENT, values), variables=variables)
+    return _variables_layer(ENVIRONMENT, os.environ)
 
 
 def dot_env_layer() -> Layer:
     """Read ``.env`` of the working directory, if it is there.
 
     Raises:
-        ConfigError: It cannot be read, or sets what only the environment can.
+        ConfigError: It cannot be read, or a variable in it has our prefix and sets no key.
     """
-    values, variables = _dot_env()
-    return replace(layer_of(DOT_ENV, values), variables=variables)
+    file = Path(DOT_ENV)
+    if not file.exists() or file.is_dir():
+        return Layer(DOT_ENV, {})
+    # Imported here, since few users have such a file and the import takes 10 ms of each start.
+    from pydantic_settings import BaseSettings, DotEnvSettingsSource  # noqa: PLC0415
+
+    try:
+        variables = DotEnvSettingsSource(BaseSettings, file).env_vars
+    except UnicodeDecodeError as exc:
+        raise ConfigError(f".env: is not UTF-8 text: {exc}") from None
+    except OSError as exc:
+        raise ConfigError(f".env: cannot be read: {exc.strerror}") from None
+    if CONFIG_VARIABLE.lower() in variables:
+        raise ConfigError(
+            f".env: {CONFIG_VARIABLE}: it is read from the environment only; set it there, or "
+            "use --config"
+        )
+    given = {name.upper(): text for name, text in variables.items() if is_given(name, text)}
+    return _variables_layer(DOT_ENV, given)
 
 
 def file_layer(file: Path) -> Layer:
@@ -134,11 +89,11 @@ def file_layer(file: Path) -> Layer:
         values = tomllib.loads(text)
         if "mcpServers" in values:  # pasted as other clients spell it
             values = merged({"servers": shared_servers(values.pop("mcpServers"))}, values)
-        return _with_whole_paths(Layer(str(file), values, text), file.parent)
-    except (ValueError, RecursionError) as exc:  # also of a number or a nesting without end
+        return _with_absolute_paths(Layer(str(file), values, text), file.parent)
+    except (ValueError, RecursionError) as exc:  # also for a number or a nesting without end
         line = re.search(r"\(at line (\d+),", str(exc))
-        place = f"{file}:{line[1]}" if line else str(file)
-        raise ConfigError(f"{place}: not valid TOML: {exc}") from None
+        where = f"{file}:{line[1]}" if line else str(file)
+        raise ConfigError(f"{where}: not valid TOML: {exc}") from None
     except OSError as exc:
         raise ConfigError(f"{file}: cannot be read: {exc.strerror}") from None
 
@@ -147,14 +102,14 @@ def servers_layer(file: str) -> Layer:
     """Read a JSON file of servers.
 
     Raises:
-        ConfigError: It cannot be read, or holds none.
+        ConfigError: It cannot be read, or has no servers.
     """
     path = Path(file)
-    return _with_whole_paths(Layer(file, {"servers": read_servers_file(path)}), path.parent)
+    return _with_absolute_paths(Layer(file, {"servers": read_servers_file(path)}), path.parent)
 
 
 def file_text(file: Path) -> str:
-    """Return the text of a TOML file, without the mark that some editors begin it with.
+    """Return the text of a TOML file, without the byte order mark that some editors write.
 
     Raises:
         OSError: It cannot be read.
@@ -171,54 +126,126 @@ def is_given(name: str, value: str | None) -> bool:
     return not value.startswith(_PLACEHOLDER)
 
 
-def _with_whole_paths(layer: Layer, folder: Path) -> Layer:
-    return replace(layer, values=with_whole_paths(layer.values, folder, layer.where))
+def in_home(path: Path, where: Callable[[], str]) -> Path:
+    """Return *path* with ``~`` replaced by the home folder.
 
+    Args:
+        where: Returns the source and the key of the path, for an error. Finding the line of a key
+            takes milliseconds, so it is called for an error alone.
 
-class _AsText:
-    """Reads lists and tables in variables as JSON and leaves all else to validation, as text.
-
-    So a plugin gets ``123`` as text where it asks for text, and a mistake is reported with its key.
+    Raises:
+        ConfigError: There is no such home.
     """
-
-    def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:
-        del field_name, field
-        if isinstance(value, str) and value.lstrip().startswith(("[", "{")):
-            with suppress(ValueError, RecursionError):
-                return json.loads(value)
-        return value
+    try:
+        return path.expanduser()
+    except RuntimeError as error:
+        reason = str(error).rstrip(".")
+        raise ConfigError(f"{where()}: {path}: {reason}; write the whole path") from None
 
 
-class _Environment(_AsText, EnvSettingsSource):
-    pass
+def _with_absolute_paths(layer: Layer, folder: Path) -> Layer:
+    """Return *layer* with its paths absolute; a blank one is left out, as if it were not given.
+
+    This happens before layers are merged: only here is it known in which folder a path starts.
+
+    Args:
+        folder: Where relative paths start.
+
+    Raises:
+        ConfigError: A path starts in the home of a user who has none, or is invalid.
+    """
+    servers = layer.values.get("servers")
+    names = cast("Mapping[str, Any]", servers) if isinstance(servers, Mapping) else ()
+    values = layer.values
+    for path in (*_PATHS, *(("servers", name, "cwd") for name in names)):
+        text = layer.value(path) if layer.sets_value(path) else None
+        if isinstance(text, str):  # anything else is for validation to report
+            absolute = _absolute(text.strip(), folder, layer, path)
+            values = _replaced(values, path, absolute)
+    return replace(layer, values=values)
 
 
-class _DotEnv(_AsText, DotEnvSettingsSource):
-    pass
+def _absolute(text: str, folder: Path, layer: Layer, path: tuple[str, ...]) -> str:
+    if "\0" in text:
+        raise ConfigError(f"{layer.where(path)}: a path cannot hold a null character")
+    if not text:
+        return ""
+    return str(folder.absolute() / in_home(Path(text), lambda: layer.where(path)))
 
 
-def _environment() -> tuple[dict[str, Any], dict[str, str]]:
-    source = _Environment(Settings)
-    source.env_vars = _given(source.env_vars)
-    values = source()
-    known = {ENV_PREFIX + str(name).upper() for name in Settings.model_fields}
-    for name, value in os.environ.items():
+def _replaced(table: Mapping[str, Any], path: tuple[str, ...], text: str) -> dict[str, Any]:
+    """Return *table* with *text* at *path*, or without that key if *text* is empty."""
+    key, *inner = path
+    if inner:
+        return {**table, key: _replaced(table[key], tuple(inner), text)}
+    others = {name: value for name, value in table.items() if name != key}
+    return others | ({key: text} if text else {})
+
+
+def _variables_layer(source: str, variables: Mapping[str, str | None]) -> Layer:
+    """Return the layer of what variables set.
+
+    Raises:
+        ConfigError: A variable has our prefix and sets no key that there is.
+    """
+    known, given = set(VARIABLES.values()), dict[str, str]()
+    for name, value in variables.items():
         upper = name.upper()
-        if not upper.startswith(ENV_PREFIX) or upper in _OTHER_VARIABLES:
+        if upper.startswith(ENV_PREFIX) and upper not in _OTHER_VARIABLES:
+            if not _sets_a_key(upper, value):
+                raise ConfigError(f"{source}: {name}: unknown setting{_nearest_variable(upper)}")
+        elif upper not in known:
             continue
-        base = upper.split("__", 1)[0]
-        is_read = base.removeprefix(ENV_PREFIX).lower() in values or not is_given(name, value)
-        if base not in known or not is_read:
-            raise ConfigError(f"environment: {name}: unknown setting{_nearest_variable(upper)}")
-    return merged(values, named_values(source.env_vars)), _of_settings(source.env_vars)
+        if is_given(upper, value):
+            given[upper] = value or ""
+    values = merged(_nested(given), named_values(given))
+    return replace(layer_of(source, values), variables=given)
+
+
+def _sets_a_key(variable: str, value: str | None) -> bool:
+    """Tell whether a variable sets a key of the host's, or one in a table of it."""
+    name, *inside = path_of(variable)
+    is_plain = inside and is_given(variable, value) and name in _plain_keys()
+    return name in Settings.model_fields and not is_plain
+
+
+def _nested(variables: Mapping[str, str]) -> dict[str, Any]:
+    """Return the settings that variables of our prefix give, as nested tables.
+
+    One for a whole table is read before those for keys in it. Where it holds plain text, the others
+    are left out, so that validation sees and reports that text.
+    """
+    values: dict[str, Any] = {}
+    for variable in sorted(set(variables) - set(VARIABLES.values())):
+        *tables, key = path = path_of(variable)
+        table: dict[str, Any] | None = values
+        for name in tables:
+            inner: object = table.setdefault(name, {}) if table is not None else None
+            table = cast("dict[str, Any]", inner) if isinstance(inner, dict) else None
+        if table is not None:
+            table[key] = _value_of(path, variables[variable])
+    return values
+
+
+def _value_of(path: tuple[str, ...], text: str) -> Any:
+    """Return a list or a table, which variables hold as JSON, and any other text as it is.
+
+    A key of the host's that is text may hold JSON, too, such as credentials for a server. Whether
+    ``123`` is a number is for validation to say: a plugin may ask for text.
+    """
+    kind = type_of(Settings, path)
+    may_be_json = kind is None or is_table(kind) or get_origin(kind) in (dict, tuple)
+    if may_be_json and text.lstrip().startswith(("[", "{")):
+        with suppress(ValueError, RecursionError):
+            return json.loads(text)
+    return text
 
 
 def _nearest_variable(name: str) -> str:
     """Return ``; did you mean 'X'?`` for the variable that may be meant, or an empty string."""
     head, separator, rest = name.removeprefix(ENV_PREFIX).partition("__")
-    paths = list(_paths(Settings))
-    if separator:  # it is the table that is unknown, or none
-        plain = {name for (name, *below) in paths if not below} - _TABLES_BY_NAME
+    if separator:  # the table is unknown, or the key is none
+        plain = _plain_keys()
         meant = {
             name.upper(): variable_name((name,) if name in plain else (name, rest))
             for name in Settings.model_fields
@@ -226,51 +253,26 @@ def _nearest_variable(name: str) -> str:
     else:
         own = [*VARIABLES.values(), *_OTHER_VARIABLES]
         meant = {each.removeprefix(ENV_PREFIX): each for each in own}
-        for path in sorted(paths, key=len):
+        for path in sorted(_paths(Settings), key=len):
             if path not in VARIABLES:
                 meant.setdefault(path[-1].upper(), variable_name(path))
     found = nearest(head, meant)
     return f"; did you mean {meant[found]!r}?" if found else ""
 
 
-def _paths(model: type[BaseModel]) -> Iterator[tuple[str, ...]]:
-    """Yield the keys that lead to each value of the host's own tables."""
-    for name, field in model.model_fields.items():
-        inner = field.annotation
-        if isinstance(inner, type) and issubclass(inner, BaseModel):
-            yield from ((name, *path) for path in _paths(inner))
-        else:
-            yield (name,)
-
-
-def _dot_env() -> tuple[dict[str, Any], dict[str, str]]:
-    try:
-        source = _DotEnv(Settings, ".env", dotenv_filtering="match_prefix")
-        source.env_vars = _given(source.env_vars)
-        values = source()
-    except UnicodeDecodeError as exc:
-        raise ConfigError(f".env: is not UTF-8 text: {exc}") from None
-    except OSError as exc:
-        raise ConfigError(f".env: cannot be read: {exc.strerror}") from None
-    if CONFIG_VARIABLE.lower() in source.env_vars:
-        raise ConfigError(
-            f".env: {CONFIG_VARIABLE}: it is read from the environment only; set it there, or "
-            "use --config"
-        )
-    values.pop(EMBEDDING_KEY_VARIABLE.removeprefix(ENV_PREFIX).lower(), None)
-    return merged(values, named_values(source.env_vars)), _of_settings(source.env_vars)
-
-
-def _of_settings(variables: Mapping[str, str | None]) -> dict[str, str]:
-    """Return the variables that set something, by their names in capitals."""
-    named = {name.upper(): value or "" for name, value in variables.items()}
+def _plain_keys() -> set[str]:
+    """Return the keys at the top of the configuration that are no tables."""
     return {
-        name: value
-        for name, value in named.items()
-        if name != CONFIG_VARIABLE and (name.startswith(ENV_PREFIX) or name in VARIABLES.values())
+        name
+        for name, field in Settings.model_fields.items()
+        if get_origin(field.annotation) is not dict and not is_table(field.annotation)
     }
 
 
-def _given(variables: Mapping[str, str | None]) -> dict[str, str | None]:
-    """Leave out the variables that say nothing."""
-    return {name: value for name, value in variables.items() if is_given(name, value)}
+def _paths(model: type[BaseModel]) -> Iterator[tuple[str, ...]]:
+    """Yield the keys that lead to each value of the host's own tables."""
+    for name, field in model.model_fields.items():
+        if is_table(inner := field.annotation):
+            yield from ((name, *path) for path in _paths(inner))
+        else:
+            yield (name,)

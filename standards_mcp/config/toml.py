@@ -1,4 +1,4 @@
-"""Finds the line of a TOML file that a key stands on, and writes keys and values as TOML."""
+"""Finds the line of a key in a TOML file, and writes keys and values as TOML."""
 
 from __future__ import annotations
 

@@ -20,6 +20,6 @@ def canonical_name(distribution: str) -> str:
 
 
 def is_trusted(distribution: str, patterns: Iterable[str]) -> bool:
-    """Tell whether a glob names a distribution, in whatever way either of them is spelt."""
+    """Tell whether a glob matches a distribution, however either of them is spelt."""
     canonical = [canonical_name(pattern) for pattern in patterns]
     return bool(first_match((canonical_name(distribution),), canonical))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from standards_mcp._utils.text import did_you_mean
-from standards_mcp.config.checks import Mismatch
+from standards_mcp.config.errors import Problem
 from standards_mcp.config.models.tools import ArgumentOverride
 
 from .arguments import Arguments, refuse_unknown
@@ -36,7 +36,7 @@ class OverriddenArguments:
 
 def argument_fault(
     arguments: Arguments, overrides: Mapping[str, ArgumentOverride], table: tuple[str, ...]
-) -> Mismatch | None:
+) -> Problem | None:
     """Return why overrides cannot be applied, with the key that is to blame; None if they can.
 
     Args:
@@ -47,10 +47,10 @@ def argument_fault(
         path = (*table, name)
         if name not in properties:
             hint = did_you_mean(name, properties) or f"; it has {', '.join(properties) or 'none'}"
-            return Mismatch(path, f"the tool has no such argument{hint}")
+            return Problem(path, f"the tool has no such argument{hint}")
         for key, value in (("default", override.default), ("fixed", override.fixed)):
             if value is not None and (why := _misfit(value, properties[name])):
-                return Mismatch((*path, key), why)
+                return Problem((*path, key), why)
     return None
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
-from standards_mcp.config.checks import Mismatch
+from standards_mcp.config.errors import Problem
 from standards_mcp.config.layers import key_name
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.models.tools import (
@@ -60,7 +60,7 @@ class Selection:
     tools: tuple[RegisteredTool, ...]
     prompts: tuple[RegisteredPrompt, ...]
     resources: tuple[RegisteredResource, ...]
-    problems: tuple[Mismatch, ...]
+    problems: tuple[Problem, ...]
 
     @cached_property
     def visible_tools(self) -> list[RegisteredTool]:
@@ -125,7 +125,7 @@ def select(
     contributions: Contributions, settings: Settings, access: Access = EVERYTHING
 ) -> Selection:
     """Return what is visible of what plugins contribute, with *access* to it."""
-    problems: list[Mismatch] = []
+    problems: list[Problem] = []
     rules = _Rules(settings, access)
     filtered = [_with_filters(item, contributions.filters, rules) for item in contributions.tools]
     tools = [_as_tool(item, settings) for item in _each(filtered, "tools", rules, problems)]
@@ -192,7 +192,7 @@ def _with_filters(
 
 
 def _each(
-    contributed: Iterable[_C], kind: Kind, rules: _Rules, problems: list[Mismatch]
+    contributed: Iterable[_C], kind: Kind, rules: _Rules, problems: list[Problem]
 ) -> list[_C]:
     """Return every item as the configuration makes it; add the overrides that do not fit."""
     declared = tuple(contributed)
@@ -205,7 +205,7 @@ def _each(
         problem = _override_problem(item, (kind, "overrides", *keys), override, owners)
         if problem:
             message = f"{problem.message}; the {item.kind} is not served"
-            problems.append(Mismatch(problem.path, message))
+            problems.append(Problem(problem.path, message))
         changed = _overridden(item, override, rules.settings)
         reason = _error(item, override) or rules.hidden_reason(changed, kind)
         if problem and not reason:
@@ -273,7 +273,7 @@ def _override_problem(
     path: tuple[str, ...],
     override: Override,
     owners: Mapping[str, Contribution],
-) -> Mismatch | None:
+) -> Problem | None:
     """Return why an override cannot be applied, with the key that is to blame.
 
     Args:
@@ -282,9 +282,9 @@ def _override_problem(
     """
     path, others = path[:3], path[3:]
     if others:
-        return Mismatch(path, f"{others[0]!r} overrides the same {item.kind}; keep one of the two")
+        return Problem(path, f"{others[0]!r} overrides the same {item.kind}; keep one of the two")
     if override.name and owners.get(override.name, item) is not item:
-        return Mismatch((*path, "name"), f"{override.name!r} belongs to another {item.kind}")
+        return Problem((*path, "name"), f"{override.name!r} belongs to another {item.kind}")
     if isinstance(item, RegisteredTool) and isinstance(override, ToolOverride):
         return _tool_problem(item, override, path)
     return None
@@ -292,7 +292,7 @@ def _override_problem(
 
 def _tool_problem(
     item: RegisteredTool, override: ToolOverride, table: tuple[str, ...]
-) -> Mismatch | None:
+) -> Problem | None:
     if override.cache_ttl and not item.tool.read_only:
-        return Mismatch((*table, "cache_ttl"), "it needs a read-only tool")
+        return Problem((*table, "cache_ttl"), "it needs a read-only tool")
     return argument_fault(item.arguments, override.arguments, (*table, "arguments"))

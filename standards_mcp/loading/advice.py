@@ -1,4 +1,4 @@
-"""What to do about a plugin that fails, as far as its record and the configuration tell."""
+"""What to do about a plugin that fails, from its record and the configuration."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Iterator
 
 from standards_mcp.config.layers import key_name
 from standards_mcp.config.models.settings import Settings
-from standards_mcp.config.programs import missing_programs
+from standards_mcp.config.programs import check_programs
 
 from .records import PluginRecord
 
 
-def remedy(record: PluginRecord, settings: Settings, otherwise: str) -> str:
+def fix_for(record: PluginRecord, settings: Settings, otherwise: str) -> str:
     """Return what to do about a plugin that fails.
 
     Args:
-        otherwise: What to do where nothing is known but that it fails.
+        otherwise: What to do if nothing more is known than that it fails.
     """
     fixes = "; ".join(dict.fromkeys(_fixes(record, settings))) or otherwise
     disable = f"disable it: `standards-mcp plugins disable {record.name}`."
@@ -23,8 +23,8 @@ def remedy(record: PluginRecord, settings: Settings, otherwise: str) -> str:
 
 
 def _fixes(record: PluginRecord, settings: Settings) -> Iterator[str]:
-    for each in record.mistakes:
+    for each in record.problems:
         yield each.fix or f"correct {key_name(each.path)}"
-    for missing in missing_programs(settings):
-        if missing.path[1] == record.name:
-            yield f"set {key_name(missing.path)} to the whole path of {missing.what} that is there"
+    for problem in check_programs(settings):
+        if problem.path[1] == record.name:
+            yield problem.fix

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from standards_mcp._utils.secrets import SHORTEST_SECRET, declared_secrets, secrets_of
 from standards_mcp._utils.text import did_you_mean
-from standards_mcp.config.errors import MistakesError, find_mistakes
+from standards_mcp.config.errors import InvalidSettingsError, find_problems
 from standards_mcp.config.layers import DOT_ENV, ENVIRONMENT
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import PluginSection
@@ -26,14 +26,14 @@ def construct(record: PluginRecord, context: PluginContext, loaded: LoadedSettin
     """Import a plugin and return it, built with its settings; the record learns its secrets.
 
     Raises:
-        PluginError: It is no plugin, or its settings have mistakes.
+        PluginError: It is no plugin, or its settings have problems.
         BaseException: Whatever its code raises.
     """
     try:
         return _constructed(record, context, loaded)
-    except MistakesError as exc:
-        record.mistakes = exc.mistakes
-        lines = (each.line(loaded.layers) for each in exc.mistakes)
+    except InvalidSettingsError as exc:
+        record.problems = exc.problems
+        lines = (each.line(loaded.layers) for each in exc.problems)
         # Without the cause: it holds the values, and the secrets among them.
         raise PluginError(record.name, "; ".join(lines)) from None
 
@@ -103,5 +103,5 @@ def _validated(
     try:
         return model.model_validate(options)
     except ValidationError as exc:
-        found = find_mistakes(exc, model, options, ("plugins", record.name))
-        raise MistakesError(*found) from None
+        found = find_problems(exc, model, options, ("plugins", record.name))
+        raise InvalidSettingsError(*found) from None

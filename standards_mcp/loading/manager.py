@@ -314,7 +314,7 @@ class PluginManager:
     def _take_status(self, record: PluginRecord, provider: Provider) -> None:
         """Fail a plugin that is of no use, and one that cannot be started until it can."""
         record.secrets |= provider.secrets
-        record.mistakes = provider.mistakes
+        record.problems = provider.problems
         if provider.failure:
             if record.status is not Status.FAILED:
                 with suppress(PluginError):  # its lifespan raises it, where it matters

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from standards_mcp._utils.secrets import mask
-from standards_mcp.config.errors import Mistake
+from standards_mcp.config.errors import Problem
 from standards_mcp.contributions.base import Contribution
 from standards_mcp.contributions.collection import Contributions
 from standards_mcp.contributions.resources import RegisteredResource
@@ -23,7 +23,7 @@ class Provider:
         on_change: Called when that or the problem changes.
         problem: Why its contributions are not known, or an empty string.
         failure: Why it is of no use at all, or an empty string.
-        mistakes: Those in its settings for which it is of no use.
+        problems: Those in its settings for which it is of no use.
         secrets: Those that only it knows.
         start_seconds: How long its lifespan may take to start, where that is longer than others'.
     """
@@ -32,7 +32,7 @@ class Provider:
     on_change: Callable[[], None] = staticmethod(lambda: None)
     problem: str = ""
     failure: str = ""
-    mistakes: tuple[Mistake, ...] = ()
+    problems: tuple[Problem, ...] = ()
     secrets: frozenset[str] = frozenset()
     start_seconds: float = 0.0
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-from standards_mcp.config.errors import Mistake
+from standards_mcp.config.errors import Problem
 from standards_mcp.config.trust import canonical_name
 from standards_mcp.contributions.collection import Contributions
 from standards_mcp.plugin import Plugin, PluginSettings
@@ -70,7 +70,7 @@ class PluginRecord:
 
     Attributes:
         reason: Why the status is what it is, where that needs saying.
-        mistakes: Those in its settings for which it failed.
+        problems: Those in its settings for which it failed.
         plugin: Its instance, once it is constructed.
         settings_type: What validates its table, once it is imported.
         secrets: Those of its settings.
@@ -82,7 +82,7 @@ class PluginRecord:
     info: PluginInfo
     status: Status = Status.DISCOVERED
     reason: str = ""
-    mistakes: tuple[Mistake, ...] = field(default=(), repr=False)
+    problems: tuple[Problem, ...] = field(default=(), repr=False)
     plugin: Plugin[Any] | None = field(default=None, repr=False)
     settings_type: type[PluginSettings] | None = field(default=None, repr=False)
     secrets: frozenset[str] = field(default=frozenset(), repr=False)

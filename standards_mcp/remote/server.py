@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import SecretStr
 
 from standards_mcp.calls.context import HostContext
-from standards_mcp.config.errors import Mistake, MistakesError
+from standards_mcp.config.errors import InvalidSettingsError, Problem
 from standards_mcp.config.models.external import (
     Expansion,
     ServerSection,
@@ -52,7 +52,7 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
     """One other MCP server.
 
     Raises:
-        MistakesError: Its configuration names a variable that is not set.
+        InvalidSettingsError: Its configuration names a variable that is not set.
     """
 
     settings_type = ServerSettings
@@ -89,7 +89,7 @@ def _target_maker(
             return expansion.text(value)
         except VariableError as exc:
             fix = f"set {exc.variable} in the environment"
-            raise MistakesError(Mistake(("servers", name, *key), str(exc), fix)) from None
+            raise InvalidSettingsError(Problem(("servers", name, *key), str(exc), fix)) from None
 
     args = tuple(expanded(arg, "args", at) for at, arg in enumerate(settings.args))
     env = {key: expanded(value, "env", key) for key, value in settings.env.items()}

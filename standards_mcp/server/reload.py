@@ -9,13 +9,15 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from anyio import to_thread
 
 from standards_mcp._utils.text import describe_exception
 from standards_mcp.config.loading import LoadedSettings
-from standards_mcp.config.models.settings import Settings
+from standards_mcp.config.models.base import AtStart, Table
+from standards_mcp.config.models.external import ServerSection
+from standards_mcp.config.models.settings import PluginSection, Settings
 from standards_mcp.config.models.tools import Kind
 from standards_mcp.errors import ConfigError, StandardsMcpError
 from standards_mcp.host import Host
@@ -25,19 +27,19 @@ log = logging.getLogger(__name__)
 
 POLL_SECONDS: Final = 1.0
 
-_SETTLED_SECONDS: Final = 0.25
-
-_AT_START: Final = ("autoload", "catalog", "state_dir", "strict", "trusted")
+_QUIET_SECONDS: Final = 0.25
 
 _Stamp: TypeAlias = tuple[int, int, int] | None
+
+_Table = TypeVar("_Table", bound=Table)
 
 
 @dataclass(frozen=True, slots=True)
 class Reload:
-    """What a changed configuration came to.
+    """What a reload changed.
 
     Attributes:
-        changed: Of what clients see others than before.
+        changed: The kinds of contributions of which clients see others than before.
         needs_restart: The keys whose new values count from the next start on.
     """
 
@@ -46,7 +48,7 @@ class Reload:
 
 
 def reload(host: Host, loaded: LoadedSettings) -> Reload:
-    """Let selection, overrides and limits go by *loaded*; calls that run go on as they began.
+    """Use *loaded* for selection, overrides and limits; calls that run go on as they began.
 
     Raises:
         ConfigError: It is refused, and nothing has changed.
@@ -54,16 +56,19 @@ def reload(host: Host, loaded: LoadedSettings) -> Reload:
     if (gone := host.loaded.file) and not loaded.file:
         raise ConfigError(f"{gone}: is gone; to go without a file, restart the server")
     before, old = host.visible(), host.settings
-    host.take_over(loaded, _in_force(old, loaded.settings))
-    restart = [*_changed(old, loaded.settings), *_unloaded(host)]
+    in_force, waiting = _in_force(old, loaded.settings)
+    host.take_over(loaded, in_force)
     seen, now_seen = before.definitions, host.visible().definitions
-    return Reload(tuple(kind for kind in seen if seen[kind] != now_seen[kind]), tuple(restart))
+    return Reload(
+        changed=tuple(kind for kind in seen if seen[kind] != now_seen[kind]),
+        needs_restart=(*waiting, *_unloaded(host)),
+    )
 
 
-async def reload_when_told(
+async def reload_on_change(
     host: Host,
     load: Callable[[], LoadedSettings],
-    places: Sequence[Path],
+    paths: Sequence[Path],
     on_changed: Callable[[Collection[Kind]], Awaitable[None]],
     *,
     watch: bool,
@@ -71,20 +76,20 @@ async def reload_when_told(
     """Reload whenever SIGHUP comes or the configuration file changes, until cancelled.
 
     Args:
-        places: Where the file may be, the first that there is.
-        watch: Look out for changes, and for a file where there was none.
+        paths: Where the file may be; the first one that exists counts.
+        watch: Look for changes every second, and for a file where there was none.
     """
-    told = asyncio.Event()
-    if not _is_current(host.loaded, places):
-        told.set()  # it was changed while the plugins started; a SIGHUP then had no effect
+    changed = asyncio.Event()
+    if not _is_current(host.loaded, paths):
+        changed.set()  # while the plugins started; a SIGHUP then had no effect
     # Windows has no SIGHUP, and no signal handlers on its event loop.
     with suppress(NotImplementedError, AttributeError):
-        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, told.set)
-    watching = asyncio.ensure_future(_watch(places, told)) if watch else None
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, changed.set)
+    watching = asyncio.ensure_future(_watch(paths, changed)) if watch else None
     try:
         while True:
-            await told.wait()
-            told.clear()
+            await changed.wait()
+            changed.clear()
             await _try_to_reload(host, load, on_changed)
     finally:
         if watching:
@@ -98,7 +103,7 @@ async def _try_to_reload(
 ) -> None:
     try:
         done = reload(host, await to_thread.run_sync(load))
-    except Exception as exc:  # noqa: BLE001  - the next change must still be heard of
+    except Exception as exc:  # noqa: BLE001  - the next change must still be taken over
         reason = str(exc) if isinstance(exc, StandardsMcpError) else describe_exception(exc)
         message = "the configuration is refused; the one before stays in force"
         log.error(message, extra={"reason": reason})  # noqa: TRY400  - the reason says it all
@@ -110,31 +115,35 @@ async def _try_to_reload(
         await on_changed(done.changed)
 
 
-def _is_current(loaded: LoadedSettings, places: Sequence[Path]) -> bool:
-    found = next((path for path in places if path.is_file()), None)
+def _is_current(loaded: LoadedSettings, paths: Sequence[Path]) -> bool:
+    found = next((path for path in paths if path.is_file()), None)
     return found == loaded.file and loaded.is_current()
 
 
-async def _watch(places: Sequence[Path], told: asyncio.Event) -> None:
-    seen = _stamps(places)
+async def _watch(paths: Sequence[Path], changed: asyncio.Event) -> None:
+    seen = _stamps(paths)
     while True:
         await asyncio.sleep(POLL_SECONDS)
-        if _stamps(places) != seen:
-            seen = await _settled(places)
-            told.set()
+        if _stamps(paths) != seen:
+            seen = await _wait_for_writers(paths)
+            changed.set()
 
 
-async def _settled(places: Sequence[Path]) -> list[_Stamp]:
-    """Wait until nobody writes: a file that is still empty is valid, and denies nothing."""
-    before, now = None, _stamps(places)
+async def _wait_for_writers(paths: Sequence[Path]) -> list[_Stamp]:
+    """Wait until nobody writes any more, and return what the files are then.
+
+    An editor empties the file before it writes. An empty file is valid and hides no tool, so taking
+    it over would serve for a moment what the configuration forbids.
+    """
+    before, now = None, _stamps(paths)
     while before != now:
-        await asyncio.sleep(_SETTLED_SECONDS)
-        before, now = now, _stamps(places)
+        await asyncio.sleep(_QUIET_SECONDS)
+        before, now = now, _stamps(paths)
     return now
 
 
-def _stamps(places: Sequence[Path]) -> list[_Stamp]:
-    return [_stamp(path) for path in places]
+def _stamps(paths: Sequence[Path]) -> list[_Stamp]:
+    return [_stamp(path) for path in paths]
 
 
 def _stamp(file: Path) -> _Stamp:
@@ -145,37 +154,35 @@ def _stamp(file: Path) -> _Stamp:
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
-def _in_force(old: Settings, new: Settings) -> Settings:
-    """Return *new* with the values of *old* where only a start can change them."""
-    tools = new.tools.model_copy(update={"storage": old.tools.storage})
-    plugins = {
-        name: old.section(name).model_copy(update={"enabled": new.section(name).enabled})
-        for name in {*old.plugins, *new.plugins}
-    }
-    servers = {
-        name: server.model_copy(
-            update={"enabled": name in new.servers and new.servers[name].enabled}
-        )
-        for name, server in old.servers.items()
-    }
-    kept = {name: getattr(old, name) for name in _AT_START}
-    changed = {"tools": tools, "plugins": plugins, "servers": servers}
-    return new.model_copy(update=kept | changed)
-
-
-def _changed(old: Settings, new: Settings) -> list[str]:
-    keys = [name for name in _AT_START if getattr(old, name) != getattr(new, name)]
-    if old.tools.storage != new.tools.storage:
-        keys.append("tools.storage")
+def _in_force(old: Settings, new: Settings) -> tuple[Settings, list[str]]:
+    """Return *new* as far as it counts at once, and the keys that count from the next start on."""
+    settings, waiting = _keep_marked(old, new)
+    plugins, servers = dict[str, PluginSection](), dict[str, ServerSection]()
     for name in sorted({*old.plugins, *new.plugins}):
-        before, after = old.section(name), new.section(name)
-        if (before.options, before.required) != (after.options, after.required):
-            keys.append(f"plugins.{name}")
-    for name, server in new.servers.items():
-        known = old.servers.get(name)
-        if known is None or server.model_copy(update={"enabled": known.enabled}) != known:
-            keys.append(f"servers.{name}")
-    return keys
+        section = new.section(name)
+        plugins[name] = old.section(name).model_copy(update={"enabled": section.enabled})
+        if plugins[name] != section:
+            waiting.append(f"plugins.{name}")
+    for name, server in old.servers.items():
+        enabled = name in new.servers and new.servers[name].enabled
+        servers[name] = server.model_copy(update={"enabled": enabled})
+    waiting += [f"servers.{name}" for name in new.servers if new.servers[name] != servers.get(name)]
+    return settings.model_copy(update={"plugins": plugins, "servers": servers}), waiting
+
+
+def _keep_marked(old: _Table, new: _Table, prefix: str = "") -> tuple[_Table, list[str]]:
+    """Return *new* with the marked values of *old*, see `AtStart`, and the keys that differ."""
+    kept: dict[str, object] = {}
+    differing: list[str] = []
+    for name, field in type(old).model_fields.items():
+        before, after = getattr(old, name), getattr(new, name)
+        if AtStart() in field.metadata:
+            kept[name] = before
+            differing += [prefix + name] if before != after else []
+        elif isinstance(before, Table):
+            kept[name], inner = _keep_marked(before, after, f"{prefix}{name}.")
+            differing += inner
+    return new.model_copy(update=kept), differing
 
 
 def _unloaded(host: Host) -> list[str]:

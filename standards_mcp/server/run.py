@@ -22,7 +22,7 @@ from standards_mcp.errors import StandardsMcpError
 from standards_mcp.host import Host
 
 from .context import Context, local_principal
-from .reload import reload_when_told
+from .reload import reload_on_change
 from .server import HostServer, build_server
 
 log = logging.getLogger("standards_mcp")
@@ -92,7 +92,7 @@ async def _beside(
         source = reloading
         tasks.append(
             asyncio.create_task(
-                reload_when_told(
+                reload_on_change(
                     host, source.load, source.locations, server.tell_changed, watch=source.watch
                 )
             )

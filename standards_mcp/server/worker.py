@@ -209,8 +209,8 @@ class _Description(Mapping[str, Any]):
 def _description(host: Host, name: str) -> dict[str, Any]:
     record = host.manager.records[name]
     if record.status is Status.FAILED:
-        mistakes = [list(astuple(each)) for each in record.mistakes]
-        return {"failure": record.reason, "mistakes": masked_data(mistakes, record.secrets)}
+        problems = [list(astuple(each)) for each in record.problems]
+        return {"failure": record.reason, "problems": masked_data(problems, record.secrets)}
     convert = host.visible().find(CONVERT)
     values: Mapping[str, Any] = convert.arguments.schema["properties"] if convert else {}
     left_out = [hook for hook in _LEFT_OUT if hasattr(type(record.plugin), hook)]

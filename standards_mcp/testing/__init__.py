@@ -151,11 +151,11 @@ def check_plugin(  # noqa: PLR0913  - all by name, and most seldom given
         AssertionError: It breaks rules. Each line says which, and what to do about it.
     """
     __tracebackhide__ = True
-    from .checks import Uses, faults_of  # noqa: PLC0415  - see the module's docstring
-    from .hosts import Bench  # noqa: PLC0415
+    from .checks import Probes, faults_of  # noqa: PLC0415  - see the module's docstring
+    from .hosts import PluginUnderTest  # noqa: PLC0415
 
-    bench = Bench(plugin_type, name, settings, beside, config, catalog)
-    found = faults_of(bench, Uses(calls, prompts, reads, generation, client), allow or Allowed())
+    tested = PluginUnderTest(plugin_type, name, settings, beside, config, catalog)
+    found = faults_of(tested, Probes(calls, prompts, reads, generation, client), allow or Allowed())
     if found:
         rules = "a rule" if len(found) == 1 else f"{len(found)} rules"
         lines = "".join(f"\n  - {fault}" for fault in found)

@@ -32,11 +32,11 @@ class LoopMonitor:
         seconds: How long the plugin may block.
 
     Attributes:
-        places: Where it blocked for longer, such as ``plugin.py:12 (open)``.
+        locations: Where it blocked for longer, such as ``plugin.py:12 (open)``.
     """
 
     def __init__(self, package: str, seconds: float) -> None:
-        self.places: dict[str, None] = {}
+        self.locations: dict[str, None] = {}
         self._package = package
         self._step = seconds / _LOOKS
         self._loop = asyncio.get_running_loop()
@@ -60,12 +60,12 @@ class LoopMonitor:
             self._loop.call_soon_threadsafe(alive.set)
             seen: Counter[str] = Counter()
             while not alive.wait(self._step) and not self._ended.is_set():
-                seen.update(_place(sys._current_frames().get(self._thread), self._package))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+                seen.update(_location(sys._current_frames().get(self._thread), self._package))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
             if seen.total() >= _LOOKS:
-                self.places[seen.most_common(1)[0][0]] = None
+                self.locations[seen.most_common(1)[0][0]] = None
 
 
-def _place(frame: FrameType | None, package: str) -> list[str]:
+def _location(frame: FrameType | None, package: str) -> list[str]:
     """Return the innermost line of *package* within the loop's current step, if there is one."""
     found: list[str] = []
     while frame is not None and frame.f_code is not _STEP:

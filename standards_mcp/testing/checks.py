@@ -28,9 +28,9 @@ from . import Allowed, Call
 from .advice import declaration_faults, needs_faults, settings_faults
 from .blocking import LoopMonitor
 from .clients import connected
-from .hosts import Bench
+from .hosts import PluginUnderTest
 from .imports import import_faults
-from .watching import Watch
+from .side_effects import SideEffects
 
 _ROUNDS: Final = ("", " the second time")
 
@@ -43,7 +43,7 @@ class _UnknownToolError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Uses:
+class Probes:
     """What to try of a plugin, and by which client; see `check_plugin`."""
 
     calls: Sequence[Call]
@@ -53,23 +53,23 @@ class Uses:
     client: Mapping[str, Any]
 
 
-def faults_of(bench: Bench, uses: Uses, allow: Allowed) -> list[str]:
+def faults_of(tested: PluginUnderTest, probes: Probes, allow: Allowed) -> list[str]:
     """Return every rule that the plugin breaks, as a sentence with what to do.
 
     Raises:
         RuntimeError: An event loop runs already.
     """
     _expect_no_loop()
-    watch = Watch()
-    for fault in import_faults(bench.plugin_type, allow):
-        watch.add(fault)
+    effects = SideEffects()
+    for fault in import_faults(tested.plugin_type, allow):
+        effects.add(fault)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         try:
-            _check_declarations(bench, Path(folder), watch, allow)
-            asyncio.run(_check_life(bench, Path(folder), watch, uses, allow))
+            _check_declarations(tested, Path(folder), effects, allow)
+            asyncio.run(_check_life(tested, Path(folder), effects, probes, allow))
         finally:
-            watch.restore()
-    return list(watch.faults)
+            effects.restore()
+    return list(effects.faults)
 
 
 def _expect_no_loop() -> None:
@@ -80,78 +80,82 @@ def _expect_no_loop() -> None:
     raise RuntimeError("call check_plugin from a plain test function, not from an async one")
 
 
-def _check_declarations(bench: Bench, folder: Path, watch: Watch, allow: Allowed) -> None:
-    if hasattr(bench.plugin_type, "settings_type"):  # of what is no plugin the host says so
-        for fault in settings_faults(bench.plugin_type.settings_type):
-            watch.add(fault)
+def _check_declarations(
+    tested: PluginUnderTest, folder: Path, effects: SideEffects, allow: Allowed
+) -> None:
+    if hasattr(tested.plugin_type, "settings_type"):  # the host reports a class that is no plugin
+        for fault in settings_faults(tested.plugin_type.settings_type):
+            effects.add(fault)
     try:
-        host = bench.host(folder)
-        with watch.phase("its __init__"), noted([]):
-            plugin = _construct(bench, host)
+        host = tested.host(folder)
+        with effects.phase("its __init__"), noted([]):
+            plugin = _construct(tested, host)
     except Exception:  # noqa: BLE001  - the host says why, in its own words
         return
-    with watch.phase("one of its register hooks"), noted([]):
-        found = list(declaration_faults(plugin, bench.name, allow.destructive))
+    with effects.phase("one of its register hooks"), noted([]):
+        found = list(declaration_faults(plugin, tested.name, allow.destructive))
     for fault in found:
-        watch.add(fault)
+        effects.add(fault)
 
 
-def _construct(bench: Bench, host: Host) -> Plugin[Any]:
-    options = host.settings.section(bench.name).options
+def _construct(tested: PluginUnderTest, host: Host) -> Plugin[Any]:
+    options = host.settings.section(tested.name).options
     context = PluginContext(
-        name=bench.name, state_dir=host.state_dir / "probe", catalog=host.catalog
+        name=tested.name, state_dir=host.state_dir / "probe", catalog=host.catalog
     )
-    return bench.plugin_type(bench.plugin_type.settings_type.model_validate(options), context)
+    return tested.plugin_type(tested.plugin_type.settings_type.model_validate(options), context)
 
 
-async def _check_life(bench: Bench, folder: Path, watch: Watch, uses: Uses, allow: Allowed) -> None:
-    monitor = LoopMonitor(bench.plugin_type.__module__.partition(".")[0], allow.blocked_seconds)
+async def _check_life(
+    tested: PluginUnderTest, folder: Path, effects: SideEffects, probes: Probes, allow: Allowed
+) -> None:
+    monitor = LoopMonitor(tested.plugin_type.__module__.partition(".")[0], allow.blocked_seconds)
     try:
-        host = bench.host(folder)
+        host = tested.host(folder)
         host.load()
         host.manager.commands()
-        record = host.manager.records[bench.name]
+        record = host.manager.records[tested.name]
         for use in record.deprecated:
-            watch.add(f"it is out of date: {use}")
-        own = [item for item in host.visible().prompts if item.plugin == bench.name]
+            effects.add(f"it is out of date: {use}")
+        own = [item for item in host.visible().prompts if item.plugin == tested.name]
         for fault in needs_faults(own, [item.declared for item in host.visible().tools]):
-            watch.add(fault)
+            effects.add(fault)
         with monitor.watching():
-            if await _starts_and_stops(record, watch):
-                async with connected(host, uses.generation, uses.client) as client:
-                    await _check_health(record, watch)
-                    await _check_uses(host, client, uses, watch)
+            if await _starts_and_stops(record, effects):
+                async with connected(host, probes.generation, probes.client) as client:
+                    await _check_health(record, effects)
+                    await _check_uses(host, client, probes, effects)
     except StandardsMcpError as exc:
-        watch.add(getattr(exc, "reason", str(exc)))
-    for place in monitor.places:
+        effects.add(getattr(exc, "reason", str(exc)))
+    for location in monitor.locations:
         limit = f"{allow.blocked_seconds * 1000:g} ms"
-        watch.add(
-            f"it blocks the event loop for more than {limit} at {place}; make the function plain, "
-            "or await asyncio.to_thread(...)"
+        effects.add(
+            f"it blocks the event loop for more than {limit} at {location}; make the function "
+            "plain, or await asyncio.to_thread(...)"
         )
 
 
-async def _starts_and_stops(record: PluginRecord, watch: Watch) -> bool:
+async def _starts_and_stops(record: PluginRecord, effects: SideEffects) -> bool:
     """Enter and leave the plugin's lifespan twice; tell whether that works."""
     enter: Any = getattr(record.plugin, "lifespan", nullcontext)
     for again in _ROUNDS:
-        async with watch.expecting_nothing_left():
+        async with effects.expecting_nothing_left():
             try:
-                await _enter_and_leave(enter, watch)
+                await _enter_and_leave(enter, effects)
             except _FAILURES as exc:
-                watch.add(f"its lifespan fails{again}: {describe_exception(exc)}")
+                effects.add(f"its lifespan fails{again}: {describe_exception(exc)}")
                 return False
     return True
 
 
 async def _enter_and_leave(
-    enter: Callable[[], AbstractAsyncContextManager[None]], watch: Watch
+    enter: Callable[[], AbstractAsyncContextManager[None]], effects: SideEffects
 ) -> None:
-    with watch.phase("its lifespan"):
+    with effects.phase("its lifespan"):
         lifespan = enter()
         async with _within(START_TIMEOUT, "start"):
             await lifespan.__aenter__()
-    with watch.phase("its lifespan"):
+    with effects.phase("its lifespan"):
         async with _within(STOP_TIMEOUT, "stop"):
             await lifespan.__aexit__(None, None, None)
 
@@ -168,45 +172,45 @@ async def _within(seconds: float, what: str) -> AsyncGenerator[None]:
         raise
 
 
-async def _check_health(record: PluginRecord, watch: Watch) -> None:
+async def _check_health(record: PluginRecord, effects: SideEffects) -> None:
     check: Any = getattr(record.plugin, "check_health", None)
     if check is None:
         return
     try:
-        with watch.phase("its check_health"):
+        with effects.phase("its check_health"):
             async with _within(HEALTH_TIMEOUT, "answer"):
                 health = await check()
     except _FAILURES as exc:
-        watch.add(f"its check_health fails: {describe_exception(exc)}; return Health(...)")
+        effects.add(f"its check_health fails: {describe_exception(exc)}; return Health(...)")
         return
     if not isinstance(health, Health):
-        watch.add(f"its check_health returns a {type(health).__name__}; return Health(...)")
+        effects.add(f"its check_health returns a {type(health).__name__}; return Health(...)")
 
 
-async def _check_uses(host: Host, client: Client, uses: Uses, watch: Watch) -> None:
-    for name, arguments in uses.calls:
-        await _check_use(f"tool {name!r}", _call(client, name, arguments), watch)
-    for name, arguments in uses.prompts:
-        await _check_use(f"prompt {name!r}", host.content.get_prompt(name, arguments), watch)
-    for uri in uses.reads:
-        await _check_use(f"resource {uri!r}", host.content.read_resource(uri), watch)
+async def _check_uses(host: Host, client: Client, probes: Probes, effects: SideEffects) -> None:
+    for name, arguments in probes.calls:
+        await _check_use(f"tool {name!r}", _call(client, name, arguments), effects)
+    for name, arguments in probes.prompts:
+        await _check_use(f"prompt {name!r}", host.content.get_prompt(name, arguments), effects)
+    for uri in probes.reads:
+        await _check_use(f"resource {uri!r}", host.content.read_resource(uri), effects)
 
 
-async def _check_use(what: str, use: Awaitable[object], watch: Watch) -> None:
+async def _check_use(what: str, use: Awaitable[object], effects: SideEffects) -> None:
     crashes, error = list[str](), ""
     try:
-        with watch.phase(what), _crashes(crashes):
+        with effects.phase(what), _crashes(crashes):
             await use
     except (_UnknownToolError, NotServedError) as exc:
-        watch.add(f"{exc}; name what the plugin has")
+        effects.add(f"{exc}; name what the plugin has")
     except ToolError as exc:
         error = str(exc)
     except RuntimeError as exc:  # what the SDK's client raises of answers that it cannot take
-        watch.add(f"{what} answers what clients do not take: {str(exc).partition(chr(10))[0]}")
+        effects.add(f"{what} answers what clients do not take: {str(exc).partition(chr(10))[0]}")
     if crashes:
-        watch.add(f"{what} crashes: {crashes[0]}; raise a ToolError where it can go wrong")
+        effects.add(f"{what} crashes: {crashes[0]}; raise a ToolError where it can go wrong")
     elif error:
-        watch.add(f"{what} answers what is tried with an error: {error}")
+        effects.add(f"{what} answers what is tried with an error: {error}")
 
 
 async def _call(client: Client, name: str, arguments: Mapping[str, Any]) -> None:

@@ -16,7 +16,7 @@ from standards_mcp.plugin import Plugin
 from standards_mcp.server.server import build_server
 
 from . import Connect
-from .hosts import Bench
+from .hosts import PluginUnderTest
 
 
 def connecting(folder: Path) -> Connect:
@@ -36,8 +36,8 @@ def connecting(folder: Path) -> Connect:
         **settings: Any,
     ) -> AsyncGenerator[Client]:
         _expect_asyncio()
-        bench = Bench(plugin_type, name, settings, beside or {}, config or {}, catalog)
-        host = bench.host(folder)
+        tested = PluginUnderTest(plugin_type, name, settings, beside or {}, config or {}, catalog)
+        host = tested.host(folder)
         host.load()
         async with connected(host, generation, client or {}) as made:
             yield made

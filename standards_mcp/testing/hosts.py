@@ -18,7 +18,7 @@ from .records import small_catalog
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class PluginUnderTest:
     """A plugin to be tried, with what stands around it.
 
     Attributes:

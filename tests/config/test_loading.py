@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
+from pydantic import SecretStr, ValidationError
 
 from standards_mcp import ConfigError
 from standards_mcp.config.loading import FILE_NAME, LoadedSettings, find_config, load_settings
@@ -155,6 +155,25 @@ def test_variables_are_text_but_for_lists_and_tables(
     else:
         write(f"STANDARDS_MCP_PLUGINS__ACME__KEY='{text}'\n", ".env")
     assert load_settings().settings.section("acme").options == {"key": value}
+
+
+def test_json_stays_text_where_a_key_is_text(monkeypatch: MonkeyPatch):
+    credentials = '{"type": "service_account"}'
+    _set(monkeypatch, SERVERS__WEB__COMMAND="web", SERVERS__WEB__ENV__KEY=credentials)
+    value = load_settings().settings.servers["web"].env["key"]
+    assert isinstance(value, SecretStr)
+    assert value.get_secret_value() == credentials
+
+
+def test_a_variable_for_a_table_and_one_for_a_key_in_it_add_up(monkeypatch: MonkeyPatch):
+    _set(monkeypatch, TOOLS='{"timeout": 1, "read_only": true}', TOOLS__TIMEOUT="2")
+    _set(monkeypatch, TOOLS__OVERRIDES="x", TOOLS__OVERRIDES__WORK__TITLE="Work")
+    (line,) = _mistakes()
+    assert line == "environment: STANDARDS_MCP_TOOLS__OVERRIDES: input should be a table"
+    monkeypatch.delenv("STANDARDS_MCP_TOOLS__OVERRIDES")
+    found = load_settings().settings.tools
+    assert (found.timeout, found.read_only) == (2, True)
+    assert found.overrides["work"].title == "Work"
 
 
 def test_the_env_file_may_hold_the_variables_of_others(write: Write):
@@ -354,7 +373,10 @@ def test_a_mistake_in_the_environment_names_the_variable(
 @pytest.mark.parametrize(
     ("content", "mistake"),
     [
-        ("STANDARDS_MCP_TOLS__X=1", "STANDARDS_MCP_TOLS__X: unknown key; did you mean 'tools'?"),
+        (
+            "STANDARDS_MCP_TOLS__X=1",
+            "STANDARDS_MCP_TOLS__X: unknown setting; did you mean 'STANDARDS_MCP_TOOLS__X'?",
+        ),
         ("STANDARDS_MCP_TOOLS__TIMEOUT=x", "STANDARDS_MCP_TOOLS__TIMEOUT: input should be a valid"),
         ("STANDARDS_MCP_TOOLS__DISABLE=a", "STANDARDS_MCP_TOOLS__DISABLE: input should be a list"),
         (

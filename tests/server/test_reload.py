@@ -39,7 +39,7 @@ from standards_mcp.contributions.selection import Selection
 from standards_mcp.errors import ConfigError
 from standards_mcp.host import Host
 from standards_mcp.server import reload as reloading
-from standards_mcp.server.reload import POLL_SECONDS, Reload, reload, reload_when_told
+from standards_mcp.server.reload import POLL_SECONDS, Reload, reload, reload_on_change
 from standards_mcp.server.server import build_server
 
 pytestmark = pytest.mark.anyio
@@ -160,6 +160,7 @@ def test_what_counts_from_the_next_start_on_is_named(host: Host):
         required = true
         [plugins.off]
         enabled = true
+        isolate = true
     """
     before = host.settings.catalog
     assert reload(host, loaded(host, text)).needs_restart == (
@@ -167,6 +168,7 @@ def test_what_counts_from_the_next_start_on_is_named(host: Host):
         "catalog",
         "tools.storage",
         "plugins.acme",
+        "plugins.off",
         "plugins.off.enabled",
     )
     assert host.settings.catalog == before
@@ -267,7 +269,7 @@ async def test_a_changed_file_is_noticed_and_a_bad_one_refused(
 
     file = Path(FILE_NAME)
     file.write_text("")
-    watch = asyncio.ensure_future(reload_when_told(host, load_settings, [file], tell, watch=True))
+    watch = asyncio.ensure_future(reload_on_change(host, load_settings, [file], tell, watch=True))
     await anyio.sleep(0.05)
     file.write_text('[tools]\ndisable = ["web.*"]\n')
     with anyio.fail_after(WAIT):
@@ -296,7 +298,7 @@ async def test_a_file_that_is_made_later_is_noticed(host: Host):
     def load() -> LoadedSettings:
         return load_settings(next(path for path in places if path.is_file()))
 
-    watching = asyncio.ensure_future(reload_when_told(host, load, places, tell, watch=True))
+    watching = asyncio.ensure_future(reload_on_change(host, load, places, tell, watch=True))
     await anyio.sleep(0.05)
     with anyio.fail_after(WAIT):
         places[1].write_text('[tools]\ndisable = ["web.*"]\n')
@@ -310,7 +312,7 @@ async def test_a_file_that_is_still_being_written_is_not_taken_over(
     host: Host, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(reloading, "POLL_SECONDS", 0.02)
-    monkeypatch.setattr(reloading, "_SETTLED_SECONDS", 1.0)
+    monkeypatch.setattr(reloading, "_QUIET_SECONDS", 1.0)
     told: list[list[str]] = []
     done = asyncio.Event()
 
@@ -323,7 +325,7 @@ async def test_a_file_that_is_still_being_written_is_not_taken_over(
     reload(host, loaded(host, '[tools]\ndisable = ["web.*"]'))
     host.loaded = load_settings()
     watching = asyncio.ensure_future(
-        reload_when_told(host, load_settings, [file], tell, watch=True)
+        reload_on_change(host, load_settings, [file], tell, watch=True)
     )
     await anyio.sleep(0.05)
     with anyio.fail_after(WAIT):
@@ -354,7 +356,7 @@ async def test_a_file_that_changed_during_the_start_is_taken_over(host: Host, *,
     host.loaded = loaded(host, "")
     loaded(host, '[tools]\ndisable = ["web.*"]')
     waiting = asyncio.ensure_future(
-        reload_when_told(host, load_settings, [Path(FILE_NAME)], tell, watch=watch)
+        reload_on_change(host, load_settings, [Path(FILE_NAME)], tell, watch=watch)
     )
     with anyio.fail_after(WAIT):
         await told.wait()

@@ -1,4 +1,4 @@
-"""Looks for whatever can keep a client from being served, and says how to mend it."""
+"""Looks for whatever can keep a client from being served, and says how to correct it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from standards_mcp.cli.install.known import CLIENTS, Client, Entry, System
 from standards_mcp.config.loading import LoadedSettings, user_config_file
 from standards_mcp.errors import ClientFileError, StandardsMcpError
 from standards_mcp.host import Host
-from standards_mcp.loading.advice import remedy
+from standards_mcp.loading.advice import fix_for
 from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import PluginRecord, Status
 from standards_mcp.plugin import Health
@@ -52,7 +52,7 @@ Level = Literal["ok", "warning", "error"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one look found.
+    """What one check found.
 
     Attributes:
         fix: What to do about it; empty where nothing is wrong.
@@ -62,6 +62,11 @@ class Finding:
     level: Level
     message: str
     fix: str = ""
+
+    @property
+    def text(self) -> str:
+        """The message and the fix in one line."""
+        return f"{self.message} -> {self.fix}" if self.fix else self.message
 
 
 async def examine(load: Callable[[], Host], start: Callable[[], Sequence[str]]) -> list[Finding]:
@@ -101,9 +106,8 @@ def _versions() -> Iterator[Finding]:
 
 def _configuration(host: Host) -> Iterator[Finding]:
     file = host.loaded.file
-    yield Finding(
-        "configuration", "ok", str(file) if file else "no file; all keys at their defaults"
-    )
+    found = str(file) if file else "no file; all keys have their defaults"
+    yield Finding("configuration", "ok", found)
     for warning in host.warnings():
         yield Finding("configuration", "warning", warning, "Correct it or remove it.")
     for line in host.exposed_secrets():
@@ -129,19 +133,18 @@ async def _plugins(host: Host) -> AsyncGenerator[Finding]:
         subject = f"plugin {record.name}"
         health = healths.get(record.name) or Health(status="ok")
         if record.status is Status.FAILED:
-            fix = remedy(record, host.settings, "mend it, update it")
+            fix = fix_for(record, host.settings, "correct it, update it")
             yield Finding(subject, "error", record.reason, fix)
         elif health.status == "ok":
             yield Finding(subject, "ok", record.reason or health.message or str(record.status))
         else:
             level: Level = "error" if health.status == "failed" else "warning"
             message = health.message or f"it calls itself {health.status}"
-            fix = remedy(record, host.settings, "mend what it tells of")
+            fix = fix_for(record, host.settings, "correct what it reports")
             yield Finding(subject, level, message, fix)
         for use in record.deprecated:
-            yield Finding(
-                subject, "warning", use, "Update it, or ask its author for a version without it."
-            )
+            fix = "Update it, or ask its author for a version without it."
+            yield Finding(subject, "warning", use, fix)
 
 
 def _tools(host: Host) -> Iterator[Finding]:
@@ -149,16 +152,13 @@ def _tools(host: Host) -> Iterator[Finding]:
     for item in served:
         if not _PORTABLE_NAME.fullmatch(item.published):
             fix = 'Set tool_names = "portable", or give it another name in its override.'
-            message = (
-                f"{item.published!r} is a name that some clients refuse, with the whole server"
-            )
+            message = f"{item.published!r} is a name for which some clients refuse the whole server"
             yield Finding("tools", "warning", message, fix)
     cost = sum(definition_tokens(item) for item in served)
     message = f"{len(served)} served, about {cost:,} tokens of a model's context"
     if not served:
-        yield Finding(
-            "tools", "error", "no tool is served", "Run `standards-mcp tools`: it says why."
-        )
+        fix = "Run `standards-mcp tools`: it says why."
+        yield Finding("tools", "error", "no tool is served", fix)
     elif len(served) > _MANY_TOOLS:
         fix = "Disable some of them: `standards-mcp tools disable GLOB`."
         yield Finding("tools", "warning", message, fix)
@@ -199,9 +199,9 @@ def _client_entry(title: str, name: str, line: Sequence[str], key: str) -> Findi
 def _without_settings(
     client: Client, name: str, entry: Entry, loaded: LoadedSettings
 ) -> Finding | None:
-    """Return what is in force here that a server would lack that an entry starts.
+    """Return a finding if the server that an entry starts lacks variables that are set here.
 
-    One with another configuration has nothing to do with what is in force here.
+    An entry with another configuration file is left out: the variables here are not meant for it.
     """
     options = dict(pairwise(client.command_line(entry)))
     file = None if loaded.file in (None, user_config_file()) else str(loaded.file.resolve())
@@ -210,23 +210,21 @@ def _without_settings(
         return None
     profile = f" --profile {options['--profile']}" if "--profile" in options else ""
     variables = " ".join(f"--env {each}" for each in missing)
-    return Finding(
-        client.title,
-        "warning",
-        f"{name!r} starts a server without what comes from .env or the environment here: "
-        f"{', '.join(missing)}",
+    message = f"{name!r} starts a server without what comes from .env or the environment here: "
+    fix = (
         f"Run `standards-mcp install {client.key} --name {name}{profile} {variables}` here, which "
-        "hands it over as it is; or leave it, if the server is to do without.",
+        "hands it over as it is; or leave it, if the server is to do without."
     )
+    return Finding(client.title, "warning", message + ", ".join(missing), fix)
 
 
 def _start(command: Sequence[str], plugins: Iterable[PluginRecord]) -> Iterator[Finding]:
-    """Start a server as a client does, and hold every line of its stdout against the protocol."""
+    """Start a server as a client does, and check that every line of its stdout is a message."""
     began = time.perf_counter()
     try:
         ran = subprocess.run(  # noqa: S603  - this installation's own command
             [*command, "serve"],
-            input=_HANDSHAKE,
+            input=_handshake(),
             capture_output=True,
             timeout=_START_DEADLINE,
             check=False,
@@ -235,18 +233,14 @@ def _start(command: Sequence[str], plugins: Iterable[PluginRecord]) -> Iterator[
         yield Finding("start", "error", str(exc), _BY_HAND)
         return
     except subprocess.TimeoutExpired:
-        message = f"the server was not done within {_START_DEADLINE:g} seconds"
+        message = f"the server did not end within {_START_DEADLINE:g} seconds"
         yield Finding("start", "error", _slow_start(message, plugins)[0], _BY_HAND)
         return
     seconds = time.perf_counter() - began
     lines = ran.stdout.decode(errors="replace").splitlines()
     if stray := [line for line in lines if not _is_message(line)]:
-        yield Finding(
-            "stdout",
-            "error",
-            f"not of the protocol: {stray[0][:80]!r}",
-            "Disable plugins one by one until it is gone.",
-        )
+        message = f"not of the protocol: {stray[0][:80]!r}"
+        yield Finding("stdout", "error", message, "Disable plugins one by one until it is gone.")
     if not any('"tools"' in line for line in lines):
         last = ran.stderr.decode(errors="replace").strip().splitlines()[-1:]
         message = f"the server gave no list of tools; its last words: {''.join(last)[:200]}"
@@ -267,7 +261,7 @@ def _slow_start(message: str, plugins: Iterable[PluginRecord]) -> tuple[str, str
         return message, f'Compile the bytecode: `"{sys.executable}" -m compileall "{folder}"`.'
     took = ", ".join(f"plugin {each.name!r} took {each.seconds:.1f} s" for each in slow)
     names = " and ".join(each.name for each in slow)
-    return f"{message}; when it was loaded here, {took}", f"Mend, update or disable {names}."
+    return f"{message}; when it was loaded here, {took}", f"Correct, update or disable {names}."
 
 
 def _is_message(line: str) -> bool:
@@ -277,17 +271,13 @@ def _is_message(line: str) -> bool:
         return False
 
 
-def _request(method: str, number: int | None, params: dict[str, Any]) -> str:
-    identity = {} if number is None else {"id": number}
-    return json.dumps({"jsonrpc": "2.0", "method": method, "params": params} | identity) + "\n"
-
-
-def _handshake() -> Iterable[str]:
+def _handshake() -> bytes:
+    """Return the messages of a client that asks for the tools, one on each line."""
     client = {"name": "standards-mcp doctor", "version": "1"}
     start = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}
-    yield _request("initialize", 0, start)
-    yield _request("notifications/initialized", None, {})
-    yield _request("tools/list", 1, {})
-
-
-_HANDSHAKE: Final = "".join(_handshake()).encode()
+    messages: list[dict[str, Any]] = [
+        {"id": 0, "method": "initialize", "params": start},
+        {"method": "notifications/initialized", "params": {}},
+        {"id": 1, "method": "tools/list", "params": {}},
+    ]
+    return "".join(json.dumps({"jsonrpc": "2.0"} | each) + "\n" for each in messages).encode()

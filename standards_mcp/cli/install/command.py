@@ -105,7 +105,10 @@ def install(invocation: Invocation, /, client: Client, name: str, **options: Any
     The client starts this installation, with the configuration file that is in force here. The
     rest of the client's file stays as it is, and a copy of the old file is kept.
     """
-    _check_name(name)
+    if not _NAME.fullmatch(name):
+        raise click.UsageError(
+            f"--name {name!r}: use letters, digits, '-' and '_', at most 30 of them"
+        )
     if options["profile"]:
         invocation = replace(invocation, profile=options["profile"])
     variables = invocation.load_settings().layers.variables()
@@ -115,7 +118,7 @@ def install(invocation: Invocation, /, client: Client, name: str, **options: Any
     if options["only_print"]:
         text = snippet(client, file, name, launch)
         click.echo(text, nl=False)
-        _tell_of_missing(client, servers(client, file, text)[name], variables)
+        _warn_of_missing(client, servers(client, file, text)[name], variables)
         return
     done = _edit(
         file, lambda text: with_server(client, file, text, name, launch), dry_run=options["dry_run"]
@@ -125,9 +128,9 @@ def install(invocation: Invocation, /, client: Client, name: str, **options: Any
     elif options["dry_run"]:
         _show(client, file, done)
     else:
-        _tell(file, done)
+        _report(file, done)
         click.echo(f"Added {name!r} to {client.title}. {client.after}")
-    _tell_of_missing(client, servers(client, file, done.after)[name], variables)
+    _warn_of_missing(client, servers(client, file, done.after)[name], variables)
 
 
 @click.command(epilog=examples("uninstall claude-desktop", "uninstall cursor --project"))
@@ -151,7 +154,7 @@ def uninstall(
     if dry_run:
         _show(client, file, done)
         return
-    _tell(file, done)
+    _report(file, done)
     click.echo(f"Removed {name!r} from {client.title}. Start it again if it is open.")
 
 
@@ -210,10 +213,10 @@ def _launch(invocation: Invocation, pairs: Iterable[str], in_force: Mapping[str,
 
 
 def _refuse_secrets(invocation: Invocation) -> None:
-    """See that no secret goes into the command line of the server, which every process can read."""
+    """Refuse a secret on the command line of the server, which every process can read."""
     pairs = [pair.partition("=") for pair in invocation.pairs]
     if any(keys_of(key)[0] == "plugins" for key, _, _ in pairs):
-        with suppress(StandardsMcpError):  # of a plugin that fails, the names of keys must do
+        with suppress(StandardsMcpError):  # if a plugin fails, the names of keys must do
             _ = invocation.loaded_host
     secrets = invocation.secrets()
     for key, _, text in pairs:
@@ -223,13 +226,6 @@ def _refuse_secrets(invocation: Invocation) -> None:
                 f"--set {key}: a secret does not belong on the command line of the server, where "
                 f"others can read it; use --env {variable_name(path)}=..."
             )
-
-
-def _check_name(name: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise click.UsageError(
-            f"--name {name!r}: use letters, digits, '-' and '_', at most 30 of them"
-        )
 
 
 def _file(client: Client, *, project: bool) -> Path:
@@ -246,7 +242,7 @@ def _edit(file: Path, change: Callable[[str], str], *, dry_run: bool) -> Edit:
         raise ClientFileError(f"{file} cannot be changed: {exc}; left as it is") from None
 
 
-def _tell_of_missing(client: Client, entry: Entry, variables: Iterable[str]) -> None:
+def _warn_of_missing(client: Client, entry: Entry, variables: Iterable[str]) -> None:
     if missing := missing_variables(client, entry, variables):
         options = " ".join(f"--env {name}" for name in missing)
         say(
@@ -259,8 +255,8 @@ def _tell_of_missing(client: Client, entry: Entry, variables: Iterable[str]) -> 
 
 def _show(client: Client, file: Path, done: Edit) -> None:
     before, after = (without_secrets(client, file, text) for text in (done.before, done.after))
-    say(diff(file, before, after) or "No change but of secrets.")
+    say(diff(file, before, after) or "Only secrets change.")
 
 
-def _tell(file: Path, done: Edit) -> None:
+def _report(file: Path, done: Edit) -> None:
     click.echo(f"{file}" + (f" (the old file is {done.backup.name})" if done.backup else " (new)"))

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PureWindowsPath
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from standards_mcp._utils.files import read_text
 from standards_mcp._utils.secrets import MASK, secret_paths
@@ -21,6 +21,11 @@ from . import jsonc
 from .known import Client, Entry, Launch
 
 _RUNNERS: Final = frozenset({"pipx", "uv", "uvx"})
+
+_T = TypeVar("_T")
+
+_Change: TypeAlias = Callable[[Any, Callable[[], Any]], None]
+"""Changes a parsed document, given a function that makes an empty table for it."""
 
 _PACKAGE: Final = re.compile(r"standards-mcp($|[@=\[])")
 
@@ -104,7 +109,7 @@ def with_server(client: Client, file: Path, text: str, name: str, launch: Launch
     if variables := variables_of(client, old) | variables_of(client, new):
         entry[client.environment] = variables
     path = (*client.table, name)
-    return cast("str", _using(file, lambda form: form.write(text, path, entry)))
+    return _using(file, lambda form: form.write(text, path, entry))
 
 
 def without_server(client: Client, file: Path, text: str, name: str) -> str:
@@ -119,13 +124,13 @@ def without_server(client: Client, file: Path, text: str, name: str) -> str:
     if not is_ours(client, entry):
         raise ClientFileError(f"{file}: {name!r} does not start standards-mcp; left as it is")
     path = (*client.table, name)
-    return cast("str", _using(file, lambda form: form.remove(text, path)))
+    return _using(file, lambda form: form.remove(text, path))
 
 
 def without_secrets(client: Client, file: Path, text: str) -> str:
     """Return the text of a client's file for showing, since a file of one line is shown whole.
 
-    Masked are other servers, and all values under keys that look like secrets.
+    Other servers are masked, and so are all values under keys that look like secrets.
 
     Raises:
         ClientFileError: The file is malformed.
@@ -141,7 +146,7 @@ def without_secrets(client: Client, file: Path, text: str) -> str:
             shown = form.write(shown, path, MASK)
         return shown
 
-    return cast("str", _using(file, masked))
+    return _using(file, masked)
 
 
 def snippet(client: Client, file: Path, name: str, launch: Launch) -> str:
@@ -163,7 +168,7 @@ def _entries(client: Client, file: Path, text: str) -> Mapping[str, object]:
     return found
 
 
-def _using(file: Path, use: Callable[[_Format], Any]) -> Any:
+def _using(file: Path, use: Callable[[_Format], _T]) -> _T:
     form = _FORMATS[file.suffix]
     try:
         return use(form)
@@ -180,23 +185,11 @@ def _read_toml(text: str) -> Any:
 
 
 @keeping_style
-def _write_toml(text: str, path: Sequence[str], value: Any) -> str:
+def _edit_toml(text: str, change: _Change) -> str:
     import tomlkit
 
     document = tomlkit.parse(text)
-    table: MutableMapping[str, Any] = document
-    for key in path[:-1]:
-        table = table.setdefault(key, tomlkit.table(is_super_table=True))
-    table[path[-1]] = value
-    return tomlkit.dumps(document)
-
-
-@keeping_style
-def _remove_toml(text: str, path: Sequence[str]) -> str:
-    import tomlkit
-
-    document = tomlkit.parse(text)
-    _remove(document, path)
+    change(document, lambda: tomlkit.table(is_super_table=True))
     return tomlkit.dumps(document)
 
 
@@ -212,44 +205,44 @@ def _load_yaml(text: str) -> tuple[Any, Any]:
     return yaml, yaml.load(text)
 
 
-def _read_yaml(text: str) -> Any:
-    return _load_yaml(text)[1]
-
-
 @keeping_style
-def _write_yaml(text: str, path: Sequence[str], value: Any) -> str:
+def _edit_yaml(text: str, change: _Change) -> str:
     yaml, loaded = _load_yaml(text)
     document: Any = {} if loaded is None else loaded
-    table: Any = document
-    for key in path[:-1]:
-        if table.get(key) is None:
-            table[key] = {}
-        table = table[key]
-    table[path[-1]] = value
-    return _dump_yaml(yaml, document)
-
-
-@keeping_style
-def _remove_yaml(text: str, path: Sequence[str]) -> str:
-    yaml, document = _load_yaml(text)
-    _remove(document, path)
-    return _dump_yaml(yaml, document)
-
-
-def _dump_yaml(yaml: Any, document: Any) -> str:
+    change(document, dict)
     out = io.StringIO()
     yaml.dump(document, out)
     return out.getvalue()
 
 
-def _remove(table: Any, path: Sequence[str]) -> None:
-    for key in path[:-1]:
-        table = table.get(key) or {}
-    table.pop(path[-1], None)
+def _format_of(
+    name: str, read: Callable[[str], Any], edit: Callable[[str, _Change], str]
+) -> _Format:
+    """Return the format of a parser that keeps comments and gives a document to be changed."""
+
+    def write(text: str, path: Sequence[str], value: Any) -> str:
+        def change(document: Any, new_table: Callable[[], Any]) -> None:
+            for key in path[:-1]:
+                if document.get(key) is None:
+                    document[key] = new_table()
+                document = document[key]
+            document[path[-1]] = value
+
+        return edit(text, change)
+
+    def remove(text: str, path: Sequence[str]) -> str:
+        def change(document: Any, _: object) -> None:
+            for key in path[:-1]:
+                document = document.get(key) or {}
+            document.pop(path[-1], None)
+
+        return edit(text, change)
+
+    return _Format(name, read, write, remove)
 
 
 _FORMATS: Final = {
     ".json": _Format("JSON", jsonc.loads, jsonc.set_value, jsonc.remove_value),
-    ".toml": _Format("TOML", _read_toml, _write_toml, _remove_toml),
-    ".yaml": _Format("YAML", _read_yaml, _write_yaml, _remove_yaml),
+    ".toml": _format_of("TOML", _read_toml, _edit_toml),
+    ".yaml": _format_of("YAML", lambda text: _load_yaml(text)[1], _edit_yaml),
 }

@@ -101,6 +101,9 @@ def remove_value(text: str, path: Sequence[str]) -> str:
     member = node.member(path[-1]) if node else None
     if node is None or member is None:
         return text
+    # What goes: the member, its comma, and its whole line where nothing else is on that line. If it
+    # was the last one without a comma, the comma of the one before goes, too: strict readers of
+    # JSON refuse a comma before the brace.
     before = node.members[: node.members.index(member)]
     start, end = member.start, member.comma or member.node.end
     if not text[end:].split("\n", 1)[0].strip() and not text[:start].rsplit("\n", 1)[-1].strip():
@@ -119,6 +122,8 @@ def _nested(path: Iterable[str], value: Any) -> Any:
 
 
 def _inserted(text: str, node: _Node, depth: int, key: str, value: Any) -> str:
+    # The new member goes after the last text inside the braces, which may be a comment; a missing
+    # comma goes right after the last value, before that comment.
     newline, indent = _newline(text), _indent(text)
     at = len(text[: node.end - 1].rstrip())
     head, closing = text[:at], text[at : node.end - 1]
@@ -166,6 +171,8 @@ class _Token:
 
 
 class _Parser:
+    """Reads values with their positions: an edit replaces only the text between two of them."""
+
     def __init__(self, text: str) -> None:
         self._text = text
         self._tokens = list(_tokens(text))

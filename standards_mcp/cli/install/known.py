@@ -1,7 +1,7 @@
 """The MCP clients that this server can be added to: where each keeps its servers, and how.
 
-Files and shapes are as the clients document them; Claude Desktop's place on Linux is that of its
-unofficial builds.
+Files and shapes are as the clients document them; for Claude Desktop on Linux, the file is that of
+its unofficial builds.
 """
 
 from __future__ import annotations
@@ -41,21 +41,18 @@ class System:
         if self.platform == "darwin":
             return self.home / "Library" / "Application Support"
         if self.platform == "win32":
-            return self._folder("APPDATA", self.home / "AppData" / "Roaming")
+            return self.folder("APPDATA", "AppData/Roaming")
         return self.unix_config
 
     @property
     def unix_config(self) -> Path:
         """Where programs with a Unix past keep them, on macOS too."""
-        return self._folder("XDG_CONFIG_HOME", self.home / ".config")
+        return self.folder("XDG_CONFIG_HOME", ".config")
 
     def folder(self, variable: str, name: str) -> Path:
         """Return the folder that *variable* names, or the one called *name* in the home."""
-        return self._folder(variable, self.home / name)
-
-    def _folder(self, variable: str, default: Path) -> Path:
         value = self.environment.get(variable)
-        return Path(value) if value else default
+        return Path(value) if value else self.home / name
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +72,7 @@ def own_command() -> tuple[str, ...]:
     """Return the absolute command that starts this very installation.
 
     Raises:
-        LookupError: It lies in a cache that may be emptied at any time.
+        LookupError: It is in a cache that may be emptied at any time.
     """
     interpreter = Path(sys.executable)
     if "archive-v0" in interpreter.parts:  # what uvx runs from
@@ -96,9 +93,9 @@ class Client:
     Attributes:
         key: Its name on the command line.
         table: The keys that lead to its servers.
-        settings: The file of a user's servers; its ending tells the format.
+        settings: Returns the file of a user's servers; its ending tells the format.
         project: The file of a project's servers, below the project's folder, if there is one.
-        entry: What it wants to know of a server, given the server's name.
+        entry: Returns what it stores about a server, given the server's name.
         command: The key of the command in that entry, and of its environment.
         after: What the user does next.
     """
@@ -170,10 +167,6 @@ def _goose_file(system: System) -> Path:
     return system.unix_config / "goose" / "config.yaml"
 
 
-def _claude_code(system: System) -> Path:
-    return system.folder("CLAUDE_CONFIG_DIR", "") / ".claude.json"
-
-
 CLIENTS: Final = (
     Client(
         key="claude-desktop",
@@ -187,7 +180,7 @@ CLIENTS: Final = (
         key="claude-code",
         title="Claude Code",
         table=("mcpServers",),
-        settings=_claude_code,
+        settings=lambda system: system.folder("CLAUDE_CONFIG_DIR", "") / ".claude.json",
         project=".mcp.json",
         entry=_typed,
         after="Start a new Claude Code session; /mcp lists the server.",
@@ -250,11 +243,7 @@ CLIENTS: Final = (
         title="Cline",
         table=("mcpServers",),
         settings=lambda system: (
-            _code(system)
-            / "globalStorage"
-            / "saoudrizwan.claude-dev"
-            / "settings"
-            / "cline_mcp_settings.json"
+            _code(system) / "globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
         ),
         entry=_plain,
         after="Open Cline's MCP servers in VS Code; it reads the file at once.",

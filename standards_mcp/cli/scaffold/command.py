@@ -44,7 +44,7 @@ _SCHEMES: Final = frozenset(("file", "ftp", "git", "http", "https", "standards",
     help="Where its folder is made, in place of the working directory.",
 )
 def new(name: str, *, kind: Kind, into: Path) -> None:
-    """Begin the plugin NAME: a project that installs, with tests that pass.
+    """Create the plugin NAME: a project that installs, with tests that pass.
 
     NAME is lower_snake_case, such as acme. The folder is standards-mcp-NAME.
     """
@@ -56,7 +56,7 @@ def new(name: str, *, kind: Kind, into: Path) -> None:
 
 
 def _check_name(name: str, kind: Kind) -> None:
-    """See that a plugin can have this name.
+    """Check that a plugin can have this name.
 
     Raises:
         click.BadParameter: It cannot.
@@ -65,9 +65,7 @@ def _check_name(name: str, kind: Kind) -> None:
         allowed = f"use lower_snake_case, at most {MAX_NAME} characters"
         raise _bad(f"{name!r} cannot be the name of a plugin; {allowed}{_suggestion(name)}")
     if _OWN_PREFIX.match(name):
-        raise _bad(
-            f"standards_mcp stands before each name by itself; leave it out{_suggestion(name)}"
-        )
+        raise _bad(f"standards_mcp is put before each name; leave it out{_suggestion(name)}")
     if why := _taken(name) or _unusable(name, kind):
         raise _bad(f"{why}; choose another name")
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias, get_args, get_origin
 
 from pydantic import (
+    BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -15,6 +17,7 @@ from pydantic import (
     ValidationError,
 )
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+from typing_extensions import TypeIs
 
 from standards_mcp._utils.documented import Documented
 
@@ -37,12 +40,35 @@ class Table(Documented):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+def is_table(annotation: object) -> TypeIs[type[BaseModel]]:
+    """Tell whether a field of this type is a table with keys of its own."""
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def type_of(model: type[BaseModel], path: Iterable[object]) -> Any:
+    """Return the type of the key at *path*; None for one that no model of the host's knows."""
+    found: Any = model
+    for part in path:
+        if get_origin(found) is dict:  # tables by name: this part is the name of one
+            found = get_args(found)[1]
+        elif is_table(found) and (field := found.model_fields.get(str(part))):
+            found = field.annotation
+        else:
+            return None
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class AtStart:
+    """Marks a key of the host's whose new value counts from the next start on, not at a reload."""
+
+
 @dataclass(frozen=True, slots=True)
 class Like:
-    """Says of text what it looks like, to people in words and to editors as a pattern.
+    """Describes what text must look like: in words for people, as a pattern for editors.
 
     Attributes:
-        words: What stands behind "input should be" in an error.
+        words: What an error says after "input should be".
     """
 
     pattern: str
@@ -66,7 +92,7 @@ class Like:
         return text
 
 
-def mistake_in(key: str, message: str) -> ValidationError:
-    """Return what a validator of a table raises for one of its keys, so that this key is named."""
+def error_at(key: str, message: str) -> ValidationError:
+    """Return what a validator of a whole table raises, so that the error names the key at fault."""
     error = PydanticCustomError("value_error", "{message}", {"message": message})
     return ValidationError.from_exception_data("", [{"type": error, "loc": (key,), "input": None}])

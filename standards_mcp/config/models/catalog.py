@@ -15,7 +15,7 @@ from standards_mcp.catalog import CatalogError
 from standards_mcp.catalog.base import PineconeAccess
 from standards_mcp.catalog.embedding.spec import KEY_IN_THE_OPEN, check_model, is_address
 
-from .base import Like, Seconds, Table, mistake_in
+from .base import Like, Seconds, Table, error_at
 
 EMBEDDING_KEY_VARIABLE: Final = "STANDARDS_MCP_EMBEDDING_API_KEY"
 
@@ -49,7 +49,7 @@ class LocalCatalogSettings(Table):
     @field_validator("model", mode="after")
     @classmethod
     def _check_address(cls, model: str) -> str:
-        # The model's name stands in the index, in messages and in `data status`.
+        # The model's name is written to the index, to messages and to `data status`.
         if "://" in model and "@" in urlsplit(model).netloc:
             raise ValueError(
                 "an address here has no user name and no password in it; set "
@@ -69,7 +69,7 @@ class LocalCatalogSettings(Table):
     @model_validator(mode="after")
     def _keep_the_key_secret(self) -> Self:
         if self.api_key and is_address(self.model) and is_unencrypted(self.model):
-            raise mistake_in("model", f"{self.model!r}: {KEY_IN_THE_OPEN}")
+            raise error_at("model", f"{self.model!r}: {KEY_IN_THE_OPEN}")
         return self
 
 
@@ -151,7 +151,7 @@ class CatalogSettings(Table):
     @model_validator(mode="after")
     def _needs_a_key(self) -> Self:
         if self.backend == "pinecone" and self.pinecone.api_key is None:
-            raise mistake_in(
+            raise error_at(
                 "backend",
                 '"pinecone" needs a key; set PINECONE_API_KEY in the environment or in .env, or '
                 'set backend = "local"',
@@ -172,11 +172,11 @@ def named_values(variables: Mapping[str, str | None]) -> dict[str, Any]:
     """Return the settings that `VARIABLES` give, as nested tables; an empty one gives none.
 
     Args:
-        variables: By their names in lower case.
+        variables: By their names in capitals.
     """
     values: dict[str, Any] = {}
     for (*tables, key), name in VARIABLES.items():
-        if value := (variables.get(name.lower()) or "").strip():
+        if value := (variables.get(name) or "").strip():
             table = values
             for below in tables:
                 table = table.setdefault(below, {})

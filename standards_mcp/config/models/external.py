@@ -32,14 +32,14 @@ _KEYS: Final = ("type", "command", "args", "env", "cwd", "url", "headers")
 
 
 def _hidden(value: object) -> object:
-    """Take a value for a secret unless it is a number, a word, a path, or names a variable."""
+    """Treat a value as a secret unless it is short, an absolute path, or names a variable."""
     if not isinstance(value, str) or len(value) < SHORTEST_SECRET:
         return value
     return value if _VARIABLE.search(value) or Path(value).is_absolute() else SecretStr(value)
 
 
 def _hidden_arguments(value: object) -> object:
-    """Take for a secret what follows a flag such as ``--api-key``, or stands beside it."""
+    """Treat as a secret what follows a flag such as ``--api-key``, also after a ``=``."""
     if not isinstance(value, list | tuple):
         return value
     arguments = cast("Sequence[object]", value)
@@ -65,13 +65,13 @@ HiddenArguments: TypeAlias = Annotated[tuple[_Text, ...], BeforeValidator(_hidde
 
 
 class ServerSettings(PluginSettings):
-    """What an MCP server is reached by, and how its tools are taken.
+    """How an MCP server is reached, and how its tools are served.
 
     In ``args``, ``url`` and the values of ``env`` and ``headers``, ``${NAME}`` stands for a
     variable of the environment, and ``${NAME:-text}`` for *text* where there is none.
 
     Attributes:
-        type: As other clients' files say it; what it is follows from ``command`` and ``url``.
+        type: As in other clients' files; it has no effect, ``command`` or ``url`` decides.
         command: The program to start; it speaks MCP over stdin and stdout.
         args: Its arguments.
         env: Variables that it gets beside PATH, HOME and the like.
@@ -133,13 +133,13 @@ class VariableError(ValueError):
 
 
 class Expansion:
-    """Texts with their variables in place; what came from a variable counts as a secret."""
+    """Replaces variables in texts; what came from a variable counts as a secret."""
 
     def __init__(self) -> None:
         self.secrets: set[str] = set()
 
     def text(self, value: SecretStr | str) -> str:
-        """Return *value* with its variables in place.
+        """Return *value* with its variables replaced by their values.
 
         Raises:
             VariableError: One is not set.
@@ -182,9 +182,9 @@ def read_servers_file(file: Path) -> dict[str, Any]:
 
 
 def shared_servers(tables: Any) -> Any:
-    """Return servers as other clients spell them as ``[servers]`` has them.
+    """Return servers from the spelling of other clients in that of ``[servers]``.
 
-    Keys that mean something to another client alone are left out.
+    Keys that only another client understands are left out.
     """
     if not isinstance(tables, Mapping):
         return tables  # for validation to report

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from standards_mcp._utils.documented import Documented
 from standards_mcp._utils.text import did_you_mean
 
-from .base import Like
+from .base import AtStart, Like, Table
 from .catalog import CatalogSettings
 from .external import ServerSection
 from .tools import ContributionSettings, Kind, Profile, Rules, ToolSettings
@@ -67,10 +66,10 @@ class PluginSection(Documented):
         return dict(self.model_extra or {})
 
 
-class Settings(Documented, BaseSettings):
+class Settings(Table):
     """Settings of the host.
 
-    Constructing it reads nothing but its arguments; `load_settings` reads files and environment.
+    It holds what it is given; `load_settings` reads files and the environment.
 
     Attributes:
         autoload: Whether plugins are loaded that do not say ``enabled = true``.
@@ -83,38 +82,20 @@ class Settings(Documented, BaseSettings):
         servers_file: A JSON file with ``mcpServers``, as other clients have; its servers are added.
     """
 
-    model_config = SettingsConfigDict(
-        env_prefix=ENV_PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True
-    )
-
-    autoload: bool = True
-    strict: bool = False
+    autoload: Annotated[bool, AtStart()] = True
+    strict: Annotated[bool, AtStart()] = False
     tool_names: Literal["portable", "declared"] = "portable"
-    state_dir: Path | None = None
-    trusted: tuple[str, ...] = ("*",)
-    catalog: CatalogSettings = Field(default_factory=CatalogSettings)
+    state_dir: Annotated[Path | None, AtStart()] = None
+    trusted: Annotated[tuple[str, ...], AtStart()] = ("*",)
+    catalog: Annotated[CatalogSettings, AtStart()] = Field(default_factory=CatalogSettings)
     tools: ToolSettings = Field(default_factory=ToolSettings)
     prompts: ContributionSettings = Field(default_factory=ContributionSettings)
     resources: ContributionSettings = Field(default_factory=ContributionSettings)
     profiles: dict[str, Profile] = Field(default_factory=dict[str, Profile])
     profile: str | None = None
     plugins: dict[str, PluginSection] = Field(default_factory=dict[str, PluginSection])
-
     servers: dict[str, ServerSection] = Field(default_factory=dict[str, ServerSection])
     servers_file: Path | None = None
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Read nothing but the arguments, see the class."""
-        del settings_cls, env_settings, dotenv_settings, file_secret_settings
-        return (init_settings,)
 
     @field_validator("profile")
     @classmethod

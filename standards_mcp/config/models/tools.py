@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from .base import Like, NoFlag, Seconds, Table, mistake_in
+from .base import AtStart, Like, NoFlag, Seconds, Table, error_at
 
 Kind: TypeAlias = Literal["tools", "prompts", "resources"]
 """What plugins contribute, as its table is called."""
@@ -125,7 +125,7 @@ class ArgumentOverride(Table):
     @model_validator(mode="after")
     def _check_one_value(self) -> Self:
         if self.default is not None and self.fixed is not None:
-            raise mistake_in("default", "it is fixed to a value; remove fixed or default")
+            raise error_at("default", "it is fixed to a value; remove fixed or default")
         return self
 
 
@@ -171,7 +171,7 @@ class ToolSettings(ToolRules):
     concurrency: Count = 16
     rate_limit: RateLimit | None = None
     max_output_tokens: Count = 20_000
-    storage: SecretStr | None = None
+    storage: Annotated[SecretStr | None, AtStart()] = None
     overrides: dict[str, ToolOverride] = Field(default_factory=dict[str, ToolOverride])
 
     @field_validator("storage")

@@ -21,7 +21,7 @@ from pydantic import Field, WithJsonSchema
 from standards_mcp._utils.secrets import long_texts, revealed
 from standards_mcp._utils.text import describe_exception
 from standards_mcp.calls.context import CALL, HostContext
-from standards_mcp.config.errors import Mistake
+from standards_mcp.config.errors import Problem
 from standards_mcp.config.layers import Layers
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import PluginSection, Settings
@@ -120,7 +120,7 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
     """A plugin in a child process.
 
     Attributes:
-        layers: Where its settings come from, for naming mistakes in them.
+        layers: Where its settings come from, for naming problems in them.
     """
 
     settings_type = IsolationSettings
@@ -161,9 +161,9 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         nothing: dict[str, Any] = {}
         found = next((each for each in raw if each.get("name") == DESCRIBE), nothing)
         description: dict[str, Any] = found.get("_meta", {}).get(DESCRIPTION, {})
-        told = description.get("mistakes", ())
-        self.mistakes = tuple(Mistake(tuple(path), *about) for path, *about in told)
-        lines = "; ".join(each.line(self.layers) for each in self.mistakes)
+        told = description.get("problems", ())
+        self.problems = tuple(Problem(tuple(path), *about) for path, *about in told)
+        lines = "; ".join(each.line(self.layers) for each in self.problems)
         self.failure = lines or str(description.get("failure", ""))
         options = self.settings.handover["settings"]["plugins"][self.context.name]
         secret: list[str] = description.get("secret", [])

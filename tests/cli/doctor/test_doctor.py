@@ -17,7 +17,7 @@ from standards_mcp.cli import cli
 
 Install = Callable[..., Path]
 FILE = Path("standards-mcp.toml")
-FIX = re.compile(r"(Compile|Correct|Disable|Install|Mend|Run|Set|Update)\b.+\.")
+FIX = re.compile(r"(Compile|Correct|Disable|Install|Run|Set|Update)\b.+\.")
 
 
 pytestmark = pytest.mark.usefixtures("starter_catalog")
@@ -69,7 +69,7 @@ def test_a_failed_plugin_is_an_error_with_what_to_do(install: Install):
     install("broken", "raise RuntimeError('not today')")
     shown = run("doctor")
     assert shown.exit_code == 1
-    line = "ERROR plugin broken RuntimeError: not today -> Mend it, update it, or disable it:"
+    line = "ERROR plugin broken RuntimeError: not today -> Correct it, update it, or disable it:"
     assert line in " ".join(shown.stdout.split())
 
 
@@ -243,7 +243,7 @@ def test_names_that_some_clients_refuse_are_a_warning(install: Install):
     """
     install("dot", source)
     first, *rest = findings("--set", "tool_names=declared", code=0)["tools"]
-    assert "'dot.find' is a name that some clients refuse" in first["message"]
+    assert "'dot.find' is a name for which some clients refuse" in first["message"]
     assert [each["level"] for each in rest] == ["ok"]
 
 
@@ -294,5 +294,6 @@ def test_a_slow_start_without_a_slow_plugin_is_put_down_to_bytecode(
     (slow,) = found["plugin slow"]
     assert slow["message"] == "it calls itself failed"
     assert (
-        slow["fix"] == "Mend what it tells of, or disable it: `standards-mcp plugins disable slow`."
+        slow["fix"]
+        == "Correct what it reports, or disable it: `standards-mcp plugins disable slow`."
     )

@@ -24,7 +24,7 @@ _POOLED: Final = ("asyncio_", "AnyIO worker thread")
 _OTHERS: Final = frozenset({"PYTEST_CURRENT_TEST", "ORT_DISABLE_TELEMETRY"})
 
 
-class Watch:
+class SideEffects:
     """Collects what phases of a plugin's life do that others in the process would notice.
 
     Attributes:

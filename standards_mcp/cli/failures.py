@@ -1,0 +1,39 @@
+"""What a command raised, as one line for people."""
+
+from __future__ import annotations
+
+import traceback
+from typing import IO, Any
+
+import click
+
+from standards_mcp._utils.secrets import mask
+from standards_mcp._utils.text import describe_exception, printable
+from standards_mcp.catalog.errors import CatalogError
+from standards_mcp.errors import ConfigError, StandardsMcpError
+
+from .invocation import Invocation
+
+
+class _Failure(click.ClickException):
+    def show(self, file: IO[Any] | None = None) -> None:
+        click.echo(printable(self.message), file=file, err=True)
+
+
+class _ConfigFailure(_Failure):
+    exit_code = 2
+
+
+def failure(cause: Exception, ctx: click.Context) -> click.ClickException:
+    """Return what click prints about *cause*: one line, and with ``-vv`` the traceback above it.
+
+    The exit code is 2 for a configuration that is refused, else 1.
+    """
+    invocation = ctx.ensure_object(Invocation)
+    line = str(cause)
+    if not isinstance(cause, StandardsMcpError | CatalogError):
+        line = f"{ctx.invoked_subcommand} failed: {describe_exception(cause)}"
+        line += "; for more, put -vv before the command"
+    above = traceback.format_exception(cause) if invocation.shows_tracebacks else ()
+    message = mask("".join([*above, f"standards-mcp: {line}"]), invocation.secrets())
+    return (_ConfigFailure if isinstance(cause, ConfigError) else _Failure)(message)
