@@ -30,6 +30,7 @@ from mcp.server.subscriptions import (
     ToolsListChanged,
 )
 
+from standards_mcp._utils.exceptions import leaves
 from standards_mcp._utils.lines import LineReader, LineWriter
 from standards_mcp.config.models.tools import Kind
 from standards_mcp.errors import StandardsMcpError
@@ -211,18 +212,12 @@ async def serve_stdio(
                 await server.run(*streams, server.create_initialization_options())
         except BaseExceptionGroup as group:
             # Task groups wrap what a plugin that matters raised at its start.
-            raise _first(group, StandardsMcpError) or group from None
+            found = group.subgroup(StandardsMcpError)
+            raise leaves(found)[0] if found else group from None
     for failure in failures:
         # Windows reports a pipe that nobody reads as an invalid argument.
         if not isinstance(failure, ConnectionError) and failure.errno != errno.EINVAL:
             raise StandardsMcpError(f"answers cannot be written to stdout: {failure.strerror}")
-
-
-def _first(group: BaseExceptionGroup[BaseException], kind: type[Exception]) -> Exception | None:
-    found: Any = group.subgroup(kind)
-    while isinstance(found, BaseExceptionGroup):
-        found = cast("BaseExceptionGroup[Exception]", found).exceptions[0]
-    return cast("Exception | None", found)
 
 
 def _cancel_on_signals(scope: anyio.CancelScope) -> None:

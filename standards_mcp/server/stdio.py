@@ -10,7 +10,6 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
-from typing import TypeAlias
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -24,17 +23,10 @@ from mcp_types import (
     RequestId,
 )
 
-from standards_mcp._utils.jsonrpc import MessageError, read_message
+from standards_mcp._utils.jsonrpc import MessageError, Received, Streams, read_message
 from standards_mcp._utils.lines import LineReader, LineWriter
 
 log = logging.getLogger(__name__)
-
-
-Received: TypeAlias = SessionMessage | Exception
-
-Streams: TypeAlias = tuple[
-    MemoryObjectReceiveStream[Received], MemoryObjectSendStream[SessionMessage]
-]
 
 
 @asynccontextmanager

@@ -1,83 +1,96 @@
-"""One plugin in a process of its own: what the child process runs (`isolation`).
+"""One plugin in a process of its own: what the child process runs.
 
-usage: python -m standards_mcp.server.worker NAME < the handover, and then MCP
+usage: python -m standards_mcp.server.worker NAME < a line of configuration, and then MCP
 
 The first line of stdin says which plugin it is, with its settings; secrets never stand in the list
-of processes. What the plugin contributes is the description of a tool; its calls are those of any
-MCP server.
+of processes. Its tools are called as those of any MCP server. Everything else is asked by requests
+of this host's own (`standards_mcp.remote.isolated.protocol`).
 """
 
 from __future__ import annotations
 
 import base64
 import gc
-import json
 import logging
 import os
 import select
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, astuple, dataclass, field
-from typing import Any, ClassVar, Final
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import anyio
 import importlib_metadata
+from pydantic import BaseModel
 
 from standards_mcp._utils.logs import configure_logging
-from standards_mcp._utils.secrets import long_texts, masked_data
+from standards_mcp._utils.secrets import long_texts, mask, masked_data
 from standards_mcp._utils.streams import claim_standard_streams, fill_closed_streams
-from standards_mcp.catalog.base import FilterExpression
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
-from standards_mcp.contributions.arguments import read_arguments
+from standards_mcp.contributions.arguments import Arguments, filter_arguments, read_arguments
 from standards_mcp.contributions.base import Contribution
 from standards_mcp.contributions.prompts import RegisteredPrompt
 from standards_mcp.contributions.resources import RegisteredResource
+from standards_mcp.contributions.schemas import Schema
 from standards_mcp.contributions.tools import RegisteredTool
-from standards_mcp.hookspecs import hookimpl
+from standards_mcp.errors import FilterFailedError, ToolError
 from standards_mcp.host import Host
 from standards_mcp.loading.discovery import installed_plugins
 from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import PluginRecord, Status
-from standards_mcp.plugin import Filter, Health, Plugin, PluginSettings, Tool
-from standards_mcp.remote.isolated.calls import HEALTH
-from standards_mcp.remote.isolated.contributions import COMPLETE, PROMPT, READ
-from standards_mcp.remote.isolated.protocol import CONVERT, DESCRIBE, DESCRIPTION, FILTER
+from standards_mcp.plugin import Health
+from standards_mcp.remote.isolated.protocol import (
+    FILTER_ARGUMENT,
+    CheckHealth,
+    Complete,
+    ConvertFilters,
+    Describe,
+    Description,
+    Expression,
+    FilterDescription,
+    GetPrompt,
+    HealthReport,
+    Held,
+    Messages,
+    Params,
+    PromptDescription,
+    ReadResource,
+    ResourceDescription,
+    ToolDescription,
+    Values,
+    WorkerConfig,
+)
+
+if TYPE_CHECKING:
+    from mcp.server import Server
+
+log = logging.getLogger(__name__)
+
+_C = TypeVar("_C", bound=Contribution)
 
 _NO_LIMIT: Final = 1_000_000_000
 
-_HELPER: Final = "standards_mcp_helper"
-
 _LEFT_OUT: Final = ("register_commands", "wrap_tool_call")
-
-_TOOL_FIELDS: Final = (
-    "name",
-    "read_only",
-    "destructive",
-    "idempotent",
-    "open_world",
-    "accepts_filters",
-    "timeout",
-    "cache_ttl",
-)
 
 
 def main() -> None:
     """Serve the plugin that the first line of stdin describes, until stdin is closed."""
     fill_closed_streams()
-    handover = json.loads(_first_line(0))
-    _limit_memory(handover["memory"])
+    config = WorkerConfig.model_validate_json(_first_line(0))
+    _limit_memory(config.memory)
     _end_with_parent()
     host: Host | None = None
     configure_logging(logging.WARNING, lambda: host.secrets() if host else ())
     reader, writer = claim_standard_streams()
-    host = _host(handover)
+    host = _load(config)
 
     from .server import build_server, serve_stdio  # noqa: PLC0415  - after the plugin's failures
 
     server = build_server(host, importlib_metadata.version("standards-mcp"))
+    _Answers(host, config.name).register(server)
     gc.freeze()
     anyio.run(serve_stdio, server, reader, writer, 1.0)
     # A plugin's threads may never end, and nobody waits for them.
@@ -85,183 +98,188 @@ def main() -> None:
     os._exit(0)
 
 
-def _host(handover: Mapping[str, Any]) -> Host:
-    """Return a host of this one plugin and of what the host outside needs of it."""
+def _load(config: WorkerConfig) -> Host:
+    """Return a host of this one plugin, without limits: those are kept outside."""
     limits: Any = {"timeout": _NO_LIMIT, "max_output_tokens": _NO_LIMIT, "concurrency": 1000}
-    settings = Settings(**handover["settings"], tools=limits, tool_names="declared")
-    name = handover["name"]
-    records = [record for record in installed_plugins() if record.name == name]
+    settings = Settings(**config.settings, tools=limits, tool_names="declared")
+    records = [record for record in installed_plugins() if record.name == config.name]
     if not records:
         missing = f"it is not installed in {sys.prefix}"
-        records = [PluginRecord(name=name, load=_none, reason=missing)]
-    place = _Place(name)
-    helper = PluginRecord(name=_HELPER, load=lambda: type("Helper", (_Helper,), {"place": place}))
-    place.host = Host(LoadedSettings(settings, None), installed=[*records, helper], remembers=False)
-    place.host.load()
-    return place.host
+        records = [PluginRecord(name=config.name, load=_none, reason=missing)]
+    host = Host(LoadedSettings(settings, None), installed=records, remembers=False)
+    host.load()
+    record = host.manager.records[config.name]
+    record.tools = tuple(map(_taking_expression, record.tools))
+    return host
 
 
 def _none() -> object:
     return None
 
 
-@dataclass
-class _Place:
-    """Where the helper is: the host is set once there is one.
+def _taking_expression(item: RegisteredTool) -> RegisteredTool:
+    """Return a tool that takes an expression in place of filters: those are applied outside.
 
-    Attributes:
-        plugin: The name of the plugin that is isolated.
+    Outside are also the filters of other plugins, of which nothing is known here.
     """
+    if not item.tool.accepts_filters:
+        return item
+    return replace(item, arguments=_ExpressionArguments(read_arguments(item.tool)))
 
-    plugin: str
-    host: Host = field(init=False)
+
+@dataclass(frozen=True, slots=True)
+class _ExpressionArguments:
+    """A tool's own arguments, and an expression. See `Arguments`."""
+
+    own: Arguments
+
+    @property
+    def schema(self) -> Schema:
+        return self.own.schema
+
+    async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        given = dict(arguments)
+        expression = given.pop(FILTER_ARGUMENT, None)
+        return {**await self.own.validate(given), "filter": expression}
 
 
-class _Helper(Plugin[PluginSettings]):
-    """The tools that only the host outside calls."""
+class _Answers:
+    """Answers the requests of the host outside."""
 
-    place: ClassVar[_Place]
+    def __init__(self, host: Host, plugin: str) -> None:
+        self._host = host
+        self._plugin = plugin
 
-    @hookimpl
-    def register_tools(self) -> list[Tool]:
-        meta = _Description(self.place)
-        return [
-            Tool(name=DESCRIBE, function=self.describe, meta=meta),
-            Tool(name=CONVERT, function=self.convert, accepts_filters=True),
-            Tool(name=PROMPT, function=self.prompt),
-            Tool(name=READ, function=self.read),
-            Tool(name=COMPLETE, function=self.complete),
-            Tool(name=HEALTH, function=self.health),
-        ]
+    def register(self, server: Server[Any]) -> None:
+        """Let *server* answer them, too."""
+        self._add(server, Describe, self._describe)
+        self._add(server, ConvertFilters, self._convert_filters)
+        self._add(server, GetPrompt, self._get_prompt)
+        self._add(server, ReadResource, self._read_resource)
+        self._add(server, Complete, self._complete)
+        self._add(server, CheckHealth, self._check_health)
 
-    @hookimpl
-    def register_filters(self) -> list[Filter]:
-        description = "An expression that the host outside made of the values of its own filters."
-        return [
-            Filter(
-                name=FILTER, annotation=dict[str, Any], description=description, to_expression=_same
-            )
-        ]
+    def _add(
+        self,
+        server: Server[Any],
+        params_type: type[Params],
+        handler: Callable[[Any], Awaitable[BaseModel]],
+    ) -> None:
+        from mcp import MCPError  # noqa: PLC0415  - after the plugin's failures
+        from mcp_types import INTERNAL_ERROR  # noqa: PLC0415  - as above
 
-    def describe(self) -> None:
-        """Describe the plugin."""
+        async def answer(_: object, params: Params) -> dict[str, Any]:
+            try:
+                return (await handler(params)).model_dump(mode="json")
+            except ToolError as exc:
+                message = mask(str(exc), self._host.secrets())
+                data = {"error_type": exc.error_type}
+                raise MCPError(INTERNAL_ERROR, message, data) from None
 
-    def convert(self, filter: FilterExpression | None) -> dict[str, Any]:  # noqa: A002
-        """InputResponses the values of filters into one expression."""
-        return {"expression": filter}
+        server.add_request_handler(params_type.method, params_type, answer)
 
-    async def prompt(
-        self, name: str, arguments: dict[str, Any], tools: dict[str, str] | None = None
-    ) -> dict[str, Any]:
-        """Return what a prompt says."""
-        messages = await self.place.host.content.get_prompt(name, arguments, tools or {})
-        return {"messages": [asdict(each) for each in messages]}
+    @property
+    def _record(self) -> PluginRecord:
+        return self._host.manager.records[self._plugin]
 
-    async def read(self, name: str, variables: dict[str, Any]) -> dict[str, Any]:
-        """Return what a resource holds."""
-        host = self.place.host
-        item = next(each for each in host.selection.resources if each.declared == name)
-        contents = await host.content.read(item, variables)
+    async def _describe(self, _: Describe) -> Description:
+        return _description(self._record, self._host.settings)
+
+    async def _convert_filters(self, params: ConvertFilters) -> Expression:
+        try:
+            converted = await filter_arguments(self._record.filters).validate(params.values)
+        except FilterFailedError as exc:
+            log.exception("a filter failed")
+            raise ToolError(exc.reason) from None
+        return Expression(expression=converted["filter"])
+
+    async def _get_prompt(self, params: GetPrompt) -> Messages:
+        content = self._host.content
+        messages = await content.get_prompt(params.name, params.arguments, params.tools)
+        return Messages(messages=messages)
+
+    async def _read_resource(self, params: ReadResource) -> Held:
+        item = _named(self._host.selection.resources, params.name)
+        contents = await self._host.content.read(item, params.variables)
         data, is_text = contents.data, isinstance(contents.data, str)
         text = base64.b64encode(data).decode() if isinstance(data, bytes) else data
-        return {"data": text, "is_text": is_text, "mime_type": contents.mime_type}
+        return Held(data=text, is_text=is_text, mime_type=contents.mime_type)
 
-    async def complete(
-        self, kind: str, name: str, argument: str, typed: str, others: dict[str, str]
-    ) -> dict[str, Any]:
-        """Return values for an argument of a prompt or a resource."""
-        host = self.place.host
-        items = host.selection.prompts if kind == "prompt" else host.selection.resources
-        item = next(each for each in items if each.declared == name)
-        return {"values": await host.content.complete(item, argument, typed, others)}
+    async def _complete(self, params: Complete) -> Values:
+        selection = self._host.selection
+        items: Iterable[RegisteredPrompt | RegisteredResource] = selection.resources
+        items = selection.prompts if params.kind == "prompt" else items
+        given = (params.argument, params.typed, params.others)
+        found = await self._host.content.complete(_named(items, params.name), *given)
+        return Values(values=found)
 
-    async def health(self, ping: bool = False) -> dict[str, Any]:  # noqa: FBT001, FBT002
-        """Say how the plugin is; a *ping* asks only whether it still answers, and what is stuck."""
-        found = {} if ping else await check_health(self.place.host.manager)
-        told = found.get(self.place.plugin) or Health(status="ok")
-        stuck = self.place.host.stuck_seconds(self.place.plugin)
-        return {"status": told.status, "message": told.message, "stuck_seconds": stuck}
+    async def _check_health(self, params: CheckHealth) -> HealthReport:
+        found = {} if params.ping else await check_health(self._host.manager)
+        health = found.get(self._plugin) or Health(status="ok")
+        stuck = self._host.stuck_seconds(self._plugin)
+        return HealthReport(health=health, stuck_seconds=stuck)
 
 
-def _same(value: FilterExpression) -> FilterExpression:
-    return value
+def _named(items: Iterable[_C], name: str) -> _C:
+    return next(each for each in items if each.declared == name)
 
 
-class _Description(Mapping[str, Any]):
-    """What the plugin contributes, made anew whenever the tools are listed."""
-
-    def __init__(self, place: _Place) -> None:
-        self._place = place
-
-    def __getitem__(self, key: str) -> Any:
-        if key != DESCRIPTION:
-            raise KeyError(key)
-        return _description(self._place.host, self._place.plugin)
-
-    def __iter__(self) -> Iterator[str]:
-        yield DESCRIPTION
-
-    def __len__(self) -> int:
-        return 1
-
-
-def _description(host: Host, name: str) -> dict[str, Any]:
-    record = host.manager.records[name]
+def _description(record: PluginRecord, settings: Settings) -> Description:
     if record.status is Status.FAILED:
-        mistakes = [list(astuple(each)) for each in record.mistakes]
-        return {"failure": record.reason, "mistakes": masked_data(mistakes, record.secrets)}
-    convert = host.selection.find(CONVERT)
-    values: Mapping[str, Any] = convert.arguments.schema["properties"] if convert else {}
-    left_out = [hook for hook in _LEFT_OUT if hasattr(type(record.plugin), hook)]
-    notice = f"{' and '.join(left_out)} has no effect: the plugin is isolated" if left_out else ""
-    options = host.settings.section(name).options
-    return {
-        "secret": [key for key, value in options.items() if long_texts(value) & record.secrets],
-        "notice": notice,
-        "tools": [_tool(item) for item in record.tools],
-        "filters": [
-            {"name": item.name, "description": item.description, "schema": values[item.name]}
+        mistakes = masked_data([asdict(each) for each in record.mistakes], record.secrets)
+        return Description(failure=record.reason, mistakes=mistakes)
+    hooks = [hook for hook in _LEFT_OUT if hasattr(type(record.plugin), hook)]
+    notice = f"{' and '.join(hooks)} has no effect: the plugin is isolated" if hooks else ""
+    options = settings.section(record.name).options
+    values = filter_arguments(record.filters).schema["properties"]
+    return Description(
+        secret=tuple(key for key in options if long_texts(options[key]) & record.secrets),
+        notice=notice,
+        tools=tuple(map(_tool, record.tools)),
+        filters=tuple(
+            FilterDescription(
+                name=item.name, description=item.description, value_schema=values[item.name]
+            )
             for item in record.filters
-        ],
-        "prompts": [_prompt(item) for item in record.prompts],
-        "resources": [_resource(item) for item in record.resources],
-    }
+        ),
+        prompts=tuple(
+            PromptDescription(
+                **_common(item),
+                needs=item.prompt.needs,
+                uses=item.prompt.uses,
+                complete=tuple(item.completers),
+            )
+            for item in record.prompts
+        ),
+        resources=tuple(
+            ResourceDescription(
+                **_common(item),
+                uri=item.resource.uri,
+                mime_type=item.resource.mime_type,
+                complete=tuple(item.completers),
+            )
+            for item in record.resources
+        ),
+    )
 
 
-def _tool(item: RegisteredTool) -> dict[str, Any]:
-    fields = {name: getattr(item.tool, name) for name in _TOOL_FIELDS}
-    texts = {"title": item.title, "description": item.description, "meta": dict(item.tool.meta)}
-    return {
-        "tool": fields | texts,
-        "input_schema": read_arguments(item.tool).schema,
-        "output_schema": item.result.schema,
-    }
-
-
-def _prompt(item: RegisteredPrompt) -> dict[str, Any]:
-    return _common(item) | {
-        "name": item.declared,
-        "needs": item.prompt.needs,
-        "uses": item.prompt.uses,
-        "complete": list(item.prompt.complete),
-    }
-
-
-def _resource(item: RegisteredResource) -> dict[str, Any]:
-    return _common(item) | {
-        "name": item.declared,
-        "uri": item.resource.uri,
-        "mime_type": item.resource.mime_type,
-        "complete": list(item.resource.complete),
-    }
+def _tool(item: RegisteredTool) -> ToolDescription:
+    declared = {name: getattr(item.tool, name, None) for name in ToolDescription.model_fields}
+    read = {**_common(item), "output_schema": item.result.schema}
+    return ToolDescription.model_validate(declared | read)
 
 
 def _common(item: Contribution) -> dict[str, Any]:
-    return {"title": item.title, "description": item.description, "schema": item.arguments.schema}
+    return {
+        "name": item.declared,
+        "title": item.title,
+        "description": item.description,
+        "input_schema": item.arguments.schema,
+    }
 
 
 def _first_line(descriptor: int) -> bytes:
-    """Read one line and nothing beyond, which is of the protocol."""
+    """Read one line and nothing beyond: what follows it belongs to the protocol."""
     line = bytearray()
     while (byte := os.read(descriptor, 1)) not in (b"", b"\n"):
         line += byte
