@@ -126,19 +126,17 @@ class Connection:
             RefusedError: The server answered with an error.
         """
         caller = caller or Unattended()
-        session, task = await self._open_for(caller), self._task
-        try:
-            return await self._send(session, method, params, caller)
-        except MCPError as exc:
-            if exc.message != _SESSION_LOST:
-                raise await self._failure(session, task, exc) from None
-        # A server that has forgotten a session has done nothing there: to ask again is safe.
-        await self._leave(session, task)
-        session, task = await self._open_for(caller), self._task
-        try:
-            return await self._send(session, method, params, caller)
-        except MCPError as exc:
-            raise await self._failure(session, task, exc) from None
+        has_left = False
+        while True:
+            session, task = await self._open_for(caller), self._task
+            try:
+                return await self._send(session, method, params, caller)
+            except MCPError as exc:
+                if has_left or exc.message != _SESSION_LOST:
+                    raise await self._failure(session, task, exc) from None
+            # A server that has forgotten a session has done nothing there: to ask again is safe.
+            await self._leave(session, task)
+            has_left = True
 
     async def _send(
         self, session: OpenSession, method: str, params: Mapping[str, Any], caller: HostContext

@@ -13,12 +13,10 @@ import time
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import anyio
-from pydantic import TypeAdapter
-from typing_extensions import TypedDict
+from pydantic import BaseModel
 
 from standards_mcp._utils.files import keep_text
 from standards_mcp._utils.secrets import mask, secrets_of
@@ -42,14 +40,20 @@ _END_SECONDS: Final = 5.0
 _UNKNOWN: Final = "its tools are not known: "
 
 
-class _Kept(TypedDict):
-    of: str
-    listing: dict[str, Any] | None
-    failure: str
-    was_slow: bool
+class _LastRun(BaseModel):
+    """What is kept for the next start.
 
+    Attributes:
+        identity: What it depends on, as a digest.
+        listing: What it contributed; None when that is not known.
+        failure: Why it could not be started when that was last tried, or an empty string.
+        was_slow: It took long to fail.
+    """
 
-_KEPT: Final = TypeAdapter(_Kept)
+    identity: str
+    listing: dict[str, Any] | None = None
+    failure: str = ""
+    was_slow: bool = False
 
 
 class RemotePlugin(Plugin[SettingsT], Provider):
@@ -72,15 +76,18 @@ class RemotePlugin(Plugin[SettingsT], Provider):
         self._start_timeout = start_timeout
         self.start_seconds = start_timeout + _END_SECONDS if self.required else 0.0
         self._connection: Connection | None = None
-        self._snapshot = _Snapshot(context.state_dir / "tools.json", identity)
-        self._listing = self._snapshot.listing
+        digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+        self._file = context.state_dir / "tools.json"
+        self._last_run = _LastRun(identity=digest)
+        with suppress(OSError, ValueError, RecursionError):  # none, or not of this version
+            kept = _LastRun.model_validate_json(self._file.read_bytes())
+            self._last_run = kept if kept.identity == digest else self._last_run
+        self._listing = self._last_run.listing
         self._answered = asyncio.Event()
         self._starting: asyncio.Task[None] | None = None
-        if self._snapshot.failure:
-            self.problem = (
-                f"{_UNKNOWN}{self._snapshot.failure} (when it was last tried; "
-                "`standards-mcp plugins check` tries it again)"
-            )
+        if failure := self._last_run.failure:
+            when = "when it was last tried; `standards-mcp plugins check` tries it again"
+            self.problem = f"{_UNKNOWN}{failure} ({when})"
         try:
             self.read(self._listing or {})
         except ApiError:  # another version of the host kept it
@@ -165,7 +172,7 @@ class RemotePlugin(Plugin[SettingsT], Provider):
     @property
     def is_known(self) -> bool:
         """Whether its tools are known, from this run or an earlier one."""
-        return self._listing is not None or self._snapshot.was_slow
+        return self._listing is not None or self._last_run.was_slow
 
     async def wait_listed(self) -> None:
         """Wait until one that is new has listed its tools, or failed to."""
@@ -185,19 +192,23 @@ class RemotePlugin(Plugin[SettingsT], Provider):
                 await connection.open()
             except ApiError as exc:
                 why = mask(str(exc), self.secrets | secrets_of(self.settings))
-                self._note_failure(why, time.monotonic() - began)
+                self._keep_failure(why, time.monotonic() - began)
                 self._withdraw(f"{_UNKNOWN}{why}")
                 await anyio.sleep(self.timing.retry)
             else:
                 if self.failure:  # it is withdrawn: its process would serve nobody
-                    self._note_failure(self.failure, time.monotonic() - began)
+                    self._keep_failure(self.failure, time.monotonic() - began)
                     await connection.aclose()
                 return
 
-    def _note_failure(self, why: str, seconds: float) -> None:
-        """Let the next start wait again for one that fails fast: it may be mended by then."""
+    def _keep_failure(self, why: str, seconds: float) -> None:
+        # The next start waits again for one that fails fast: it may be mended by then.
         was_slow = seconds >= min(_SLOW_SECONDS, self._start_timeout)
-        self._snapshot.keep_failure(why, was_slow=was_slow)
+        self._keep(listing=None, failure=why, was_slow=was_slow)
+
+    def _keep(self, **fields: Any) -> None:
+        self._last_run = _LastRun(identity=self._last_run.identity, **fields)
+        keep_text(self._file, self._last_run.model_dump_json())
 
     def _withdraw(self, problem: str) -> None:
         """Contribute nothing until it can be started, whatever it did at an earlier start."""
@@ -211,44 +222,7 @@ class RemotePlugin(Plugin[SettingsT], Provider):
         if changed:
             self._listing, self.problem = listing, ""
             self.read(listing)
-            if self.failure:
-                self._snapshot.keep_failure(self.failure, was_slow=False)
-            else:
-                self._snapshot.keep(listing)
+            self._keep(failure=self.failure, listing=None if self.failure else listing)
         self._answered.set()
         if changed:
             self.on_change()
-
-
-class _Snapshot:
-    """What it contributed in its last run.
-
-    Attributes:
-        listing: As it was fetched; None when it is not known.
-        failure: Why it could not be started when that was last tried, or an empty string.
-        was_slow: It took long to fail.
-    """
-
-    def __init__(self, file: Path, identity: object) -> None:
-        self._key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
-        self._file = file
-        self.listing: dict[str, Any] | None = None
-        self.failure, self.was_slow = "", False
-        with suppress(OSError, ValueError, RecursionError):  # none, or not of this version
-            kept = _KEPT.validate_json(self._file.read_bytes())
-            if kept["of"] == self._key:
-                self.listing, self.failure = kept["listing"], kept["failure"]
-                self.was_slow = kept["was_slow"]
-
-    def keep(self, listing: dict[str, Any]) -> None:
-        """Remember the listing for the next start."""
-        self._write(listing, "", was_slow=False)
-
-    def keep_failure(self, why: str, *, was_slow: bool) -> None:
-        """Remember it in place of a listing; the next start does not wait for one that was slow."""
-        self.was_slow = was_slow
-        self._write(None, why, was_slow=was_slow)
-
-    def _write(self, listing: dict[str, Any] | None, failure: str, *, was_slow: bool) -> None:
-        kept = {"of": self._key, "listing": listing, "failure": failure, "was_slow": was_slow}
-        keep_text(self._file, json.dumps(kept))

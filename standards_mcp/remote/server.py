@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,19 +30,13 @@ _IDENTITY_KEYS: Final = {"command", "args", "env", "cwd", "url", "headers"}
 
 
 def server_records(
-    servers: Mapping[str, ServerSection],
-    timing: Timing = DEFAULT_TIMING,
+    servers: Mapping[str, ServerSection], timing: Timing = DEFAULT_TIMING
 ) -> list[PluginRecord]:
     """Return a record of every server in the configuration; nothing is started."""
     return [
         PluginRecord(
             name=name,
-            load=partial(
-                type,
-                "ServerPlugin",
-                (ServerPlugin,),
-                {"required": section.required, "timing": timing},
-            ),
+            load=partial(_server_type, required=section.required, timing=timing),
             distribution=f"[servers.{name}]",
             settings=ServerSettings(**section.options),
             is_server=True,
@@ -51,6 +44,10 @@ def server_records(
         )
         for name, section in servers.items()
     ]
+
+
+def _server_type(**facts: Any) -> type[ServerPlugin]:
+    return type("ServerPlugin", (ServerPlugin,), facts)
 
 
 class ServerPlugin(RemotePlugin[ServerSettings]):
@@ -64,24 +61,44 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
     kind = "server"
 
     def __init__(self, settings: ServerSettings, context: PluginContext) -> None:
-        self._target = _Target.expanded(context.name, settings)
-        self.secrets = self._target.secrets
+        expansion = Expansion()
+
+        def text(value: SecretStr | str, *key: str | int) -> str:
+            try:
+                return expansion.text(value)
+            except VariableError as exc:
+                path, fix = (
+                    ("servers", context.name, *key),
+                    f"set {exc.variable} in the environment",
+                )
+                raise MistakesError(Mistake(path, str(exc), fix)) from None
+
+        self._args = tuple(text(arg, "args", at) for at, arg in enumerate(settings.args))
+        self._env = {name: text(value, "env", name) for name, value in settings.env.items()}
+        self._headers = {
+            name: text(value, "headers", name) for name, value in settings.headers.items()
+        }
+        self._url = text(settings.url or "", "url")
+        self.secrets = frozenset(expansion.secrets)
         identity = settings.model_dump(mode="json", include=_IDENTITY_KEYS)
         super().__init__(settings, context, identity, settings.start_timeout)
 
     def connect(self) -> Transport:
         """Return a process or an address. See `RemotePlugin.connect`."""
-        target, settings = self._target, self.settings
-        if settings.command is None:
+        if self.settings.command is None:
             from .http import HttpTransport  # noqa: PLC0415  - imports the SDK's client
 
-            return HttpTransport(target.url, target.headers)
+            return HttpTransport(self._url, self._headers)
         from mcp.client.stdio import get_default_environment  # noqa: PLC0415  - as above
 
         from .stdio import Command, StdioTransport  # noqa: PLC0415  - as above
 
-        env = {**get_default_environment(), **target.env}
-        command = Command(program=settings.command, args=target.args, env=env, cwd=settings.cwd)
+        command = Command(
+            program=self.settings.command,
+            args=self._args,
+            env=get_default_environment() | self._env,
+            cwd=self.settings.cwd,
+        )
         return StdioTransport(self.context.name, command)
 
     async def fetch(self, session: OpenSession) -> dict[str, Any]:
@@ -103,37 +120,3 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
         self, name: str, arguments: Mapping[str, Any], caller: HostContext
     ) -> Mapping[str, Any]:
         return await self.connection.call_tool(name, arguments, caller)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class _Target:
-    """What is started or connected to, with all variables in place.
-
-    Attributes:
-        secrets: The values of variables in it.
-    """
-
-    url: str
-    args: tuple[str, ...]
-    env: Mapping[str, str]
-    headers: Mapping[str, str]
-    secrets: frozenset[str]
-
-    @classmethod
-    def expanded(cls, name: str, settings: ServerSettings) -> _Target:
-        expansion = Expansion()
-
-        def text(value: SecretStr | str, *key: str | int) -> str:
-            try:
-                return expansion.text(value)
-            except VariableError as exc:
-                fix = f"set {exc.variable} in the environment"
-                raise MistakesError(Mistake(("servers", name, *key), str(exc), fix)) from None
-
-        return cls(
-            url=text(settings.url or "", "url"),
-            args=tuple(text(arg, "args", at) for at, arg in enumerate(settings.args)),
-            env={key: text(value, "env", key) for key, value in settings.env.items()},
-            headers={key: text(value, "headers", key) for key, value in settings.headers.items()},
-            secrets=frozenset(expansion.secrets),
-        )

@@ -41,28 +41,8 @@ from standards_mcp.host import Host
 from standards_mcp.loading.discovery import installed_plugins
 from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import PluginRecord, Status
-from standards_mcp.plugin import Health
-from standards_mcp.remote.isolated.protocol import (
-    FILTER_ARGUMENT,
-    CheckHealth,
-    Complete,
-    ConvertFilters,
-    Describe,
-    Description,
-    Expression,
-    FilterDescription,
-    GetPrompt,
-    HealthReport,
-    Held,
-    Messages,
-    Params,
-    PromptDescription,
-    ReadResource,
-    ResourceDescription,
-    ToolDescription,
-    Values,
-    WorkerConfig,
-)
+from standards_mcp.plugin import Health, Message
+from standards_mcp.remote.isolated import protocol as wire
 
 if TYPE_CHECKING:
     from mcp.server import Server
@@ -79,7 +59,7 @@ _LEFT_OUT: Final = ("register_commands", "wrap_tool_call")
 def main() -> None:
     """Serve the plugin that the first line of stdin describes, until stdin is closed."""
     fill_closed_streams()
-    config = WorkerConfig.model_validate_json(_first_line(0))
+    config = wire.WorkerConfig.model_validate_json(_first_line(0))
     _limit_memory(config.memory)
     _end_with_parent()
     host: Host | None = None
@@ -98,7 +78,7 @@ def main() -> None:
     os._exit(0)
 
 
-def _load(config: WorkerConfig) -> Host:
+def _load(config: wire.WorkerConfig) -> Host:
     """Return a host of this one plugin, without limits: those are kept outside."""
     limits: Any = {"timeout": _NO_LIMIT, "max_output_tokens": _NO_LIMIT, "concurrency": 1000}
     settings = Settings(**config.settings, tools=limits, tool_names="declared")
@@ -139,7 +119,7 @@ class _ExpressionArguments:
 
     async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         given = dict(arguments)
-        expression = given.pop(FILTER_ARGUMENT, None)
+        expression = given.pop(wire.FILTER_ARGUMENT, None)
         return {**await self.own.validate(given), "filter": expression}
 
 
@@ -152,130 +132,108 @@ class _Answers:
 
     def register(self, server: Server[Any]) -> None:
         """Let *server* answer them, too."""
-        self._add(server, Describe, self._describe)
-        self._add(server, ConvertFilters, self._convert_filters)
-        self._add(server, GetPrompt, self._get_prompt)
-        self._add(server, ReadResource, self._read_resource)
-        self._add(server, Complete, self._complete)
-        self._add(server, CheckHealth, self._check_health)
+        self._add(server, wire.Describe, self._describe)
+        self._add(server, wire.ConvertFilters, self._convert_filters)
+        self._add(server, wire.GetPrompt, self._get_prompt)
+        self._add(server, wire.ReadResource, self._read_resource)
+        self._add(server, wire.Complete, self._complete)
+        self._add(server, wire.CheckHealth, self._check_health)
 
     def _add(
         self,
         server: Server[Any],
-        params_type: type[Params],
-        handler: Callable[[Any], Awaitable[BaseModel]],
+        kind: type[wire.Request],
+        handler: Callable[[Any], Awaitable[object]],
     ) -> None:
         from mcp import MCPError  # noqa: PLC0415  - after the plugin's failures
         from mcp_types import INTERNAL_ERROR  # noqa: PLC0415  - as above
 
-        async def answer(_: object, params: Params) -> dict[str, Any]:
+        async def answer(_: object, request: wire.Request) -> dict[str, Any]:
             try:
-                return (await handler(params)).model_dump(mode="json")
+                return kind.encode_result(await handler(request))
             except ToolError as exc:
                 message = mask(str(exc), self._host.secrets())
                 data = {"error_type": exc.error_type}
                 raise MCPError(INTERNAL_ERROR, message, data) from None
 
-        server.add_request_handler(params_type.method, params_type, answer)
+        server.add_request_handler(kind.method, kind, answer)
 
     @property
     def _record(self) -> PluginRecord:
         return self._host.manager.records[self._plugin]
 
-    async def _describe(self, _: Describe) -> Description:
+    async def _describe(self, _: wire.Describe) -> wire.Description:
         return _description(self._record, self._host.settings)
 
-    async def _convert_filters(self, params: ConvertFilters) -> Expression:
+    async def _convert_filters(self, request: wire.ConvertFilters) -> Any:
         try:
-            converted = await filter_arguments(self._record.filters).validate(params.values)
+            given = await filter_arguments(self._record.filters).validate(request.values)
         except FilterFailedError as exc:
-            log.exception("a filter failed")
             raise ToolError(exc.reason) from None
-        return Expression(expression=converted["filter"])
+        return given["filter"]
 
-    async def _get_prompt(self, params: GetPrompt) -> Messages:
+    async def _get_prompt(self, request: wire.GetPrompt) -> list[Message]:
         content = self._host.content
-        messages = await content.get_prompt(params.name, params.arguments, params.tools)
-        return Messages(messages=messages)
+        return await content.get_prompt(request.name, request.arguments, request.tools)
 
-    async def _read_resource(self, params: ReadResource) -> Held:
-        item = _named(self._host.selection.resources, params.name)
-        contents = await self._host.content.read(item, params.variables)
+    async def _read_resource(self, request: wire.ReadResource) -> wire.Held:
+        item = _named(self._host.selection.resources, request.name)
+        contents = await self._host.content.read(item, request.variables)
         data, is_text = contents.data, isinstance(contents.data, str)
         text = base64.b64encode(data).decode() if isinstance(data, bytes) else data
-        return Held(data=text, is_text=is_text, mime_type=contents.mime_type)
+        return wire.Held(data=text, is_text=is_text, mime_type=contents.mime_type)
 
-    async def _complete(self, params: Complete) -> Values:
+    async def _complete(self, request: wire.Complete) -> list[str]:
         selection = self._host.selection
         items: Iterable[RegisteredPrompt | RegisteredResource] = selection.resources
-        items = selection.prompts if params.kind == "prompt" else items
-        given = (params.argument, params.typed, params.others)
-        found = await self._host.content.complete(_named(items, params.name), *given)
-        return Values(values=found)
+        items = selection.prompts if request.kind == "prompt" else items
+        given = (request.argument, request.typed, request.others)
+        return await self._host.content.complete(_named(items, request.name), *given)
 
-    async def _check_health(self, params: CheckHealth) -> HealthReport:
-        found = {} if params.ping else await check_health(self._host.manager)
+    async def _check_health(self, request: wire.CheckHealth) -> wire.HealthReport:
+        found = {} if request.ping else await check_health(self._host.manager)
         health = found.get(self._plugin) or Health(status="ok")
         stuck = self._host.stuck_seconds(self._plugin)
-        return HealthReport(health=health, stuck_seconds=stuck)
+        return wire.HealthReport(health=health, stuck_seconds=stuck)
 
 
 def _named(items: Iterable[_C], name: str) -> _C:
     return next(each for each in items if each.declared == name)
 
 
-def _description(record: PluginRecord, settings: Settings) -> Description:
+def _description(record: PluginRecord, settings: Settings) -> wire.Description:
     if record.status is Status.FAILED:
         mistakes = masked_data([asdict(each) for each in record.mistakes], record.secrets)
-        return Description(failure=record.reason, mistakes=mistakes)
+        return wire.Description(failure=record.reason, mistakes=mistakes)
     hooks = [hook for hook in _LEFT_OUT if hasattr(type(record.plugin), hook)]
-    notice = f"{' and '.join(hooks)} has no effect: the plugin is isolated" if hooks else ""
     options = settings.section(record.name).options
     values = filter_arguments(record.filters).schema["properties"]
-    return Description(
-        secret=tuple(key for key in options if long_texts(options[key]) & record.secrets),
-        notice=notice,
-        tools=tuple(map(_tool, record.tools)),
-        filters=tuple(
-            FilterDescription(
-                name=item.name, description=item.description, value_schema=values[item.name]
-            )
-            for item in record.filters
-        ),
-        prompts=tuple(
-            PromptDescription(
-                **_common(item),
-                needs=item.prompt.needs,
-                uses=item.prompt.uses,
-                complete=tuple(item.completers),
-            )
-            for item in record.prompts
-        ),
-        resources=tuple(
-            ResourceDescription(
-                **_common(item),
-                uri=item.resource.uri,
-                mime_type=item.resource.mime_type,
-                complete=tuple(item.completers),
-            )
-            for item in record.resources
-        ),
-    )
-
-
-def _tool(item: RegisteredTool) -> ToolDescription:
-    declared = {name: getattr(item.tool, name, None) for name in ToolDescription.model_fields}
-    read = {**_common(item), "output_schema": item.result.schema}
-    return ToolDescription.model_validate(declared | read)
-
-
-def _common(item: Contribution) -> dict[str, Any]:
-    return {
-        "name": item.declared,
-        "title": item.title,
-        "description": item.description,
-        "input_schema": item.arguments.schema,
+    told: dict[str, Any] = {
+        "secret": [key for key in options if long_texts(options[key]) & record.secrets],
+        "notice": f"{' and '.join(hooks)} has no effect: the plugin is isolated" if hooks else "",
+        "tools": [
+            _told(wire.ToolDescription, each, each.tool) | {"output_schema": each.result.schema}
+            for each in record.tools
+        ],
+        "filters": [
+            {"name": each.name, "description": each.description, "value_schema": values[each.name]}
+            for each in record.filters
+        ],
+        "prompts": [_told(wire.PromptDescription, each, each.prompt) for each in record.prompts],
+        "resources": [
+            _told(wire.ResourceDescription, each, each.resource) for each in record.resources
+        ],
     }
+    return wire.Description.model_validate(told)
+
+
+def _told(kind: type[BaseModel], item: Contribution, declared: object) -> dict[str, Any]:
+    """Return the fields of *kind*: what its author declared, and what the host read of it."""
+    fields = {name: getattr(declared, name, None) for name in kind.model_fields}
+    if isinstance(item, RegisteredPrompt | RegisteredResource):
+        fields["complete"] = list(item.completers)
+    read = {"title": item.title, "description": item.description}
+    return fields | read | {"input_schema": item.arguments.schema}
 
 
 def _first_line(descriptor: int) -> bytes:

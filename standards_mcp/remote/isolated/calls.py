@@ -11,10 +11,9 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import anyio
-from pydantic import BaseModel
 
 from standards_mcp.calls.context import HostContext
 from standards_mcp.errors import ApiError, InvalidInputError, NotFoundError, ToolError
@@ -23,13 +22,11 @@ from standards_mcp.remote.errors import RefusedError
 from standards_mcp.remote.tools import tool_result
 from standards_mcp.remote.transport import Timing
 
-from .protocol import CheckHealth, HealthReport, Params
+from .protocol import CheckHealth, HealthReport, Request
 
 if TYPE_CHECKING:
     from standards_mcp.remote.connection import Connection
     from standards_mcp.remote.stdio import StdioTransport
-
-_M = TypeVar("_M", bound=BaseModel)
 
 _ERRORS: Final = {each.error_type: each for each in (ApiError, InvalidInputError, NotFoundError)}
 
@@ -71,25 +68,25 @@ class IsolatedCalls:
         is_text = only.keys() == {"type", "text"}
         return replace(result, text=only["text"], content=()) if is_text else result
 
-    async def request(self, params: Params, result_type: type[_M]) -> _M:
-        """Return the result of a request of this host's own protocol.
+    async def request(self, request: Request) -> Any:
+        """Return the result of a request, of the type that it names.
 
         Raises:
             ToolError: The plugin refused it or failed, or there was no answer.
         """
         async with self._counted():
-            return await self._request(params, result_type)
+            return await self._request(request)
 
-    async def _request(self, params: Params, result_type: type[_M]) -> _M:
-        given = params.model_dump(mode="json")
+    async def _request(self, request: Request) -> Any:
+        params = request.model_dump(mode="json")
         try:
-            raw = await self._connection().request(params.method, given)
+            raw = await self._connection().request(request.method, params)
         except RefusedError as exc:
             if not isinstance(exc.data, dict) or "error_type" not in exc.data:
                 raise
             data = cast("dict[str, Any]", exc.data)
             raise _ERRORS.get(data["error_type"], ToolError)(exc.reason) from None
-        return result_type.model_validate(raw)
+        return request.decode_result(raw)
 
     @asynccontextmanager
     async def _counted(self) -> AsyncGenerator[None]:
@@ -137,7 +134,8 @@ class IsolatedCalls:
             return 0.0
         try:
             with anyio.fail_after(self._timing.stuck):
-                return (await self._request(CheckHealth(ping=True), HealthReport)).stuck_seconds
+                report: HealthReport = await self._request(CheckHealth(ping=True))
+                return report.stuck_seconds
         except TimeoutError:
             process.kill(f"it was ended: it did not answer within {self._timing.stuck:g} s")
         except ToolError:

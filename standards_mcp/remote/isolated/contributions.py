@@ -25,22 +25,8 @@ from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.errors import ApiError, FilterFailedError, InvalidInputError, ToolError
 from standards_mcp.plugin import Completer, Filter, Message, Prompt, Resource, Tool, ToolResult
 
+from . import protocol as wire
 from .calls import IsolatedCalls
-from .protocol import (
-    FILTER_ARGUMENT,
-    Complete,
-    ConvertFilters,
-    Expression,
-    FilterDescription,
-    GetPrompt,
-    Held,
-    Messages,
-    PromptDescription,
-    ReadResource,
-    ResourceDescription,
-    ToolDescription,
-    Values,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +49,10 @@ class PassedArguments:
         given = {name: value for name, value in arguments.items() if name in names}
         rest = {name: value for name, value in arguments.items() if name not in names}
         expression = (await self.filters.validate(given))["filter"]
-        return rest if expression is None else {**rest, FILTER_ARGUMENT: expression}
+        return rest if expression is None else {**rest, wire.FILTER_ARGUMENT: expression}
 
 
-def isolated_tool(plugin: str, told: ToolDescription, calls: IsolatedCalls) -> RegisteredTool:
+def isolated_tool(plugin: str, told: wire.ToolDescription, calls: IsolatedCalls) -> RegisteredTool:
     """Return a tool that a process describes."""
 
     async def function(**arguments: Any) -> ToolResult:
@@ -98,17 +84,19 @@ def _extended(schema: Schema, filters: tuple[Filter, ...]) -> Arguments:
     return PassedArguments({**schema, "properties": {**own, **extra.schema["properties"]}}, extra)
 
 
-def isolated_filter(plugin: str, told: FilterDescription, calls: IsolatedCalls) -> Filter:
+def isolated_filter(plugin: str, told: wire.FilterDescription, calls: IsolatedCalls) -> Filter:
     """Return a filter that a process describes; its values are converted there."""
 
     async def convert(value: Any) -> dict[str, Any] | None:
-        params = ConvertFilters(values={told.name: value})
         try:
-            return (await calls.request(params, Expression)).expression
+            expression: dict[str, Any] | None = await calls.request(
+                wire.ConvertFilters(values={told.name: value})
+            )
         except (InvalidInputError, ApiError):
             raise
         except ToolError as exc:
-            raise FilterFailedError(plugin, f"filter {told.name!r}: {exc}") from exc
+            raise FilterFailedError(plugin, str(exc)) from exc
+        return expression
 
     annotation: Any = Annotated[Any, WithJsonSchema(told.value_schema)]
     return Filter(
@@ -116,13 +104,16 @@ def isolated_filter(plugin: str, told: FilterDescription, calls: IsolatedCalls) 
     )
 
 
-def isolated_prompt(plugin: str, told: PromptDescription, calls: IsolatedCalls) -> RegisteredPrompt:
+def isolated_prompt(
+    plugin: str, told: wire.PromptDescription, calls: IsolatedCalls
+) -> RegisteredPrompt:
     """Return a prompt that a process describes."""
 
     async def function(**arguments: Any) -> list[Message]:
         tools = arguments.pop(TOOLS_ARGUMENT) if told.needs or told.uses else {}
-        params = GetPrompt(name=told.name, arguments=arguments, tools=tools)
-        return (await calls.request(params, Messages)).messages
+        request = wire.GetPrompt(name=told.name, arguments=arguments, tools=tools)
+        messages: list[Message] = await calls.request(request)
+        return messages
 
     prompt = Prompt(
         name=told.name,
@@ -140,12 +131,13 @@ def isolated_prompt(plugin: str, told: PromptDescription, calls: IsolatedCalls) 
 
 
 def isolated_resource(
-    plugin: str, told: ResourceDescription, calls: IsolatedCalls
+    plugin: str, told: wire.ResourceDescription, calls: IsolatedCalls
 ) -> RegisteredResource:
     """Return a resource that a process describes."""
 
     async def function(**variables: Any) -> Contents:
-        held = await calls.request(ReadResource(name=told.name, variables=variables), Held)
+        request = wire.ReadResource(name=told.name, variables=variables)
+        held: wire.Held = await calls.request(request)
         data = held.data if held.is_text else base64.b64decode(held.data)
         return Contents(data, held.mime_type)
 
@@ -167,13 +159,14 @@ def isolated_resource(
 
 def _completers(
     kind: Literal["prompt", "resource"],
-    told: PromptDescription | ResourceDescription,
+    told: wire.PromptDescription | wire.ResourceDescription,
     calls: IsolatedCalls,
 ) -> dict[str, Completer]:
     async def complete(argument: str, typed: str, others: Mapping[str, str]) -> list[str]:
-        params = Complete(
+        request = wire.Complete(
             kind=kind, name=told.name, argument=argument, typed=typed, others=dict(others)
         )
-        return (await calls.request(params, Values)).values
+        values: list[str] = await calls.request(request)
+        return values
 
     return {argument: partial(complete, argument) for argument in told.complete}

@@ -156,7 +156,7 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
             if exc.code == METHOD_NOT_FOUND:
                 raise self._other_version(exc.message) from None
             raise
-        return self._description(answer).model_dump(mode="json")
+        return self._description(answer.get("value")).model_dump(mode="json")
 
     def read(self, listing: Mapping[str, Any]) -> None:
         """Take over what the process says that the plugin contributes. See `RemotePlugin.read`."""
@@ -171,7 +171,7 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         self.prompts = tuple(isolated_prompt(name, each, calls) for each in told.prompts)
         self.resources = tuple(isolated_resource(name, each, calls) for each in told.resources)
 
-    def _description(self, listing: Mapping[str, Any]) -> Description:
+    def _description(self, listing: object) -> Description:
         try:
             return Description.model_validate(listing)
         except ValidationError as exc:
@@ -187,7 +187,8 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         """Return how the plugin says that it is."""
         if self.failure:
             return Health(status="failed", message=self.failure)
-        health = (await self._calls.request(CheckHealth(), HealthReport)).health
+        report: HealthReport = await self._calls.request(CheckHealth())
+        health = report.health
         if health.status == "ok" and self.notice:
             return Health(status="degraded", message=self.notice)
         return health

@@ -8,9 +8,10 @@ they do not fit, the process runs another version of the host.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
 from standards_mcp.config.errors import Mistake
 from standards_mcp.plugin import Health, Message
@@ -30,68 +31,6 @@ class WorkerConfig(BaseModel):
     name: str
     memory: int | None
     settings: dict[str, Any]
-
-
-class Params(BaseModel):
-    """The parameters of a request."""
-
-    method: ClassVar[str]
-
-
-class Describe(Params):
-    """Asks for the `Description`."""
-
-    method = "standards-mcp/describe"
-
-
-class ConvertFilters(Params):
-    """Asks for the `Expression` of values, by the names of the plugin's filters."""
-
-    method = "standards-mcp/convert-filters"
-    values: dict[str, Any]
-
-
-class GetPrompt(Params):
-    """Asks for the `Messages` of a prompt.
-
-    Attributes:
-        tools: What the tools that it names are called outside, by their declared names.
-    """
-
-    method = "standards-mcp/get-prompt"
-    name: str
-    arguments: dict[str, Any]
-    tools: dict[str, str]
-
-
-class ReadResource(Params):
-    """Asks for the `Held` of a resource, for these values of its variables."""
-
-    method = "standards-mcp/read-resource"
-    name: str
-    variables: dict[str, Any]
-
-
-class Complete(Params):
-    """Asks for the `Values` of an argument. See `standards_mcp.plugin.Completer`."""
-
-    method = "standards-mcp/complete"
-    kind: Literal["prompt", "resource"]
-    name: str
-    argument: str
-    typed: str
-    others: dict[str, str]
-
-
-class CheckHealth(Params):
-    """Asks for the `HealthReport`.
-
-    Attributes:
-        ping: Do not ask the plugin: that the process answers is enough, and what is stuck.
-    """
-
-    method = "standards-mcp/health"
-    ping: bool = False
 
 
 class _Described(BaseModel):
@@ -159,18 +98,6 @@ class Description(BaseModel):
     resources: tuple[ResourceDescription, ...] = ()
 
 
-class Expression(BaseModel):
-    """An expression of the filter language; None: any record."""
-
-    expression: dict[str, Any] | None
-
-
-class Messages(BaseModel):
-    """What a prompt says."""
-
-    messages: list[Message]
-
-
 class Held(BaseModel):
     """What a resource holds.
 
@@ -183,12 +110,6 @@ class Held(BaseModel):
     mime_type: str
 
 
-class Values(BaseModel):
-    """Proposed values, best first."""
-
-    values: list[str]
-
-
 class HealthReport(BaseModel):
     """How the plugin is.
 
@@ -198,3 +119,91 @@ class HealthReport(BaseModel):
 
     health: Health
     stuck_seconds: float
+
+
+class Request(BaseModel):
+    """A request: its fields are the parameters.
+
+    Attributes:
+        method: What it is called on the wire.
+        result: The type of its result.
+    """
+
+    method: ClassVar[str]
+    result: ClassVar[Any]
+
+    @classmethod
+    def encode_result(cls, value: object) -> dict[str, Any]:
+        """Return a result as it is sent."""
+        return {"value": TypeAdapter(cls.result).dump_python(value, mode="json")}
+
+    @classmethod
+    def decode_result(cls, raw: Mapping[str, Any]) -> Any:
+        """Return a result that was sent.
+
+        Raises:
+            pydantic.ValidationError: It is not of this version.
+        """
+        return TypeAdapter(cls.result).validate_python(raw.get("value"))
+
+
+class Describe(Request):
+    """What does the plugin contribute?"""
+
+    method = "standards-mcp/describe"
+    result = Description
+
+
+class ConvertFilters(Request):
+    """What expression do values come to, by the names of the plugin's filters?"""
+
+    method = "standards-mcp/convert-filters"
+    result = dict[str, Any] | None
+    values: dict[str, Any]
+
+
+class GetPrompt(Request):
+    """What does a prompt say?
+
+    Attributes:
+        tools: What the tools that it names are called outside, by their declared names.
+    """
+
+    method = "standards-mcp/get-prompt"
+    result = list[Message]
+    name: str
+    arguments: dict[str, Any]
+    tools: dict[str, str]
+
+
+class ReadResource(Request):
+    """What does a resource hold, for these values of its variables?"""
+
+    method = "standards-mcp/read-resource"
+    result = Held
+    name: str
+    variables: dict[str, Any]
+
+
+class Complete(Request):
+    """Which values may an argument have, best first? See `standards_mcp.plugin.Completer`."""
+
+    method = "standards-mcp/complete"
+    result = list[str]
+    kind: Literal["prompt", "resource"]
+    name: str
+    argument: str
+    typed: str
+    others: dict[str, str]
+
+
+class CheckHealth(Request):
+    """How is the plugin?
+
+    Attributes:
+        ping: Do not ask the plugin: that the process answers is enough, and what is stuck.
+    """
+
+    method = "standards-mcp/health"
+    result = HealthReport
+    ping: bool = False
