@@ -67,11 +67,9 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
             try:
                 return expansion.text(value)
             except VariableError as exc:
-                path, fix = (
-                    ("servers", context.name, *key),
-                    f"set {exc.variable} in the environment",
-                )
-                raise MistakesError(Mistake(path, str(exc), fix)) from None
+                fix = f"set {exc.variable} in the environment"
+                mistake = Mistake(("servers", context.name, *key), str(exc), fix)
+                raise MistakesError(mistake) from None
 
         self._args = tuple(text(arg, "args", at) for at, arg in enumerate(settings.args))
         self._env = {name: text(value, "env", name) for name, value in settings.env.items()}

@@ -169,6 +169,7 @@ class _Answers:
         try:
             given = await filter_arguments(self._record.filters).validate(request.values)
         except FilterFailedError as exc:
+            log.exception("a filter failed", extra={"plugin": self._plugin})
             raise ToolError(exc.reason) from None
         return given["filter"]
 

@@ -528,7 +528,7 @@ async def test_a_server_of_the_2026_generation_asks_clients_of_every_one(
 MODERN = """
     import sys
     from typing import Annotated
-    from pydantic import BaseModel
+    from pydantic import BaseModel, Field
     from mcp.server.mcpserver import Context, Elicit, MCPServer, Resolve
     from mcp_types import CreateMessageRequest, CreateMessageRequestParams, InputRequiredResult
 
@@ -543,6 +543,10 @@ MODERN = """
     @server.tool()
     def add(a: int, b: int = 1) -> int:
         return a + b
+
+    @server.tool()
+    def place(where: Annotated[str, Field(json_schema_extra={"x-mcp-header": "Where"})]) -> str:
+        return where
 
     @server.tool()
     async def greet(greeting: str, name: Annotated[Name, Resolve(ask_name)]) -> str:
@@ -640,6 +644,8 @@ async def test_a_server_is_reached_by_http_and_again_after_it_was_gone(
     url = address()
     async with started(make_host(servers={"web": {"url": url}})) as host:
         assert (await host.call_tool("web.add", {"a": 2})).structured == {"result": 3}
+        placed = await host.call_tool("web.place", {"where": "über"})  # it goes in a header, too
+        assert placed.structured == {"result": "über"}
         address.stop()
         gone = await host.call_tool("web.add", {"a": 2})
         assert gone.structured["error_type"] == "api_error"

@@ -213,6 +213,8 @@ PLUGIN = '''
         @hookimpl
         def register_filters(self):
             def even(value):
+                if value == 8:
+                    raise RuntimeError("inside")
                 if value % 2:
                     raise InvalidInputError("it must be even")
                 return {"grade": {"$eq": str(value)}}
@@ -437,6 +439,8 @@ async def test_filters_of_other_plugins_reach_an_isolated_tool_and_its_own_reach
         assert (await host.call_tool("find", {})).structured == {"filter": None}
         wrong = await host.call_tool("find", {"even": 3})
         assert message(wrong) == "even: it must be even (plugin 'acme')"
+        crashed = await host.call_tool("find", {"even": 8})
+        assert "failed with an internal error of plugin 'acme' (id " in message(crashed)
 
 
 async def test_what_it_is_known_by_is_there_at_the_next_start(isolated: Callable[..., Host]):
