@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any, Final, cast
+
 from pydantic import ValidationError
 
 from standards_mcp.errors import ApiError
+
+ERROR_TYPE: Final = "error_type"
+"""The key in the data of an error that says which `ToolError` it was."""
 
 
 class RefusedError(ApiError):
@@ -12,13 +17,14 @@ class RefusedError(ApiError):
 
     Attributes:
         reason: The message of that error.
-        data: What it gave along.
+        refused_type: That of a `ToolError`, where the server is a host of this kind, too.
     """
 
     def __init__(self, title: str, reason: str, data: object = None) -> None:
         super().__init__(f"{title} refused it: {reason}")
+        fields = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
         self.reason = reason
-        self.data = data
+        self.refused_type = str(fields.get(ERROR_TYPE, ""))
 
 
 def why_not_valid(error: ValidationError) -> str:

@@ -42,6 +42,7 @@ from standards_mcp.loading.discovery import installed_plugins
 from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import PluginRecord, Status
 from standards_mcp.plugin import Health, Message
+from standards_mcp.remote.errors import ERROR_TYPE
 from standards_mcp.remote.isolated import protocol as wire
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ class _Answers:
                 return kind.encode_result(await handler(request))
             except ToolError as exc:
                 message = mask(str(exc), self._host.secrets())
-                data = {"error_type": exc.error_type}
+                data = {ERROR_TYPE: exc.error_type}
                 raise MCPError(INTERNAL_ERROR, message, data) from None
 
         server.add_request_handler(kind.method, kind, answer)

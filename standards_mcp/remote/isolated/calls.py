@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
@@ -82,10 +82,9 @@ class IsolatedCalls:
         try:
             raw = await self._connection().request(request.method, params)
         except RefusedError as exc:
-            if not isinstance(exc.data, dict) or "error_type" not in exc.data:
+            if not exc.refused_type:
                 raise
-            data = cast("dict[str, Any]", exc.data)
-            raise _ERRORS.get(data["error_type"], ToolError)(exc.reason) from None
+            raise _ERRORS.get(exc.refused_type, ToolError)(exc.reason) from None
         return request.decode_result(raw)
 
     @asynccontextmanager

@@ -110,7 +110,9 @@ def isolated_prompt(
     """Return a prompt that a process describes."""
 
     async def function(**arguments: Any) -> list[Message]:
-        tools = arguments.pop(TOOLS_ARGUMENT) if told.needs or told.uses else {}
+        tools: dict[str, str] = {}
+        if told.needs or told.uses:  # any other prompt may have an argument of this name
+            tools = arguments.pop(TOOLS_ARGUMENT)
         request = wire.GetPrompt(name=told.name, arguments=arguments, tools=tools)
         messages: list[Message] = await calls.request(request)
         return messages
