@@ -14,6 +14,8 @@ from mcp.client.streamable_http import streamable_http_client
 
 from standards_mcp._utils.text import describe_exception
 
+from .transport import Transport
+
 _HTTP_SECONDS: Final = 30.0
 
 _STREAM_SECONDS: Final = 300.0
@@ -31,8 +33,8 @@ _ADVICE: Final = {
 }
 
 
-@dataclass(slots=True)
-class HttpTransport:
+@dataclass
+class HttpTransport(Transport):
     """One connection to an address.
 
     Attributes:
@@ -41,7 +43,6 @@ class HttpTransport:
 
     url: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    exit_reason: str = ""
     _status: int = 0
 
     @asynccontextmanager

@@ -29,6 +29,7 @@ from standards_mcp.config.programs import why_not_found
 from standards_mcp.errors import ApiError
 
 from .output_log import OutputLog
+from .transport import Transport
 
 MAX_LINE: Final = 32 << 20
 """The longest message that is read from a child process, in bytes."""
@@ -61,14 +62,11 @@ class Command:
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
 
 
-class StdioTransport:
+class StdioTransport(Transport):
     """One run of a command.
 
     Args:
         name: What the log calls it.
-
-    Attributes:
-        exit_reason: How the process ended, once it has.
     """
 
     def __init__(self, name: str, command: Command) -> None:
@@ -76,7 +74,6 @@ class StdioTransport:
         self._output = OutputLog(name)
         self._process: asyncio.subprocess.Process | None = None
         self._reason = ""
-        self.exit_reason = ""
 
     @property
     def is_running(self) -> bool:
@@ -121,11 +118,6 @@ class StdioTransport:
             errors.cancel()
             self.exit_reason = self._describe_exit(process)
             _release(process)
-
-    def explain(self, error: BaseException) -> str:
-        """Return nothing: how the process ended is all that is known. See `Transport`."""
-        del error
-        return ""
 
     async def _spawn(self) -> asyncio.subprocess.Process:
         command = self._command

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 
-class Transport(Protocol):
-    """One connection to a process or to an address."""
+class Transport(ABC):
+    """One connection to a process or to an address.
 
-    @property
-    def exit_reason(self) -> str:
-        """Why the connection ended, or an empty string."""
-        ...
+    Attributes:
+        exit_reason: Why the connection ended, or an empty string.
+    """
 
+    exit_reason: str = ""
+
+    @abstractmethod
     def open(self) -> AbstractAsyncContextManager[Any]:
         """Return the streams of the connection, for as long as the context is open.
 
         Raises:
             ApiError: There is no connection to be had.
         """
-        ...
 
     def explain(self, error: BaseException) -> str:
-        """Return what is wrong and what to do, or an empty string where *error* says it."""
-        ...
+        """Return what is wrong and what to do, or an empty string where nothing more is known."""
+        del error
+        return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import anyio
@@ -86,16 +87,12 @@ def _load(config: wire.WorkerConfig) -> Host:
     records = [record for record in installed_plugins() if record.name == config.name]
     if not records:
         missing = f"it is not installed in {sys.prefix}"
-        records = [PluginRecord(name=config.name, load=_none, reason=missing)]
+        records = [PluginRecord(name=config.name, load=lambda: None, reason=missing)]
     host = Host(LoadedSettings(settings, None), installed=records, remembers=False)
     host.load()
     record = host.manager.records[config.name]
     record.tools = tuple(map(_taking_expression, record.tools))
     return host
-
-
-def _none() -> object:
-    return None
 
 
 def _taking_expression(item: RegisteredTool) -> RegisteredTool:
@@ -133,31 +130,28 @@ class _Answers:
 
     def register(self, server: Server[Any]) -> None:
         """Let *server* answer them, too."""
-        self._add(server, wire.Describe, self._describe)
-        self._add(server, wire.ConvertFilters, self._convert_filters)
-        self._add(server, wire.GetPrompt, self._get_prompt)
-        self._add(server, wire.ReadResource, self._read_resource)
-        self._add(server, wire.Complete, self._complete)
-        self._add(server, wire.CheckHealth, self._check_health)
+        handlers: dict[type[wire.Request], Callable[[Any], Awaitable[object]]] = {
+            wire.Describe: self._describe,
+            wire.ConvertFilters: self._convert_filters,
+            wire.GetPrompt: self._get_prompt,
+            wire.ReadResource: self._read_resource,
+            wire.Complete: self._complete,
+            wire.CheckHealth: self._check_health,
+        }
+        for kind, handler in handlers.items():
+            server.add_request_handler(kind.method, kind, partial(self._answer, handler))
 
-    def _add(
-        self,
-        server: Server[Any],
-        kind: type[wire.Request],
-        handler: Callable[[Any], Awaitable[object]],
-    ) -> None:
+    async def _answer(
+        self, handler: Callable[[Any], Awaitable[object]], _: object, request: wire.Request
+    ) -> dict[str, Any]:
         from mcp import MCPError  # noqa: PLC0415  - after the plugin's failures
         from mcp_types import INTERNAL_ERROR  # noqa: PLC0415  - as above
 
-        async def answer(_: object, request: wire.Request) -> dict[str, Any]:
-            try:
-                return kind.encode_result(await handler(request))
-            except ToolError as exc:
-                message = mask(str(exc), self._host.secrets())
-                data = {ERROR_TYPE: exc.error_type}
-                raise MCPError(INTERNAL_ERROR, message, data) from None
-
-        server.add_request_handler(kind.method, kind, answer)
+        try:
+            return request.encode_result(await handler(request))
+        except ToolError as exc:
+            message = mask(str(exc), self._host.secrets())
+            raise MCPError(INTERNAL_ERROR, message, {ERROR_TYPE: exc.error_type}) from None
 
     @property
     def _record(self) -> PluginRecord:

@@ -77,7 +77,7 @@ def isolate(
         if section.python and name not in names:
             found.append(
                 PluginRecord(
-                    name=name, load=_nothing, distribution=f"[plugins.{name}]", from_table=True
+                    name=name, load=lambda: None, distribution=f"[plugins.{name}]", from_table=True
                 )
             )
     for record in found:
@@ -93,10 +93,6 @@ def isolate(
             record.settings = _isolation(record.name, section, settings, state_dir)
             record.is_isolated = True
     return found
-
-
-def _nothing() -> object:
-    return None
 
 
 def _isolation(
