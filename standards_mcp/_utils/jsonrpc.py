@@ -1,12 +1,14 @@
-"""From a line to a JSON-RPC message, or to the error that answers it."""
+"""From a line to a JSON-RPC message, or to the error that answers it; the streams of messages."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias, cast
 
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.shared.message import SessionMessage
 from mcp_types import (
     INVALID_REQUEST,
     PARSE_ERROR,
@@ -17,6 +19,13 @@ from mcp_types import (
     jsonrpc_message_adapter,
 )
 from pydantic import ValidationError
+
+Received: TypeAlias = SessionMessage | Exception
+
+Streams: TypeAlias = tuple[
+    MemoryObjectReceiveStream[Received], MemoryObjectSendStream[SessionMessage]
+]
+"""What the SDK reads messages from, and what it writes them to."""
 
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 

@@ -129,6 +129,10 @@ class PluginManager:
             self._contributions = Contributions.merged(each.contributions for each in records)
         return self._contributions
 
+    def set_contributions(self, record: PluginRecord, contributions: Contributions) -> None:
+        """Change what a plugin contributes."""
+        record.contributions, self._contributions = contributions, None
+
     def wrap(self, handler: ToolHandler) -> ToolHandler:
         """Return *handler* within what plugins put around every tool call, the first outermost."""
         for record in reversed(self.records.values()):
@@ -267,21 +271,18 @@ class PluginManager:
     def _register(self, record: PluginRecord) -> None:
         if provider_of(record) is None:  # what a provider contributes is collected
             call = partial(self.call, record)
-            self._set(record, register(record.name, call, self.contributions))
+            self.set_contributions(record, register(record.name, call, self.contributions))
 
     def _register_filters(self, record: PluginRecord) -> None:
         if provider_of(record) is None:
             call = partial(self.call, record)
             filters = register_filters(record.name, call, self.contributions)
-            self._set(record, replace(record.contributions, filters=filters))
-
-    def _set(self, record: PluginRecord, contributions: Contributions) -> None:
-        record.contributions, self._contributions = contributions, None
+            self.set_contributions(record, replace(record.contributions, filters=filters))
 
     def _withdraw_contributions(self, record: PluginRecord, reason: str) -> None:
         had_any = bool(record.contributions)
         record.status, record.reason = Status.FAILED, reason
-        self._set(record, Contributions())
+        self.set_contributions(record, Contributions())
         if had_any:
             self._apply_filters()
 
@@ -290,7 +291,7 @@ class PluginManager:
         self._contributions = None
         filters = self.contributions.filters
         for record in self.records.values():
-            self._set(record, with_filters(record.contributions, filters))
+            self.set_contributions(record, with_filters(record.contributions, filters))
         for listener in self.on_contributions_changed:
             listener()
 

@@ -1,7 +1,8 @@
-"""What passes between the caller of a tool and the other server that has it, beside the answer.
+"""Questions of other servers, put to the caller of the tool that asks.
 
-Since 2026-07-28 a server asks by its answer to a call, and is told with each call whether it may.
-Before, it asked while a call ran, without saying which, and was told at its start.
+There are two ways, one for each generation of the protocol. Since 2026-07-28 a server answers a
+call with its questions, and is called again with the replies: `next_responses`. Before, it sent a
+request of its own while a call ran, without saying which call: `ActiveCallers`.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from standards_mcp.errors import ApiError, CannotAskError
 _POLL_SECONDS: Final = 0.2
 
 
-class Callers:
-    """Those whose calls a server is at work on."""
+class ActiveCallers:
+    """Those whose calls a server is at work on: whom its questions may be for."""
 
     def __init__(self) -> None:
         self._calls: list[HostContext] = []
@@ -30,7 +31,7 @@ class Callers:
 
     @contextmanager
     def calling(self, caller: HostContext) -> Generator[None]:
-        """Let the server ask a caller meanwhile."""
+        """Let the server ask *caller* meanwhile."""
         self._calls.append(caller)
         try:
             yield
@@ -38,13 +39,13 @@ class Callers:
             self._calls.remove(caller)
             self._left.set()
 
-    async def all_answered(self) -> None:
+    async def wait_idle(self) -> None:
         """Wait until no call runs."""
         while self._calls:
             self._left = anyio.Event()
             await self._left.wait()
 
-    async def ask(
+    async def on_elicitation(
         self, context: ClientRequestContext, params: types.ElicitRequestParams
     ) -> types.ElicitResult | types.ErrorData:
         """Return the reply to a question that came while calls run: an ``elicitation/create``."""
@@ -54,6 +55,7 @@ class Callers:
         if not self._calls:
             return _refusal("No call is running, so there is nobody to ask. Ask during a call.")
         if len(self._calls) > 1:
+            # The request does not name its call, and a guess would put it to the wrong person.
             return _refusal(
                 f"{len(self._calls)} calls are running, and which one asks cannot be told. "
                 "Call this tool again, alone."
@@ -68,7 +70,7 @@ class Callers:
 async def next_responses(
     answer: Mapping[str, Any], caller: HostContext, title: str
 ) -> InputResponses | None:
-    """Return what a server gets that answered a call with questions; None where it did not.
+    """Return the replies to the questions in an answer; None where it holds none.
 
     Args:
         title: What errors call the server.

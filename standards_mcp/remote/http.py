@@ -14,17 +14,15 @@ from mcp.client.streamable_http import streamable_http_client
 
 from standards_mcp._utils.text import describe_exception
 
+from .transport import Transport
+
 _HTTP_SECONDS: Final = 30.0
 
 _STREAM_SECONDS: Final = 300.0
 
 
-_STAND_INS: Final = ("Server returned an error response", "Not Found", "Session terminated")
+_SDK_MESSAGES: Final = ("Server returned an error response", "Not Found", "Session terminated")
 """What the SDK says in place of an HTTP status."""
-
-_FAULT: Final = 400
-
-_OWN_FAULT: Final = 500
 
 _ADVICE: Final = {
     HTTPStatus.UNAUTHORIZED: "check the token in headers",
@@ -35,9 +33,9 @@ _ADVICE: Final = {
 }
 
 
-@dataclass(slots=True)
-class Address:
-    """Where it is.
+@dataclass
+class HttpTransport(Transport):
+    """One connection to an address.
 
     Attributes:
         headers: Sent with every request.
@@ -45,12 +43,11 @@ class Address:
 
     url: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    ending: str = ""
     _status: int = 0
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[Any]:
-        """Return the streams of a new connection."""
+        """Return the streams of the connection. See `Transport`."""
         timeout = httpx2.Timeout(_HTTP_SECONDS, read=_STREAM_SECONDS)
         async with (
             httpx2.AsyncClient(
@@ -61,15 +58,15 @@ class Address:
             yield streams
 
     def explain(self, error: BaseException) -> str:
-        """Return what is wrong and what to do, where the error itself does not say it."""
+        """Return what is wrong and what to do. See `Transport`."""
         if isinstance(error, httpx2.UnsupportedProtocol):
             return "its url must begin with http:// or https://"
         if isinstance(error, httpx2.TransportError):
             return f"it cannot be reached ({describe_exception(error)}); check url and that it runs"
         if not isinstance(error, MCPError):
             return ""
-        if error.message in _STAND_INS and self._status >= _FAULT:
-            return f"it answered with HTTP status {_told(self._status)}"
+        if error.message in _SDK_MESSAGES and self._status >= HTTPStatus.BAD_REQUEST:
+            return f"it answered with HTTP status {_describe_status(self._status)}"
         is_page = error.message.startswith("Unexpected content type")
         return f"{error.message}; check url, which leads to no MCP server" if is_page else ""
 
@@ -78,10 +75,14 @@ class Address:
             self._status = response.status_code
 
 
-def _told(status: int) -> str:
+def _describe_status(status: int) -> str:
     try:
         known = HTTPStatus(status)
     except ValueError:
         return str(status)
-    fallback = "whoever runs it knows why" if status >= _OWN_FAULT else "check url and headers"
+    fallback = (
+        "whoever runs it knows why"
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR
+        else "check url and headers"
+    )
     return f"{status} {known.phrase}; {_ADVICE.get(known, fallback)}"

@@ -42,21 +42,21 @@ class OutputLog:
         self._since = 0.0
         self._count = 0
         self._dropped = 0
-        self.last_words = ""
+        self.last_line = ""
 
     async def read(self, stream: asyncio.StreamReader | None) -> None:
         """Log every line until the end of *stream*."""
-        begun = b""
+        rest_of_line = b""
         while stream and (data := await stream.read(_CHUNK)):
-            *lines, begun = (begun + data).split(b"\n")
+            *lines, rest_of_line = (rest_of_line + data).split(b"\n")
             # Of a flood, only the end is read: the host has other things to do.
             taken = lines if self._count < MAX_LINES else lines[-_END_LINES:]
             self._dropped += len(lines) - len(taken)
             for line in taken:
                 self._take(line)
-            begun = begun[: 4 * MAX_TEXT]
+            rest_of_line = rest_of_line[: 4 * MAX_TEXT]
             await asyncio.sleep(0)  # what is there already is read without waiting
-        self._take(begun)
+        self._take(rest_of_line)
         self._tell_dropped()
 
     def note(self, text: str) -> None:
@@ -71,7 +71,7 @@ class OutputLog:
             if record := _record_of_host(line, text):
                 self._log(record.pop("level"), record.pop("event"), record)
             else:
-                self.last_words = text
+                self.last_line = text
                 self._log(logging.INFO, "output", {"text": text})
 
     def _log(self, level: int, event: str, fields: Mapping[str, Any]) -> None:

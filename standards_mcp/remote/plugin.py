@@ -1,4 +1,4 @@
-"""What plugins have in common that live in another process: they are reached by a connection.
+"""What plugins in other processes have in common: they are reached by a connection.
 
 One whose tools are known from its last run is started by the first call. One that is new is started
 with the host, beside the others, and so is one that is required.
@@ -11,14 +11,12 @@ import hashlib
 import json
 import time
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import anyio
-from pydantic import TypeAdapter
-from typing_extensions import TypedDict
+from pydantic import BaseModel
 
 from standards_mcp._utils.files import keep_text
 from standards_mcp._utils.secrets import mask, secrets_of
@@ -27,35 +25,41 @@ from standards_mcp.hookspecs import hookimpl
 from standards_mcp.loading.providers import Provider
 from standards_mcp.plugin import Health, Plugin, PluginContext, SettingsT
 
-if TYPE_CHECKING:
-    from .connection import Connection, Target
+from .transport import DEFAULT_TIMING, Timing, Transport
 
-_RETRY_SECONDS: Final = 60.0
+if TYPE_CHECKING:
+    from .connection import Connection
+    from .session import OpenSession
 
 _SLOW_SECONDS: Final = 5.0
-"""What fails later than that is not waited for at the next start."""
+"""The next start does not wait for one that took longer to fail."""
 
 _END_SECONDS: Final = 5.0
-"""How long one that does not start in time may take to end, before it is told why."""
+"""How long one that does not start in time may take to end, before its lifespan is given up."""
 
 _UNKNOWN: Final = "its tools are not known: "
 
 
-class _Kept(TypedDict):
-    of: str
-    tools: list[dict[str, Any]] | None
-    failure: str
-    was_slow: bool
+class _LastRun(BaseModel):
+    """What is kept for the next start.
 
+    Attributes:
+        identity: What it depends on, as a digest.
+        listing: What it contributed; None when that is not known.
+        failure: Why it could not be started when that was last tried, or an empty string.
+        was_slow: It took long to fail.
+    """
 
-_KEPT: Final = TypeAdapter(_Kept)
+    identity: str
+    listing: dict[str, Any] | None = None
+    failure: str = ""
+    was_slow: bool = False
 
 
 class RemotePlugin(Plugin[SettingsT], Provider):
     """A plugin in another process.
 
     Args:
-        connect: Returns what to connect to.
         identity: What the tools depend on; those of another are forgotten.
         start_timeout: Seconds that it may take to start and to list its tools.
     """
@@ -63,41 +67,47 @@ class RemotePlugin(Plugin[SettingsT], Provider):
     kind: ClassVar[str] = "plugin"
     required: ClassVar[bool] = False
     is_eager: ClassVar[bool] = False
+    timing: ClassVar[Timing] = DEFAULT_TIMING
 
     def __init__(
-        self,
-        settings: SettingsT,
-        context: PluginContext,
-        connect: Callable[[], Target],
-        identity: object,
-        start_timeout: float,
+        self, settings: SettingsT, context: PluginContext, identity: object, start_timeout: float
     ) -> None:
         super().__init__(settings, context)
-        self._connect = connect
         self._start_timeout = start_timeout
         self.start_seconds = start_timeout + _END_SECONDS if self.required else 0.0
         self._connection: Connection | None = None
-        self._snapshot = _Snapshot(context.state_dir / "tools.json", identity)
-        self._raw = self._snapshot.tools
+        digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+        self._file = context.state_dir / "tools.json"
+        self._last_run = _LastRun(identity=digest)
+        with suppress(OSError, ValueError, RecursionError):  # none, or not of this version
+            kept = _LastRun.model_validate_json(self._file.read_bytes())
+            self._last_run = kept if kept.identity == digest else self._last_run
+        self._listing = self._last_run.listing
         self._answered = asyncio.Event()
-        self._learning: asyncio.Task[None] | None = None
-        if self._snapshot.failure:
-            self.problem = (
-                f"{_UNKNOWN}{self._snapshot.failure} (when it was last tried; "
-                "`standards-mcp plugins check` tries it again)"
-            )
+        self._starting: asyncio.Task[None] | None = None
+        if failure := self._last_run.failure:
+            when = "when it was last tried; `standards-mcp plugins check` tries it again"
+            self.problem = f"{_UNKNOWN}{failure} ({when})"
         try:
-            self.read(self._raw or ())
+            self.read(self._listing or {})
         except ApiError:  # another version of the host kept it
-            self._raw = None
-            self.read(())
+            self._listing = None
+            self.read({})
 
     @abstractmethod
-    def read(self, raw: Sequence[dict[str, Any]]) -> None:
-        """Take over the tools that it lists.
+    def connect(self) -> Transport:
+        """Return the transport of a new connection."""
+
+    @abstractmethod
+    async def fetch(self, session: OpenSession) -> dict[str, Any]:
+        """Ask it for what it contributes; the answer is kept for the next start."""
+
+    @abstractmethod
+    def read(self, listing: Mapping[str, Any]) -> None:
+        """Contribute what `fetch` returned; an empty listing: nothing.
 
         Raises:
-            ApiError: They are described in a way that is not known here.
+            ApiError: It is described in a way that is not known here.
         """
 
     @hookimpl
@@ -105,21 +115,22 @@ class RemotePlugin(Plugin[SettingsT], Provider):
     async def lifespan(self) -> AsyncGenerator[None]:
         """Keep it running from when it is needed on."""
         from .connection import Connection  # noqa: PLC0415  - imports the SDK's client
+        from .listing import Listing  # noqa: PLC0415  - as above
 
         name = self.context.name
-        self._connection = Connection(
-            name, f"{self.kind} {name!r}", self._connect, self._start_timeout, self._take
-        )
+        title = f"{self.kind} {name!r}"
+        listing = Listing(name, self.fetch, self._take, self.timing.listen)
+        self._connection = Connection(name, title, self.connect, listing, self._start_timeout)
         try:
             if self.required:
                 await self._open_required(self._connection)
-            elif self.is_eager or self._raw is None:
-                self._learning = asyncio.create_task(self._learn(self._connection))
+            elif self.is_eager or self._listing is None:
+                self._starting = asyncio.create_task(self._start(self._connection))
             yield
         finally:
-            if self._learning:
-                self._learning.cancel()
-                self._learning = None
+            if self._starting:
+                self._starting.cancel()
+                self._starting = None
             await self._connection.aclose()
 
     async def _open_required(self, connection: Connection) -> None:
@@ -162,7 +173,7 @@ class RemotePlugin(Plugin[SettingsT], Provider):
     @property
     def is_known(self) -> bool:
         """Whether its tools are known, from this run or an earlier one."""
-        return self._raw is not None or self._snapshot.was_slow
+        return self._listing is not None or self._last_run.was_slow
 
     async def wait_listed(self) -> None:
         """Wait until one that is new has listed its tools, or failed to."""
@@ -171,81 +182,48 @@ class RemotePlugin(Plugin[SettingsT], Provider):
 
     async def wait_started(self) -> None:
         """Wait until one that is started with the host has listed its tools, or failed to."""
-        if self._learning:
+        if self._starting:
             with anyio.move_on_after(self._start_timeout):
                 await self._answered.wait()
 
-    async def _learn(self, connection: Connection) -> None:
+    async def _start(self, connection: Connection) -> None:
         while True:
             began = time.monotonic()
             try:
                 await connection.open()
             except ApiError as exc:
                 why = mask(str(exc), self.secrets | secrets_of(self.settings))
-                self._note_failure(why, time.monotonic() - began)
+                self._keep_failure(why, time.monotonic() - began)
                 self._withdraw(f"{_UNKNOWN}{why}")
-                await anyio.sleep(_RETRY_SECONDS)
+                await anyio.sleep(self.timing.retry)
             else:
-                if self.failure:  # it is withdrawn, and nothing is asked of it any more
-                    self._note_failure(self.failure, time.monotonic() - began)
+                if self.failure:  # it is withdrawn: its process would serve nobody
+                    self._keep_failure(self.failure, time.monotonic() - began)
                     await connection.aclose()
                 return
 
-    def _note_failure(self, why: str, seconds: float) -> None:
-        """Let the next start wait again for one that fails fast: it may be mended by then."""
+    def _keep_failure(self, why: str, seconds: float) -> None:
+        # The next start waits again for one that fails fast: it may be mended by then.
         was_slow = seconds >= min(_SLOW_SECONDS, self._start_timeout)
-        self._snapshot.keep_failure(why, was_slow=was_slow)
+        self._keep(listing=None, failure=why, was_slow=was_slow)
+
+    def _keep(self, **fields: Any) -> None:
+        self._last_run = _LastRun(identity=self._last_run.identity, **fields)
+        keep_text(self._file, self._last_run.model_dump_json())
 
     def _withdraw(self, problem: str) -> None:
         """Contribute nothing until it can be started, whatever it did at an earlier start."""
-        self._raw, self.problem = None, problem
-        self.read(())
+        self._listing, self.problem = None, problem
+        self.read({})
         self._answered.set()
         self.on_change()
 
-    def _take(self, raw: list[dict[str, Any]]) -> None:
-        changed = raw != self._raw
+    def _take(self, listing: dict[str, Any]) -> None:
+        changed = listing != self._listing
         if changed:
-            self._raw, self.problem = raw, ""
-            self.read(raw)
-            if self.failure:
-                self._snapshot.keep_failure(self.failure, was_slow=False)
-            else:
-                self._snapshot.keep(raw)
+            self._listing, self.problem = listing, ""
+            self.read(listing)
+            self._keep(failure=self.failure, listing=None if self.failure else listing)
         self._answered.set()
         if changed:
             self.on_change()
-
-
-class _Snapshot:
-    """The tools of the last run.
-
-    Attributes:
-        tools: As they were listed; None when they are not known.
-        failure: Why it could not be started when that was last tried, or an empty string.
-        was_slow: It took long to fail.
-    """
-
-    def __init__(self, file: Path, identity: object) -> None:
-        self._key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
-        self._file = file
-        self.tools: list[dict[str, Any]] | None = None
-        self.failure, self.was_slow = "", False
-        with suppress(OSError, ValueError, RecursionError):  # none, or not of this version
-            kept = _KEPT.validate_json(self._file.read_bytes())
-            if kept["of"] == self._key:
-                self.tools, self.failure = kept["tools"], kept["failure"]
-                self.was_slow = kept["was_slow"]
-
-    def keep(self, tools: list[dict[str, Any]]) -> None:
-        """Remember the tools for the next start."""
-        self._write(tools, "", was_slow=False)
-
-    def keep_failure(self, why: str, *, was_slow: bool) -> None:
-        """Remember it in place of the tools; the next start does not wait for one that was slow."""
-        self.was_slow = was_slow
-        self._write(None, why, was_slow=was_slow)
-
-    def _write(self, tools: list[dict[str, Any]] | None, failure: str, *, was_slow: bool) -> None:
-        kept = {"of": self._key, "tools": tools, "failure": failure, "was_slow": was_slow}
-        keep_text(self._file, json.dumps(kept))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,23 +18,26 @@ from standards_mcp.config.models.external import (
 )
 from standards_mcp.contributions.collection import Contributions
 from standards_mcp.loading.records import PluginInfo, PluginKind
-from standards_mcp.plugin import Plugin, PluginContext
+from standards_mcp.plugin import PluginContext
 
 from .plugin import RemotePlugin
 from .tools import read_remote_tool
+from .transport import DEFAULT_TIMING, Timing, Transport
 
 if TYPE_CHECKING:
-    from .connection import Target
+    from .session import OpenSession
 
-_TARGET_KEYS: Final = {"command", "args", "env", "cwd", "url", "headers"}
+_IDENTITY_KEYS: Final = {"command", "args", "env", "cwd", "url", "headers"}
 
 
-def server_records(servers: Mapping[str, ServerSection]) -> list[PluginInfo]:
+def server_records(
+    servers: Mapping[str, ServerSection], timing: Timing = DEFAULT_TIMING
+) -> list[PluginInfo]:
     """Return a record of every server in the configuration; nothing is started."""
     return [
         PluginInfo(
             name=name,
-            load=partial(_server_type, required=section.required),
+            load=partial(_server_type, required=section.required, timing=timing),
             distribution=f"[servers.{name}]",
             settings=ServerSettings(**section.options),
             kind=PluginKind.SERVER,
@@ -44,8 +47,8 @@ def server_records(servers: Mapping[str, ServerSection]) -> list[PluginInfo]:
     ]
 
 
-def _server_type(*, required: bool) -> type[Plugin[Any]]:
-    return type("ServerPlugin", (ServerPlugin,), {"required": required})
+def _server_type(**facts: Any) -> type[ServerPlugin]:
+    return type("ServerPlugin", (ServerPlugin,), facts)
 
 
 class ServerPlugin(RemotePlugin[ServerSettings]):
@@ -60,59 +63,58 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
 
     def __init__(self, settings: ServerSettings, context: PluginContext) -> None:
         expansion = Expansion()
-        connect = _target_maker(context.name, settings, expansion)
-        self.secrets = frozenset(expansion.secrets)
-        target = settings.model_dump(mode="json", include=_TARGET_KEYS)
-        super().__init__(settings, context, connect, target, settings.start_timeout)
 
-    def read(self, raw: Sequence[dict[str, Any]]) -> None:
-        """Take over the tools that the server lists."""
+        def text(value: SecretStr | str, *key: str | int) -> str:
+            try:
+                return expansion.text(value)
+            except VariableError as exc:
+                fix = f"set {exc.variable} in the environment"
+                problem = Problem(("servers", context.name, *key), str(exc), fix)
+                raise InvalidSettingsError(problem) from None
+
+        self._args = tuple(text(arg, "args", at) for at, arg in enumerate(settings.args))
+        self._env = {name: text(value, "env", name) for name, value in settings.env.items()}
+        self._headers = {
+            name: text(value, "headers", name) for name, value in settings.headers.items()
+        }
+        self._url = text(settings.url or "", "url")
+        self.secrets = frozenset(expansion.secrets)
+        identity = settings.model_dump(mode="json", include=_IDENTITY_KEYS)
+        super().__init__(settings, context, identity, settings.start_timeout)
+
+    def connect(self) -> Transport:
+        """Return a process or an address. See `RemotePlugin.connect`."""
+        if self.settings.command is None:
+            from .http import HttpTransport  # noqa: PLC0415  - imports the SDK's client
+
+            return HttpTransport(self._url, self._headers)
+        from mcp.client.stdio import get_default_environment  # noqa: PLC0415  - as above
+
+        from .stdio import Command, StdioTransport  # noqa: PLC0415  - as above
+
+        command = Command(
+            program=self.settings.command,
+            args=self._args,
+            env=get_default_environment() | self._env,
+            cwd=self.settings.cwd,
+        )
+        return StdioTransport(self.context.name, command)
+
+    async def fetch(self, session: OpenSession) -> dict[str, Any]:
+        """List its tools. See `RemotePlugin.fetch`."""
+        from .listing import list_tools  # noqa: PLC0415  - as above
+
+        return await list_tools(session, self.context.name)
+
+    def read(self, listing: Mapping[str, Any]) -> None:
+        """Take over the tools that the server lists. See `RemotePlugin.read`."""
         name, prefix = self.context.name, self.settings.prefix
         prefix = f"{name}." if prefix is None else prefix
-        timeout = self.settings.timeout
-        tools = (read_remote_tool(name, each, prefix, self._call, timeout) for each in raw)
+        timeout, listed = self.settings.timeout, listing.get("tools", ())
+        tools = (read_remote_tool(name, each, prefix, self._call, timeout) for each in listed)
         self.contributions = Contributions(tuple(tools))
 
     async def _call(
         self, name: str, arguments: Mapping[str, Any], caller: HostContext
     ) -> Mapping[str, Any]:
         return await self.connection.call_tool(name, arguments, caller)
-
-
-def _target_maker(
-    name: str, settings: ServerSettings, expansion: Expansion
-) -> Callable[[], Target]:
-    """Return a function that returns what to connect to, with all variables in place."""
-
-    def expanded(value: SecretStr | str, *key: str | int) -> str:
-        try:
-            return expansion.text(value)
-        except VariableError as exc:
-            fix = f"set {exc.variable} in the environment"
-            raise InvalidSettingsError(Problem(("servers", name, *key), str(exc), fix)) from None
-
-    args = tuple(expanded(arg, "args", at) for at, arg in enumerate(settings.args))
-    env = {key: expanded(value, "env", key) for key, value in settings.env.items()}
-    headers = {key: expanded(value, "headers", key) for key, value in settings.headers.items()}
-    url = expanded(settings.url or "", "url")
-
-    def connect() -> Target:
-        from .http import Address  # noqa: PLC0415  - imports the SDK's client
-
-        if settings.command is None:
-            return Address(url, headers)
-        from mcp.client.stdio import get_default_environment  # noqa: PLC0415  - as above
-
-        from .stdio import ChildProcess, Command  # noqa: PLC0415  - as above
-
-        return ChildProcess(
-            name,
-            Command(
-                program=settings.command,
-                args=args,
-                env=get_default_environment() | env,
-                cwd=settings.cwd,
-            ),
-        )
-
-    return connect

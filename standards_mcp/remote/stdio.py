@@ -1,8 +1,8 @@
 """A child process that speaks MCP over its stdin and stdout.
 
-The SDK's own transport neither tells how a process ended nor bounds a line, gives its stderr away,
-and leaves alone what a process started itself. Here the whole process group ends with the
-connection, and the log gets what is written to stderr.
+The SDK's own transport does not tell how a process ended, does not bound a line, passes its stderr
+on to ours, and leaves running what the process started itself. Here the whole process group ends
+with the connection, and the log gets what is written to stderr.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
 
-from standards_mcp._utils.jsonrpc import MessageError, read_message
+from standards_mcp._utils.jsonrpc import MessageError, Received, Streams, read_message
 from standards_mcp._utils.secrets import mask
 from standards_mcp.config.programs import why_not_found
 from standards_mcp.errors import ApiError
 
 from .output_log import OutputLog
+from .transport import Transport
 
 MAX_LINE: Final = 32 << 20
 """The longest message that is read from a child process, in bytes."""
@@ -41,11 +42,6 @@ _POLL_SECONDS: Final = 0.02
 _WATCH_SECONDS: Final = 0.2
 
 
-Streams: TypeAlias = tuple[
-    MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]
-]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
     """How to start a process.
@@ -54,7 +50,7 @@ class Command:
         env: Its whole environment.
         first_line: Written to its stdin before any message; it never stands in a list of processes.
         most_processes: How many it may have at a time, itself included; 0: any number.
-        secrets: What its last words must not tell.
+        secrets: What no message may hold of the last line that it wrote.
     """
 
     program: str
@@ -66,8 +62,8 @@ class Command:
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
 
 
-class ChildProcess:
-    """One run of a command, as a transport for the SDK's client.
+class StdioTransport(Transport):
+    """One run of a command.
 
     Args:
         name: What the log calls it.
@@ -78,7 +74,6 @@ class ChildProcess:
         self._output = OutputLog(name)
         self._process: asyncio.subprocess.Process | None = None
         self._reason = ""
-        self.ending = ""
 
     @property
     def is_running(self) -> bool:
@@ -86,20 +81,20 @@ class ChildProcess:
         return self._process is not None and self._process.returncode is None
 
     def kill(self, reason: str) -> None:
-        """End the process and all that it started, at once; `ending` gives the *reason*."""
+        """End the process and all that it started, at once; `exit_reason` gives the *reason*."""
         if self._process and self.is_running:
             self._reason = reason
             _kill_tree(self._process)
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[Streams]:
-        """Run the process while the context is open; `ending` says afterwards how it ended.
+        """Run the process while the context is open.
 
         Raises:
             ApiError: It cannot be started.
         """
         self._process = process = await self._spawn()
-        to_us, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        to_us, received = anyio.create_memory_object_stream[Received](0)
         sent, to_child = anyio.create_memory_object_stream[SessionMessage](0)
         errors = asyncio.create_task(self._output.read(process.stderr))
         try:
@@ -111,6 +106,7 @@ class ChildProcess:
                 try:
                     yield received, sent
                 finally:
+                    # A connection that is cancelled still ends its process in an orderly way.
                     with anyio.CancelScope(shield=True):
                         await _end(process)
                     group.cancel_scope.cancel()
@@ -120,13 +116,8 @@ class ChildProcess:
             with anyio.CancelScope(shield=True):
                 await asyncio.wait({errors}, timeout=_POLL_SECONDS)
             errors.cancel()
-            self.ending = self._ending(process)
+            self.exit_reason = self._describe_exit(process)
             _release(process)
-
-    def explain(self, error: BaseException) -> str:
-        """Say nothing: how the process ended is all that is known. See `connections.Target`."""
-        del error
-        return ""
 
     async def _spawn(self) -> asyncio.subprocess.Process:
         command = self._command
@@ -154,7 +145,7 @@ class ChildProcess:
     async def _receive(
         self,
         process: asyncio.subprocess.Process,
-        to_us: MemoryObjectSendStream[SessionMessage | Exception],
+        to_us: MemoryObjectSendStream[Received],
     ) -> None:
         assert process.stdout  # noqa: S101  - it was asked for
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -166,9 +157,7 @@ class ChildProcess:
                     self._reason = f"it wrote a line of over {MAX_LINE >> 20} MiB on its stdout"
                     self._output.note(self._reason)
 
-    async def _pass_on(
-        self, line: bytes, to_us: MemoryObjectSendStream[SessionMessage | Exception]
-    ) -> None:
+    async def _pass_on(self, line: bytes, to_us: MemoryObjectSendStream[Received]) -> None:
         if line.isspace():
             return
         try:
@@ -179,27 +168,30 @@ class ChildProcess:
             await to_us.send(SessionMessage(message))
 
     async def _watch(self, process: asyncio.subprocess.Process, most: int) -> None:
-        """End a process that multiplies."""
+        """End a process that starts too many.
+
+        A limit of the kernel counts all processes of a user, and does not bind root.
+        """
         newest = b""
         while True:
             await anyio.sleep(_WATCH_SECONDS)
             last, newest = newest, _newest_process()
             if newest and newest == last:
-                continue  # to count them takes a while where there are many
+                continue  # none was started: counting reads a file for each that runs
             if count_processes(process.pid) > most:
                 self.kill(f"it was ended: it had more than {most} processes")
 
-    def _ending(self, process: asyncio.subprocess.Process) -> str:
+    def _describe_exit(self, process: asyncio.subprocess.Process) -> str:
         """Return how the process ended, with the last that it wrote to stderr."""
-        last = mask(self._output.last_words, self._command.secrets)
+        last = mask(self._output.last_line, self._command.secrets)
         words = f"; its last words: {last}" if last else ""
-        return f"{self._reason or _exit(process.returncode)}{words}"
+        return f"{self._reason or _describe_code(process.returncode)}{words}"
 
 
 async def _send(
     process: asyncio.subprocess.Process,
     to_child: MemoryObjectReceiveStream[SessionMessage],
-    to_us: MemoryObjectSendStream[SessionMessage | Exception],
+    to_us: MemoryObjectSendStream[Received],
 ) -> None:
     assert process.stdin  # noqa: S101  - as above
     try:
@@ -213,7 +205,10 @@ async def _send(
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Let the process end by itself, then ask it to, then end it with all that it started."""
+    """Let the process end by itself, then ask it to, then kill it with all that it started.
+
+    The last step is taken in any case: what it started may outlive it.
+    """
     if process.stdin:
         process.stdin.close()
     if not await _ended(process):
@@ -263,7 +258,7 @@ def _newest_process() -> bytes:
     return b""
 
 
-def _exit(code: int | None) -> str:
+def _describe_code(code: int | None) -> str:
     if code is None:
         return "it does not end"
     if code >= 0:

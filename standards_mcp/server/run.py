@@ -10,11 +10,12 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias
 
 import anyio
 import importlib_metadata
 
+from standards_mcp._utils.exceptions import leaves
 from standards_mcp.calls.context import Principal
 from standards_mcp.catalog.errors import CatalogError
 from standards_mcp.config.loading import LoadedSettings
@@ -78,7 +79,8 @@ async def run(
                 await transport(server)
         except BaseExceptionGroup as group:
             # The transport's task groups wrap what it raised.
-            raise _first(group, StandardsMcpError) or group from None
+            found = group.subgroup(StandardsMcpError)
+            raise leaves(found)[0] if found else group from None
 
 
 @asynccontextmanager
@@ -133,13 +135,6 @@ async def _summary(server: HostServer, host: Host) -> dict[str, Any]:
     except CatalogError as exc:
         summary["catalog"] |= {"error": str(exc)}
     return summary
-
-
-def _first(group: BaseExceptionGroup[BaseException], kind: type[Exception]) -> Exception | None:
-    found: Any = group.subgroup(kind)
-    while isinstance(found, BaseExceptionGroup):
-        found = cast("BaseExceptionGroup[Exception]", found).exceptions[0]
-    return cast("Exception | None", found)
 
 
 def _cancel_on_signals(scope: anyio.CancelScope) -> None:

@@ -13,7 +13,7 @@ import errno
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
-from typing import Final, TypeAlias
+from typing import Final
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -28,18 +28,11 @@ from mcp_types import (
     RequestId,
 )
 
-from standards_mcp._utils.jsonrpc import MessageError, read_message
+from standards_mcp._utils.jsonrpc import MessageError, Received, Streams, read_message
 from standards_mcp._utils.lines import LineReader, LineWriter
 from standards_mcp.errors import StandardsMcpError
 
 log = logging.getLogger(__name__)
-
-
-Received: TypeAlias = SessionMessage | Exception
-
-Streams: TypeAlias = tuple[
-    MemoryObjectReceiveStream[Received], MemoryObjectSendStream[SessionMessage]
-]
 
 
 DRAIN_SECONDS: Final = 10.0

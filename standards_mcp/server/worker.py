@@ -1,273 +1,256 @@
-"""One plugin in a process of its own: what the child process runs (`isolation`).
+"""One plugin in a process of its own: what the child process runs.
 
-usage: python -m standards_mcp.server.worker NAME < the handover, and then MCP
+usage: python -m standards_mcp.server.worker NAME < a line of configuration, and then MCP
 
 The first line of stdin says which plugin it is, with its settings; secrets never stand in the list
-of processes. What the plugin contributes is the description of a tool; its calls are those of any
-MCP server.
+of processes. Its tools are called as those of any MCP server. Everything else is asked by requests
+of this host's own (`standards_mcp.remote.isolated.protocol`).
 """
 
 from __future__ import annotations
 
 import base64
 import gc
-import json
 import logging
 import os
 import select
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import anyio
+from pydantic import BaseModel
 
 from standards_mcp._utils.logs import configure_logging
-from standards_mcp._utils.secrets import long_texts, masked_data
+from standards_mcp._utils.secrets import long_texts, mask, masked_data
 from standards_mcp._utils.streams import claim_standard_streams, fill_closed_streams
-from standards_mcp.catalog.base import FilterExpression
+from standards_mcp.calls.steps.errors import translated
+from standards_mcp.catalog.errors import CatalogError
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
-from standards_mcp.contributions.arguments import read_arguments
+from standards_mcp.contributions.arguments import Arguments, filter_arguments, read_arguments
 from standards_mcp.contributions.base import Contribution
 from standards_mcp.contributions.prompts import RegisteredPrompt
 from standards_mcp.contributions.resources import RegisteredResource
+from standards_mcp.contributions.schemas import Schema
 from standards_mcp.contributions.tools import RegisteredTool
-from standards_mcp.hookspecs import hookimpl
+from standards_mcp.errors import FilterFailedError, ToolError
 from standards_mcp.host import Host
 from standards_mcp.loading.discovery import installed_plugins
 from standards_mcp.loading.health import check_health
-from standards_mcp.loading.records import PluginInfo, Status
-from standards_mcp.plugin import Filter, Health, Plugin, PluginSettings, Tool
-from standards_mcp.remote.isolated.calls import HEALTH
-from standards_mcp.remote.isolated.contributions import COMPLETE, PROMPT, READ
-from standards_mcp.remote.isolated.protocol import CONVERT, DESCRIBE, DESCRIPTION, FILTER
+from standards_mcp.loading.records import PluginInfo, PluginRecord, Status
+from standards_mcp.plugin import Filter, Health, Message
+from standards_mcp.remote.errors import ERROR_TYPE
+from standards_mcp.remote.isolated import protocol as wire
+
+if TYPE_CHECKING:
+    from mcp.server import Server
+
+    from .server import HostServer
+
+log = logging.getLogger(__name__)
+
+_C = TypeVar("_C", bound=Contribution)
 
 _NO_LIMIT: Final = 1_000_000_000
 
-_HELPER: Final = "standards_mcp_helper"
-
 _LEFT_OUT: Final = ("register_commands", "wrap_tool_call")
-
-_TOOL_FIELDS: Final = (
-    "name",
-    "read_only",
-    "destructive",
-    "idempotent",
-    "open_world",
-    "accepts_filters",
-    "timeout",
-    "cache_ttl",
-)
 
 
 def main() -> None:
     """Serve the plugin that the first line of stdin describes, until stdin is closed."""
     fill_closed_streams()
-    handover = json.loads(_first_line(0))
-    _limit_memory(handover["memory"])
+    config = wire.WorkerConfig.model_validate_json(_first_line(0))
+    _limit_memory(config.memory)
     _end_with_parent()
     host: Host | None = None
     configure_logging(logging.WARNING, lambda: host.secrets() if host else ())
     reader, writer = claim_standard_streams()
-    host = _host(handover)
+    host = _load(config)
 
     from .run import run  # noqa: PLC0415  - after the plugin's failures
     from .stdio import serve_stdio  # noqa: PLC0415  - as above
 
+    async def transport(server: HostServer) -> None:
+        _Answers(host, config.name).register(server)
+        await serve_stdio(server, reader=reader, writer=writer, drain_seconds=1.0)
+
     gc.freeze()
-    transport = partial(serve_stdio, reader=reader, writer=writer, drain_seconds=1.0)
     anyio.run(partial(run, host, transport))
     # A plugin's threads may never end, and nobody waits for them.
     logging.shutdown()
     os._exit(0)
 
 
-def _host(handover: Mapping[str, Any]) -> Host:
-    """Return a host of this one plugin and of what the host outside needs of it."""
+def _load(config: wire.WorkerConfig) -> Host:
+    """Return a host of this one plugin, without limits: those are kept outside."""
     limits: Any = {"timeout": _NO_LIMIT, "max_output_tokens": _NO_LIMIT, "concurrency": 1000}
-    settings = Settings(**handover["settings"], tools=limits, tool_names="declared")
-    name = handover["name"]
-    records = [record for record in installed_plugins() if record.name == name]
-    if not records:
+    settings = Settings(**config.settings, tools=limits, tool_names="declared")
+    plugins = [info for info in installed_plugins() if info.name == config.name]
+    if not plugins:
         missing = f"it is not installed in {sys.prefix}"
-        records = [PluginInfo(name=name, load=_none, error=missing)]
-    place = _Place(name)
-    helper = PluginInfo(name=_HELPER, load=lambda: type("Helper", (_Helper,), {"place": place}))
-    place.host = Host(LoadedSettings(settings, None), installed=[*records, helper], remembers=False)
-    place.host.load()
-    return place.host
+        plugins = [PluginInfo(name=config.name, load=lambda: None, error=missing)]
+    host = Host(LoadedSettings(settings, None), installed=plugins, remembers=False)
+    host.load()
+    record = host.manager.records[config.name]
+    tools = tuple(map(_taking_expression, record.contributions.tools))
+    host.manager.set_contributions(record, replace(record.contributions, tools=tools))
+    return host
 
 
-def _none() -> object:
-    return None
+def _taking_expression(item: RegisteredTool) -> RegisteredTool:
+    """Return a tool that takes an expression in place of filters: those are applied outside.
 
-
-@dataclass
-class _Place:
-    """Where the helper is: the host is set once there is one.
-
-    Attributes:
-        plugin: The name of the plugin that is isolated.
+    Outside are also the filters of other plugins, of which nothing is known here.
     """
+    if not item.tool.accepts_filters:
+        return item
+    return replace(item, arguments=_ExpressionArguments(read_arguments(item.tool)))
 
-    plugin: str
-    host: Host = field(init=False)
+
+@dataclass(frozen=True, slots=True)
+class _ExpressionArguments:
+    """A tool's own arguments, and an expression. See `Arguments`."""
+
+    own: Arguments
+
+    @property
+    def schema(self) -> Schema:
+        return self.own.schema
+
+    async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        given = dict(arguments)
+        expression = given.pop(wire.FILTER_ARGUMENT, None)
+        return {**await self.own.validate(given), "filter": expression}
 
 
-class _Helper(Plugin[PluginSettings]):
-    """The tools that only the host outside calls."""
+class _Answers:
+    """Answers the requests of the host outside."""
 
-    place: ClassVar[_Place]
+    def __init__(self, host: Host, plugin: str) -> None:
+        self._host = host
+        self._plugin = plugin
 
-    @hookimpl
-    def register_tools(self) -> list[Tool]:
-        meta = _Description(self.place)
-        return [
-            Tool(name=DESCRIBE, function=self.describe, meta=meta),
-            Tool(name=CONVERT, function=self.convert, accepts_filters=True),
-            Tool(name=PROMPT, function=self.prompt),
-            Tool(name=READ, function=self.read),
-            Tool(name=COMPLETE, function=self.complete),
-            Tool(name=HEALTH, function=self.health),
-        ]
+    def register(self, server: Server[Any]) -> None:
+        """Let *server* answer them, too."""
+        handlers: dict[type[wire.Request], Callable[[Any], Awaitable[object]]] = {
+            wire.Describe: self._describe,
+            wire.ConvertFilters: self._convert_filters,
+            wire.GetPrompt: self._get_prompt,
+            wire.ReadResource: self._read_resource,
+            wire.Complete: self._complete,
+            wire.CheckHealth: self._check_health,
+        }
+        for kind, handler in handlers.items():
+            server.add_request_handler(kind.method, kind, partial(self._answer, handler))
 
-    @hookimpl
-    def register_filters(self) -> list[Filter]:
-        description = "An expression that the host outside made of the values of its own filters."
-        return [
-            Filter(
-                name=FILTER, annotation=dict[str, Any], description=description, to_expression=_same
-            )
-        ]
-
-    def describe(self) -> None:
-        """Describe the plugin."""
-
-    def convert(self, filter: FilterExpression | None) -> dict[str, Any]:  # noqa: A002
-        """InputResponses the values of filters into one expression."""
-        return {"expression": filter}
-
-    async def prompt(
-        self, name: str, arguments: dict[str, Any], tools: dict[str, str] | None = None
+    async def _answer(
+        self, handler: Callable[[Any], Awaitable[object]], _: object, request: wire.Request
     ) -> dict[str, Any]:
-        """Return what a prompt says."""
-        messages = await self.place.host.content.get_prompt(name, arguments, tools or {})
-        return {"messages": [asdict(each) for each in messages]}
+        from mcp import MCPError  # noqa: PLC0415  - after the plugin's failures
+        from mcp_types import INTERNAL_ERROR  # noqa: PLC0415  - as above
 
-    async def read(self, name: str, variables: dict[str, Any]) -> dict[str, Any]:
-        """Return what a resource holds."""
-        host = self.place.host
-        item = next(each for each in host.visible().resources if each.declared == name)
-        contents = await host.content.read(item, variables)
+        try:
+            return request.encode_result(await handler(request))
+        except (CatalogError, ToolError) as exc:
+            error = translated(exc) if isinstance(exc, CatalogError) else exc
+            message = mask(str(error), self._host.secrets())
+            raise MCPError(INTERNAL_ERROR, message, {ERROR_TYPE: error.error_type}) from None
+
+    @property
+    def _record(self) -> PluginRecord:
+        return self._host.manager.records[self._plugin]
+
+    async def _describe(self, _: wire.Describe) -> wire.Description:
+        return _description(self._record, self._host.settings)
+
+    async def _convert_filters(self, request: wire.ConvertFilters) -> Any:
+        try:
+            filters = _filters(self._record)
+            given = await filter_arguments(filters).validate(request.values)
+        except FilterFailedError as exc:
+            log.exception("a filter failed", extra={"plugin": self._plugin})
+            raise ToolError(exc.reason) from None
+        return given["filter"]
+
+    async def _get_prompt(self, request: wire.GetPrompt) -> list[Message]:
+        content = self._host.content
+        return await content.get_prompt(request.name, request.arguments, request.tools)
+
+    async def _read_resource(self, request: wire.ReadResource) -> wire.Held:
+        item = _named(self._host.visible().resources, request.name)
+        contents = await self._host.content.read(item, request.variables)
         data, is_text = contents.data, isinstance(contents.data, str)
         text = base64.b64encode(data).decode() if isinstance(data, bytes) else data
-        return {"data": text, "is_text": is_text, "mime_type": contents.mime_type}
+        return wire.Held(data=text, is_text=is_text, mime_type=contents.mime_type)
 
-    async def complete(
-        self, kind: str, name: str, argument: str, typed: str, others: dict[str, str]
-    ) -> dict[str, Any]:
-        """Return values for an argument of a prompt or a resource."""
-        host = self.place.host
-        items = host.visible().prompts if kind == "prompt" else host.visible().resources
-        item = next(each for each in items if each.declared == name)
-        return {"values": await host.content.complete(item, argument, typed, others)}
+    async def _complete(self, request: wire.Complete) -> list[str]:
+        selection = self._host.visible()
+        items: Iterable[RegisteredPrompt | RegisteredResource] = selection.resources
+        items = selection.prompts if request.kind == "prompt" else items
+        given = (request.argument, request.typed, request.others)
+        return await self._host.content.complete(_named(items, request.name), *given)
 
-    async def health(self, ping: bool = False) -> dict[str, Any]:  # noqa: FBT001, FBT002
-        """Say how the plugin is; a *ping* asks only whether it still answers, and what is stuck."""
-        found = {} if ping else await check_health(self.place.host.manager)
-        told = found.get(self.place.plugin) or Health(status="ok")
-        stuck = self.place.host.stuck_seconds(self.place.plugin)
-        return {"status": told.status, "message": told.message, "stuck_seconds": stuck}
+    async def _check_health(self, request: wire.CheckHealth) -> wire.HealthReport:
+        found = {} if request.ping else await check_health(self._host.manager)
+        health = found.get(self._plugin) or Health(status="ok")
+        stuck = self._host.stuck_seconds(self._plugin)
+        return wire.HealthReport(health=health, stuck_seconds=stuck)
 
 
-def _same(value: FilterExpression) -> FilterExpression:
-    return value
+def _filters(record: PluginRecord) -> tuple[Filter, ...]:
+    return tuple(each.filter for each in record.contributions.filters)
 
 
-class _Description(Mapping[str, Any]):
-    """What the plugin contributes, made anew whenever the tools are listed."""
-
-    def __init__(self, place: _Place) -> None:
-        self._place = place
-
-    def __getitem__(self, key: str) -> Any:
-        if key != DESCRIPTION:
-            raise KeyError(key)
-        return _description(self._place.host, self._place.plugin)
-
-    def __iter__(self) -> Iterator[str]:
-        yield DESCRIPTION
-
-    def __len__(self) -> int:
-        return 1
+def _named(items: Iterable[_C], name: str) -> _C:
+    return next(each for each in items if each.declared == name)
 
 
-def _description(host: Host, name: str) -> dict[str, Any]:
-    record = host.manager.records[name]
+def _description(record: PluginRecord, settings: Settings) -> wire.Description:
     if record.status is Status.FAILED:
-        problems = [list(astuple(each)) for each in record.problems]
-        return {"failure": record.reason, "problems": masked_data(problems, record.secrets)}
-    convert = host.visible().find(CONVERT)
-    values: Mapping[str, Any] = convert.arguments.schema["properties"] if convert else {}
-    left_out = [hook for hook in _LEFT_OUT if hasattr(type(record.plugin), hook)]
-    notice = f"{' and '.join(left_out)} has no effect: the plugin is isolated" if left_out else ""
-    options = host.settings.section(name).options
-    return {
+        problems = masked_data([asdict(each) for each in record.problems], record.secrets)
+        return wire.Description(failure=record.reason, problems=problems)
+    hooks = [hook for hook in _LEFT_OUT if hasattr(type(record.plugin), hook)]
+    options = settings.section(record.name).options
+    filters, contributed = _filters(record), record.contributions
+    values = filter_arguments(filters).schema["properties"]
+    told: dict[str, Any] = {
+        "secret": [key for key in options if long_texts(options[key]) & record.secrets],
         "instructions": record.plugin.instructions if record.plugin else "",
-        "secret": [key for key, value in options.items() if long_texts(value) & record.secrets],
-        "notice": notice,
-        "tools": [_tool(item) for item in record.contributions.tools],
-        "filters": [
-            {
-                "name": item.name,
-                "description": item.filter.description,
-                "schema": values[item.name],
-            }
-            for item in record.contributions.filters
+        "notice": f"{' and '.join(hooks)} has no effect: the plugin is isolated" if hooks else "",
+        "tools": [
+            _told(wire.ToolDescription, each, each.tool) | {"output_schema": each.result.schema}
+            for each in contributed.tools
         ],
-        "prompts": [_prompt(item) for item in record.contributions.prompts],
-        "resources": [_resource(item) for item in record.contributions.resources],
+        "filters": [
+            {"name": each.name, "description": each.description, "value_schema": values[each.name]}
+            for each in filters
+        ],
+        "prompts": [
+            _told(wire.PromptDescription, each, each.prompt) for each in contributed.prompts
+        ],
+        "resources": [
+            _told(wire.ResourceDescription, each, each.resource) for each in contributed.resources
+        ],
     }
+    return wire.Description.model_validate(told)
 
 
-def _tool(item: RegisteredTool) -> dict[str, Any]:
-    fields = {name: getattr(item.tool, name) for name in _TOOL_FIELDS}
-    texts = {"title": item.title, "description": item.description, "meta": dict(item.tool.meta)}
-    return {
-        "tool": fields | texts,
-        "input_schema": read_arguments(item.tool).schema,
-        "output_schema": item.result.schema,
-    }
-
-
-def _prompt(item: RegisteredPrompt) -> dict[str, Any]:
-    return _common(item) | {
-        "name": item.declared,
-        "needs": item.prompt.needs,
-        "uses": item.prompt.uses,
-        "complete": list(item.prompt.complete),
-    }
-
-
-def _resource(item: RegisteredResource) -> dict[str, Any]:
-    return _common(item) | {
-        "name": item.declared,
-        "uri": item.resource.uri,
-        "mime_type": item.resource.mime_type,
-        "complete": list(item.resource.complete),
-    }
-
-
-def _common(item: Contribution) -> dict[str, Any]:
-    return {"title": item.title, "description": item.description, "schema": item.arguments.schema}
+def _told(kind: type[BaseModel], item: Contribution, declared: object) -> dict[str, Any]:
+    """Return the fields of *kind*: what its author declared, and what the host read of it."""
+    fields = {name: getattr(declared, name, None) for name in kind.model_fields}
+    if isinstance(item, RegisteredPrompt | RegisteredResource):
+        fields["complete"] = list(item.completers)
+    read = {"title": item.title, "description": item.description}
+    return fields | read | {"input_schema": item.arguments.schema}
 
 
 def _first_line(descriptor: int) -> bytes:
-    """Read one line and nothing beyond, which is of the protocol."""
+    """Read one line and nothing beyond: what follows it belongs to the protocol."""
     line = bytearray()
     while (byte := os.read(descriptor, 1)) not in (b"", b"\n"):
         line += byte

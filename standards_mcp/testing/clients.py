@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from mcp import Client
 
+from standards_mcp._utils.exceptions import leaves
 from standards_mcp.catalog.base import Catalog
 from standards_mcp.host import Host
 from standards_mcp.plugin import Plugin
@@ -60,7 +61,8 @@ async def connected(
             yield client
     except BaseExceptionGroup as group:
         # The SDK's task groups wrap what a plugin, or the test itself, raised.
-        raise _only(group) from None
+        found = leaves(group)
+        raise found[0] if len(found) == 1 else group from None
 
 
 def _expect_asyncio() -> None:
@@ -71,14 +73,3 @@ def _expect_asyncio() -> None:
             "plugins run on asyncio. For anyio's pytest plugin, define a fixture anyio_backend "
             "that returns 'asyncio'."
         ) from None
-
-
-def _only(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the one exception in a group, or the group where there are several."""
-    found: Any = group
-    while isinstance(found, BaseExceptionGroup):
-        inner = cast("BaseExceptionGroup[BaseException]", found).exceptions
-        if len(inner) != 1:
-            return group
-        found = inner[0]
-    return cast("BaseException", found)

@@ -29,7 +29,7 @@ async def test_of_a_flood_every_line_is_counted_and_the_last_are_kept_as_last_wo
     logging.getLogger("standards_mcp").propagate = True
     lines = 200_000
     log = await read(b"x\n" * lines + b"the end\n")
-    assert log.last_words == "the end"
+    assert log.last_line == "the end"
     told = [record for record in caplog.records if record.getMessage() == "output"]
     dropped = [record.lines for record in caplog.records if "dropped" in record.getMessage()]
     assert len(told) == MAX_LINES
@@ -55,8 +55,8 @@ async def test_records_of_the_host_of_an_isolated_plugin_are_no_last_words():
     record = b'{"time": "2026-01-01", "level": "error", "logger": "standards_mcp.calls.policy", '
     record += b'"event": "tool crashed"}\n'
     other = b'{"time": "2026-01-01", "level": "error", "msg": "no key"}\n'
-    assert (await read(b"gave up\n" + record)).last_words == "gave up"
-    assert "no key" in (await read(b"gave up\n" + other)).last_words
+    assert (await read(b"gave up\n" + record)).last_line == "gave up"
+    assert "no key" in (await read(b"gave up\n" + other)).last_line
 
 
 async def test_records_of_the_host_of_an_isolated_plugin_are_records_of_this_one(

@@ -29,14 +29,19 @@ from support.waiting import WAIT, until, wait_until
 from support.web_server import WebServer, web_server
 
 from standards_mcp import Plugin, Tool, ToolResult, hookimpl
+from standards_mcp.config.loading import LoadedSettings
+from standards_mcp.config.models.external import ServerSection
+from standards_mcp.config.models.settings import Settings
 from standards_mcp.errors import PluginError
 from standards_mcp.host import Host
 from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import Status
 from standards_mcp.remote import connection as connections
+from standards_mcp.remote import listing
 from standards_mcp.remote import stdio as child_process
-from standards_mcp.remote import tool_list as tool_lists
 from standards_mcp.remote.output_log import MAX_LINES
+from standards_mcp.remote.server import server_records
+from standards_mcp.remote.transport import Timing
 from standards_mcp.server.server import build_server
 
 pytestmark = pytest.mark.anyio
@@ -499,7 +504,7 @@ async def test_a_server_of_the_2026_generation_asks_clients_of_every_one(
 MODERN = """
     import sys
     from typing import Annotated
-    from pydantic import BaseModel
+    from pydantic import BaseModel, Field
     from mcp.server.mcpserver import Context, Elicit, MCPServer, Resolve
     from mcp_types import CreateMessageRequest, CreateMessageRequestParams, InputRequiredResult
 
@@ -514,6 +519,10 @@ MODERN = """
     @server.tool()
     def add(a: int, b: int = 1) -> int:
         return a + b
+
+    @server.tool()
+    def place(where: Annotated[str, Field(json_schema_extra={"x-mcp-header": "Where"})]) -> str:
+        return where
 
     @server.tool()
     async def greet(greeting: str, name: Annotated[Name, Resolve(ask_name)]) -> str:
@@ -613,6 +622,8 @@ async def test_a_server_is_reached_by_http_and_again_after_it_was_gone(
     url = address()
     async with started(make_host(servers={"web": {"url": url}})) as host:
         assert (await host.call_tool("web.add", {"a": 2})).structured == {"result": 3}
+        placed = await host.call_tool("web.place", {"where": "über"})  # it goes in a header, too
+        assert placed.structured == {"result": "über"}
         address.stop()
         gone = await host.call_tool("web.add", {"a": 2})
         assert gone.structured["error_type"] == "api_error"
@@ -725,10 +736,9 @@ async def test_a_list_that_the_sdk_refuses_costs_only_the_tools_that_are_wrong_i
 
 
 async def test_changes_are_heard_of_again_after_their_stream_has_ended(
-    make_host: MakeHost, modern: Path, monkeypatch: pytest.MonkeyPatch
+    modern: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("standards_mcp.remote.tool_list.LISTEN_AGAIN_SECONDS", 0.01)
-    listen = tool_lists.listen
+    listen = listing.listen
     ended: list[bool] = []
 
     @asynccontextmanager
@@ -739,9 +749,12 @@ async def test_changes_are_heard_of_again_after_their_stream_has_ended(
                 raise SubscriptionLost
             yield events
 
-    monkeypatch.setattr(tool_lists, "listen", ends_at_first)
-    server = {"command": sys.executable, "args": [str(modern)]}
-    async with started(make_host(servers={"modern": server})) as host:
+    monkeypatch.setattr(listing, "listen", ends_at_first)
+    servers = {"modern": ServerSection(command=sys.executable, args=[str(modern)])}
+    records = server_records(servers, Timing(listen=0.01))
+    host = Host(LoadedSettings(Settings(state_dir=tmp_path / "state"), None), installed=records)
+    host.load()
+    async with started(host):
         await host.call_tool("modern.grow", {})
         await until(lambda: "modern_more" in served(host))
 
@@ -831,10 +844,10 @@ async def test_a_caller_who_gives_up_while_a_server_starts_costs_no_other_its_an
     begun, may_go_on = anyio.Event(), anyio.Event()
     negotiate = connections.negotiate
 
-    async def slowly(session: Any) -> None:
+    async def slowly(session: Any, *, can_ask: bool) -> None:
         begun.set()
         await may_go_on.wait()
-        await negotiate(session)
+        await negotiate(session, can_ask=can_ask)
 
     async with started(make_host(servers={"peer": entry(folder)})):
         pass

@@ -68,13 +68,18 @@ async def contain(call: Call, call_next: CallNext) -> Any:
     except (ToolError, KeyboardInterrupt, GeneratorExit, InputRequiredError):
         raise
     except CatalogError as exc:
-        kind = InvalidInputError if isinstance(exc, FilterError) else ApiError
-        raise kind(str(exc)) from exc
+        raise translated(exc) from exc
     except BaseException as exc:
         # Whatever else it is, such as sys.exit or a panic in native code, is the plugin's crash.
         if isinstance(exc, asyncio.CancelledError) and _is_cancelled():
             raise
         raise _crash(call, exc) from None
+
+
+def translated(error: CatalogError) -> ToolError:
+    """Return an error of the catalog as one of a tool."""
+    kind = InvalidInputError if isinstance(error, FilterError) else ApiError
+    return kind(str(error))
 
 
 def _masked(result: ToolResult, secrets: frozenset[str]) -> ToolResult:

@@ -20,8 +20,6 @@ from standards_mcp.plugin import PluginSettings
 
 from .base import Seconds
 
-START_TIMEOUT: Final = 20.0
-
 _NAMED: Final = re.compile(r"-*(?P<name>[\w-]+)\s*[=:]\s*(?P<value>.+)", re.DOTALL)
 
 _VARIABLE: Final = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
@@ -91,7 +89,7 @@ class ServerSettings(PluginSettings):
     url: Annotated[str | None, Field(min_length=1, repr=False)] = None
     headers: dict[str, HiddenText] = Field(default_factory=dict[str, HiddenText])
     prefix: Annotated[str, Field(pattern=r"^([A-Za-z][A-Za-z0-9_.-]{0,31})?$")] | None = None
-    start_timeout: Seconds = START_TIMEOUT
+    start_timeout: Seconds = 20.0
     timeout: Seconds | None = None
 
 

@@ -1,119 +1,142 @@
-"""Calls of an isolated plugin, and the end of a process that is stuck after one was given up.
+"""Calls of an isolated plugin, and the end of a process that is stuck after one was cancelled.
 
 A process whose event loop is blocked answers nothing any more. One in which a plain function never
-returns still answers, but holds a thread and perhaps a core, which only its end gives back.
+returns still answers, but that function holds a thread and perhaps a core, and only the end of the
+process gives them back.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
 from standards_mcp.calls.context import HostContext
-from standards_mcp.errors import ApiError
+from standards_mcp.errors import ApiError, InvalidInputError, NotFoundError, ToolError
 from standards_mcp.plugin import ToolResult
+from standards_mcp.remote.errors import RefusedError
 from standards_mcp.remote.tools import tool_result
+from standards_mcp.remote.transport import Timing
+
+from .protocol import CheckHealth, HealthReport, Request
 
 if TYPE_CHECKING:
     from standards_mcp.remote.connection import Connection
-    from standards_mcp.remote.stdio import ChildProcess
+    from standards_mcp.remote.stdio import StdioTransport
 
-HEALTH: Final = "standards_mcp.health"
-
-PING_SECONDS: Final = 5.0
-"""How long a process may take to answer, and a function to return, after a call was given up."""
-
-_PAUSE_SECONDS: Final = 30.0
-"""How long calls wait for others to end; one that asks a user may last."""
+_ERRORS: Final = {each.error_type: each for each in (ApiError, InvalidInputError, NotFoundError)}
 
 
 class IsolatedCalls:
-    """Calls the tools of a child process, and ends it where it is stuck.
+    """Asks a process for what its plugin contributes, and ends it where it is stuck.
 
     Args:
         connection: Returns the connection to it, or raises `ApiError`.
     """
 
-    def __init__(self, connection: Callable[[], Connection]) -> None:
+    def __init__(self, connection: Callable[[], Connection], timing: Timing) -> None:
         self._connection = connection
-        self._child: ChildProcess | None = None
+        self._timing = timing
+        self._process: StdioTransport | None = None
         self._in_flight = 0
         self._idle = asyncio.Event()
         self._may_begin = asyncio.Event()
         self._may_begin.set()
-        self._doubts: set[asyncio.Task[None]] = set()
+        self._checks: set[asyncio.Task[None]] = set()
 
-    def watch(self, child: ChildProcess) -> ChildProcess:
+    def watch(self, process: StdioTransport) -> StdioTransport:
         """Return the process that calls go to from now on."""
-        self._child = child
-        return child
+        self._process = process
+        return process
 
     def stop(self) -> None:
-        """Look after nothing any more."""
-        for doubt in self._doubts:
-            doubt.cancel()
+        """Check no process any more."""
+        for check in self._checks:
+            check.cancel()
 
-    async def call(
-        self, name: str, arguments: Mapping[str, Any], caller: HostContext | None = None
+    async def call_tool(
+        self, name: str, arguments: Mapping[str, Any], caller: HostContext
     ) -> ToolResult:
-        """Return the result of a tool of the process. See `Connection.call_tool`."""
+        """Return the result of a tool. See `Connection.call_tool`."""
+        async with self._counted():
+            result = tool_result(await self._connection().call_tool(name, arguments, caller))
+        only: Mapping[str, Any] = result.content[0] if len(result.content) == 1 else {}
+        is_text = only.keys() == {"type", "text"}
+        return replace(result, text=only["text"], content=()) if is_text else result
+
+    async def request(self, request: Request) -> Any:
+        """Return the result of a request, of the type that it names.
+
+        Raises:
+            ToolError: The plugin refused it or failed, or there was no answer.
+        """
+        async with self._counted():
+            return await self._request(request)
+
+    async def _request(self, request: Request) -> Any:
+        params = request.model_dump(mode="json")
+        try:
+            raw = await self._connection().request(request.method, params)
+        except RefusedError as exc:
+            if not exc.refused_type:
+                raise
+            raise _ERRORS.get(exc.refused_type, ToolError)(exc.reason) from None
+        return request.decode_result(raw)
+
+    @asynccontextmanager
+    async def _counted(self) -> AsyncGenerator[None]:
         await self._may_begin.wait()
         self._in_flight += 1
         self._idle.clear()
         try:
-            result = tool_result(await self._connection().call_tool(name, arguments, caller))
+            yield
         except asyncio.CancelledError:
-            self._look_after(self._child)
+            if self._process:
+                check = asyncio.create_task(self._check_stuck(self._process))
+                self._checks.add(check)
+                check.add_done_callback(self._checks.discard)
             raise
         finally:
             self._in_flight -= 1
             if not self._in_flight:
                 self._idle.set()
-        only: Mapping[str, Any] = result.content[0] if len(result.content) == 1 else {}
-        is_text = only.keys() == {"type", "text"}
-        return replace(result, text=only["text"], content=()) if is_text else result
 
-    def _look_after(self, child: ChildProcess | None) -> None:
-        if child:
-            doubt = asyncio.create_task(self._doubt(child))
-            self._doubts.add(doubt)
-            doubt.add_done_callback(self._doubts.discard)
-
-    async def _doubt(self, child: ChildProcess) -> None:
-        """End a process that does not answer, or does not come to the end of what was given up."""
-        await self._stuck_seconds(child)
-        await anyio.sleep(PING_SECONDS)
-        # Less than that: the process heard a little later that the call was given up.
-        while await self._stuck_seconds(child) > PING_SECONDS / 2:
+    async def _check_stuck(self, process: StdioTransport) -> None:
+        """End a process that does not answer, or still runs what was cancelled."""
+        await self._stuck_seconds(process)
+        await anyio.sleep(self._timing.stuck)
+        # Half of it: the process learnt a little later that the call was cancelled.
+        while await self._stuck_seconds(process) > self._timing.stuck / 2:
             if self._may_begin.is_set():
-                await self._end_between_calls(child)
-            await anyio.sleep(PING_SECONDS)
+                await self._end_between_calls(process)
+            await anyio.sleep(self._timing.stuck)
 
-    async def _end_between_calls(self, child: ChildProcess) -> None:
+    async def _end_between_calls(self, process: StdioTransport) -> None:
+        """End a process once no call runs. Others wait meanwhile: under load, one always runs."""
         self._may_begin.clear()
         try:
-            with anyio.move_on_after(_PAUSE_SECONDS):
+            with anyio.move_on_after(self._timing.drain):
                 await self._idle.wait()
-            if not self._in_flight and await self._stuck_seconds(child):
-                child.kill("it was ended: a function went on after its call was given up")
-                await self._connection().excuse_end()
+            if not self._in_flight and await self._stuck_seconds(process):
+                process.kill("it was ended: a function went on after its call was given up")
+                await self._connection().reset_backoff()
         finally:
             self._may_begin.set()
 
-    async def _stuck_seconds(self, child: ChildProcess) -> float:
+    async def _stuck_seconds(self, process: StdioTransport) -> float:
         """Return for how long a function has gone on; end a process that does not answer."""
-        if child is not self._child or not child.is_running:
+        if process is not self._process or not process.is_running:
             return 0.0
         try:
-            with anyio.fail_after(PING_SECONDS):
-                answer = await self._connection().call_tool(HEALTH, {"ping": True})
+            with anyio.fail_after(self._timing.stuck):
+                report: HealthReport = await self._request(CheckHealth(ping=True))
+                return report.stuck_seconds
         except TimeoutError:
-            child.kill(f"it was ended: it did not answer within {PING_SECONDS:g} s")
-            return 0.0
-        except ApiError:
-            return 0.0  # it has ended by itself
-        return float((tool_result(answer).structured or {}).get("stuck_seconds", 0.0))
+            process.kill(f"it was ended: it did not answer within {self._timing.stuck:g} s")
+        except ToolError:
+            pass  # it has ended by itself
+        return 0.0

@@ -1,111 +1,174 @@
-"""Prompts and resources of an isolated plugin, in the host's terms."""
+"""What an isolated plugin contributes, in the host's terms.
+
+Its process checks all arguments but filters, so that they are refused in the same words as those of
+a local plugin.
+"""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Annotated, Any, Literal
 
+from pydantic import WithJsonSchema
+
+from standards_mcp.calls.context import CALL, HostContext
+from standards_mcp.contributions.arguments import Arguments, filter_arguments, refuse_unknown
 from standards_mcp.contributions.base import common_fields
 from standards_mcp.contributions.prompts import TOOLS_ARGUMENT, RegisteredPrompt
 from standards_mcp.contributions.resources import Contents, RegisteredResource, template_of
-from standards_mcp.contributions.schemas import Schema
-from standards_mcp.errors import ApiError, InvalidInputError, NotFoundError, ToolError
-from standards_mcp.plugin import Completer, Message, Prompt, Resource, ToolResult
+from standards_mcp.contributions.results import Result
+from standards_mcp.contributions.schemas import Schema, SchemaError
+from standards_mcp.contributions.tools import RegisteredTool
+from standards_mcp.errors import ApiError, FilterFailedError, InvalidInputError, ToolError
+from standards_mcp.plugin import Completer, Filter, Message, Prompt, Resource, Tool, ToolResult
 
-PROMPT: Final = "standards_mcp.prompt"
-
-READ: Final = "standards_mcp.read"
-
-COMPLETE: Final = "standards_mcp.complete"
-
-
-Ask: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[ToolResult]]
-"""Calls a tool of the child process."""
-
-_ERRORS: Final = {each.error_type: each for each in (ApiError, InvalidInputError, NotFoundError)}
+from . import protocol as wire
+from .calls import IsolatedCalls
 
 
 @dataclass(frozen=True, slots=True)
 class PassedArguments:
-    """Arguments that the child process checks."""
+    """Arguments that the process checks; filters alone are the host's.
+
+    Attributes:
+        filters: The filters as arguments of their own; None where there are none.
+    """
 
     schema: Schema
+    filters: Arguments | None = None
 
     async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments as they are. See `Arguments.validate`."""
-        return dict(arguments)
+        """Return the arguments, with the filters combined. See `Arguments.validate`."""
+        refuse_unknown(arguments, self.schema["properties"])
+        if self.filters is None:
+            return dict(arguments)
+        names = self.filters.schema["properties"]
+        given = {name: value for name, value in arguments.items() if name in names}
+        rest = {name: value for name, value in arguments.items() if name not in names}
+        expression = (await self.filters.validate(given))["filter"]
+        return rest if expression is None else {**rest, wire.FILTER_ARGUMENT: expression}
 
 
-def isolated_prompt(plugin: str, data: Mapping[str, Any], ask: Ask) -> RegisteredPrompt:
-    """Return a prompt that a child process describes."""
-    name: str = data["name"]
+def isolated_tool(plugin: str, told: wire.ToolDescription, calls: IsolatedCalls) -> RegisteredTool:
+    """Return a tool that a process describes."""
+
+    async def function(**arguments: Any) -> ToolResult:
+        caller: HostContext = arguments.pop(CALL)
+        return await calls.call_tool(told.name, arguments, caller)
+
+    fields = told.model_dump(exclude={"input_schema", "output_schema"})
+    tool = Tool(**fields, function=function)
+    return RegisteredTool(
+        **common_fields(plugin, tool, told.description),
+        tool=tool,
+        arguments=PassedArguments(told.input_schema),
+        result=Result(None, told.output_schema, wrapped=False),
+        context=CALL,
+        extend=partial(_extended, told.input_schema),
+    )
+
+
+def _extended(schema: Schema, filters: tuple[Filter, ...]) -> Arguments:
+    """Return the arguments of a tool that accepts filters.
+
+    Raises:
+        SchemaError: A filter has the name of one of its arguments.
+    """
+    own = schema["properties"]
+    if clash := {item.name for item in filters} & own.keys():
+        raise SchemaError(f"filter {min(clash)!r} has the name of one of its arguments")
+    extra = filter_arguments(filters)
+    return PassedArguments({**schema, "properties": {**own, **extra.schema["properties"]}}, extra)
+
+
+def isolated_filter(plugin: str, told: wire.FilterDescription, calls: IsolatedCalls) -> Filter:
+    """Return a filter that a process describes; its values are converted there."""
+
+    async def convert(value: Any) -> dict[str, Any] | None:
+        try:
+            expression: dict[str, Any] | None = await calls.request(
+                wire.ConvertFilters(values={told.name: value})
+            )
+        except (InvalidInputError, ApiError):
+            raise
+        except ToolError as exc:
+            raise FilterFailedError(plugin, str(exc)) from exc
+        return expression
+
+    annotation: Any = Annotated[Any, WithJsonSchema(told.value_schema)]
+    return Filter(
+        name=told.name, annotation=annotation, description=told.description, to_expression=convert
+    )
+
+
+def isolated_prompt(
+    plugin: str, told: wire.PromptDescription, calls: IsolatedCalls
+) -> RegisteredPrompt:
+    """Return a prompt that a process describes."""
 
     async def function(**arguments: Any) -> list[Message]:
-        tools = arguments.pop(TOOLS_ARGUMENT) if data["needs"] or data["uses"] else None
-        given = {"name": name, "arguments": arguments, "tools": tools}
-        answer = await _answer(ask, PROMPT, given)
-        return [Message(**each) for each in answer["messages"]]
+        tools: dict[str, str] = {}
+        if told.needs or told.uses:  # any other prompt may have an argument of this name
+            tools = arguments.pop(TOOLS_ARGUMENT)
+        request = wire.GetPrompt(name=told.name, arguments=arguments, tools=tools)
+        messages: list[Message] = await calls.request(request)
+        return messages
 
     prompt = Prompt(
-        name=name,
+        name=told.name,
         function=function,
-        needs=tuple(data["needs"]),
-        title=data["title"],
-        uses=tuple(data["uses"]),
-        complete=_completers("prompt", name, data, ask),
+        needs=told.needs,
+        title=told.title,
+        uses=told.uses,
+        complete=_completers("prompt", told, calls),
     )
     return RegisteredPrompt(
-        **common_fields(plugin, prompt, data["description"]),
+        **common_fields(plugin, prompt, told.description),
         prompt=prompt,
-        arguments=PassedArguments(data["schema"]),
+        arguments=PassedArguments(told.input_schema),
     )
 
 
-def isolated_resource(plugin: str, data: Mapping[str, Any], ask: Ask) -> RegisteredResource:
-    """Return a resource that a child process describes."""
-    uri: str = data["uri"]
-    name: str = data["name"]
+def isolated_resource(
+    plugin: str, told: wire.ResourceDescription, calls: IsolatedCalls
+) -> RegisteredResource:
+    """Return a resource that a process describes."""
 
     async def function(**variables: Any) -> Contents:
-        answer = await _answer(ask, READ, {"name": name, "variables": variables})
-        held: str = answer["data"]
-        is_text: bool = answer["is_text"]
-        return Contents(held if is_text else base64.b64decode(held), answer["mime_type"])
+        request = wire.ReadResource(name=told.name, variables=variables)
+        held: wire.Held = await calls.request(request)
+        data = held.data if held.is_text else base64.b64decode(held.data)
+        return Contents(data, held.mime_type)
 
     resource = Resource(
-        uri=uri,
-        name=name,
+        uri=told.uri,
+        name=told.name,
         function=function,
-        title=data["title"],
-        mime_type=data["mime_type"],
-        complete=_completers("resource", name, data, ask),
+        title=told.title,
+        mime_type=told.mime_type,
+        complete=_completers("resource", told, calls),
     )
     return RegisteredResource(
-        **common_fields(plugin, resource, data["description"]),
+        **common_fields(plugin, resource, told.description),
         resource=resource,
-        template=template_of(uri),
-        arguments=PassedArguments(data["schema"]),
+        template=template_of(told.uri),
+        arguments=PassedArguments(told.input_schema),
     )
 
 
-def _completers(kind: str, name: str, data: Mapping[str, Any], ask: Ask) -> dict[str, Completer]:
+def _completers(
+    kind: Literal["prompt", "resource"],
+    told: wire.PromptDescription | wire.ResourceDescription,
+    calls: IsolatedCalls,
+) -> dict[str, Completer]:
     async def complete(argument: str, typed: str, others: Mapping[str, str]) -> list[str]:
-        given = {"argument": argument, "typed": typed, "others": dict(others)}
-        answer = await _answer(ask, COMPLETE, {"kind": kind, "name": name, **given})
-        values: list[str] = answer["values"]
+        request = wire.Complete(
+            kind=kind, name=told.name, argument=argument, typed=typed, others=dict(others)
+        )
+        values: list[str] = await calls.request(request)
         return values
 
-    return {argument: partial(complete, argument) for argument in data["complete"]}
-
-
-async def _answer(ask: Ask, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    result = await ask(tool, arguments)
-    structured = result.structured or {}
-    if result.is_error:
-        raise _ERRORS.get(structured.get("error_type", ""), ToolError)(
-            str(structured.get("message", result.text))
-        )
-    return structured
+    return {argument: partial(complete, argument) for argument in told.complete}

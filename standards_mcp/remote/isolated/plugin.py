@@ -1,89 +1,102 @@
 """Plugins that run in processes of their own, seen from the host.
 
-The host does not import such a plugin: a child process does, and is spoken to over its stdin and
-stdout (`isolated`). What it contributes looks as if it were local.
+The host does not import such a plugin: a child process does (`server.worker`), and is spoken to
+over its stdin and stdout. What it contributes looks as if it were local.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from pydantic import Field, WithJsonSchema
+from pydantic import Field, ValidationError
 
 from standards_mcp._utils.secrets import long_texts, revealed
-from standards_mcp._utils.text import describe_exception
-from standards_mcp.calls.context import CALL, HostContext
-from standards_mcp.config.errors import Problem
 from standards_mcp.config.layers import Layers
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import PluginSection, Settings
-from standards_mcp.contributions.arguments import Arguments, filter_arguments, refuse_unknown
-from standards_mcp.contributions.base import common_fields
 from standards_mcp.contributions.collection import Contributions, RegisteredFilter
-from standards_mcp.contributions.results import Result
-from standards_mcp.contributions.schemas import Schema, SchemaError
-from standards_mcp.contributions.tools import RegisteredTool
-from standards_mcp.errors import ApiError, InvalidInputError
+from standards_mcp.errors import ApiError
 from standards_mcp.hookspecs import hookimpl
+from standards_mcp.loading import lifecycle
 from standards_mcp.loading.records import PluginInfo, PluginKind
-from standards_mcp.plugin import Filter, Health, PluginContext, PluginSettings, Tool, ToolResult
+from standards_mcp.plugin import Health, PluginContext, PluginSettings
+from standards_mcp.remote.errors import why_not_valid
 from standards_mcp.remote.plugin import RemotePlugin
+from standards_mcp.remote.transport import DEFAULT_TIMING, Timing
 
-from .calls import HEALTH, IsolatedCalls
-from .contributions import isolated_prompt, isolated_resource
-from .protocol import CONVERT, DESCRIBE, DESCRIPTION, FILTER
+from .calls import IsolatedCalls
+from .contributions import isolated_filter, isolated_prompt, isolated_resource, isolated_tool
+from .protocol import CheckHealth, Describe, Description, HealthReport, WorkerConfig
 
 if TYPE_CHECKING:
-    from standards_mcp.remote.stdio import ChildProcess
-START_TIMEOUT: Final = 25.0
-"""Seconds until its tools are known: those of a lifespan, of which it tells itself, and more."""
+    from standards_mcp.remote.session import OpenSession
+    from standards_mcp.remote.stdio import StdioTransport
+
+START_TIMEOUT: Final = lifecycle.START_TIMEOUT + 5
+"""Seconds until its tools are known: longer, since the process itself tells of a slow lifespan."""
 
 
 class IsolationSettings(PluginSettings):
-    """How a plugin is run, and what the host hands over to it.
+    """How a plugin is run.
 
     Attributes:
         python: The interpreter that runs it.
         processes: How many processes it may have at a time.
-        handover: What the child process must know, as JSON; it holds secrets.
+        worker: What the process must know; it holds secrets.
     """
 
     python: str = sys.executable
     processes: int
-    handover: dict[str, Any] = Field(repr=False)
+    worker: WorkerConfig = Field(repr=False)
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The plugin's table."""
+        table: Mapping[str, Any] = self.worker.settings["plugins"][self.worker.name]
+        return table
 
 
 def isolate(
-    plugins: Iterable[PluginInfo], loaded: LoadedSettings, state_dir: Path
+    plugins: Iterable[PluginInfo],
+    loaded: LoadedSettings,
+    state_dir: Path,
+    timing: Timing = DEFAULT_TIMING,
 ) -> list[PluginInfo]:
-    """Return the plugins, isolated where the configuration says so, and those it adds."""
+    """Return the plugins, isolated where the configuration says so, and those it adds.
+
+    A plugin that is isolated already stays as it is.
+    """
     found, settings = list(plugins), loaded.settings
     names = {info.name for info in found}
     found += [
-        PluginInfo(name=name, load=_nothing, distribution=f"[plugins.{name}]", is_installed=False)
+        PluginInfo(
+            name=name, load=lambda: None, distribution=f"[plugins.{name}]", is_installed=False
+        )
         for name, section in settings.plugins.items()
         if section.python and name not in names
     ]
-    return [_isolated(info, loaded, state_dir) for info in found]
+    return [_isolated(info, loaded, state_dir, timing) for info in found]
 
 
-def _isolated(info: PluginInfo, loaded: LoadedSettings, state_dir: Path) -> PluginInfo:
+def _isolated(
+    info: PluginInfo, loaded: LoadedSettings, state_dir: Path, timing: Timing
+) -> PluginInfo:
     settings = loaded.settings
     section = settings.section(info.name)
-    if not section.is_isolated:
+    if not section.is_isolated or info.kind is PluginKind.ISOLATED:
         return info
     facts = {
         "required": section.required or settings.strict,
         "version": info.version,
         "layers": loaded.layers,
+        "timing": timing,
     }
     return replace(
         info,
@@ -93,26 +106,18 @@ def _isolated(info: PluginInfo, loaded: LoadedSettings, state_dir: Path) -> Plug
     )
 
 
-def _nothing() -> object:
-    return None
-
-
 def _isolation(
     name: str, section: PluginSection, settings: Settings, state_dir: Path
 ) -> IsolationSettings:
-    handover = {
-        "name": name,
-        "memory": section.memory_bytes,
-        "settings": {
-            "state_dir": str(state_dir),
-            "catalog": revealed(settings.catalog),
-            "plugins": {name: revealed(section.options)},
-        },
+    inner = {
+        "state_dir": str(state_dir),
+        "catalog": revealed(settings.catalog),
+        "plugins": {name: revealed(section.options)},
     }
     return IsolationSettings(
         python=section.python or sys.executable,
         processes=section.processes,
-        handover=handover,
+        worker=WorkerConfig(name=name, memory=section.memory_bytes, settings=inner),
     )
 
 
@@ -129,9 +134,9 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
     version: ClassVar[str] = ""
 
     def __init__(self, settings: IsolationSettings, context: PluginContext) -> None:
-        self._calls = IsolatedCalls(lambda: self.connection)
-        identity = [settings.python, self.version, sorted(settings.handover["settings"]["plugins"])]
-        super().__init__(settings, context, self._make_child, identity, START_TIMEOUT)
+        self._calls = IsolatedCalls(lambda: self.connection, self.timing)
+        identity = [settings.python, self.version, [context.name]]
+        super().__init__(settings, context, identity, START_TIMEOUT)
 
     @hookimpl
     @asynccontextmanager
@@ -143,135 +148,74 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
             finally:
                 self._calls.stop()
 
-    def read(self, raw: Sequence[dict[str, Any]]) -> None:
-        """Take over what the child process says that the plugin contributes.
+    async def fetch(self, session: OpenSession) -> dict[str, Any]:
+        """Ask the process what the plugin contributes. See `RemotePlugin.fetch`.
 
         Raises:
             ApiError: The process runs another version of the host.
         """
-        try:
-            self._read(raw)
-        except (AttributeError, KeyError, TypeError, ValueError) as exc:
-            raise ApiError(
-                f"the standards-mcp that {self.settings.python} has describes plugins in another "
-                f"way ({describe_exception(exc)}); install the version there that runs here"
-            ) from None
+        from mcp import MCPError  # noqa: PLC0415  - imported with the session
+        from mcp_types import METHOD_NOT_FOUND  # noqa: PLC0415  - as above
 
-    def _read(self, raw: Sequence[dict[str, Any]]) -> None:
-        nothing: dict[str, Any] = {}
-        found = next((each for each in raw if each.get("name") == DESCRIBE), nothing)
-        description: dict[str, Any] = found.get("_meta", {}).get(DESCRIPTION, {})
-        told = description.get("problems", ())
-        self.problems = tuple(Problem(tuple(path), *about) for path, *about in told)
-        lines = "; ".join(each.line(self.layers) for each in self.problems)
-        self.failure = lines or str(description.get("failure", ""))
-        options = self.settings.handover["settings"]["plugins"][self.context.name]
-        secret: list[str] = description.get("secret", [])
-        self.secrets = long_texts([options[key] for key in secret if key in options])
-        self.notice = str(description.get("notice", ""))
-        self.instructions = str(description.get("instructions", ""))
-        name, call = self.context.name, self._calls.call
+        try:
+            answer = await session.request(Describe.method)
+        except MCPError as exc:
+            if exc.code == METHOD_NOT_FOUND:
+                raise self._other_version(exc.message) from None
+            raise
+        return self._description(answer.get("value")).model_dump(mode="json")
+
+    def read(self, listing: Mapping[str, Any]) -> None:
+        """Take over what the process says that the plugin contributes. See `RemotePlugin.read`."""
+        told, name, calls = self._description(listing), self.context.name, self._calls
+        self.problems = told.problems
+        lines = "; ".join(each.line(self.layers) for each in told.problems)
+        self.failure, self.notice = lines or told.failure, told.notice
+        self.instructions = told.instructions
+        options = self.settings.options
+        self.secrets = long_texts([options[key] for key in told.secret if key in options])
+        filters = (isolated_filter(name, each, calls) for each in told.filters)
         self.contributions = Contributions(
-            tuple(map(self._tool, description.get("tools", ()))),
-            tuple(isolated_prompt(name, each, call) for each in description.get("prompts", ())),
-            tuple(isolated_resource(name, each, call) for each in description.get("resources", ())),
-            tuple(
-                RegisteredFilter(name, self._filter(each))
-                for each in description.get("filters", ())
-            ),
+            tuple(isolated_tool(name, each, calls) for each in told.tools),
+            tuple(isolated_prompt(name, each, calls) for each in told.prompts),
+            tuple(isolated_resource(name, each, calls) for each in told.resources),
+            tuple(RegisteredFilter(name, each) for each in filters),
+        )
+
+    def _description(self, listing: object) -> Description:
+        try:
+            return Description.model_validate(listing)
+        except ValidationError as exc:
+            raise self._other_version(why_not_valid(exc)) from None
+
+    def _other_version(self, reason: str) -> ApiError:
+        return ApiError(
+            f"the standards-mcp that {self.settings.python} has describes plugins in another way "
+            f"({reason}); install the version there that runs here"
         )
 
     async def health(self) -> Health:
         """Return how the plugin says that it is."""
         if self.failure:
             return Health(status="failed", message=self.failure)
-        answer = await self._calls.call(HEALTH, {})
-        told = answer.structured or {}
-        if told.get("status") == "ok" and self.notice:
+        report: HealthReport = await self._calls.request(CheckHealth())
+        health = report.health
+        if health.status == "ok" and self.notice:
             return Health(status="degraded", message=self.notice)
-        message = str(told.get("message", answer.text))
-        return Health(status=told.get("status", "failed"), message=message)
+        return health
 
-    def _tool(self, data: Mapping[str, Any]) -> RegisteredTool:
-        tool = Tool(**data["tool"], function=partial(self._call, data["tool"]["name"]))
-        schema: Schema = data["input_schema"]
-        return RegisteredTool(
-            **common_fields(self.context.name, tool, data["tool"]["description"]),
-            tool=tool,
-            arguments=IsolatedArguments(schema),
-            result=Result(None, data["output_schema"], wrapped=False),
-            context=CALL,
-            extend=partial(_extended, schema),
-        )
-
-    def _filter(self, data: Mapping[str, Any]) -> Filter:
-        name: str = data["name"]
-        annotation: Any = Annotated[Any, WithJsonSchema(data["schema"])]
-
-        async def convert(value: Any) -> Any:
-            answer = await self._calls.call(CONVERT, {name: value})
-            if answer.is_error:
-                raise InvalidInputError(str((answer.structured or {}).get("message", answer.text)))
-            return (answer.structured or {})["expression"]
-
-        return Filter(
-            name=name,
-            annotation=annotation,
-            description=data["description"],
-            to_expression=cast("Any", convert),
-        )
-
-    async def _call(self, name: str, /, **arguments: Any) -> ToolResult:
-        caller: HostContext = arguments.pop(CALL)
-        return await self._calls.call(name, arguments, caller)
-
-    def _make_child(self) -> ChildProcess:
-        from standards_mcp.remote.stdio import ChildProcess, Command  # noqa: PLC0415  - imports the SDK
+    def connect(self) -> StdioTransport:
+        """Return a new process. See `RemotePlugin.connect`."""
+        from standards_mcp.remote.stdio import Command, StdioTransport  # noqa: PLC0415  - imports the SDK
 
         settings = self.settings
         command = Command(
             program=settings.python,
             args=("-m", "standards_mcp.server.worker", self.context.name),
             env=dict(os.environ),
-            first_line=json.dumps(settings.handover).encode() + b"\n",
+            first_line=settings.worker.model_dump_json().encode() + b"\n",
             most_processes=settings.processes,
-            # Which are secret, only the process knows.
-            secrets=long_texts(settings.handover["settings"]["plugins"]),
+            # Only the process knows which of them are secret.
+            secrets=long_texts(settings.options),
         )
-        return self._calls.watch(ChildProcess(self.context.name, command))
-
-
-@dataclass(frozen=True, slots=True)
-class IsolatedArguments:
-    """Arguments that the child process checks; filters alone are the host's.
-
-    Attributes:
-        filters: The filters as arguments of their own; None for a tool that accepts none.
-    """
-
-    schema: Schema
-    filters: Arguments | None = None
-
-    async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments, with the filters combined. See `Arguments.validate`."""
-        refuse_unknown(arguments, self.schema["properties"])
-        if self.filters is None:
-            return dict(arguments)
-        names = self.filters.schema["properties"]
-        given = {name: value for name, value in arguments.items() if name in names}
-        rest = {name: value for name, value in arguments.items() if name not in names}
-        expression = (await self.filters.validate(given))["filter"]
-        return rest if expression is None else {**rest, FILTER: expression}
-
-
-def _extended(schema: Schema, filters: tuple[Filter, ...]) -> Arguments:
-    """Return the arguments of a tool that accepts filters.
-
-    Raises:
-        SchemaError: A filter has the name of one of its arguments.
-    """
-    own = schema["properties"]
-    if clash := {item.name for item in filters} & own.keys():
-        raise SchemaError(f"filter {min(clash)!r} has the name of one of its arguments")
-    extra = filter_arguments(filters)
-    return IsolatedArguments({**schema, "properties": {**own, **extra.schema["properties"]}}, extra)
+        return self._calls.watch(StdioTransport(self.context.name, command))

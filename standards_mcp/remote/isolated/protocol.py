@@ -1,13 +1,211 @@
-"""The names by which the host and the process of an isolated plugin speak."""
+"""The requests by which the host and the process of an isolated plugin speak, beside MCP's own.
+
+Tools are called by MCP's ``tools/call``, so that progress, questions and cancellation are the
+protocol's, and changes are told by its notification. The rest MCP has no word for, or no room: a
+prompt, for one, must be told what tools are called outside. Both sides share these models; where
+they do not fit, the process runs another version of the host.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final, Literal
 
-DESCRIBE: Final = "standards_mcp.describe"
+from pydantic import BaseModel, TypeAdapter
 
-CONVERT: Final = "standards_mcp.convert"
+from standards_mcp.config.errors import Problem
+from standards_mcp.plugin import Health, Message
 
-FILTER: Final = "standards_mcp_filter"
+FILTER_ARGUMENT: Final = "standards_mcp_filter"
+"""The argument of a call with the expression that the host made of the values of filters."""
 
-DESCRIPTION: Final = "standards-mcp/description"
+
+class WorkerConfig(BaseModel):
+    """The first line of the process's stdin; it holds secrets.
+
+    Attributes:
+        memory: The most that it may use, in bytes.
+        settings: Those of the host, as far as they are about this plugin.
+    """
+
+    name: str
+    memory: int | None
+    settings: dict[str, Any]
+
+
+class _Described(BaseModel):
+    name: str
+    title: str | None
+    description: str
+    input_schema: dict[str, Any]
+
+
+class ToolDescription(_Described):
+    """A tool. See `standards_mcp.Tool`."""
+
+    read_only: bool
+    destructive: bool
+    idempotent: bool
+    open_world: bool
+    accepts_filters: bool
+    timeout: float | None
+    cache_ttl: float
+    meta: dict[str, Any]
+    output_schema: dict[str, Any] | None
+
+
+class FilterDescription(BaseModel):
+    """A filter, with the schema of its values."""
+
+    name: str
+    description: str
+    value_schema: dict[str, Any]
+
+
+class PromptDescription(_Described):
+    """A prompt, with the arguments that can be completed. See `standards_mcp.Prompt`."""
+
+    needs: tuple[str, ...]
+    uses: tuple[str, ...]
+    complete: tuple[str, ...]
+
+
+class ResourceDescription(_Described):
+    """A resource, with the variables that can be completed. See `standards_mcp.Resource`."""
+
+    uri: str
+    mime_type: str | None
+    complete: tuple[str, ...]
+
+
+class Description(BaseModel):
+    """What the plugin contributes.
+
+    Attributes:
+        failure: Why it cannot be served, or an empty string.
+        problems: Those in its settings for which it cannot.
+        secret: The keys of its table whose values are secrets.
+        instructions: See `standards_mcp.Plugin`.
+        notice: What has no effect, or an empty string.
+    """
+
+    failure: str = ""
+    problems: tuple[Problem, ...] = ()
+    secret: tuple[str, ...] = ()
+    instructions: str = ""
+    notice: str = ""
+    tools: tuple[ToolDescription, ...] = ()
+    filters: tuple[FilterDescription, ...] = ()
+    prompts: tuple[PromptDescription, ...] = ()
+    resources: tuple[ResourceDescription, ...] = ()
+
+
+class Held(BaseModel):
+    """What a resource holds.
+
+    Attributes:
+        data: Its text; of bytes, their base64.
+    """
+
+    data: str
+    is_text: bool
+    mime_type: str
+
+
+class HealthReport(BaseModel):
+    """How the plugin is.
+
+    Attributes:
+        stuck_seconds: For how long a function has gone on after its call was cancelled.
+    """
+
+    health: Health
+    stuck_seconds: float
+
+
+class Request(BaseModel):
+    """A request: its fields are the parameters.
+
+    Attributes:
+        method: What it is called on the wire.
+        result: The type of its result.
+    """
+
+    method: ClassVar[str]
+    result: ClassVar[Any]
+
+    @classmethod
+    def encode_result(cls, value: object) -> dict[str, Any]:
+        """Return a result as it is sent."""
+        return {"value": TypeAdapter(cls.result).dump_python(value, mode="json")}
+
+    @classmethod
+    def decode_result(cls, raw: Mapping[str, Any]) -> Any:
+        """Return a result that was sent.
+
+        Raises:
+            pydantic.ValidationError: It is not of this version.
+        """
+        return TypeAdapter(cls.result).validate_python(raw.get("value"))
+
+
+class Describe(Request):
+    """What does the plugin contribute?"""
+
+    method = "standards-mcp/describe"
+    result = Description
+
+
+class ConvertFilters(Request):
+    """What expression do values come to, by the names of the plugin's filters?"""
+
+    method = "standards-mcp/convert-filters"
+    result = dict[str, Any] | None
+    values: dict[str, Any]
+
+
+class GetPrompt(Request):
+    """What does a prompt say?
+
+    Attributes:
+        tools: What the tools that it names are called outside, by their declared names.
+    """
+
+    method = "standards-mcp/get-prompt"
+    result = list[Message]
+    name: str
+    arguments: dict[str, Any]
+    tools: dict[str, str]
+
+
+class ReadResource(Request):
+    """What does a resource hold, for these values of its variables?"""
+
+    method = "standards-mcp/read-resource"
+    result = Held
+    name: str
+    variables: dict[str, Any]
+
+
+class Complete(Request):
+    """Which values may an argument have, best first? See `standards_mcp.plugin.Completer`."""
+
+    method = "standards-mcp/complete"
+    result = list[str]
+    kind: Literal["prompt", "resource"]
+    name: str
+    argument: str
+    typed: str
+    others: dict[str, str]
+
+
+class CheckHealth(Request):
+    """How is the plugin?
+
+    Attributes:
+        ping: Do not ask the plugin: that the process answers is enough, and what is stuck.
+    """
+
+    method = "standards-mcp/health"
+    result = HealthReport
+    ping: bool = False

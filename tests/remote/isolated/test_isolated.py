@@ -34,7 +34,10 @@ from standards_mcp.host import Host
 from standards_mcp.loading.discovery import installed_plugins
 from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import PluginRecord, Status
+from standards_mcp.remote.isolated.plugin import isolate
+from standards_mcp.remote.isolated.protocol import Description, PromptDescription
 from standards_mcp.remote.stdio import count_processes
+from standards_mcp.remote.transport import DEFAULT_TIMING, Timing
 from standards_mcp.server.server import build_server
 
 pytestmark = pytest.mark.anyio
@@ -210,6 +213,8 @@ PLUGIN = '''
         @hookimpl
         def register_filters(self):
             def even(value):
+                if value == 8:
+                    raise RuntimeError("inside")
                 if value % 2:
                     raise InvalidInputError("it must be even")
                 return {"grade": {"$eq": str(value)}}
@@ -225,10 +230,11 @@ def each_of(*names: str) -> list[PluginRecord]:
     return [each for each in installed_plugins() if each.name in names]
 
 
-def load(tmp_path: Path, **settings: Any) -> Host:
+def load(tmp_path: Path, timing: Timing = DEFAULT_TIMING, **settings: Any) -> Host:
     """Return a host of what is installed for the test."""
-    found = each_of("acme", "rest")
-    loaded = LoadedSettings(Settings(state_dir=tmp_path / "state", **settings), None)
+    state_dir = tmp_path / "state"
+    loaded = LoadedSettings(Settings(state_dir=state_dir, **settings), None)
+    found = isolate(each_of("acme", "rest"), loaded, state_dir, timing)
     host = Host(loaded, installed=found)
     host.load()
     return host
@@ -239,8 +245,8 @@ def isolated(install: Install, tmp_path: Path) -> Callable[..., Host]:
     """Return a function that loads the plugin above, isolated."""
     install("acme", PLUGIN)
 
-    def make(**keys: Any) -> Host:
-        return load(tmp_path, plugins={"acme": {"isolate": True, **keys}})
+    def make(timing: Timing = DEFAULT_TIMING, **keys: Any) -> Host:
+        return load(tmp_path, timing, plugins={"acme": {"isolate": True, **keys}})
 
     return make
 
@@ -417,6 +423,8 @@ async def test_filters_of_other_plugins_reach_an_isolated_tool_and_its_own_reach
         assert (await host.call_tool("find", {})).structured == {"filter": None}
         wrong = await host.call_tool("find", {"even": 3})
         assert message(wrong) == "even: it must be even (plugin 'acme')"
+        crashed = await host.call_tool("find", {"even": 8})
+        assert "failed with an internal error of plugin 'acme' (id " in message(crashed)
 
 
 async def test_what_it_is_known_by_is_there_at_the_next_start(isolated: Callable[..., Host]):
@@ -467,10 +475,9 @@ async def test_a_crash_and_a_refusal_are_those_of_a_local_plugin(
 
 
 async def test_a_plugin_that_blocks_is_ended_and_comes_back(
-    isolated: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
+    isolated: Callable[..., Host],
 ):
-    monkeypatch.setattr("standards_mcp.remote.isolated.calls.PING_SECONDS", 0.5)
-    async with started(isolated()) as host:
+    async with started(isolated(Timing(stuck=0.5))) as host:
         beside = asyncio.create_task(host.call_tool("rest", {"seconds": 20}))
         await anyio.sleep(0.1)
         result = await host.call_tool("block", {})
@@ -480,10 +487,9 @@ async def test_a_plugin_that_blocks_is_ended_and_comes_back(
 
 
 async def test_a_call_that_is_overdue_costs_nothing_else(
-    isolated: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
+    isolated: Callable[..., Host],
 ):
-    monkeypatch.setattr("standards_mcp.remote.isolated.calls.PING_SECONDS", 5)
-    async with started(isolated()) as host:
+    async with started(isolated(Timing(stuck=5))) as host:
         before = (await host.call_tool("state", {})).structured["pid"]
         call = asyncio.create_task(host.call_tool("rest", {"seconds": 20}))
         await anyio.sleep(0.1)
@@ -497,11 +503,10 @@ async def pid_of(host: Host) -> int:
 
 
 async def test_a_process_in_which_a_function_never_returns_is_ended_once_nothing_else_runs(
-    isolated: Callable[..., Host], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    isolated: Callable[..., Host], caplog: pytest.LogCaptureFixture
 ):
-    monkeypatch.setattr("standards_mcp.remote.isolated.calls.PING_SECONDS", 0.2)
     logging.getLogger("standards_mcp").propagate = True
-    async with started(isolated()) as host:
+    async with started(isolated(Timing(stuck=0.2))) as host:
         before = await pid_of(host)
         beside = asyncio.create_task(host.call_tool("rest", {"seconds": 3}))
         await anyio.sleep(0.1)
@@ -516,21 +521,18 @@ async def test_a_process_in_which_a_function_never_returns_is_ended_once_nothing
 
 
 async def test_a_process_with_a_function_that_never_returns_is_not_ended_under_other_calls(
-    isolated: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
+    isolated: Callable[..., Host],
 ):
-    monkeypatch.setattr("standards_mcp.remote.isolated.calls.PING_SECONDS", 0.2)
-    monkeypatch.setattr("standards_mcp.remote.isolated.calls._PAUSE_SECONDS", 0.1)
-    async with started(isolated()) as host:
+    async with started(isolated(Timing(stuck=0.2, drain=0.1))) as host:
         beside = asyncio.create_task(host.call_tool("rest", {"seconds": 3}))
         await host.call_tool("spin", {})
         assert (await beside).text == "rested"
 
 
 async def test_a_function_that_returns_soon_after_its_call_was_given_up_costs_nothing_else(
-    isolated: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
+    isolated: Callable[..., Host],
 ):
-    monkeypatch.setattr("standards_mcp.remote.isolated.calls.PING_SECONDS", 1)
-    async with started(isolated()) as host:
+    async with started(isolated(Timing(stuck=1))) as host:
         before = await pid_of(host)
         await host.call_tool("spin", {"seconds": 0.6})
         await anyio.sleep(1.5)
@@ -634,8 +636,8 @@ async def test_mistakes_in_its_settings_are_told_with_file_and_line_as_those_of_
         parts = [{size = 1}, {size = "big"}]
     """
     reasons: list[str] = []
-    for isolate in ("false", "true"):
-        config.write_text(f"{textwrap.dedent(text)}isolate = {isolate}\n", encoding="utf-8")
+    for is_isolated in ("false", "true"):
+        config.write_text(f"{textwrap.dedent(text)}isolate = {is_isolated}\n", encoding="utf-8")
         host = Host(load_settings(config), installed=each_of("acme"))
         host.load()
         async with started(host):
@@ -660,7 +662,7 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="the interpreter is a
 
 @posix
 async def test_tools_of_an_earlier_start_hide_no_failure_and_are_back_once_it_can_be_started(
-    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    install: Install, tmp_path: Path
 ):
     install("acme", PLUGIN)
     python = tmp_path / "python"
@@ -670,13 +672,12 @@ async def test_tools_of_an_earlier_start_hide_no_failure_and_are_back_once_it_ca
         python.chmod(0o755)
 
     def make() -> Host:
-        return load(tmp_path, plugins={"acme": {"python": str(python)}})
+        return load(tmp_path, Timing(retry=0.1), plugins={"acme": {"python": str(python)}})
 
     mend()
     async with started(make()) as host:
         assert not (await host.call_tool("state", {})).is_error
     python.unlink()
-    monkeypatch.setattr("standards_mcp.remote.plugin._RETRY_SECONDS", 0.1)
     host = make()
     assert host.visible().find("state"), "nothing is known of the failure yet"
     async with started(host):
@@ -781,13 +782,15 @@ async def test_its_last_words_are_those_of_its_end_and_not_the_log_of_its_calls(
 async def test_an_interpreter_with_another_version_of_the_host_is_told_as_the_reason(
     isolated: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
 ):
-    def of_another_version(plugin: str, data: dict[str, Any], ask: object) -> object:
-        del plugin, ask
-        return data["gone"]
+    class LaterPrompt(PromptDescription):
+        later: str
+
+    class OfAnotherVersion(Description):
+        prompts: tuple[LaterPrompt, ...] = ()
 
     async with started(isolated()):
         pass
-    monkeypatch.setattr("standards_mcp.remote.isolated.plugin.isolated_prompt", of_another_version)
+    monkeypatch.setattr("standards_mcp.remote.isolated.plugin.Description", OfAnotherVersion)
     host = isolated()
     assert host.manager.records["acme"].status is Status.REGISTERED, "what was kept is forgotten"
     async with started(host):
@@ -796,12 +799,27 @@ async def test_an_interpreter_with_another_version_of_the_host_is_told_as_the_re
     assert "install the version there that runs here" in reason
 
 
+@posix
+async def test_an_interpreter_with_a_host_of_before_these_requests_is_told_as_the_reason(
+    install: Install, tmp_path: Path
+):
+    install("acme", PLUGIN)
+    python = tmp_path / "python"
+    peer = Path(__file__).parents[2] / "support" / "plain_server.py"
+    python.write_text(f"#!/bin/sh\nread config\nexec {sys.executable} {peer} {tmp_path}\n")
+    python.chmod(0o755)
+    async with started(load(tmp_path, plugins={"acme": {"python": str(python)}})) as host:
+        reason = host.manager.records["acme"].reason
+    assert f"the standards-mcp that {python} has describes plugins in another way" in reason
+    assert "install the version there that runs here" in reason
+
+
 @linux
 def test_it_ends_where_the_host_was_killed_before_it_could_know(install: Install, tmp_path: Path):
     install("acme", "import time; time.sleep(600)")
-    handover = {"name": "acme", "memory": None, "settings": {"state_dir": str(tmp_path)}}
+    config = {"name": "acme", "memory": None, "settings": {"state_dir": str(tmp_path)}}
     command = [sys.executable, "-m", "standards_mcp.server.worker", "acme"]
-    line = json.dumps(handover).encode() + b"\n"
+    line = json.dumps(config).encode() + b"\n"
     subprocess.run(command, input=line, timeout=WAIT, check=True, stdout=subprocess.DEVNULL)
 
 
