@@ -18,7 +18,6 @@ PROJECT: Final = "standards_mcp"
 
 
 hookspec = pluggy.HookspecMarker(PROJECT)
-
 hookimpl = pluggy.HookimplMarker(PROJECT)
 
 

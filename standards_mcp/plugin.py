@@ -29,7 +29,6 @@ class PluginSettings(Documented):
 
 
 SettingsT = TypeVar("SettingsT", bound=PluginSettings, default=PluginSettings)
-
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
 
 

@@ -18,11 +18,8 @@ from pathlib import Path
 from typing import Final
 
 _KEPT_BACKUPS: Final = 10
-
 _LOCK_SECONDS: Final = 20.0
-
 _ATTEMPTS: Final = 5
-
 _ANY_TEXT: Final = object()
 
 

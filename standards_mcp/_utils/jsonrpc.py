@@ -21,14 +21,12 @@ from mcp_types import (
 from pydantic import ValidationError
 
 Received: TypeAlias = SessionMessage | Exception
-
 Streams: TypeAlias = tuple[
     MemoryObjectReceiveStream[Received], MemoryObjectSendStream[SessionMessage]
 ]
 """What the SDK reads messages from, and what it writes them to."""
 
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
-
 _TOO_DEEP: Final = "it is nested too deeply"
 
 

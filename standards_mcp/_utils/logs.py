@@ -18,7 +18,6 @@ Secrets: TypeAlias = Callable[[], Iterable[str]]
 
 
 _PACKAGE: Final = "standards_mcp"
-
 STANDARD_FIELDS: Final = frozenset(vars(logging.makeLogRecord({}))) | {
     "message",
     "asctime",

@@ -13,7 +13,6 @@ from pydantic import AliasChoices, AliasPath, BaseModel, Secret, SecretBytes, Se
 from typing_extensions import is_typeddict
 
 MASK: Final = "***"
-
 SHORTEST_SECRET: Final = 6
 """Shorter texts occur inside other words, which would be masked, too."""
 
@@ -23,7 +22,6 @@ _WORDS: Final = "token|secret|password|passwd|passphrase|credentials?|authorizat
 _SECRET_KEY: Final = re.compile(
     rf"({_WORDS}|(api|access|private|secret|signing)[_-]?key)$|^(envs?|headers)$", re.IGNORECASE
 )
-
 _OF_VALUE: Final = r"[^\s&#'\"<>\\]"
 
 # Names are shorter in a query: ?key=, &sig=. A ${VARIABLE} is left, since it is no value yet.
@@ -32,7 +30,6 @@ _IN_QUERY: Final = re.compile(
     rf"(?!\$\{{\w+\}}(?!{_OF_VALUE}))(?P<value>{_OF_VALUE}+)",
     re.IGNORECASE,
 )
-
 _USER_INFO: Final = re.compile(r"://[^\s/?#@'\"]+@")
 
 

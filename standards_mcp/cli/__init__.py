@@ -21,9 +21,7 @@ from standards_mcp._utils.text import did_you_mean
 from standards_mcp.errors import StandardsMcpError
 
 BEGAN: Final = time.perf_counter()
-
 INTERRUPTED: Final = 130
-
 COMMANDS: Final = {
     "call": "tools:call",
     "clients": "install.command:clients",

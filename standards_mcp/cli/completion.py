@@ -14,7 +14,6 @@ from standards_mcp.errors import StandardsMcpError
 from .invocation import Invocation
 
 Names = Callable[[Invocation], Iterable[tuple[str, str]]]
-
 Offer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 

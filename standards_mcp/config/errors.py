@@ -20,15 +20,12 @@ from .models.settings import PluginSection, Settings
 _Location: TypeAlias = tuple[str | int, ...]
 
 _NO_TABLE: Final = ("dict_type", "model_type")
-
 _NO_LIST: Final = ("list_type", "tuple_type")
-
 _MESSAGES: Final = {
     **dict.fromkeys(_NO_TABLE, "input should be a table"),
     **dict.fromkeys(_NO_LIST, """input should be a list, for example '["a", "b"]'"""),
     "path_type": "input should be a path",
 }
-
 _MISSING: Final = object()
 
 

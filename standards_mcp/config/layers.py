@@ -16,7 +16,6 @@ from .models.settings import ENV_PREFIX
 from .toml import line_of, toml_key
 
 ENVIRONMENT: Final = "environment"
-
 DOT_ENV: Final = ".env"
 
 

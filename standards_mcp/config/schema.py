@@ -27,7 +27,6 @@ _DEEPEST: Final = 4
 _HEAD: Final = """\
 # Configuration of standards-mcp. Every key is listed with its default. To set one, remove its
 # '# ', and that of its [table] if there is any; write a value for '...' and a name for '<...>'."""
-
 _PLACEHOLDERS: Final = {
     "arguments": "<argument>",
     "overrides": '"<name>"',

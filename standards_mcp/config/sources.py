@@ -24,7 +24,6 @@ from .models.external import read_servers_file, shared_servers
 from .models.settings import ENV_PREFIX, Settings
 
 CONFIG_VARIABLE: Final = "STANDARDS_MCP_CONFIG"
-
 _OTHER_VARIABLES: Final = frozenset({CONFIG_VARIABLE, EMBEDDING_KEY_VARIABLE})
 
 _PATHS: Final = (("catalog", "path"), ("state_dir",), ("servers_file",))

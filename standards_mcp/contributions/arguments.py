@@ -20,11 +20,8 @@ from standards_mcp.plugin import CallContext, Filter, Tool
 from .schemas import Schema, SchemaError, portable_input_schema, signature_of
 
 _NAMED_KINDS = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-
 _FILTER_ARGUMENT: Final = "filter"
-
 _MAX_SENTENCES: Final = 5
-
 _MAX_SENTENCE: Final = 300
 
 

@@ -16,7 +16,6 @@ from standards_mcp.plugin import Prompt, Resource, Tool
 from .arguments import Arguments
 
 MAX_NAME: Final = 64
-
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")
 
 

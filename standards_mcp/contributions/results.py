@@ -24,7 +24,6 @@ _PARTS: Final[Mapping[str, tuple[type, ...]]] = {
     "content": (tuple, list),
     "meta": (Mapping,),
 }
-
 _UNSTRUCTURED: Final = (inspect.Signature.empty, Any, str, ToolResult, dict, Mapping)
 
 

@@ -18,17 +18,11 @@ Schema = dict[str, Any]
 
 
 ARGUMENT_NAME: Final = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
-
 MAX_SCHEMA_BYTES: Final = 32 * 1024
-
 _TOO_LARGE: Final = f"its schema is larger than {MAX_SCHEMA_BYTES // 1024} KiB"
-
 _ROOT_COMBINATORS: Final = ("anyOf", "oneOf", "allOf", "not", "enum", "const", "if", "$ref")
-
 _NULL: Final = {"type": "null"}
-
 _DATA: Final = frozenset({"default", "const", "enum", "examples"})
-
 _NAMED: Final = frozenset({"properties", "patternProperties", "dependentSchemas"})
 
 

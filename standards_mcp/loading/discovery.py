@@ -19,7 +19,6 @@ from .records import DISTRIBUTION, PluginInfo, PluginKind
 log = logging.getLogger(__name__)
 
 ENTRY_POINT_GROUP: Final = "standards_mcp.plugins"
-
 PLUGIN_NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 

@@ -15,7 +15,6 @@ from .records import PluginRecord, Status
 
 HEALTH_TIMEOUT: Final = 10.0
 """Seconds for the health checks of all plugins."""
-
 _LATE: Final = Health(
     status="failed", message=f"check_health did not answer within {HEALTH_TIMEOUT:g} seconds"
 )

@@ -16,12 +16,10 @@ from standards_mcp._utils.files import keep_text, of_environment
 from .records import PluginInfo, PluginRecord, Status
 
 Step: TypeAlias = Literal["load", "start"]
-
 Outcome: TypeAlias = dict[str, str]
 
 
 _OUTCOMES = TypeAdapter(dict[str, dict[str, str]])
-
 _TRIED = (Status.FAILED, Status.REGISTERED, Status.STARTED)
 
 

@@ -24,10 +24,8 @@ log = logging.getLogger(__name__)
 
 START_TIMEOUT: Final = 20.0
 """Seconds that a plugin's lifespan may take to start; clients give a server 30 to 60."""
-
 HEAD_START: Final = 2.0
 """Seconds after which the next plugin is started beside one that takes longer."""
-
 STOP_TIMEOUT: Final = 5.0
 """Seconds that it may take to stop, after which it is abandoned."""
 

@@ -35,7 +35,6 @@ log = logging.getLogger(__name__)
 
 MAX_BACKOFF: Final = 60.0
 """Seconds until a server that keeps failing is tried again; a run of so long counts as healthy."""
-
 _SESSION_LOST: Final = "Session terminated"  # how the SDK says that an HTTP server forgot us
 
 _CLOSE_SECONDS: Final = 10.0

@@ -17,7 +17,6 @@ from standards_mcp._utils.text import describe_exception
 from .transport import Transport
 
 _HTTP_SECONDS: Final = 30.0
-
 _STREAM_SECONDS: Final = 300.0
 
 

@@ -22,7 +22,6 @@ log = logging.getLogger(__name__)
 
 
 MAX_TOOLS: Final = 1000
-
 _MAX_PAGES: Final = 100
 
 _SETTLE_SECONDS: Final = 0.2

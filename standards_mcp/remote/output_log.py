@@ -17,16 +17,11 @@ log = logging.getLogger(__name__)
 
 MAX_TEXT: Final = 2000
 """Characters of a line that are kept."""
-
 MAX_LINES: Final = 200
 """Lines that are taken in a span of time; the others are counted."""
-
 SPAN_SECONDS: Final = 10.0
-
 _CHUNK: Final = 1 << 16
-
 _END_LINES: Final = 5
-
 _OF_HOST: Final = re.compile(r'\{"time": "[^"]+", "level": "\w+", "logger": "standards_mcp\b')
 
 

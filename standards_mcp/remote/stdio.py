@@ -33,12 +33,9 @@ from .transport import Transport
 
 MAX_LINE: Final = 32 << 20
 """The longest message that is read from a child process, in bytes."""
-
 GRACE_SECONDS: Final = 2.0
 """How long a process may take to end once its stdin is closed, and again once it is asked to."""
-
 _POLL_SECONDS: Final = 0.02
-
 _WATCH_SECONDS: Final = 0.2
 
 

@@ -27,7 +27,6 @@ CallTool: TypeAlias = Callable[[str, Mapping[str, Any], HostContext], Awaitable[
 
 
 _ODD: Final = re.compile(r"[^A-Za-z0-9_.-]|\.(?=\.|$)")
-
 _NO_ARGUMENTS: Final[Schema] = {"type": "object", "properties": {}}
 
 # The protocol's own entries are about one connection, and so not for ours.

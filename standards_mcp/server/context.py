@@ -36,7 +36,6 @@ log = logging.getLogger(__name__)
 
 
 _ASKS_BY_RESULT: Final = "2026-07-28"
-
 Context = ServerRequestContext[None, Any]
 
 

@@ -32,9 +32,7 @@ from .context import ClientContext, Context
 
 PAGE_SIZE: Final = 250
 """How many items a page of a list has; the protocol leaves it to the server."""
-
 _MOST_COMPLETIONS: Final = 100
-
 _BLOCKS: Final = TypeAdapter(list[types.ContentBlock])
 
 

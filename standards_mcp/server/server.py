@@ -39,13 +39,9 @@ log = logging.getLogger(__name__)
 
 
 _NOTICE_SECONDS: Final = 1.0
-
 _FIRST_LISTING_SECONDS: Final = 0.2
-
 _GATHER_SECONDS: Final = 0.1
-
 _MOST_SESSIONS: Final = 1000
-
 _EVENTS: Final[Mapping[Kind, Callable[[], ServerEvent]]] = {
     "tools": ToolsListChanged,
     "prompts": PromptsListChanged,

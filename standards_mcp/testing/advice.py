@@ -19,29 +19,21 @@ from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Filter, Plugin, PluginSettings
 
 _MAX_NAME: Final = 50
-
 _MIN_DESCRIPTION: Final = 20
-
 _MAX_DESCRIPTION: Final = 1024
-
 _BUNDLED: Final = ("find_relevant_standards", "get_standard_details")
-
 _MISSPELT: Final = 0.85
 """How much a wrong name is like the right one; other tools' names are less alike."""
-
 _SECRET_NAME: Final = re.compile(
     r"(.+_)?((api|access|secret|private|auth|account)_?key|token|secret|password|passphrase"
     r"|credentials?)|key"
 )
-
 _Read: TypeAlias = Callable[[str, object], Contribution]
-
 _HOOKS: Final[dict[str, _Read]] = {
     "register_tools": read_tool,
     "register_prompts": read_prompt,
     "register_resources": read_resource,
 }
-
 _FILTERS: Final = "register_filters"
 
 

@@ -20,7 +20,6 @@ from types import FrameType
 from typing import Final
 
 _LOOKS: Final = 10
-
 _STEP: Final = asyncio.events.Handle._run.__code__  # pyright: ignore[reportPrivateUsage] # noqa: SLF001
 
 

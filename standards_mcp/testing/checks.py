@@ -33,7 +33,6 @@ from .imports import import_faults
 from .side_effects import SideEffects
 
 _ROUNDS: Final = ("", " the second time")
-
 _FAILURES: Final = (Exception, SystemExit, asyncio.CancelledError)
 """What a plugin may raise without stopping the check."""
 

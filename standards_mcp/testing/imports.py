@@ -17,9 +17,7 @@ from standards_mcp.plugin import Plugin
 from . import Allowed
 
 _PROBE: Final = "standards_mcp.testing.probe"
-
 _TIMEOUT: Final = 60
-
 _SYSTEM: Final = (
     *("APPDATA", "COV", "DYLD_", "HOME", "LANG", "LC_", "LD_", "LOCALAPPDATA", "PATH", "PYTHON"),
     *("SYSTEM", "TEMP", "TMP", "USER", "VIRTUAL_ENV", "WINDIR"),

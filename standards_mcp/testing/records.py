@@ -27,9 +27,7 @@ class _Row(NamedTuple):
 
 
 _MATHS: Final = "Mathematics"
-
 _SCIENCE: Final = "Science"
-
 _ROWS: Final = (
     _Row("A", "", "Aland", _MATHS, "03", "Domain", "3.NF", "Fractions"),
     _Row("B", "A", "Aland", _MATHS, "03", "Cluster", "3.NF.A", "See fractions as numbers"),
@@ -42,7 +40,6 @@ _ROWS: Final = (
     _Row("3", "", "Borduria", _MATHS, "03", "Standard", "3.FR.1", "Share a cake fairly"),
     _Row("4", "", "Borduria", _SCIENCE, "05", "Standard", "5.SC.1", "Mix salt and water"),
 )
-
 _BY_ID: Final = {row.id: row for row in _ROWS}
 
 

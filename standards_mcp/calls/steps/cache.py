@@ -21,7 +21,6 @@ log = logging.getLogger(__name__)
 
 
 _MAX_BYTES: Final = 64 * 1024 * 1024
-
 _PREFIX: Final = "standards-mcp:answer:"
 
 

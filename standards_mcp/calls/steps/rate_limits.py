@@ -19,7 +19,6 @@ log = logging.getLogger(__name__)
 
 
 _MOST_CALLERS: Final = 10_000  # of all tools together
-
 _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 
 

@@ -19,7 +19,6 @@ log = logging.getLogger(__name__)
 
 
 THREADS_PER_PLUGIN: Final = 16
-
 _T = TypeVar("_T")
 
 

@@ -29,21 +29,13 @@ from standards_mcp.loading.records import PluginRecord, Status
 from standards_mcp.plugin import Health
 
 _PACKAGES: Final = ("standards-mcp", "mcp", "pinecone", "pluggy", "pydantic", "onnxruntime")
-
 _PORTABLE_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,50}")
-
 _MANY_TOOLS: Final = 40  # what one client counts as too many
-
 _SLOW_START: Final = 5.0  # seconds; the least patient client waits for 10
-
 _SLOW_PLUGIN: Final = 1.0  # seconds
-
 _START_DEADLINE: Final = 60.0
-
 _INSTALL_AGAIN: Final = "Install standards-mcp again."
-
 _DATA_STATUS: Final = "Run `standards-mcp data status` to see more."
-
 _BY_HAND: Final = "Run `standards-mcp serve` in a terminal, and read what it says."
 
 

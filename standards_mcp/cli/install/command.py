@@ -61,17 +61,14 @@ class _ClientName(click.ParamType[Client]):
 
 
 _client = click.argument("client", type=_ClientName())
-
 _name = click.option(
     "--name", default="standards", show_default=True, help="What the client calls the server."
 )
-
 _project = click.option(
     "--project",
     is_flag=True,
     help="Use the configuration of the project in this folder, not the user's own.",
 )
-
 _dry_run = click.option("--dry-run", is_flag=True, help="Show the change and write nothing.")
 
 

@@ -19,11 +19,8 @@ from standards_mcp.loading.records import DISTRIBUTION
 from .render import MAX_NAME, Kind, distribution_of, package_of, render_plugin, write_project
 
 _KINDS: Final = get_args(Kind)
-
 _OWN_PREFIX: Final = re.compile(r"standards_mcp(_|$)")
-
 _DEVICE: Final = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]")
-
 _SCHEMES: Final = frozenset(("file", "ftp", "git", "http", "https", "standards", "ui"))
 """Of URIs that mean something else to clients, or are another plugin's."""
 

@@ -18,7 +18,6 @@ Kind: TypeAlias = Literal["tools", "filters", "prompts", "resources"]
 
 MAX_NAME: Final = 30
 """So that names built from it stay within what every client takes."""
-
 _FILES: Final = {
     ".github/workflows/test.yml": "workflow.yml",
     ".gitignore": "gitignore",
@@ -28,7 +27,6 @@ _FILES: Final = {
     "$package/plugin.py": "$kind/plugin.py",
     "tests/test_$name.py": "$kind/tests.py",
 }
-
 _EXAMPLE: Final = '{"activity": "halves", "${name}_kind": "cluster"}'
 
 # What it adds, the command that lists it, and one that uses it.

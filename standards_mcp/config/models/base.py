@@ -30,7 +30,6 @@ def _refuse_flag(value: object) -> object:
 
 NoFlag: Final = BeforeValidator(_refuse_flag)
 """For numbers: pydantic takes true for 1."""
-
 Seconds: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False), NoFlag]
 
 

@@ -18,7 +18,6 @@ from standards_mcp.catalog.embedding.spec import KEY_IN_THE_OPEN, check_model, i
 from .base import Like, Seconds, Table, error_at
 
 EMBEDDING_KEY_VARIABLE: Final = "STANDARDS_MCP_EMBEDDING_API_KEY"
-
 VARIABLES: Final[Mapping[tuple[str, ...], str]] = MappingProxyType(
     {
         ("catalog", "local", "api_key"): EMBEDDING_KEY_VARIABLE,
@@ -30,7 +29,6 @@ VARIABLES: Final[Mapping[tuple[str, ...], str]] = MappingProxyType(
     }
 )
 """The keys that variables set under names of their own."""
-
 SECRET_KEYS: Final = tuple(path for path in VARIABLES if path[-1] == "api_key")
 
 

@@ -21,11 +21,8 @@ from standards_mcp.plugin import PluginSettings
 from .base import Seconds
 
 _NAMED: Final = re.compile(r"-*(?P<name>[\w-]+)\s*[=:]\s*(?P<value>.+)", re.DOTALL)
-
 _VARIABLE: Final = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
-
 _TABLES: Final = ("mcpServers", "servers")
-
 _KEYS: Final = ("type", "command", "args", "env", "cwd", "url", "headers")
 
 
@@ -56,9 +53,7 @@ def _named_secret(argument: object) -> str:
 
 
 _Text: TypeAlias = Annotated[str | SecretStr, Field(union_mode="left_to_right")]
-
 HiddenText: TypeAlias = Annotated[_Text, BeforeValidator(_hidden)]
-
 HiddenArguments: TypeAlias = Annotated[tuple[_Text, ...], BeforeValidator(_hidden_arguments)]
 
 

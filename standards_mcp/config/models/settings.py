@@ -18,11 +18,8 @@ from .external import ServerSection
 from .tools import ContributionSettings, Kind, Profile, Rules, ToolSettings
 
 _SIZE: Final = re.compile(r"([1-9][0-9]*) ?([KMGkmg])[Bb]")
-
 _UNITS: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-
 _SERVER_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
-
 ENV_PREFIX: Final = "STANDARDS_MCP_"
 
 

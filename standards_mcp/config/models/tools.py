@@ -16,7 +16,6 @@ from .base import AtStart, Like, NoFlag, Seconds, Table, error_at
 
 Kind: TypeAlias = Literal["tools", "prompts", "resources"]
 """What plugins contribute, as its table is called."""
-
 ToolName = Annotated[
     str,
     Like(
@@ -24,9 +23,7 @@ ToolName = Annotated[
         "a letter and up to 63 letters, digits, '_', '-' and '.', for example 'search_docs'",
     ),
 ]
-
 Count = Annotated[int, Field(gt=0), NoFlag]
-
 RateLimit = Annotated[
     str,
     Like(
