@@ -130,8 +130,10 @@ class PluginManager:
         return self._contributions
 
     def set_contributions(self, record: PluginRecord, contributions: Contributions) -> None:
-        """Change what a plugin contributes."""
+        """Change what a plugin contributes, and tell whoever keeps something made of it."""
         record.contributions, self._contributions = contributions, None
+        for listener in self.on_contributions_changed:
+            listener()
 
     def wrap(self, handler: ToolHandler) -> ToolHandler:
         """Return *handler* within what plugins put around every tool call, the first outermost."""
@@ -292,8 +294,6 @@ class PluginManager:
         filters = self.contributions.filters
         for record in self.records.values():
             self.set_contributions(record, with_filters(record.contributions, filters))
-        for listener in self.on_contributions_changed:
-            listener()
 
     def _read_commands(self, record: PluginRecord) -> dict[str, click.Command]:
         found = [item for items in self.call(record, "register_commands") for item in items]

@@ -268,7 +268,7 @@ async def test_an_isolated_plugin_looks_as_if_it_were_local(
     sys.modules.pop("standards_mcp_acme_plugin")
     async with started(local), started(isolated(limit=5)) as host:
         assert "standards_mcp_acme_plugin" not in sys.modules
-        for mine, theirs in zip(host.visible().tools, local.selection.tools, strict=True):
+        for mine, theirs in zip(host.visible().tools, local.visible().tools, strict=True):
             assert mine.definition == theirs.definition
             assert mine.result.schema == theirs.result.schema
             assert mine.limits == theirs.limits
@@ -686,7 +686,7 @@ async def test_tools_of_an_earlier_start_hide_no_failure_and_are_back_once_it_ca
         assert f"'{python}' cannot be started" in record.reason
         assert host.visible().tools == ()
         told = make()
-        assert told.selection.tools == ()
+        assert told.visible().tools == ()
         assert f"'{python}' cannot be started" in told.manager.records["acme"].reason
         mend()
         await until(lambda: record.status is Status.STARTED)
@@ -715,7 +715,7 @@ async def test_a_plugin_that_was_uninstalled_is_no_longer_shown_as_served(
         await until(lambda: record.status is Status.FAILED)
         assert "it is not installed in" in record.reason
     told = make()
-    assert told.selection.tools == ()
+    assert told.visible().tools == ()
     assert "it is not installed in" in told.manager.records["acme"].reason
     listed = Host(told.loaded, installed=[])
     listed.restore()
