@@ -1,1 +1,4 @@
-"""What every layer may use and what knows nothing of plugins: streams, files, text, logs."""
+"""What every layer may use: streams, files, text, logs, secrets.
+
+Knows nothing of plugins. Everything may import it.
+"""

@@ -1,1 +1,4 @@
-"""Finds, loads, starts and supervises plugins."""
+"""Finds, loads, starts and supervises plugins.
+
+`remote` and every layer above may import it.
+"""

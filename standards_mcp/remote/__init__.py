@@ -1,1 +1,4 @@
-"""Plugins whose code runs elsewhere: the client side of MCP."""
+"""Plugins whose code runs elsewhere: the client side of MCP.
+
+`host` and `server` may import it.
+"""

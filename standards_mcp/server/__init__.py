@@ -1,1 +1,4 @@
-"""The server side of MCP: the one part of the host that answers clients."""
+"""The server side of MCP: answers clients, over whatever transport.
+
+`cli` and `testing` may import it.
+"""

@@ -1,1 +1,4 @@
-"""The tables of the configuration as pydantic models."""
+"""The tables of the configuration as pydantic models.
+
+Imports nothing else of `config`.
+"""
