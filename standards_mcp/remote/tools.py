@@ -62,7 +62,7 @@ class GivenArguments:
 def read_remote_tool(
     server: str, raw: Mapping[str, Any], prefix: str, call: CallTool, timeout: float | None = None
 ) -> RegisteredTool:
-    """Return a tool of another server; one that cannot be served says why as its ``fault``.
+    """Return a tool of another server; one that cannot be served says why as its ``error``.
 
     Args:
         raw: As the server lists it.
@@ -90,15 +90,15 @@ def read_remote_tool(
         timeout=timeout,
         meta=_object(raw.get("_meta")),
     )
-    fault = _fault(raw, own, tool.name)
-    schema = _NO_ARGUMENTS if fault else dict(_object(raw.get("inputSchema")))
+    error = _error(raw, own, tool.name)
+    schema = _NO_ARGUMENTS if error else dict(_object(raw.get("inputSchema")))
     return RegisteredTool(
         **common_fields(server, tool, description),
         tool=tool,
         arguments=GivenArguments(schema),
         result=Result(None, _output_schema(raw.get("outputSchema")), wrapped=False),
         context=CALL,
-        error=fault,
+        error=error,
     )
 
 
@@ -124,7 +124,7 @@ def _declared_name(server: str, prefix: str, own: str) -> str:
     return name if name[:1].isalpha() else f"{server}.{name}"
 
 
-def _fault(raw: Mapping[str, Any], own: str, declared: str) -> str:
+def _error(raw: Mapping[str, Any], own: str, declared: str) -> str:
     """Return what keeps a tool from being served to every client, or an empty string."""
     if not own:
         return "its server lists it without a name"

@@ -45,6 +45,6 @@ def remove_starter(
 
 
 def export_lines(store: RecordStore, set_ids: Collection[str] | None = None) -> Iterator[str]:
-    """Yield records as lines of JSON, which `sources.jsonl` reads back unchanged."""
+    """Yield records as lines of JSON, which `formats.jsonl` reads back unchanged."""
     for record in store.records(set_ids):
         yield record.model_dump_json(by_alias=True, exclude_none=True)

@@ -23,10 +23,11 @@ from standards_mcp.cli.install.known import CLIENTS, Client, Entry, System
 from standards_mcp.config.loading import LoadedSettings, user_config_file
 from standards_mcp.errors import ClientFileError, StandardsMcpError
 from standards_mcp.host import Host
-from standards_mcp.loading.advice import fix_for
 from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import PluginRecord, Status
 from standards_mcp.plugin import Health
+
+from .advice import fix_for
 
 _PACKAGES: Final = ("standards-mcp", "mcp", "pinecone", "pluggy", "pydantic", "onnxruntime")
 _PORTABLE_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,50}")

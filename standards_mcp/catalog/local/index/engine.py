@@ -33,7 +33,7 @@ class Engine:
 
     Args:
         index: The folder of all index folders, see `manifest`.
-        model: Which text encoder to use, see `models`.
+        model: Which text encoder to use, see `standards_mcp.catalog.embedding.spec`.
         key: The key of the encoder, where it needs one.
     """
 

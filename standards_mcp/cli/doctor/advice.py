@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from standards_mcp.config.layers import key_name
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.programs import check_programs
-
-from .records import PluginRecord
+from standards_mcp.loading.records import PluginRecord
 
 
 def fix_for(record: PluginRecord, settings: Settings, otherwise: str) -> str:
