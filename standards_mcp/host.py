@@ -28,7 +28,7 @@ from .config.models.catalog import CatalogSettings
 from .config.models.settings import Settings
 from .contributions.instructions import joined_instructions
 from .contributions.results import error_result
-from .contributions.selection import Access, Selection, select
+from .contributions.selection import EVERYTHING, Access, Selection, select
 from .contributions.tools import Limits
 from .errors import ConfigError, UnknownToolError
 from .loading.discovery import installed_plugins
@@ -156,11 +156,19 @@ class Host:
 
     def visible(self, principal: Principal = LOCAL) -> Selection:
         """Return what plugins contribute, as the configuration and who asks make it."""
-        selection = self._selections.get(principal.access)
+        return self.select(principal.access)
+
+    def select(self, access: Access) -> Selection:
+        """Return what is visible with *access*, kept until plugins or settings change."""
+        selection = self._selections.get(access)
         if selection is None:
-            selection = select(self.manager.contributions, self.settings, principal.access)
-            self._selections[principal.access] = selection
+            selection = select(self.manager.contributions, self.settings, access)
+            self._selections[access] = selection
         return selection
+
+    def selections(self) -> dict[Access, Selection]:
+        """Return what each access has shown, and that of the local user."""
+        return {EVERYTHING: self.select(EVERYTHING), **self._selections}
 
     def instructions(self, principal: Principal = LOCAL) -> str:
         """Return what the plugins of which something is visible tell the model."""
@@ -188,7 +196,7 @@ class Host:
         if item is None:
             await self.manager.wait_listed()  # it may be a tool of a server that is being started
             item = self.visible(context.principal).find(name)
-        if item is None:
+        if item is None or (item.hidden_reason and context.principal.is_restricted):
             known = (each.published for each in self.visible(context.principal).visible_tools)
             raise UnknownToolError(f"Unknown tool: {name}{did_you_mean(name, known)}")
         if item.hidden_reason:
@@ -209,9 +217,8 @@ class Host:
         Raises:
             PluginError: A plugin did not start that is required, or any under ``strict``.
         """
-        if self._is_running:  # by whoever runs it around several servers, or none
-            yield
-            return
+        if self._is_running:
+            raise RuntimeError("the host runs already")
         asyncio.get_running_loop().set_default_executor(UnjoinedExecutor())
         try:
             self._is_running = True

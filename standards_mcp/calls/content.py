@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -65,7 +65,7 @@ class ContentCalls:
         """
         context = context or Unattended()
         selection = self._visible(context.principal)
-        item = named(selection.prompts, name)
+        item = named(_known(selection.prompts, context), name)
         if item is None or tools is None:
             known = (each.published for each in visible(selection.prompts))
             item = _served_one("prompt", name, item, known)
@@ -93,7 +93,7 @@ class ContentCalls:
             ToolError: It refused the variables, failed or did not answer in time.
         """
         context = context or Unattended()
-        items = self._visible(context.principal).resources
+        items = _known(self._visible(context.principal).resources, context)
         served = visible(items)
         found = find_resource(served, uri) or find_resource(items, uri)
         item, variables = found or (None, {})
@@ -134,7 +134,7 @@ class ContentCalls:
             InvalidInputError: It has no such argument.
         """
         context = context or Unattended()
-        items = self._visible(context.principal).prompts
+        items = _known(self._visible(context.principal).prompts, context)
         known = (each.published for each in visible(items))
         item = _served_one("prompt", name, named(items, name), known)
         return await self.complete(item, argument, typed, others, context)
@@ -154,7 +154,7 @@ class ContentCalls:
             InvalidInputError: It has no such variable.
         """
         context = context or Unattended()
-        items = self._visible(context.principal).resources
+        items = _known(self._visible(context.principal).resources, context)
         item = next((each for each in items if each.resource.uri == uri), None)
         known = (each.resource.uri for each in visible(items))
         item = _served_one("resource", uri, item, known)
@@ -191,6 +191,11 @@ class ContentCalls:
         except ToolError:
             return []  # the log has it, and the user has not asked for anything yet
         return values
+
+
+def _known(items: Sequence[_C], context: HostContext) -> Sequence[_C]:
+    """Return what the caller may know of, which need not be served."""
+    return visible(items) if context.principal.is_restricted else items
 
 
 def _served_one(kind: str, name: str, item: _C | None, known: Iterable[str]) -> _C:

@@ -34,6 +34,11 @@ class Principal:
     name: str
     access: Access = EVERYTHING
 
+    @property
+    def is_restricted(self) -> bool:
+        """Whether they must not learn that there is something that they do not see."""
+        return self.access != EVERYTHING
+
 
 LOCAL: Final = Principal("local")
 """Whoever started the process: the user of a client over stdio, or of a command."""
@@ -83,7 +88,7 @@ class HostContext(ABC):
 
     Attributes:
         principal: Who calls.
-        turn: What the client brings along for another server that asked.
+        responses: What the client brings along for another server that asked.
         is_continuation: The client calls again, as it was told to, with what its user answered.
         has_elicited: The user was asked, so that the answer is of this call alone.
     """

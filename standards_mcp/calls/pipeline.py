@@ -81,7 +81,7 @@ class Pipeline:
         arguments: Mapping[str, Any],
         context: HostContext | None = None,
     ) -> ToolResult:
-        """Call a tool and return what it came to; only cancellation escapes.
+        """Call a tool and return what it came to; its failures are results, too.
 
         Args:
             context: Who calls, and how to ask them; by default nobody who can be asked.

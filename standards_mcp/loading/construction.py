@@ -50,7 +50,10 @@ def _constructed(
     if settings is None:
         settings = _validated(record, plugin_type.settings_type, loaded)
     record.secrets |= secrets_of(settings)
-    return plugin_type(settings, context)
+    plugin = plugin_type(settings, context)
+    if not isinstance(plugin.instructions, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise PluginError(record.name, "its instructions must be text")
+    return plugin
 
 
 def check_hooks(pm: pluggy.PluginManager, record: PluginRecord) -> None:

@@ -93,7 +93,8 @@ def _without_conflicts(own: Contributions, others: Contributions) -> Contributio
 def _with_conflicts(
     tools: Iterable[RegisteredTool], others: Iterable[RegisteredTool]
 ) -> tuple[RegisteredTool, ...]:
-    owners = {name: item.plugin for item in others for name in item.names}
+    # A tool with a conflict owns no name until it is renamed.
+    owners = {name: item.plugin for item in others if not item.conflict for name in item.names}
     taken: list[RegisteredTool] = []
     for item in tools:
         owner = next((owners[name] for name in item.names if name in owners), None)

@@ -95,12 +95,17 @@ class Connection:
         return await asyncio.shield(self._opened)
 
     async def call_tool(
-        self, name: str, arguments: Mapping[str, Any], caller: HostContext | None = None
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        caller: HostContext | None = None,
+        meta: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Return the result of a tool as the server spelt it.
 
         Args:
             caller: Who is told of progress and asked; by default nobody.
+            meta: Sent as the ``_meta`` of the call.
 
         Raises:
             ApiError: There was no answer, or one that is none; the message says what to do.
@@ -111,6 +116,8 @@ class Connection:
         responses = caller.responses
         while True:
             params = {"name": name, "arguments": dict(arguments), **_response_params(responses)}
+            if meta:
+                params["_meta"] = dict(meta)
             result = await self.request("tools/call", params, caller)
             if not (following := await next_responses(result, caller, self._title)):
                 return result

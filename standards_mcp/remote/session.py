@@ -123,6 +123,7 @@ class OpenSession:
         if not self.is_handshake:
             headers |= self._routing_headers(method, params)
             params["_meta"] = {
+                **params.get("_meta", {}),
                 PROTOCOL_VERSION_META_KEY: self.version,
                 CLIENT_INFO_META_KEY: self._info,
                 CLIENT_CAPABILITIES_META_KEY: _capabilities(can_ask=can_ask),

@@ -55,12 +55,17 @@ def reload(host: Host, loaded: LoadedSettings) -> Reload:
     """
     if (gone := host.loaded.file) and not loaded.file:
         raise ConfigError(f"{gone}: is gone; to go without a file, restart the server")
-    before, old = host.visible(), host.settings
+    before = {access: each.definitions for access, each in host.selections().items()}
+    old = host.settings
     in_force, waiting = _in_force(old, loaded.settings)
     host.take_over(loaded, in_force)
-    seen, now_seen = before.definitions, host.visible().definitions
+    now = {access: host.select(access).definitions for access in before}
     return Reload(
-        changed=tuple(kind for kind in seen if seen[kind] != now_seen[kind]),
+        changed=tuple(
+            kind
+            for kind in host.visible().definitions
+            if any(now[access][kind] != seen[kind] for access, seen in before.items())
+        ),
         needs_restart=(*waiting, *_unloaded(host)),
     )
 

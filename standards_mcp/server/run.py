@@ -63,15 +63,15 @@ async def run(
         host: It has loaded its plugins.
         principal_of: Returns who makes a request.
         reloading: Without it the configuration stays as it is.
-        began: When the start began, by `time.perf_counter`; by default now.
+        began: When the start began, by `time.perf_counter`, to be told with a line in the log
+            that says what was started; by default there is no such line.
 
     Raises:
         PluginError: A plugin did not start that is required, or any under ``strict``.
         StandardsMcpError: The transport failed.
     """
     version = importlib_metadata.version("standards-mcp")
-    server = build_server(host, version, principal_of)
-    began = time.perf_counter() if began is None else began
+    server = build_server(host, version, principal_of, runs_plugins=False)
     with anyio.CancelScope() as scope:
         _cancel_on_signals(scope)
         try:
@@ -85,23 +85,19 @@ async def run(
 
 @asynccontextmanager
 async def _beside(
-    server: HostServer, host: Host, reloading: Reloading | None, began: float
+    server: HostServer, host: Host, reloading: Reloading | None, began: float | None
 ) -> AsyncGenerator[None]:
     """Announce the start and reload the configuration while the server runs."""
-    announcement = asyncio.create_task(_announce(server, host, began))
-    tasks = [announcement]
+    announcing = [] if began is None else [asyncio.create_task(_announce(server, host, began))]
+    tasks = announcing[:]
     if reloading:
-        source = reloading
-        tasks.append(
-            asyncio.create_task(
-                reload_on_change(
-                    host, source.load, source.locations, server.tell_changed, watch=source.watch
-                )
-            )
-        )
+        load, locations, watch = reloading.load, reloading.locations, reloading.watch
+        work = reload_on_change(host, load, locations, server.tell_changed, watch=watch)
+        tasks.append(asyncio.create_task(work))
     try:
         yield
-        await asyncio.wait([announcement], timeout=_ANNOUNCEMENT_SECONDS)
+        if announcing:
+            await asyncio.wait(announcing, timeout=_ANNOUNCEMENT_SECONDS)
     finally:
         for task in tasks:
             task.cancel()

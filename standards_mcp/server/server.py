@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import Any, Final, cast
 
 import anyio
@@ -131,18 +131,24 @@ class HostServer(Server[None]):
 
 
 def build_server(
-    host: Host, version: str, principal_of: Callable[[Context], Principal] = local_principal
+    host: Host,
+    version: str,
+    principal_of: Callable[[Context], Principal] = local_principal,
+    *,
+    runs_plugins: bool = True,
 ) -> HostServer:
-    """Return a server of what *host* serves; while it runs, the plugins do.
+    """Return a server of what *host* serves.
 
     Args:
         principal_of: Returns who makes a request.
+        runs_plugins: Whether the plugins run while the server does; otherwise somebody else keeps
+            `Host.running` open, as `standards_mcp.server.run` does.
     """
 
     @asynccontextmanager
     async def lifespan(server: Server[None]) -> AsyncGenerator[None]:
         announce = cast("HostServer", server).announce_changes
-        async with host.running():
+        async with host.running() if runs_plugins else nullcontext():
             host.manager.on_contributions_changed.append(announce)
             try:
                 yield

@@ -28,6 +28,7 @@ from pydantic import BaseModel
 from standards_mcp._utils.logs import configure_logging
 from standards_mcp._utils.secrets import long_texts, mask, masked_data
 from standards_mcp._utils.streams import claim_standard_streams, fill_closed_streams
+from standards_mcp.calls.context import LOCAL, Principal
 from standards_mcp.calls.steps.errors import translated
 from standards_mcp.catalog.errors import CatalogError
 from standards_mcp.config.loading import LoadedSettings
@@ -43,13 +44,14 @@ from standards_mcp.host import Host
 from standards_mcp.loading.discovery import installed_plugins
 from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import PluginInfo, PluginRecord, Status
-from standards_mcp.plugin import Filter, Health, Message
+from standards_mcp.plugin import Filter, Health, Message, Tool
 from standards_mcp.remote.errors import ERROR_TYPE
 from standards_mcp.remote.isolated import protocol as wire
 
 if TYPE_CHECKING:
     from mcp.server import Server
 
+    from .context import Context
     from .server import HostServer
 
 log = logging.getLogger(__name__)
@@ -70,24 +72,30 @@ def main() -> None:
     host: Host | None = None
     configure_logging(logging.WARNING, lambda: host.secrets() if host else ())
     reader, writer = claim_standard_streams()
-    host = _load(config)
+    host, declared = _load(config)
 
     from .run import run  # noqa: PLC0415  - after the plugin's failures
     from .stdio import serve_stdio  # noqa: PLC0415  - as above
 
     async def transport(server: HostServer) -> None:
-        _Answers(host, config.name).register(server)
+        _Answers(host, config.name, declared).register(server)
         await serve_stdio(server, reader=reader, writer=writer, drain_seconds=1.0)
 
+    def principal_of(ctx: Context) -> Principal:
+        return Principal(str((ctx.meta or {}).get(wire.CALLER, LOCAL.name)))
+
     gc.freeze()
-    anyio.run(partial(run, host, transport))
+    anyio.run(partial(run, host, transport, principal_of=principal_of))
     # A plugin's threads may never end, and nobody waits for them.
     logging.shutdown()
     os._exit(0)
 
 
-def _load(config: wire.WorkerConfig) -> Host:
-    """Return a host of this one plugin, without limits: those are kept outside."""
+def _load(config: wire.WorkerConfig) -> tuple[Host, Mapping[str, Tool]]:
+    """Return a host of this one plugin, and its tools as declared.
+
+    It has no limits and keeps no answers: that is done outside.
+    """
     limits: Any = {"timeout": _NO_LIMIT, "max_output_tokens": _NO_LIMIT, "concurrency": 1000}
     settings = Settings(**config.settings, tools=limits, tool_names="declared")
     plugins = [info for info in installed_plugins() if info.name == config.name]
@@ -97,16 +105,18 @@ def _load(config: wire.WorkerConfig) -> Host:
     host = Host(LoadedSettings(settings, None), installed=plugins, remembers=False)
     host.load()
     record = host.manager.records[config.name]
-    tools = tuple(map(_taking_expression, record.contributions.tools))
+    declared = {item.declared: item.tool for item in record.contributions.tools}
+    tools = tuple(map(_unlimited, record.contributions.tools))
     host.manager.set_contributions(record, replace(record.contributions, tools=tools))
-    return host
+    return host, declared
 
 
-def _taking_expression(item: RegisteredTool) -> RegisteredTool:
-    """Return a tool that takes an expression in place of filters: those are applied outside.
+def _unlimited(item: RegisteredTool) -> RegisteredTool:
+    """Return a tool of which no answer is kept, and that takes an expression in place of filters.
 
-    Outside are also the filters of other plugins, of which nothing is known here.
+    Both are the business of the host outside, which also knows the filters of other plugins.
     """
+    item = replace(item, tool=replace(item.tool, cache_ttl=0))
     if not item.tool.accepts_filters:
         return item
     return replace(item, arguments=_ExpressionArguments(read_arguments(item.tool)))
@@ -131,9 +141,10 @@ class _ExpressionArguments:
 class _Answers:
     """Answers the requests of the host outside."""
 
-    def __init__(self, host: Host, plugin: str) -> None:
+    def __init__(self, host: Host, plugin: str, declared: Mapping[str, Tool]) -> None:
         self._host = host
         self._plugin = plugin
+        self._declared = declared
 
     def register(self, server: Server[Any]) -> None:
         """Let *server* answer them, too."""
@@ -166,7 +177,7 @@ class _Answers:
         return self._host.manager.records[self._plugin]
 
     async def _describe(self, _: wire.Describe) -> wire.Description:
-        return _description(self._record, self._host.settings)
+        return _description(self._record, self._host.settings, self._declared)
 
     async def _convert_filters(self, request: wire.ConvertFilters) -> Any:
         try:
@@ -210,7 +221,9 @@ def _named(items: Iterable[_C], name: str) -> _C:
     return next(each for each in items if each.declared == name)
 
 
-def _description(record: PluginRecord, settings: Settings) -> wire.Description:
+def _description(
+    record: PluginRecord, settings: Settings, declared: Mapping[str, Tool]
+) -> wire.Description:
     if record.status is Status.FAILED:
         problems = masked_data([asdict(each) for each in record.problems], record.secrets)
         return wire.Description(failure=record.reason, problems=problems)
@@ -223,7 +236,8 @@ def _description(record: PluginRecord, settings: Settings) -> wire.Description:
         "instructions": record.plugin.instructions if record.plugin else "",
         "notice": f"{' and '.join(hooks)} has no effect: the plugin is isolated" if hooks else "",
         "tools": [
-            _told(wire.ToolDescription, each, each.tool) | {"output_schema": each.result.schema}
+            _told(wire.ToolDescription, each, declared[each.declared])
+            | {"output_schema": each.result.schema}
             for each in contributed.tools
         ],
         "filters": [

@@ -55,3 +55,12 @@ def test_a_plugin_that_has_failed_is_not_spoken_of(make_host: Callable[..., Host
     host = make_host(PLUGINS)
     host.manager.fail(host.manager.records["books"], "it is gone")
     assert host.instructions() == f"{SHARED} {FILMS}"
+
+
+def test_instructions_that_are_no_text_fail_their_plugin_and_no_client(
+    make_host: Callable[..., Host],
+):
+    odd: Any = None
+    host = make_host({**PLUGINS, "odd": plugin("odd", instructions=odd)})
+    assert host.manager.records["odd"].reason == "its instructions must be text"
+    assert host.instructions() == f"{BOOKS} {SHARED} {FILMS}"

@@ -873,7 +873,7 @@ async def test_a_filter_that_crashes_is_its_own_plugins_fault(
     result = await called_with_region(make_host, **fields)
     assert result.structured["error_type"] == "internal_error"
     assert "search failed with an internal error of plugin 'acme' (id " in result.text
-    (crash,) = (record for record in caplog.records if record.msg == "tool crashed")
+    (crash,) = (record for record in caplog.records if record.getMessage() == "tool crashed")
     assert vars(crash)["plugin"] == "acme"
     assert crash.exc_info is not None
     assert logged in str(crash.exc_info[1])

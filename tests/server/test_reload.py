@@ -34,8 +34,9 @@ from standards_mcp import (
     ToolResult,
     hookimpl,
 )
+from standards_mcp.calls.context import Principal
 from standards_mcp.config.loading import FILE_NAME, LoadedSettings, load_settings
-from standards_mcp.contributions.selection import Selection
+from standards_mcp.contributions.selection import Access, Selection
 from standards_mcp.errors import ConfigError
 from standards_mcp.host import Host
 from standards_mcp.server import reload as reloading
@@ -71,6 +72,17 @@ def loaded(host: Host, text: str) -> LoadedSettings:
     state = json.dumps(str(host.settings.state_dir))
     Path(FILE_NAME).write_text(f"state_dir = {state}\n{text}")
     return load_settings()
+
+
+def test_a_change_that_only_some_principals_see_is_told(make_host: MakeHost):
+    plain = "[profiles.teachers]\nplugins = [%r]"
+    host = make_host({"work": WorkPlugin}, profiles={"teachers": {"plugins": ["work"]}})
+    teacher = Principal("teacher", Access(profiles=("teachers",)))
+    assert host.visible(teacher).visible_tools
+    done = reload(host, loaded(host, plain % "none"))
+    assert host.visible(teacher).visible_tools == []
+    assert "tools" in done.changed
+    assert len(host.visible().visible_tools) > 0
 
 
 def test_selection_and_overrides_are_taken_over(host: Host):

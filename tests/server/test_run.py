@@ -103,11 +103,9 @@ async def test_a_principal_sees_and_calls_its_own_tools_only(host: Host):
     )
     assert [tool["name"] for tool in answers[1]["result"]["tools"]] == ["find_book", "get_book"]
     assert answers[2]["result"]["content"][0]["text"] == "done"
-    refused = answers[3]["result"]["structuredContent"]
-    assert refused["error_type"] == "disabled"
-    assert "your access excludes it" in refused["message"]
+    assert answers[3]["error"]["message"].startswith("Unknown tool: drop_book")
     assert answers[4]["result"]["prompts"] == []
-    assert "it needs the tool 'drop_book'" in answers[5]["error"]["message"]
+    assert answers[5]["error"]["message"] == "Unknown prompt: get_tidy"
     assert answers[0]["result"]["instructions"] == "Call find_book first."
 
 
@@ -128,3 +126,10 @@ async def test_what_a_principal_sees_follows_the_plugins(host: Host):
     assert host.visible(TEACHER) is host.visible(Principal("another", TEACHER.access))
     host.manager.fail(host.manager.records["books"], "it is gone")
     assert host.visible(TEACHER).visible_tools == []
+
+
+async def test_two_servers_do_not_run_the_plugins_twice(host: Host):
+    async with host.running():
+        with pytest.raises(RuntimeError, match="runs already"):
+            async with host.running():
+                pass

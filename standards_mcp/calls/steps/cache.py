@@ -59,15 +59,16 @@ class Cache:
             return result
         key = answer_key(call.item.declared, call.keywords, call.context.caller)
         while True:
-            call.record.is_cached = True
             if kept := await self._get(key):
+                call.record.is_cached = True
                 return kept
             if not (running := self._running.get(key)):
-                call.record.is_cached = False
                 return await self._call(key, call, call_next)
             await asyncio.wait([running])
             if not running.cancelled():
-                return running.result()
+                result = running.result()
+                call.record.is_cached = True
+                return result
 
     async def _call(self, key: str, call: Call, call_next: CallNext) -> ToolResult:
         running = self._running[key] = asyncio.get_running_loop().create_future()

@@ -99,8 +99,8 @@ def _crash(call: Call, cause: BaseException) -> CrashedError:
     call.record.incident = incident
     # A filter is called with the tools of other plugins, which are not to blame.
     blamed = cause.plugin if isinstance(cause, FilterFailedError) else item.plugin
-    fields = {"tool": item.declared, "plugin": blamed, "incident": incident}
-    log.error("tool crashed", exc_info=cause, extra=fields)
+    fields = {item.kind: item.declared, "plugin": blamed, "incident": incident}
+    log.error("%s crashed", item.kind, exc_info=cause, extra=fields)
     where = "" if blamed == item.plugin else f" of plugin {blamed!r}"
     return CrashedError(
         f"{item.published} failed with an internal error{where} (id {incident}). Try again; if it "

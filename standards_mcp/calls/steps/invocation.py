@@ -22,7 +22,7 @@ class Invocation:
 
     async def __call__(self, call: Call) -> Any:
         """Return what the function comes to, rendered."""
-        function = functools.partial(call.function, **call.keywords, **call.given)
+        function = functools.partial(call.function, **{**call.keywords, **call.given})
         if inspect.iscoroutinefunction(call.function):
             return call.render(await function())
         value = await self._threads_of(call.item.plugin).run(function)

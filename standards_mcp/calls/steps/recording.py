@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, cast
 
 from standards_mcp.calls.call import Call, CallNext
@@ -29,8 +29,9 @@ class Recording:
     async def __call__(self, call: Call, call_next: CallNext) -> Any:
         """Record the call, also one that is cancelled."""
         record, began, outcome = call.record, time.perf_counter(), "cancelled"
-        for observer in self._observers:
-            _tell(observer.call_started, record)
+        observers = tuple(self._observers)
+        for observer in observers:
+            _tell(observer, "call_started", record)
         try:
             result = await call_next(call)
             outcome = _outcome(result)
@@ -45,13 +46,13 @@ class Recording:
             return result
         finally:
             record.seconds, record.outcome = time.perf_counter() - began, outcome
-            for observer in self._observers:
-                _tell(observer.call_ended, record)
+            for observer in observers:
+                _tell(observer, "call_ended", record)
 
 
-def _tell(method: Callable[[CallRecord], None], record: CallRecord) -> None:
+def _tell(observer: Observer, event: str, record: CallRecord) -> None:
     try:
-        method(record)
+        getattr(observer, event)(record)
     except Exception:
         # Who watches calls must not be able to fail them.
         log.exception("an observer of calls failed")

@@ -14,21 +14,32 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
+from pydantic import ValidationError
 
 from standards_mcp.calls.context import HostContext
-from standards_mcp.errors import ApiError, InvalidInputError, NotFoundError, ToolError
+from standards_mcp.errors import (
+    ApiError,
+    CrashedError,
+    InvalidInputError,
+    NotFoundError,
+    TimedOutError,
+    ToolError,
+)
 from standards_mcp.plugin import ToolResult
-from standards_mcp.remote.errors import RefusedError
+from standards_mcp.remote.errors import RefusedError, why_not_valid
 from standards_mcp.remote.tools import tool_result
 from standards_mcp.remote.transport import Timing
 
-from .protocol import CheckHealth, HealthReport, Request
+from .protocol import CALLER, CheckHealth, HealthReport, Request
 
 if TYPE_CHECKING:
     from standards_mcp.remote.connection import Connection
     from standards_mcp.remote.stdio import StdioTransport
 
-_ERRORS: Final = {each.error_type: each for each in (ApiError, InvalidInputError, NotFoundError)}
+_ERRORS: Final = {
+    each.error_type: each
+    for each in (ApiError, CrashedError, InvalidInputError, NotFoundError, TimedOutError)
+}
 
 
 class IsolatedCalls:
@@ -63,7 +74,9 @@ class IsolatedCalls:
     ) -> ToolResult:
         """Return the result of a tool. See `Connection.call_tool`."""
         async with self._counted():
-            result = tool_result(await self._connection().call_tool(name, arguments, caller))
+            meta = {CALLER: caller.caller}  # each caller's answers and limits are its own
+            raw = await self._connection().call_tool(name, arguments, caller, meta)
+        result = tool_result(raw)
         only: Mapping[str, Any] = result.content[0] if len(result.content) == 1 else {}
         is_text = only.keys() == {"type", "text"}
         return replace(result, text=only["text"], content=()) if is_text else result
@@ -85,7 +98,11 @@ class IsolatedCalls:
             if not exc.refused_type:
                 raise
             raise _ERRORS.get(exc.refused_type, ToolError)(exc.reason) from None
-        return request.decode_result(raw)
+        try:
+            return request.decode_result(raw)
+        except ValidationError as exc:
+            message = f"an isolated plugin answered nonsense: {why_not_valid(exc)}"
+            raise ApiError(message) from None
 
     @asynccontextmanager
     async def _counted(self) -> AsyncGenerator[None]:

@@ -16,6 +16,8 @@ from pydantic import BaseModel, TypeAdapter
 from standards_mcp.config.errors import Problem
 from standards_mcp.plugin import Health, Message
 
+CALLER: Final = "standards-mcp/caller"
+"""In the ``_meta`` of a call: the name of who calls."""
 FILTER_ARGUMENT: Final = "standards_mcp_filter"
 """The argument of a call with the expression that the host made of the values of filters."""
 

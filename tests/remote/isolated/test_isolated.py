@@ -27,6 +27,7 @@ from support.waiting import WAIT, until
 
 from standards_mcp import ToolResult
 from standards_mcp._utils.logs import configure_logging
+from standards_mcp.calls.context import Principal, Unattended
 from standards_mcp.config.loading import LoadedSettings, load_settings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.errors import ConfigError, PluginError
@@ -842,3 +843,37 @@ async def test_its_secrets_stand_in_no_list_of_processes(
             assert b"s3cret-key" not in Path(f"/proc/{pid}/{name}").read_bytes()
         assert "s3cret-key" not in repr(host.manager.records["acme"])
     assert "s3cret-key" not in caplog.text
+
+
+COUNTS = """
+    from standards_mcp import CallContext, Plugin, Tool, hookimpl
+
+    class AcmePlugin(Plugin):
+        runs = 0
+
+        @hookimpl
+        def register_tools(self):
+            return [
+                Tool(name="count", description="Count", function=self.count, read_only=True,
+                     cache_ttl=60)
+            ]
+
+        async def count(self, call: CallContext) -> str:
+            self.runs += 1
+            return f"{call.caller} {self.runs}"
+"""
+
+
+@pytest.mark.parametrize("ttl", [60, 0])
+async def test_each_caller_of_an_isolated_tool_has_answers_of_its_own(
+    install: Install, tmp_path: Path, ttl: int
+):
+    install("acme", COUNTS)
+    overrides = {"count": {"cache_ttl": ttl}}
+    tables = {"plugins": {"acme": {"isolate": True}}, "tools": {"overrides": overrides}}
+    async with started(load(tmp_path, DEFAULT_TIMING, **tables)) as host:
+        found = [
+            (await host.call_tool("count", {}, Unattended(Principal(name)))).text
+            for name in ("ada", "ben", "ada")
+        ]
+    assert found == ["ada 1", "ben 2", "ada 1" if ttl else "ada 3"]
