@@ -65,10 +65,8 @@ class ContentCalls:
         """
         context = context or Unattended()
         selection = self._visible(context.principal)
-        item = named(_known(selection.prompts, context), name)
-        if item is None or tools is None:
-            known = (each.published for each in visible(selection.prompts))
-            item = _served_one("prompt", name, item, known)
+        item = None if tools is None else named(selection.prompts, name)
+        item = item or self.prompt(name, context)
         given: dict[str, Any] = {}
         if declared := (*item.prompt.needs, *item.prompt.uses):
             given[TOOLS_ARGUMENT] = selection.tool_names(declared) if tools is None else dict(tools)
@@ -119,46 +117,26 @@ class ContentCalls:
         )
         return contents
 
-    async def complete_prompt(
-        self,
-        name: str,
-        argument: str,
-        typed: str,
-        others: Mapping[str, str],
-        context: HostContext | None = None,
-    ) -> list[str]:
-        """Return values for an argument of a prompt. See `complete`.
+    def prompt(self, name: str, context: HostContext) -> RegisteredPrompt:
+        """Return a prompt that is served, by its published or its declared name.
 
         Raises:
             NotServedError: No such prompt is served.
-            InvalidInputError: It has no such argument.
         """
-        context = context or Unattended()
         items = _known(self._visible(context.principal).prompts, context)
         known = (each.published for each in visible(items))
-        item = _served_one("prompt", name, named(items, name), known)
-        return await self.complete(item, argument, typed, others, context)
+        return _served_one("prompt", name, named(items, name), known)
 
-    async def complete_resource(
-        self,
-        uri: str,
-        argument: str,
-        typed: str,
-        others: Mapping[str, str],
-        context: HostContext | None = None,
-    ) -> list[str]:
-        """Return values for a variable of a template. See `complete`.
+    def resource(self, uri: str, context: HostContext) -> RegisteredResource:
+        """Return a resource that is served, by its URI or its template as declared.
 
         Raises:
-            NotServedError: No resource that is served has this URI or template.
-            InvalidInputError: It has no such variable.
+            NotServedError: No resource that is served has it.
         """
-        context = context or Unattended()
         items = _known(self._visible(context.principal).resources, context)
         item = next((each for each in items if each.resource.uri == uri), None)
         known = (each.resource.uri for each in visible(items))
-        item = _served_one("resource", uri, item, known)
-        return await self.complete(item, argument, typed, others, context)
+        return _served_one("resource", uri, item, known)
 
     async def complete(
         self,

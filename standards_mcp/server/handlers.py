@@ -151,12 +151,14 @@ class _Answers:
         ref, argument = params.ref, params.argument
         others = (params.context.arguments if params.context else None) or {}
         context = Unattended(self._principal_of(ctx))
-        given = (argument.name, argument.value, others, context)
+        content = self._host.content
         with _as_protocol_errors():
+            item: RegisteredPrompt | RegisteredResource
             if isinstance(ref, types.PromptReference):
-                values = await self._host.content.complete_prompt(ref.name, *given)
+                item = content.prompt(ref.name, context)
             else:
-                values = await self._host.content.complete_resource(ref.uri, *given)
+                item = content.resource(ref.uri, context)
+            values = await content.complete(item, argument.name, argument.value, others, context)
         shown = values[:_MOST_COMPLETIONS]
         return types.CompleteResult(
             completion=types.Completion(

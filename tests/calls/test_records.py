@@ -103,7 +103,8 @@ async def test_a_record_says_how_a_call_ended(
 async def test_calls_of_every_kind_are_recorded(host: Host, recorder: Recorder):
     await host.content.get_prompt("greet", {"name": "Ada"})
     await host.content.read_resource("work://all")
-    await host.content.complete_prompt("greet", "name", "A", {})
+    greet = host.content.prompt("greet", Unattended())
+    await host.content.complete(greet, "name", "A", {})
     found = [(record.kind, record.name, record.outcome) for record in recorder.ended]
     assert found == [
         ("prompt", "greet", "ok"),

@@ -391,7 +391,8 @@ async def test_a_prompt_that_needs_a_tool_of_another_plugin_is_completed(
         """,
     )
     async with started(isolated()) as host:
-        assert await host.content.complete_prompt("lost", "grade", "3", {}) == ["3", "31"]
+        lost = host.content.prompt("lost", Unattended())
+        assert await host.content.complete(lost, "grade", "3", {}) == ["3", "31"]
 
 
 async def test_filters_of_other_plugins_reach_an_isolated_tool_and_its_own_reach_theirs(
