@@ -19,6 +19,7 @@ from support.catalogs import planted_catalog
 
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
+from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.host import Host
 from standards_mcp.loading.discovery import installed_plugins
 from standards_mcp.loading.records import DISTRIBUTION, PluginInfo
@@ -145,13 +146,19 @@ def _restore_logging() -> Iterator[None]:
 def make_host(tmp_path: Path) -> MakeHost:
     """Return a function that loads plugin classes, by name, into a host without discovery."""
 
-    def make(plugins: dict[str, type[Plugin]] | None = None, /, **settings: object) -> Host:
+    def make(
+        plugins: dict[str, type[Plugin]] | None = None,
+        /,
+        *,
+        timing: Timing = DEFAULT_TIMING,
+        **settings: object,
+    ) -> Host:
         loaded = LoadedSettings(Settings(state_dir=tmp_path / "state", **settings), None)
         installed = [
             PluginInfo(name=name, load=lambda found=plugin: found)
             for name, plugin in (plugins or {}).items()
         ]
-        host = Host(loaded, installed=installed)
+        host = Host(loaded, installed=installed, timing=timing)
         host.load()
         return host
 

@@ -3,18 +3,21 @@
 usage: python benchmarks/public_servers.py [--npm FOLDER] [NAME ...]
 
 Each server is started once by the SDK's client, and once by the host, with the same client in
-front of it. A row says whether both list the same tools (schemas, descriptions, hints) and whether
-the calls that are made here come back the same: content, structure and error flag. Arguments that
-do not fit are refused by the host itself, in its own words; that both refuse them counts. The times
-are for one call, the median of 20.
+front of it. A row says whether both list the same tools (schemas, descriptions, hints), prompts,
+resources and templates, and whether all that is asked for here comes back the same: the calls
+(content, structure and error flag), every prompt, its completions, and every resource. Arguments
+that do not fit are refused by the host itself, in its own words; that both refuse them counts. The
+times are for one call, the median of 20.
 
 The servers of npm are looked for in FOLDER/node_modules (`npm install` them there), those of PyPI
-on the path (`uv tool install`, with `--with 'mcp<2'` for sqlite); what is not there is left out.
+on the path (`uv tool install`, with `--with 'mcp<2'` for sqlite and calculator); what is not there
+is left out.
 """
 
 from __future__ import annotations
 
 import argparse
+import base64
 import json
 import os
 import re
@@ -23,14 +26,16 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import anyio
-from mcp import Client, StdioServerParameters
+from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from mcp_types import PromptReference, ResourceTemplateReference
 
 CALLS = 20
 # What differs from one call to the next, whoever makes it.
@@ -169,7 +174,8 @@ def main() -> None:
     parser.add_argument("--npm", type=Path, default=Path(), help="where npm installed servers")
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these servers")
     options = parser.parse_args()
-    rows = [("server", "tools", "the same", "calls", "the same", "alone ms", "behind ms")]
+    head = ("server", "tools", "the same", "prompts, resources", "the same")
+    rows = [(*head, "answers", "the same", "alone ms", "behind ms")]
     for server in SERVERS:
         program = shutil.which(
             server.program, path=str(options.npm.absolute() / "node_modules" / ".bin")
@@ -184,28 +190,34 @@ async def compare(server: Server, program: str) -> tuple[str, ...]:
     """Return a row about one server."""
     alone, behind = [await observed(server, program, behind=each) for each in (False, True)]
     same_tools = sum(alone["tools"].get(name) == tool for name, tool in behind["tools"].items())
-    pairs = list(zip(alone["results"], behind["results"], strict=True))
+    same_content = sum(alone["content"].get(key) == item for key, item in behind["content"].items())
+    pairs = [(one, behind["results"].get(key, {})) for key, one in alone["results"].items()]
     for one, other in pairs:
         if not is_same(one, other):
             print(f"{server.name}: alone {one}\n  behind {other}", file=sys.stderr)
     for name, tool in alone["tools"].items():
         if behind["tools"].get(name) != tool:
             print(f"{server.name}.{name}: {behind['tools'].get(name)}", file=sys.stderr)
+    for key, item in alone["content"].items():
+        if (other := behind["content"].get(key)) != item:
+            print(f"{server.name}.{key}: alone {item}\n  behind {other}", file=sys.stderr)
     return (
         server.package,
         str(len(alone["tools"])),
         str(same_tools),
+        str(len(alone["content"])),
+        str(same_content),
         str(len(pairs)),
         str(sum(is_same(one, other) for one, other in pairs)),
-        f"{alone['milliseconds']:.1f}" if pairs else "",
-        f"{behind['milliseconds']:.1f}" if pairs else "",
+        f"{alone['milliseconds']:.1f}" if server.calls else "",
+        f"{behind['milliseconds']:.1f}" if server.calls else "",
     )
 
 
 def is_same(alone: Any, behind: Any) -> bool:
     """Tell whether two outcomes are the same; in the host's own refusal, the words differ."""
     refusal = behind.get("structuredContent", {}).get("error_type") == "invalid_input"
-    return alone["isError"] if refusal else alone == behind
+    return alone["isError"] if refusal else bool(alone == behind)
 
 
 async def observed(server: Server, program: str, *, behind: bool) -> dict[str, Any]:
@@ -243,16 +255,83 @@ async def ask(client: Client, prefix: str, calls: list[Any]) -> dict[str, Any]:
         for tool in listed.tools
         if tool.name.startswith(prefix)
     }
-    results: list[Any] = []
+    content = await contents(client, prefix)
+    results = await answers(client, prefix, content)
     times: list[float] = []
-    for name, arguments in calls:
-        results.append(await outcome(client, prefix + name, arguments))
+    for number, (name, arguments) in enumerate(calls):
+        results[f"call {number}"] = await outcome(client, prefix + name, arguments)
     for _ in range(CALLS if calls else 0):
         began = time.perf_counter()
         await outcome(client, prefix + calls[0][0], calls[0][1])
         times.append(time.perf_counter() - began)
     milliseconds = statistics.median(times) * 1000 if times else 0.0
-    return {"tools": tools, "results": results, "milliseconds": milliseconds}
+    found = {"tools": tools, "content": content, "results": results}
+    return {**found, "milliseconds": milliseconds}
+
+
+async def contents(client: Client, prefix: str) -> dict[str, Any]:
+    """Return what of each prompt, resource and template must be the same, by name or URI."""
+    able = client.server_capabilities
+    listed: list[Any] = []
+    if able and able.prompts:
+        listed += (await client.list_prompts()).prompts
+    if able and able.resources:
+        listed += (await client.list_resources()).resources
+        with suppress(MCPError):  # some servers have no templates, and say so in this way
+            listed += (await client.list_resource_templates()).resource_templates
+    found: dict[str, Any] = {}
+    for item in listed:
+        if item.name.startswith(prefix):
+            name = f"prompt {item.name.removeprefix(prefix)}"
+            found[getattr(item, "uri", getattr(item, "uri_template", name))] = plain(item)
+    return found
+
+
+def plain(item: Any) -> dict[str, Any]:
+    """Return a definition without its name, which has the server's before it behind the host."""
+    data = item.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta"})
+    data["title"] = data.get("title") or ("" if "arguments" in data else data["name"])
+    data["arguments"] = [
+        {**each, "required": bool(each.get("required"))} for each in data.get("arguments", ())
+    ]
+    del data["name"]
+    return data
+
+
+async def answers(client: Client, prefix: str, content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what each prompt says, each resource holds, and each argument may be."""
+    found: dict[str, Any] = {}
+    for key, item in content.items():
+        uri = re.sub(r"\{[^}]*\}", "1", key)
+        given = dict.fromkeys(re.findall(r"\{(\w+)\}", key), "1")
+        ref: Any = ResourceTemplateReference(type="ref/resource", uri=key)
+        answer: Awaitable[Any]
+        if key.startswith("prompt "):
+            name = prefix + key.removeprefix("prompt ")
+            given = {each["name"]: "1" for each in item["arguments"]}
+            ref = PromptReference(type="ref/prompt", name=name)
+            answer = client.get_prompt(name, given)
+        else:
+            answer = client.read_resource(uri)
+        found[key] = await asked(answer)
+        if client.server_capabilities and client.server_capabilities.completions:
+            for name in given:
+                values = client.complete(ref, {"name": name, "value": ""})
+                found[f"{key} {name}"] = await asked(values)
+    return found
+
+
+async def asked(answer: Awaitable[Any]) -> Any:
+    try:
+        result = await answer
+    except MCPError as exc:
+        return {"code": exc.code, "message": exc.message}
+    left_out = {"meta", "ttl_ms", "cache_scope"}
+    data = result.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=left_out)
+    for part in data.get("contents", ()):
+        if "blob" in part:
+            part["blob"] = base64.b64decode(part["blob"]).decode(errors="replace")
+    return json.loads(VOLATILE.sub("~", json.dumps(data)))
 
 
 def definition(tool: Any) -> dict[str, Any]:

@@ -1,8 +1,12 @@
-"""A small catalog of our own for the tests of the plugins."""
+"""A small catalog of our own for the tests of the plugins.
+
+Heavy plugins are tested where they are installed, see scripts/check.py.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +21,12 @@ from standards_mcp.host import Host
 from standards_mcp.loading.records import PluginInfo
 
 Ask = Callable[..., ToolResult]
+
+collect_ignore = [
+    package.parent.parent.name
+    for package in Path(__file__).parent.glob("*/standards_mcp_*/__init__.py")
+    if find_spec(package.parent.name) is None
+]
 
 ROWS = [
     # id, code, grade, subject, state, parent, text

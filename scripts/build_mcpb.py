@@ -1,9 +1,10 @@
-"""Pack the wheel in dist/ into a bundle that desktop apps install: dist/standards-mcp-VERSION.mcpb.
+"""Build the bundle that desktop apps install: dist/standards-mcp-VERSION.mcpb.
 
-usage: python scripts/build_mcpb.py
+usage: python3 scripts/build_mcpb.py
 
-The bundle holds the wheel and a project that depends on it; the app's uv installs the rest when the
-server first starts. Node.js is needed, since the tool that checks and packs bundles is on npm.
+It needs Python 3.11 or later with pip, and nothing else. The bundle is a zip archive with a wheel,
+built for it, and a project that depends on it; the app's uv installs the rest when the server first
+starts.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+import zipfile
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
 SOURCES = ROOT / "packaging" / "mcpb"
-MCPB = "@anthropic-ai/mcpb@2.1.2"
+EARLIEST = (1980, 1, 1, 0, 0, 0)
+"""The time of every file in the bundle, so that the same sources make the same bundle."""
 
 PROJECT = """\
 [project]
@@ -38,23 +41,30 @@ standards-mcp = {{ path = "{wheel}" }}
 
 
 def main() -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
+        built = subprocess.run([*command, "--wheel-dir", folder, str(ROOT)], check=False)
+        if built.returncode:
+            print("the wheel cannot be built; see the messages above")
+            return built.returncode
+        (wheel,) = Path(folder).glob("*.whl")
+        print(f"wrote {pack(wheel, DIST)}")
+    return 0
+
+
+def pack(wheel: Path, into: Path) -> Path:
+    """Write the bundle with *wheel* into a folder; return its path."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    wheel = DIST / f"standards_mcp-{project['version']}-py3-none-any.whl"
-    npx = shutil.which("npx")
-    if not npx:
-        print("npx is missing; install Node.js, which brings it")
-        return 1
-    if not wheel.is_file():
-        print(f"{wheel} is missing; build it with `uv build --wheel`")
-        return 1
-    bundle = DIST / f"standards-mcp-{project['version']}.mcpb"
+    into.mkdir(exist_ok=True)
+    bundle = into / f"standards-mcp-{project['version']}.mcpb"
     with tempfile.TemporaryDirectory() as folder:
         stage(Path(folder), project, wheel)
-        for arguments in (["validate", f"{folder}/manifest.json"], ["pack", folder, str(bundle)]):
-            done = subprocess.run([npx, "--yes", MCPB, *arguments], check=False)
-            if done.returncode:
-                return done.returncode
-    return 0
+        with zipfile.ZipFile(bundle, "w", zipfile.ZIP_DEFLATED) as archive:
+            for file in sorted(Path(folder).iterdir()):
+                entry = zipfile.ZipInfo(file.name, EARLIEST)
+                entry.external_attr = 0o644 << 16
+                archive.writestr(entry, file.read_bytes(), zipfile.ZIP_DEFLATED)
+    return bundle
 
 
 def stage(folder: Path, project: dict[str, Any], wheel: Path) -> None:

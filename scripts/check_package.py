@@ -1,9 +1,11 @@
 """Build everything that is published into dist/, and use it as a stranger would.
 
-usage: python scripts/check_package.py
+usage: python scripts/check_package.py [PLUGIN]
 
-It runs in the development environment, with uv. Bundle and Dockerfile are checked where their tools
-are (Node.js; hadolint); where they are not, it says so and goes on.
+With PLUGIN, a folder in plugins/, only that plugin is built, into dist/ beside what is there, and
+used in an environment with the host; without it everything but heavy plugins, see check.py.
+It runs in the development environment, with uv. The bundle's manifest and the Dockerfile are
+checked where their tools are (Node.js; hadolint); where they are not, it says so and goes on.
 """
 
 from __future__ import annotations
@@ -21,29 +23,53 @@ from typing import Any
 
 import anyio
 import build_mcpb
+from check import DISTRIBUTIONS, LIGHT
 from mcp import Client, StdioServerParameters
 
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
 SHIPPED = {"standards_mcp", "standards_mcp_lookup", "standards_mcp_search"}
 TOOLS = ["find_relevant_standards", "get_standard_details"]
-PLUGINS = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
+PLUGINS = sorted(LIGHT.values())
 PROGRAMS = "Scripts" if os.name == "nt" else "bin"
+MCPB = "@anthropic-ai/mcpb@2.1.2"
+"""What checks the manifest of a bundle, on npm."""
 QUERY = "Students fold paper strips into equal parts and compare the fractions"
 
 
 def main() -> int:
     # Like pip, trust whom the machine trusts: many networks have a certificate of their own.
     os.environ |= {"UV_NATIVE_TLS": "1", "UV_SYSTEM_CERTS": "1"}
+    if sys.argv[1:]:
+        return check_plugin(DISTRIBUTIONS[sys.argv[1]])
     shutil.rmtree(DIST, ignore_errors=True)
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         wheel = check_distributions(scratch)
         check_installed(wheel, scratch)
         check_plugins(scratch)
-        check_bundle(scratch)
+        check_address(scratch)
+        check_bundle(wheel, scratch)
         check_image(wheel, scratch)
     print("everything that is published works:", *sorted(path.name for path in DIST.iterdir()))
+    return 0
+
+
+def check_plugin(folder: Path) -> int:
+    """Build one plugin, and use its wheel in an environment with the host alone."""
+    for file in DIST.glob(f"{project_of(folder)['name'].replace('-', '_')}-*"):
+        file.unlink()
+    with tempfile.TemporaryDirectory() as temporary:
+        scratch = Path(temporary)
+        uv("build", "--wheel", "--out-dir", scratch / "host", ROOT)
+        install(scratch, *(scratch / "host").glob("*.whl"), build_plugin(folder, scratch))
+        names = plugin_names(folder)
+        plugins = plugins_of(scratch)
+        expect(
+            set(names) <= plugins, f"beside the host the installed plugins are {sorted(plugins)}"
+        )
+        for name in names:
+            run(scratch, "plugins", "info", name)
     return 0
 
 
@@ -69,8 +95,7 @@ def builds(wheel: Path, source: Path, scratch: Path) -> bool:
 def check_installed(wheel: Path, scratch: Path) -> None:
     """Install the wheel into an empty environment and use it there."""
     environment = environment_of(scratch)
-    uv("venv", "--python", sys.executable, environment)
-    uv("pip", "install", "--python", environment / PROGRAMS / "python", wheel)
+    install(scratch, wheel)
     version = wheel.name.split("-")[1]
     shown = run(scratch, "--version")
     expect(version in shown, "--version does not give the version of the wheel")
@@ -79,14 +104,13 @@ def check_installed(wheel: Path, scratch: Path) -> None:
     found = json.loads(run(scratch, "search", QUERY, "--grade", "3", "--json"))["results"]
     expect("3.NF" in found[0]["statement_notation"], "search does not find fractions in grade 3")
     program = str(environment / PROGRAMS / "standards-mcp")
-    check_tools(StdioServerParameters(command=program, env=clean_variables(scratch), cwd=scratch))
+    check_server(StdioServerParameters(command=program, env=clean_variables(scratch), cwd=scratch))
 
 
 def check_plugins(scratch: Path) -> None:
     """Build the plugins that are distributions of their own, and use them beside the host."""
     wheels = [build_plugin(folder, scratch) for folder in PLUGINS]
-    python = environment_of(scratch) / PROGRAMS / "python"
-    uv("pip", "install", "--python", python, *wheels)
+    install(scratch, *wheels)
     known = {"lookup", "search", *(name for folder in PLUGINS for name in plugin_names(folder))}
     plugins = plugins_of(scratch)
     expect(plugins == known, f"beside the host the installed plugins are {sorted(plugins)}")
@@ -124,6 +148,14 @@ def plugins_of(scratch: Path) -> set[str]:
     return {plugin["name"] for plugin in json.loads(run(scratch, "plugins", "list", "--json"))}
 
 
+def install(scratch: Path, *wheels: Path) -> None:
+    """Install wheels into the environment, which is made at first."""
+    environment = environment_of(scratch)
+    if not environment.exists():
+        uv("venv", "--python", sys.executable, environment)
+    uv("pip", "install", "--python", environment / PROGRAMS / "python", *wheels)
+
+
 def environment_of(scratch: Path) -> Path:
     return scratch / "environment"
 
@@ -142,21 +174,39 @@ def run(scratch: Path, *arguments: str) -> str:
     ).stdout
 
 
-def check_bundle(scratch: Path) -> None:
-    """Pack the bundle, unpack it, and start its server as an app would, with nothing filled in."""
-    if not shutil.which("npx"):
-        print("the bundle is not checked: there is no npx; install Node.js")
+def check_address(scratch: Path) -> None:
+    """Install what is committed, and a plugin, from the address of a clone, as the README says."""
+    clone = scratch / "clone"
+    command = ["git", "clone", "--quiet", str(ROOT), str(clone)]
+    if not shutil.which("git") or subprocess.run(command, check=False).returncode:
+        print("installing from an address is not checked: this is no clone")
         return
-    expect(build_mcpb.main() == 0, "the bundle cannot be packed")
-    (bundle,) = DIST.glob("*.mcpb")
+    address = f"git+{clone.as_uri()}"
+    plugin = f"standards-mcp-filters @ {address}#subdirectory=plugins/filters"
+    command = [uv_path(), "tool", "run", "--from", address, "--with", plugin]
+    command += ["standards-mcp", "plugins", "list", "--json"]
+    print("+", *command, flush=True)
+    variables = clean_variables(scratch)
+    listed = subprocess.run(command, cwd=scratch, env=variables, check=True, stdout=subprocess.PIPE)
+    plugins = {plugin["name"] for plugin in json.loads(listed.stdout)}
+    expect(plugins == {"filters", "lookup", "search"}, f"{address} installs {sorted(plugins)}")
+
+
+def check_bundle(wheel: Path, scratch: Path) -> None:
+    """Pack the bundle, unpack it, and start its server as an app would, with nothing filled in."""
     folder = scratch / "bundle"
-    with zipfile.ZipFile(bundle) as archive:
+    with zipfile.ZipFile(build_mcpb.pack(wheel, DIST)) as archive:
         archive.extractall(folder)
+    if npx := shutil.which("npx"):
+        command = [npx, "--yes", MCPB, "validate", str(folder / "manifest.json")]
+        expect(not subprocess.run(command, check=False).returncode, "see the manifest above")
+    else:
+        print("the manifest of the bundle is not validated: there is no npx; install Node.js")
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     expect([tool["name"] for tool in manifest["tools"]] == TOOLS, "the manifest lists other tools")
     launch = filled_in(manifest["server"]["mcp_config"], folder)
     variables = clean_variables(scratch) | launch["env"]
-    check_tools(StdioServerParameters(command=uv_path(), args=launch["args"], env=variables))
+    check_server(StdioServerParameters(command=uv_path(), args=launch["args"], env=variables))
 
 
 def filled_in(launch: Any, folder: Path) -> Any:
@@ -183,16 +233,19 @@ def check_image(wheel: Path, scratch: Path) -> None:
     expect(not subprocess.run([hadolint, dockerfile], check=False).returncode, "see hadolint above")
 
 
-def check_tools(server: StdioServerParameters) -> None:
-    """Start *server* and list its tools over stdio."""
+def check_server(server: StdioServerParameters) -> None:
+    """Start *server*, list its tools over stdio, and get an answer."""
 
-    async def listed() -> list[str]:
+    async def asked() -> tuple[list[str], str]:
         async with Client(server) as client:
-            return sorted(tool.name for tool in (await client.list_tools()).tools)
+            names = sorted(tool.name for tool in (await client.list_tools()).tools)
+            answer = await client.call_tool(TOOLS[0], {"activity": QUERY, "grade": "3"})
+            return names, json.dumps(answer.structured_content)
 
     print("+", server.command, *server.args, flush=True)
-    names = anyio.run(listed)
-    expect(names == TOOLS, f"{server.command} serves {names} in place of {TOOLS}")
+    names, answer = anyio.run(asked)
+    expect(names == TOOLS, f"{server.command} serves {names} instead of {TOOLS}")
+    expect("3.NF" in answer, f"{server.command} does not find fractions in grade 3: {answer}")
 
 
 def clean_variables(scratch: Path) -> dict[str, str]:

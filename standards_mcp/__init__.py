@@ -1,7 +1,8 @@
 """The public API for plugin authors.
 
 A plugin is a subclass of `Plugin`, announced in the entry-point group ``standards_mcp.plugins``;
-its methods marked with `hookimpl` implement the hooks of `standards_mcp.hookspecs`.
+its methods declare tools, prompts and resources with `tool`, `prompt` and `resource`. Those marked
+with `hookimpl` implement the hooks of `standards_mcp.hookspecs`.
 """
 
 from importlib import import_module
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
         SearchHit,
         SearchResult,
     )
+    from .decorators import prompt, resource, tool
     from .errors import (
         ApiError,
         CannotAskError,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
         PluginDeprecationWarning,
         PluginError,
         StandardsMcpError,
+        TimedOutError,
         ToolError,
     )
     from .hookspecs import hookimpl
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
         ToolCaller,
         ToolHandler,
         ToolResult,
+        Variable,
     )
 
 __all__ = [
@@ -77,17 +81,22 @@ __all__ = [
     "SearchResult",
     "StandardRecord",
     "StandardsMcpError",
+    "TimedOutError",
     "Tool",
     "ToolCall",
     "ToolCaller",
     "ToolError",
     "ToolHandler",
     "ToolResult",
+    "Variable",
     "hookimpl",
+    "prompt",
+    "resource",
+    "tool",
 ]
 
 
-_MODULES: Final = ("errors", "hookspecs", "plugin", "catalog")
+_MODULES: Final = ("errors", "hookspecs", "plugin", "decorators", "catalog")
 
 
 def __getattr__(name: str) -> object:

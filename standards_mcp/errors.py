@@ -22,6 +22,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 
 class StandardsMcpError(Exception):
     """Base class of every error that the host reports without a traceback."""
@@ -50,17 +53,63 @@ class PluginConflictError(PluginError):
 
 
 class FilterFailedError(PluginError):
-    """A plugin's filter crashed during a call of some tool, which is not to blame."""
+    """A plugin's filter crashed during the call of a tool that accepts filters."""
 
 
 class ToolError(StandardsMcpError):
-    """A tool cannot do what it was asked; the message, for the model, says what to do next.
+    """A tool cannot do what was asked; the message tells the model what to do next.
 
-    Raise it, or one of its subclasses, from a tool's function. Any other exception counts as a
-    crash: its text stays in the log, and the client gets an id to look it up by.
+    Raise it, or one of its subclasses, from a tool's function. A plain `ValueError` that the
+    function raises itself counts as an `InvalidInputError`. Any other exception counts as a crash:
+    its text stays in the log, and the client gets an id to look it up by.
+
+    Args:
+        message: One or two sentences.
+        retry_after: Seconds after which the same call may succeed.
+        status: The HTTP status that a service answered, if that is the cause.
+        details: More about it. Values become JSON data, as in the answer of a tool.
+
+    Raises:
+        TypeError: *details* is no mapping, or something of this cannot be written as JSON.
     """
 
     error_type = "tool_error"
+    # For subclasses whose own `__init__` does not call this one.
+    retry_after: float | None = None
+    status: int | None = None
+    details: Mapping[str, Any] | None = None
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        retry_after: float | None = None,
+        status: int | None = None,
+        details: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        given = {"retry_after": retry_after, "status": status, "details": details}
+        for name, value in given.items():
+            if value is not None:
+                setattr(self, name, _json_data(value))
+        if not isinstance(self.details, Mapping | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError("the details of a ToolError are a mapping, such as a dict")
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What is known beside the message, by the keys of the answer to the client."""
+        known = {"retry_after": self.retry_after, "status": self.status, "details": self.details}
+        return {key: value for key, value in known.items() if value is not None}
+
+
+def _json_data(value: object) -> Any:
+    # The error may be on its way out of code that nobody guards, so this is where it can be wrong.
+    import pydantic_core  # noqa: PLC0415  - this module is imported before Ctrl-C is seen to
+
+    try:
+        return pydantic_core.from_json(pydantic_core.to_json(value, inf_nan_mode="null"))
+    except ValueError as exc:
+        raise TypeError(f"the data of a ToolError cannot be written as JSON: {exc}") from exc
 
 
 class InvalidInputError(ToolError):
@@ -70,19 +119,19 @@ class InvalidInputError(ToolError):
 
 
 class NotFoundError(ToolError):
-    """What the arguments name does not exist."""
+    """The arguments name something that does not exist."""
 
     error_type = "not_found"
 
 
 class ApiError(ToolError):
-    """A service or a store that the tool depends on failed."""
+    """A service or a store on which the tool depends has failed."""
 
     error_type = "api_error"
 
 
 class CannotAskError(ToolError):
-    """The client cannot ask its user what a tool wants to know."""
+    """A tool wants to ask the user, and the client cannot do that."""
 
     error_type = "cannot_ask"
 
@@ -94,7 +143,7 @@ class CannotAskError(ToolError):
 
 
 class ClientFileError(StandardsMcpError):
-    """A client's configuration file cannot be edited; it has been left as it was."""
+    """A client's configuration file cannot be edited; the file is unchanged."""
 
 
 class NotServedError(StandardsMcpError):
@@ -111,6 +160,12 @@ class RateLimitedError(ToolError):
     error_type = "rate_limited"
 
 
+class TooLargeError(ToolError):
+    """A prompt or a resource is longer than it may be."""
+
+    error_type = "too_large"
+
+
 class TimedOutError(ToolError):
     """There was no answer within the deadline."""
 
@@ -118,16 +173,16 @@ class TimedOutError(ToolError):
 
 
 class CrashedError(ToolError):
-    """What was called raised something that it should not; the log has it under an id."""
+    """A function raised an unexpected exception; the log has it under an id."""
 
     error_type = "internal_error"
 
 
 class ThreadsStuckError(ToolError):
-    """Every thread that a plugin may have is held by a call that nobody waits for any more."""
+    """Calls that were given up hold all threads that a plugin may have."""
 
     error_type = "internal_error"
 
 
 class PluginDeprecationWarning(DeprecationWarning):
-    """A part of the plugin API that goes away with a coming release; says what to use instead."""
+    """A part of the plugin API is deprecated; the message says what to use instead."""

@@ -1,13 +1,15 @@
 """The hooks that a plugin can implement, and nothing else.
 
-All are synchronous and do no I/O: what takes time or awaits lives in what they return.
+All hooks are synchronous and must not do I/O; the functions and objects that they return may. Those
+that return tools, prompts, resources and filters are called before the server starts, and again
+after `PluginContext.contributions_changed`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, nullcontext
-from typing import Final
+from typing import Any, Final
 
 import click
 import pluggy
@@ -22,26 +24,26 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 
 @hookspec
-def register_tools() -> Iterable[Tool]:
-    """Return the plugin's tools. Called once, before the server starts."""
+def register_tools() -> Iterable[Tool | Callable[..., Any]]:
+    """Return the plugin's tools, or functions with ``@tool``."""
     return ()
 
 
 @hookspec
-def register_prompts() -> Iterable[Prompt]:
-    """Return the plugin's prompts. Called once, before the server starts."""
+def register_prompts() -> Iterable[Prompt | Callable[..., Any]]:
+    """Return the plugin's prompts, or functions with ``@prompt``."""
     return ()
 
 
 @hookspec
-def register_resources() -> Iterable[Resource]:
-    """Return the plugin's resources and templates. Called once, before the server starts."""
+def register_resources() -> Iterable[Resource | Callable[..., Any]]:
+    """Return the plugin's resources and templates, or functions with ``@resource``."""
     return ()
 
 
 @hookspec
 def register_filters() -> Iterable[Filter]:
-    """Return filters for every tool that accepts them. Called once, before the server starts."""
+    """Return filters for every tool that accepts them."""
     return ()
 
 
@@ -49,34 +51,34 @@ def register_filters() -> Iterable[Filter]:
 def register_commands() -> Iterable[click.Command]:
     """Return commands for ``standards-mcp <plugin>``. Called only on the command line.
 
-    A single command that bears the plugin's own name is ``standards-mcp <plugin>`` itself; any
-    others stand below it. Each may take a `ToolCaller` with ``click.pass_obj``.
+    A single command with the plugin's own name becomes ``standards-mcp <plugin>`` itself. Other
+    commands become its subcommands. Each may get a `ToolCaller` with ``click.pass_obj``.
     """
     return ()
 
 
 @hookspec
 def lifespan() -> AbstractAsyncContextManager[None]:
-    """Return a context manager that is open for as long as the server runs.
+    """Return a context manager that stays open while the server runs.
 
-    A plugin that cannot start loses its tools; the others go on.
+    If it fails to start, the plugin's tools are not served; other plugins go on.
     """
     return nullcontext()
 
 
 @hookspec
 def wrap_tool_call(call_next: ToolHandler) -> ToolHandler:
-    """Return a handler that stands around every call of every tool. Called once.
+    """Return a handler that wraps every call of every tool. Called once.
 
-    It awaits ``call_next(call)`` at most once, or raises a `ToolError` to refuse the call. The
-    wrapper of the plugin that was loaded first is the outermost.
+    The handler awaits ``call_next(call)`` at most once, or raises a `ToolError` to refuse the call.
+    The wrapper of the plugin that was loaded first is the outermost.
     """
     return call_next
 
 
 @hookspec
 def check_health() -> Awaitable[Health]:
-    """Return the plugin's condition. Called by ``standards-mcp plugins check``."""
+    """Return the plugin's health. Called by ``standards-mcp plugins check`` and ``doctor``."""
     return _healthy()
 
 

@@ -1,10 +1,10 @@
-"""Puts settings, catalog and plugins together; everything that serves or calls tools uses it."""
+"""Joins settings, catalog and plugins; all that serves or calls tools goes through a `Host`."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -13,8 +13,8 @@ from typing import Any
 
 import anyio
 
+from ._utils.files import user_state_dir
 from ._utils.secrets import secrets_of
-from ._utils.text import did_you_mean
 from .calls.content import ContentCalls
 from .calls.context import LOCAL, HostContext, Principal, Unattended
 from .calls.pipeline import Pipeline
@@ -23,20 +23,24 @@ from .calls.steps.threads import UnjoinedExecutor
 from .catalog import open_catalog
 from .catalog.base import Catalog, CatalogStats
 from .config.checks import Names, check_secrets, check_settings
+from .config.layers import Layers
 from .config.loading import LoadedSettings
 from .config.models.catalog import CatalogSettings
 from .config.models.settings import Settings
+from .config.timing import DEFAULT_TIMING, Timing
 from .contributions.instructions import joined_instructions
+from .contributions.nearest import nearest_tool
+from .contributions.resources import RegisteredResource
 from .contributions.results import error_result
 from .contributions.selection import EVERYTHING, Access, Selection, select
-from .contributions.tools import Limits
 from .errors import ConfigError, UnknownToolError
-from .loading.discovery import installed_plugins
+from .loading.discovery import check_sections, installed_plugins
 from .loading.last_start import Step, restore, save
 from .loading.lifecycle import running
 from .loading.manager import PluginManager
+from .loading.providers import provider_of
 from .loading.quarantine import Quarantine
-from .loading.records import PluginInfo, Status
+from .loading.records import PluginInfo, PluginKind, PluginRecord, Status
 from .plugin import ToolResult
 
 log = logging.getLogger(__name__)
@@ -47,13 +51,13 @@ class Host:
 
     Args:
         installed: The plugins to choose from; by default those of this environment.
-        catalog: The catalog to use in place of the configured one.
-        observers: Get the record of each call; more can be added by `observe`.
-        remembers: Whether to write down how its plugins did.
+        catalog: The catalog to use instead of the configured one.
+        observers: They get the record of each call; `observe` adds more.
+        remembers: Whether to record in the state folder how loading and starting plugins went.
 
     Raises:
         ConfigError: A table names a plugin that is not installed, or ``storage`` cannot be used.
-        PluginError: A plugin failed that is required, or any under ``strict``.
+        PluginError: A required plugin failed, or any plugin under ``strict``.
     """
 
     def __init__(
@@ -64,24 +68,27 @@ class Host:
         catalog: Catalog | None = None,
         observers: Iterable[Observer] = (),
         remembers: bool = True,
+        timing: Timing = DEFAULT_TIMING,
     ) -> None:
         self.loaded = loaded
         self.settings = loaded.settings
         self._secrets = secrets_of(self.settings)
         self.catalog = catalog or _configured_catalog(self.settings.catalog)
-        self.state_dir = self.settings.state_dir or _user_state_dir()
-        quarantine = Quarantine(self.state_dir if remembers else None)
+        self.state_dir = self.settings.state_dir or user_state_dir()
+        quarantine = Quarantine(self.state_dir if remembers else None, timing.hung)
         plugins = installed_plugins() if installed is None else installed
-        plugins = _with_remote(plugins, loaded, self.state_dir)
-        self.manager = PluginManager(loaded, self.catalog, self.state_dir, quarantine, plugins)
+        plugins = _with_remote(plugins, loaded, self.state_dir, timing)
+        self.manager = PluginManager(
+            loaded, self.catalog, self.state_dir, quarantine, plugins, timing
+        )
         self._selections: dict[Access, Selection] = {}
-        self.manager.on_contributions_changed.append(self._selections.clear)
+        self.manager.contributed.on_changed.append(self._selections.clear)
         storage = self.settings.tools.storage
         self._observers: list[Observer] = [CallLog(), *observers]
         self._pipeline = Pipeline(
-            self.secrets, self._observers, storage.get_secret_value() if storage else None
+            self.secrets, self._observers, storage.get_secret_value() if storage else None, timing
         )
-        self.content = ContentCalls(self.visible, self._content_limits, self._pipeline)
+        self.content = ContentCalls(self.visible, self._pipeline)
         self._remembers = remembers
         self._is_running = False
 
@@ -105,31 +112,41 @@ class Host:
         """Give *observer* the record of each call from now on."""
         self._observers.append(observer)
 
-    def exposed_secrets(self) -> list[str]:
-        """Return where secrets of plugins stand that others can read there; none is refused."""
-        models = {r.name: r.settings_type for r in self.manager.records.values() if r.settings_type}
+    @property
+    def layers(self) -> Layers:
+        """The sources of the settings, with what the variables of loaded plugins set in them."""
         layers = self.loaded.layers
+        for record in self.manager.records.values():
+            layers = record.layers(layers)
+        return layers
+
+    def exposed_secrets(self) -> list[str]:
+        """Return a warning for each plugin's secret in the file or on the command line."""
+        models = {r.name: r.settings_type for r in self.manager.records.values() if r.settings_type}
+        layers = self.layers
         return [each.line(layers) for each in check_secrets(models, layers)]
 
     def warnings(self) -> list[str]:
-        """Return what in the configuration matches nothing or cannot be applied, in any profile."""
+        """Return what matches nothing or cannot be applied, in the settings and all profiles."""
         return self._warnings(self.loaded, self.visible(), self.settings.profiles)
 
     def take_over(self, loaded: LoadedSettings, in_force: Settings) -> None:
-        """Serve what the loaded plugins contribute as other settings make it.
+        """Apply new settings to the contributions of the loaded plugins.
 
         Args:
-            loaded: As the file says, for naming its mistakes.
-            in_force: As far as it can be changed while plugins run.
+            loaded: The settings as they were read, for messages about mistakes.
+            in_force: The settings that apply: keys that need a restart keep their old values.
 
         Raises:
             ConfigError: A table names a plugin that is not installed or, under ``strict``, a
-                pattern or an override no tool; nothing has changed then.
+                pattern or an override names no tool. Nothing has changed then.
         """
-        self.manager.check_sections(loaded)
+        # All that can fail comes first, so that a file with a mistake changes nothing.
+        check_sections(loaded, self.manager.records)
         selection = select(self.manager.contributions, in_force)
         self._tell(self._warnings(loaded, selection))
         self.loaded, self.settings, self.manager.settings = loaded, in_force, in_force
+        # Old secrets stay masked: calls that are running may still quote them.
         self._secrets |= secrets_of(loaded.settings)
         self._selections.clear()
 
@@ -140,7 +157,7 @@ class Host:
         restore(self.manager.records.values(), self.state_dir)
 
     async def catalog_stats(self) -> CatalogStats:
-        """Return what the catalog holds, with ``reason`` in its details: why it is this one.
+        """Return what the catalog holds; ``reason`` in its details says why this one is used.
 
         Raises:
             CatalogError: The catalog cannot be read.
@@ -150,16 +167,16 @@ class Host:
         return replace(stats, details={"reason": reason, **stats.details})
 
     def secrets(self) -> frozenset[str]:
-        """Return every secret of the configuration and of the loaded plugins' settings."""
+        """Return all secrets of the configuration and of the loaded plugins' settings."""
         plugins = (record.secrets for record in self.manager.records.values())
         return self._secrets.union(*plugins)
 
     def visible(self, principal: Principal = LOCAL) -> Selection:
-        """Return what plugins contribute, as the configuration and who asks make it."""
+        """Return what plugins contribute, as the configuration shows it to *principal*."""
         return self.select(principal.access)
 
     def select(self, access: Access) -> Selection:
-        """Return what is visible with *access*, kept until plugins or settings change."""
+        """Return what is visible with *access*; cached until plugins or settings change."""
         selection = self._selections.get(access)
         if selection is None:
             selection = select(self.manager.contributions, self.settings, access)
@@ -167,15 +184,15 @@ class Host:
         return selection
 
     def selections(self) -> dict[Access, Selection]:
-        """Return what each access has shown, and that of the local user."""
+        """Return the cached selections by access, and that of the local user."""
         return {EVERYTHING: self.select(EVERYTHING), **self._selections}
 
     def instructions(self, principal: Principal = LOCAL) -> str:
-        """Return what the plugins of which something is visible tell the model."""
+        """Return the instructions for the model, from plugins with visible contributions."""
         plugins = {
-            name: record.plugin.instructions
+            name: _instructions_of(record)
             for name, record in self.manager.records.items()
-            if record.plugin and record.status is not Status.FAILED
+            if record.status is not Status.FAILED
         }
         return joined_instructions(plugins, self.visible(principal))
 
@@ -185,11 +202,11 @@ class Host:
         """Call a tool by its published or its declared name.
 
         Args:
-            context: Who calls, and how to ask them; by default nobody who can be asked.
+            context: The caller's context; by default there is nobody to ask.
 
         Raises:
             InputRequiredError: The client must ask its user, and call again.
-            UnknownToolError: No plugin declares it.
+            UnknownToolError: No plugin declares it, or the caller must not know of it.
         """
         context = context or Unattended()
         item = self.visible(context.principal).find(name)
@@ -197,50 +214,97 @@ class Host:
             await self.manager.wait_listed()  # it may be a tool of a server that is being started
             item = self.visible(context.principal).find(name)
         if item is None or (item.hidden_reason and context.principal.is_restricted):
-            known = (each.published for each in self.visible(context.principal).visible_tools)
-            raise UnknownToolError(f"Unknown tool: {name}{did_you_mean(name, known)}")
+            meant = nearest_tool(name, self.visible(context.principal).visible_tools)
+            hint = f"; did you mean {meant!r}?" if meant else ""
+            raise UnknownToolError(f"Unknown tool: {name}{hint}")
         if item.hidden_reason:
             message = f"{item.published} is not served here ({item.hidden_reason})."
             return error_result("disabled", f"{message} Ask the administrator.")
         return await self._pipeline.call_tool(item, arguments, context)
 
+    def plugins_behind(self, tool: str) -> Collection[str]:
+        """Return the names of the plugins that a call of a tool needs; all if it is not known."""
+        item = self.visible().find(tool)
+        if item is None:
+            return self.manager.records.keys()
+        owners = {each.plugin for each in self.manager.contributions.filters if item.filters}
+        return {item.plugin} | owners | self.manager.wrapping
+
+    def plugins_by_package(self) -> dict[str, str]:
+        """Return the names of the plugins that run in this process by the packages they are in."""
+        return {
+            type(record.plugin).__module__.partition(".")[0]: name
+            for name, record in self.manager.records.items()
+            if record.plugin is not None and record.info.kind is PluginKind.IMPORTED
+        }
+
+    async def subscribe(self, uri: str, principal: Principal = LOCAL) -> Callable[[], None]:
+        """Subscribe to changes of a resource, of which `PluginManager.changes` tells.
+
+        Returns:
+            A function that undoes it; it is to be called once.
+
+        Raises:
+            NotServedError: No resource is served under this URI.
+            ToolError: The server that has it refused, or did not answer.
+        """
+        return await self.content.subscribe(uri, self._subscribe, Unattended(principal))
+
+    async def _subscribe(self, item: RegisteredResource, uri: str) -> Callable[[], None]:
+        provider = provider_of(self.manager.records[item.plugin])
+        if provider is None:
+            return lambda: None
+        await provider.subscribe(uri)
+        return partial(provider.unsubscribe, uri)
+
     def stuck_seconds(self, plugin: str) -> float:
-        """For how long a function of a plugin has gone on after its call was given up."""
+        """Return the seconds that a plugin's function has run on after its call was given up."""
         return self._pipeline.stuck_seconds(plugin)
 
     @asynccontextmanager
-    async def running(self) -> AsyncGenerator[None]:
-        """Keep the plugins started; release the catalog at the end.
+    async def running(self, only: Collection[str] | None = None) -> AsyncGenerator[None]:
+        """Start the plugins; stop them and close the catalog at the end.
 
-        The event loop gets a default executor that does not wait for plugins' threads at its end.
+        It sets the event loop's default executor to one that does not wait for plugins' threads.
+
+        Args:
+            only: The names of the plugins that are needed, by default all. A host that is running
+                can be entered again for more of them.
 
         Raises:
-            PluginError: A plugin did not start that is required, or any under ``strict``.
+            PluginError: A required plugin did not start, or any plugin under ``strict``.
         """
         if self._is_running:
-            raise RuntimeError("the host runs already")
+            if only is None:
+                raise RuntimeError("the host is running already")
+            async with running(self.manager, only):
+                yield
+            return
+        for record in self.manager.records.values():
+            if record.status is Status.STARTED:  # in an earlier run
+                record.status = Status.REGISTERED
         asyncio.get_running_loop().set_default_executor(UnjoinedExecutor())
         try:
             self._is_running = True
-            async with running(self.manager):
+            async with running(self.manager, only):
+                if only is not None:  # the outcome of a start is that of all plugins
+                    yield
+                    return
                 self._save_outcomes("start")
-                # One that is isolated may fail later, and the process be killed at any time.
+                # An isolated plugin may fail later, and a client may kill this process at any time.
                 self.manager.on_status_changed = partial(self._save_outcomes, "start")
                 yield
         finally:
             self._is_running = False
+            # Shielded, so that connections are closed even if the server is being cancelled.
             with anyio.CancelScope(shield=True):
                 await self._pipeline.aclose()
                 await self.catalog.aclose()
 
-    def _content_limits(self) -> Limits:
-        tools = self.settings.tools
-        return Limits(timeout=tools.timeout, plugin_concurrency=tools.concurrency)
-
     def _warnings(
         self, loaded: LoadedSettings, selection: Selection, profiles: Iterable[str] | None = None
     ) -> list[str]:
-        """Return what is without effect, in the rules in force or in all of these profiles."""
+        """Return what has no effect, by default in the rules and the profile in force only."""
         settings, records = loaded.settings, self.manager.records
         names = Names(
             contributions=selection.names if self._knows_all else {},
@@ -256,7 +320,7 @@ class Host:
 
     @property
     def _knows_all(self) -> bool:
-        """Whether a pattern that matches nothing is a mistake: no server has unknown tools."""
+        """Whether all tools are known, so that a pattern that matches nothing is a mistake."""
         return all(each.is_known and not each.problem for each in self.manager.providers())
 
     def _tell(self, warnings: list[str]) -> None:
@@ -276,23 +340,24 @@ def _configured_catalog(table: CatalogSettings) -> Catalog:
     return open_catalog(table.path, table.local.model, access, key=table.local.api_key)
 
 
-def _user_state_dir() -> Path:
-    from platformdirs import user_state_path  # noqa: PLC0415  - only where none is configured
-
-    return user_state_path("standards-mcp", appauthor=False)
-
-
 def _with_remote(
-    plugins: Iterable[PluginInfo], loaded: LoadedSettings, state_dir: Path
+    plugins: Iterable[PluginInfo], loaded: LoadedSettings, state_dir: Path, timing: Timing
 ) -> list[PluginInfo]:
-    """Return the plugins with those, and the servers, whose code runs elsewhere."""
+    """Return the plugins, of which some are isolated, and the configured servers."""
     found, settings = list(plugins), loaded.settings
     if any(section.is_isolated for section in settings.plugins.values()):
         from .remote.isolated.plugin import isolate  # noqa: PLC0415  - costs start-up time
 
-        found = isolate(found, loaded, state_dir)
+        found = isolate(found, loaded, state_dir, timing)
     if settings.servers:
-        from .remote.server import server_records  # noqa: PLC0415  - costs start-up time
+        from .remote.external import server_records  # noqa: PLC0415  - costs start-up time
 
-        found += server_records(settings.servers)
+        found += server_records(settings.servers, timing)
     return found
+
+
+def _instructions_of(record: PluginRecord) -> str:
+    """Return the instructions of a plugin; only a provider's may change while the host runs."""
+    if record.plugin is None or provider_of(record) is None:
+        return record.instructions
+    return record.plugin.instructions

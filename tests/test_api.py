@@ -5,7 +5,14 @@ import inspect
 import pytest
 
 import standards_mcp
-from standards_mcp import ApiError, InvalidInputError, NotFoundError, StandardsMcpError, ToolError
+from standards_mcp import (
+    ApiError,
+    InvalidInputError,
+    NotFoundError,
+    StandardsMcpError,
+    TimedOutError,
+    ToolError,
+)
 from standards_mcp._utils.text import did_you_mean
 
 EXPORTED = [
@@ -37,13 +44,18 @@ EXPORTED = [
     "SearchResult",
     "StandardRecord",
     "StandardsMcpError",
+    "TimedOutError",
     "Tool",
     "ToolCall",
     "ToolCaller",
     "ToolError",
     "ToolHandler",
     "ToolResult",
+    "Variable",
     "hookimpl",
+    "prompt",
+    "resource",
+    "tool",
 ]
 
 
@@ -80,6 +92,7 @@ def test_every_host_error_is_one_kind_and_is_in_the_drawn_tree():
         (InvalidInputError, "invalid_input"),
         (NotFoundError, "not_found"),
         (ApiError, "api_error"),
+        (TimedOutError, "timeout"),
     ],
 )
 def test_tool_errors_carry_the_type_that_clients_read(error: type[ToolError], error_type: str):

@@ -103,7 +103,7 @@ def loaded(*plugins: type[Plugin]) -> Host:
         for number, plugin in enumerate(plugins)
     ]
     host = Host(load_settings(), installed=records)
-    host.manager._pm.add_hookspecs(OldSpecs)
+    host.manager._hookspecs.append(OldSpecs)
     host.load()
     return host
 

@@ -9,13 +9,19 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
+from textwrap import indent
 
 import click
 import pytest
+from support.hosts import started
+from support.waiting import until
 
-from standards_mcp import cli, hookspecs
+from standards_mcp import Tool, cli, hookspecs
 from standards_mcp.config.loading import load_settings
+from standards_mcp.host import Host
+from standards_mcp.loading.discovery import installed_plugins
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [
@@ -40,37 +46,71 @@ class RubricsPlugin(Plugin):
         ]
 """
 
+SEARCH_DOCS = """
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import SecretStr
+
+from standards_mcp import CallContext, Plugin, PluginSettings, Variable, tool
+from standards_mcp.catalog.embedding import open_encoder
+
+{settings}
+{embedding}
+
+class Index:
+    async def search(self, query):
+        return [str(size) for size in (await embed([query])).shape]
+
+
+class SearchDocsPlugin(Plugin[SearchSettings]):
+    settings_type = SearchSettings
+    index = Index()
+
+{logging}
+"""
+TABLES = """
+from collections.abc import Iterable
+from functools import partial
+from standards_mcp import Plugin, PluginSettings, Tool, hookimpl
+
+class TablesSettings(PluginSettings):
+    tables: list[str] = []
+
+class TablesPlugin(Plugin[TablesSettings]):
+    settings_type = TablesSettings
+
+{values}
+    def count(self, name: str) -> int:
+        return len(name)
+"""
+
 REST_OF_THE_TUTORIAL = """
 from collections.abc import Mapping
 from typing import Literal
-from standards_mcp import CallContext, InvalidInputError, Prompt, Resource
+from standards_mcp import (
+    ApiError, CallContext, InvalidInputError, ToolResult, hookimpl, prompt, resource,
+)
 
-class Unit(BaseModel):
-    lessons: list[str]
-
-async def draft(topic: str, grade: str, number: int) -> str:
-    return f"{{topic}}, grade {{grade}}: {{number}}"
-
+{markdown}
+{failing}
 {asking}
-{prompts}
 
 class WholePlugin(RubricsPlugin):
-    register_prompts = hookimpl(register_prompts)
-
     @hookimpl
     def register_tools(self):
-        unit = Tool(name="build_unit", function=build_unit, read_only=True)
-        return [*super().register_tools(), unit]
+        return [build_unit, plan_rubric]
 
-    @hookimpl
-    def register_resources(self):
-        return [{resource}]
+{prompts}
+{resource}
 
-    async def rubric(self, code: str, levels: int = 4) -> Rubric:
-        return Rubric(standard=code, levels=["Level"] * levels)
-
-    async def codes(self, typed: str, others: Mapping[str, str]) -> list[str]:
-        return [each.statement_notation for each in await self.context.catalog.suggest(typed)]
+    @tool(read_only=True)
+    def call_service(
+        self, status: Annotated[int, Field(description="What the service answers.")]
+    ) -> str:
+        "Call the service of the tests."
+        return read_service(status, 2.5)
 
 RubricsPlugin = WholePlugin
 """
@@ -100,6 +140,16 @@ def test_every_hook_has_a_heading_with_its_signature():
     assert [signature(name) for name in hooks] == headings
 
 
+def test_the_plugin_of_the_readme_works_and_has_twelve_lines(
+    install: Callable[..., Path], capfd: pytest.CaptureFixture[str]
+):
+    (source,) = blocks("README.md", "python")
+    assert len(source.splitlines()) == 12
+    install("counts", source)
+    assert cli.run(["call", "count_words", "--args", '{"text": "one two  three"}']) == 0
+    assert json.loads(capfd.readouterr().out) == {"result": 3}
+
+
 @pytest.mark.usefixtures("starter_catalog")
 def test_the_plugin_of_the_tutorial_works(
     install: Callable[..., Path], capfd: pytest.CaptureFixture[str]
@@ -116,11 +166,69 @@ def test_the_plugin_of_the_tutorial_works(
     assert "No standard 'nonsense'" in json.loads(capfd.readouterr().out)["message"]
 
 
+def whole_tutorial() -> str:
+    """Return the plugin with all that the later sections of the tutorial add to it."""
+    plugin, *_, markdown, failing, asking, prompts, resource, _ = blocks(
+        "docs/plugins/writing.md", "python"
+    )
+    methods = {"prompts": indent(prompts, "    "), "resource": indent(resource, "    ")}
+    parts = {"markdown": markdown, "failing": failing, "asking": asking, **methods}
+    return plugin + REST_OF_THE_TUTORIAL.format(**parts)
+
+
+@pytest.mark.usefixtures("starter_catalog")
+def test_the_later_sections_of_the_tutorial_do_what_they_say(
+    install: Callable[..., Path], capfd: pytest.CaptureFixture[str]
+):
+    install("rubrics", whole_tutorial())
+    assert cli.run(["call", "plan_rubric", "--args", '{"topic": "clocks"}']) == 0
+    assert "steps" in capfd.readouterr().out
+    assert cli.run(["call", "call_service", "--args", '{"status": 429}']) == 1
+    answer = json.loads(capfd.readouterr().out)
+    assert answer["error_type"] == "api_error"
+    data = {"retry_after": 2.5, "status": 429, "details": {"service": "rubrics"}}
+    assert data.items() <= answer.items()
+
+
+def test_settings_logging_and_encoders_work_as_they_are_shown(
+    install: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+):
+    settings, logging, embedding = blocks("docs/plugins/writing.md", "python")[1:4]
+    install(
+        "search_docs",
+        SEARCH_DOCS.format(
+            settings=settings, logging=indent(logging, "    "), embedding=embedding
+        ).replace("SearchDocsPlugin", "Search_docsPlugin"),
+    )
+    monkeypatch.setenv("SEARCH_API_KEY", "hunter-4242")
+    arguments = ["call", "find_documents", "--args", '{"query": "a"}']
+    assert cli.run(["-v", *arguments]) == 0
+    out, err = capfd.readouterr()
+    assert json.loads(out) == {"result": ["1", "384"]}
+    assert "info: searched (dataset=docs, count=2, plugin=search_docs)" in err
+    assert "tool call (" in err
+    assert "dataset=docs" in err.partition("tool call (")[2]
+
+
+def test_tools_can_be_made_at_run_time(
+    install: Callable[..., Path], capfd: pytest.CaptureFixture[str]
+):
+    values = blocks("docs/plugins/writing.md", "python")[4]
+    install("tables", TABLES.format(values=indent(values, "    ")))
+    assert cli.run(["--set", "plugins.tables.tables=['cats']", "call", "count_cats"]) == 0
+    assert json.loads(capfd.readouterr().out) == {"result": 4}
+
+
+def test_the_table_of_fields_is_that_of_tools():
+    section = read("docs/plugins/writing.md").partition("| field | default | meaning |")[2]
+    rows = section.partition("\n\n")[0].splitlines()[2:]
+    named = [name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])]
+    assert named == [each.name for each in fields(Tool) if each.name != "function"]
+
+
 def test_the_tests_of_the_tutorial_pass(install: Callable[..., Path], tmp_path: Path):
-    plugin, asking, prompts, resource = blocks("docs/plugins/writing.md", "python")
-    rest = REST_OF_THE_TUTORIAL.format(asking=asking, prompts=prompts, resource=resource)
-    source = plugin + rest
     tests = "\n".join(blocks("docs/plugins/testing.md", "python"))
+    source = whole_tutorial()
     module = install("rubrics", source).rename(tmp_path / "standards_mcp_rubrics.py")
     file = module.with_name("test_rubrics.py")
     file.write_text(tests, encoding="utf-8")
@@ -129,6 +237,34 @@ def test_the_tests_of_the_tutorial_pass(install: Callable[..., Path], tmp_path: 
     (tmp_path / "no.ini").touch()
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout
+
+
+SHELF = """
+from collections.abc import Iterable
+from standards_mcp import Plugin, Resource, hookimpl, tool
+
+{example}
+    def __init__(self, settings, context):
+        super().__init__(settings, context)
+        self.books = {{"emma": "Emma"}}
+
+    def resource(self, name):
+        read = lambda: self.books[name]
+        return Resource(uri=f"books://{{name}}", name=name, description="A book.", function=read)
+"""
+
+
+@pytest.mark.anyio
+async def test_the_shelf_of_the_tutorial_has_a_book_more_after_a_call(
+    install: Callable[..., Path], make_host: Callable[..., Host]
+):
+    source = SHELF.format(example=blocks("docs/plugins/writing.md", "python")[-1])
+    install("shelf", source)
+    (shelf,) = [info for info in installed_plugins() if info.name == "shelf"]
+    async with started(make_host({"shelf": shelf.load()})) as host:
+        await host.call_tool("add_book", {"name": "dune", "text": "Sand"})
+        await until(lambda: len(host.visible().resources) == 2)
+        assert (await host.content.read_resource("books://dune")).data == "Sand"
 
 
 @pytest.mark.parametrize(
@@ -195,6 +331,18 @@ def test_documents_name_commands_that_exist(document: Path):
     mention = re.compile(r"(?:^    |`|bin/)standards-mcp (?:--?\S+ )*([a-z<][a-z>]+)", re.MULTILINE)
     named = mention.findall(document.read_text(encoding="utf-8"))
     assert set(named) <= known
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_row_of_a_table_has_the_cells_of_its_head(document: Path):
+    tables = re.findall(r"(?:^\|.*\n)+", document.read_text(encoding="utf-8"), re.MULTILINE)
+    for head, *rows in map(str.splitlines, tables):
+        for row in rows:
+            assert cells(row) == cells(head), row
+
+
+def cells(row: str) -> int:
+    return len(re.findall(r"(?<!\\)\|", row)) - 1
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

@@ -40,6 +40,15 @@ def plugin(name: str) -> type[Plugin[Any]]:
     return found
 
 
+def importable(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> type[Plugin[Any]]:
+    """Return the class of a pattern, from a module that other processes can import."""
+    (folder / f"gallery_{name}.py").write_text(SOURCES[name], encoding="utf-8")
+    monkeypatch.syspath_prepend(str(folder))
+    found = getattr(importlib.import_module(f"gallery_{name}"), f"{name.capitalize()}Plugin")
+    assert issubclass(found, Plugin)
+    return found
+
+
 class WeatherService(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         place = parse_qs(urlsplit(self.path).query)["place"][0]
@@ -62,8 +71,8 @@ def service() -> Iterator[str]:
         server.shutdown()
 
 
-def test_there_are_five():
-    assert list(SOURCES) == ["weather", "drafts", "notes", "terms", "cleanup"]
+def test_there_are_six():
+    assert list(SOURCES) == ["weather", "drafts", "alike", "notes", "terms", "cleanup"]
 
 
 @pytest.mark.parametrize(
@@ -71,6 +80,7 @@ def test_there_are_five():
     [
         ("weather", [("weather", {"place": "Oslo"})]),
         ("drafts", [("draft_lessons", {"topic": "Clocks"})]),
+        ("alike", [("rank_texts", {"text": "A", "others": ["B"]})]),
         ("notes", [("add_note", {"code": "1", "note": "A"}), ("list_notes", {"code": "1"})]),
         ("terms", [("common_terms", {"topic": "fractions"})]),
         ("cleanup", []),
@@ -83,9 +93,7 @@ def test_every_pattern_keeps_the_rules_of_the_test_kit(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ):
-    (tmp_path / f"gallery_{name}.py").write_text(SOURCES[name], encoding="utf-8")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    pattern = getattr(importlib.import_module(f"gallery_{name}"), f"{name.capitalize()}Plugin")
+    pattern = importable(name, tmp_path, monkeypatch)
     settings = {"url": service, "token": TOKEN} if name == "weather" else {}
     # A client of httpx reads all certificates first, which a busy machine takes its time for.
     allow = Allowed(destructive=("delete_drafts",), blocked_seconds=1)
@@ -135,6 +143,16 @@ async def test_a_long_job_with_progress(make_host: MakeHost):
         result = await client.call_tool("draft_lessons", arguments, progress_callback=hear)
     assert len(result.structured_content["result"]) == 4
     assert heard == [1, 2, 3, 4]
+
+
+async def test_heavy_work_in_a_worker_process(
+    make_host: MakeHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    host = make_host({"alike": importable("alike", tmp_path, monkeypatch)})
+    arguments = {"text": "Kittens nap.", "others": ["Taxes", "A cat sleeps."]}
+    async with host.running():
+        result = await host.call_tool("rank_texts", arguments)
+    assert result.text == "1. A cat sleeps.\n2. Taxes"
 
 
 async def test_a_database_that_outlives_the_server(make_host: MakeHost):

@@ -34,5 +34,5 @@ def test_a_hook_is_synchronous(name: str):
 
 
 def test_a_hook_is_called_by_the_host(name: str):
-    calls = re.compile(rf'(call|_read|_returned)\((\w+(\.\w+)*, )+"{name}"[,)]')
+    calls = re.compile(rf'(call|each|_read|_returned)\((\w+(\.\w+)*, )+"{name}"[,)]')
     assert any(calls.search(path.read_text("utf-8")) for path in PACKAGE.rglob("*.py"))

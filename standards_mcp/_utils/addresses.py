@@ -22,13 +22,3 @@ def is_unencrypted(address: str) -> bool:
     """
     parts = urlsplit(address)
     return parts.scheme == "http" and not is_loopback(parts.hostname or "")
-
-
-def origin(address: str) -> tuple[str, str | None, int | None]:
-    """Return the scheme, the host and the port of *address*.
-
-    Raises:
-        ValueError: It is no address.
-    """
-    parts = urlsplit(address)
-    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)

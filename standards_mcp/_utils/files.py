@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Final
 
 _KEPT_BACKUPS: Final = 10
-_LOCK_SECONDS: Final = 20.0
 _ATTEMPTS: Final = 5
+_LONGEST_WAIT: Final = 10.0  # seconds; somebody may be asked during another edit
 _ANY_TEXT: Final = object()
 
 
@@ -58,9 +58,8 @@ def read_text(path: Path) -> str | None:
 def edit_text(path: Path, change: Callable[[str], str], *, dry_run: bool = False) -> Edit:
     """Replace the text of a file by what *change* makes of it. See `replace_text`.
 
-    Edits by several of our processes come one after the other. A program that knows nothing of
-    this, such as the client whose file it is, may write in the meantime: then *change* is called
-    again, on what that program wrote.
+    Another program, such as the client whose file it is, may write in the meantime: then *change*
+    is called again, on what that program wrote.
 
     Args:
         dry_run: Write nothing.
@@ -73,7 +72,7 @@ def edit_text(path: Path, change: Callable[[str], str], *, dry_run: bool = False
         before = read_text(path) or ""
         return Edit(before, change(before))
     target = path.resolve()
-    with _locked(target):
+    with _before_other_edits():
         for _ in range(_ATTEMPTS):
             found = read_text(target)
             edit = Edit(found or "", change(found or ""))
@@ -94,9 +93,7 @@ def replace_text(path: Path, text: str) -> Path | None:
     Raises:
         OSError: The file or its folder cannot be written; nothing has changed then.
     """
-    target = path.resolve()
-    with _locked(target):
-        return _replace(target, text)
+    return _replace(path.resolve(), text)
 
 
 def diff(path: Path, before: str, after: str) -> str:
@@ -107,43 +104,46 @@ def diff(path: Path, before: str, after: str) -> str:
     return "\n".join(lines)
 
 
+def user_state_dir() -> Path:
+    """Return the folder in which programs keep what is neither data nor configuration."""
+    from platformdirs import user_state_path  # noqa: PLC0415  - only where none is configured
+
+    return user_state_path("standards-mcp", appauthor=False)
+
+
 def of_environment(folder: Path, name: str, suffix: str) -> Path:
     """Return the path of a file for this Python environment; several may share one folder."""
     environment = hashlib.sha256(sys.prefix.encode()).hexdigest()[:12]
     return folder / f"{name}-{environment}{suffix}"
 
 
+@contextmanager
+def _before_other_edits() -> Generator[None]:
+    """Let edits of our own commands wait for each other, as far as the system allows it.
+
+    What it cannot hold back is found when the text is compared before it is replaced.
+    """
+    import filelock  # noqa: PLC0415  - only where something is edited
+
+    lock = None
+    with suppress(OSError):  # filelock.Timeout is one too
+        folder = user_state_dir()
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = filelock.FileLock(folder / "edits.lock", timeout=_LONGEST_WAIT)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        if lock:
+            lock.release()
+
+
 class _OvertakenError(Exception):
     """The file holds another text than the one that was edited."""
 
 
-@contextmanager
-def _locked(target: Path) -> Generator[None]:
-    """Keep other processes of this user from editing the same file."""
-    import filelock  # noqa: PLC0415  - only where something is edited
-    from platformdirs import user_state_path  # noqa: PLC0415
-
-    # Not beside the file: a lock stays behind, and the folder is a client's or a project's.
-    folder = user_state_path("standards-mcp", appauthor=False) / "locks"
-    folder.mkdir(parents=True, exist_ok=True)
-    name = hashlib.sha256(str(target).encode()).hexdigest()[:32]
-    try:
-        with filelock.FileLock(folder / f"{name}.lock", timeout=_LOCK_SECONDS):
-            yield
-    except filelock.Timeout:
-        message = "another standards-mcp is changing it; try again"
-        raise OSError(errno.EBUSY, message) from None
-
-
 def _replace(target: Path, text: str, expected: object = _ANY_TEXT) -> Path | None:
-    """Write a file and return where the old text is kept.
-
-    Args:
-        expected: What the file must still hold, None for no file.
-
-    Raises:
-        _OvertakenError: It does not.
-    """
+    """Write a file that still holds what is expected; return where the old text is kept."""
     target.parent.mkdir(parents=True, exist_ok=True)
     data = text.encode()
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
@@ -156,7 +156,7 @@ def _replace(target: Path, text: str, expected: object = _ANY_TEXT) -> Path | No
         if target.exists():
             shutil.copymode(target, name)
             backup = _back_up(target)
-        # As late as possible: a program that knows nothing of the lock may have written meanwhile.
+        # As late as possible: another program may have written meanwhile.
         _check_still_holds(target, expected)
         Path(name).replace(target)
     except BaseException:

@@ -24,11 +24,17 @@ class LineReader:
     A line of more than *limit* bytes is cut somewhere after *limit*, so its length shows it. The
     blocking reads happen in a daemon thread: unlike a pooled one, it does not keep the process
     from ending while the client holds the pipe open.
+
+    Args:
+        on_end: Called in that thread at the end of the input.
     """
 
-    def __init__(self, descriptor: int, limit: int = MAX_LINE) -> None:
+    def __init__(
+        self, descriptor: int, limit: int = MAX_LINE, on_end: Callable[[], None] = lambda: None
+    ) -> None:
         self._descriptor = descriptor
         self.limit = limit
+        self._on_end = on_end
 
     async def __aiter__(self) -> AsyncGenerator[bytes]:
         loop = asyncio.get_running_loop()
@@ -43,6 +49,7 @@ class LineReader:
         for lines in _split_lines(self._chunks(), self.limit):
             if not _put(loop, chunks, lines):
                 return
+        self._on_end()
         _put(loop, chunks, [])
 
     def _chunks(self) -> Iterator[bytes]:
@@ -51,6 +58,28 @@ class LineReader:
                 yield data
         except OSError:
             return  # treated like the end
+
+
+async def read_lines(
+    stream: asyncio.StreamReader, limit: int = MAX_LINE
+) -> AsyncGenerator[list[bytes]]:
+    """Yield the lines that each chunk of a stream completes, without their ends.
+
+    Raises:
+        ValueError: A line has more than *limit* bytes.
+    """
+    begun = bytearray()
+    while data := await stream.read(_CHUNK):
+        head, *rest = data.split(b"\n")
+        begun += head
+        if len(begun) > limit:
+            raise ValueError("a line is too long")
+        if rest:
+            *whole, last = rest
+            yield [bytes(begun), *whole]
+            begun = bytearray(last)
+    if begun:
+        yield [bytes(begun)]
 
 
 class LineWriter:

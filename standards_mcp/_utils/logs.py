@@ -18,6 +18,8 @@ Secrets: TypeAlias = Callable[[], Iterable[str]]
 
 
 _PACKAGE: Final = "standards_mcp"
+PLUGIN_LOGGERS: Final = f"{_PACKAGE}.plugins"
+"""Below it stands the logger of each plugin, under the plugin's name."""
 STANDARD_FIELDS: Final = frozenset(vars(logging.makeLogRecord({}))) | {
     "message",
     "asctime",
@@ -41,10 +43,10 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "event": record.getMessage(),
         }
-        data |= _extra(record)
+        data |= {key: value for key, value in _extra(record).items() if key not in data}
         if record.exc_info:
             data["exception"] = self.formatException(record.exc_info)
-        return json.dumps(masked_data(data, self._secrets()))
+        return json.dumps(masked_data(data, self._secrets()), default=str)
 
 
 class PlainFormatter(logging.Formatter):
@@ -113,7 +115,11 @@ def configure_logging(
 
 
 def _extra(record: logging.LogRecord) -> dict[str, Any]:
-    return {key: value for key, value in vars(record).items() if key not in STANDARD_FIELDS}
+    extra = {key: value for key, value in vars(record).items() if key not in STANDARD_FIELDS}
+    _, is_plugins, below = str(record.name).rpartition(f"{PLUGIN_LOGGERS}.")
+    if is_plugins:
+        extra["plugin"] = below.partition(".")[0]
+    return extra
 
 
 def _texts_of(fields: dict[str, Any]) -> Iterable[tuple[str, str]]:

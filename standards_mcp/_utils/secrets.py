@@ -180,11 +180,6 @@ def _members(kind: Any) -> Iterator[tuple[str, Any]]:
         yield from get_type_hints(structure).items()
 
 
-def _aliases(alias: str | AliasPath | AliasChoices | None) -> Iterator[str]:
-    if isinstance(alias, str):
-        yield alias
-    elif isinstance(alias, AliasPath):
-        yield str(alias.path[0])
-    elif alias:
-        for choice in alias.choices:
-            yield from _aliases(choice)
+def _aliases(alias: str | AliasPath | AliasChoices | None) -> list[str]:
+    choices = alias if isinstance(alias, AliasChoices) else AliasChoices(alias or "")
+    return [str(path[0]) for path in choices.convert_to_aliases()]

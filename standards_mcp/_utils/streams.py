@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager, redirect_stdout, suppress
-from typing import TextIO
+from typing import Any, Final, TextIO
+
+_STYLE: Final[dict[str, Any]] = {
+    "encoding": "utf-8",
+    "errors": "backslashreplace",
+    "line_buffering": True,
+}
 
 
 @contextmanager
@@ -18,6 +25,8 @@ def divert_stdout() -> Generator[None]:
     """
     _flush()
     fill_closed_streams()  # one that was called before may have closed them
+    if getattr(sys.stderr, "closed", False):
+        sys.stderr = own_stderr()
     saved = os.dup(1)
     os.dup2(2, 1)
     try:
@@ -41,10 +50,23 @@ def claim_standard_streams() -> tuple[int, int]:
     os.dup2(null, 0)
     os.close(null)
     os.dup2(2, 1)
-    with suppress(AttributeError, OSError, ValueError):
-        # What a plugin prints shows at once, beside the log lines of its time.
-        sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    # What a plugin prints shows at once, beside the log lines of its time.
+    _set("stdout", _KeptOpen(os.fdopen(os.dup(2), "wb"), **_STYLE))
+    _set("stderr", _KeptOpen(os.fdopen(2, "wb", closefd=False), **_STYLE))
     return reader, writer
+
+
+class _KeptOpen(io.TextIOWrapper):
+    """A stream that no plugin can close for the others."""
+
+    def close(self) -> None:
+        with suppress(OSError, ValueError):
+            self.flush()
+
+
+def _set(name: str, stream: TextIO) -> None:
+    setattr(sys, name, stream)
+    setattr(sys, f"__{name}__", stream)
 
 
 def fill_closed_streams() -> None:

@@ -22,13 +22,28 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return lowered[close[0]] if close else ""
 
 
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """Return how many there are, as in ``1 record`` and ``1,748 records``."""
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
 def describe_exception(exc: BaseException) -> str:
     """Return an exception as one line."""
     try:
-        text = " ".join(str(exc).split())
-    except Exception:  # noqa: BLE001  - an exception that cannot describe itself
-        text = ""
+        if isinstance(exc, SystemExit):
+            return f"it called sys.exit({exc.code!r})"
+    except BaseException:  # noqa: BLE001  - as below
+        return "it called sys.exit"
+    text = " ".join(text_of(exc).split())
     return f"{type(exc).__name__}: {text}" if text else type(exc).__name__
+
+
+def text_of(exc: BaseException) -> str:
+    """Return the text of an exception; an empty one if it raises another when it is asked."""
+    try:
+        return "".join(str(exc))
+    except BaseException:  # noqa: BLE001  - a plugin may raise anything anywhere
+        return ""
 
 
 # Control characters but for tabs and line ends, and those that turn the direction of a line.
@@ -38,6 +53,11 @@ _STEERING: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-
 def printable(text: str) -> str:
     r"""Return *text* with whatever would steer a terminal as ``\u001b``, as JSON and TOML do."""
     return _STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def readable(text: str) -> str:
+    r"""Return a text of another program as `printable` does, with ``\n`` as its line ends."""
+    return printable(text.replace("\r\n", "\n"))
 
 
 BYTE_ORDER_MARK: Final = "\ufeff"

@@ -1,4 +1,4 @@
-"""Everything around one call of a tool, a prompt or a resource; each concern is a step.
+"""Runs a call of a tool, a prompt or a resource. Each concern around the function is a step.
 
-`loading` and every layer above may import it.
+`loading` and every layer above may import this package.
 """

@@ -8,7 +8,7 @@ from functools import partial, reduce
 from typing import Any, Protocol, TypeAlias
 
 from standards_mcp.contributions.base import Contribution
-from standards_mcp.contributions.tools import Limits
+from standards_mcp.contributions.limits import Limits
 
 from .context import HostContext
 from .records import CallRecord
@@ -19,26 +19,30 @@ class Call:
     """A call of a tool, a prompt or a resource, or a completion for one of them.
 
     Attributes:
-        item: What is called.
-        function: What answers: of the tool, the prompt, the resource or the completion.
-        render: Turns what the function returns into what is sent.
+        item: The tool, prompt or resource that is called.
+        function: The function to run: that of *item*, or a completer.
+        render: Converts what the function returns into the answer.
         arguments: As the client sent them, or as a wrapper changed them.
-        given: What the host adds to the arguments of the function.
-        keywords: The arguments once they are validated.
-        kind: What the record calls it; by default the kind of what is called.
-        record: What observers learn.
+        given: Arguments that the host adds, such as the `CallContext`.
+        keywords: The validated arguments; empty before validation.
+        kind: The kind in the record; by default that of *item*.
+        record: What observers receive.
     """
 
     item: Contribution
     function: Callable[..., Any]
     render: Callable[[Any], Any]
     arguments: Mapping[str, Any]
-    limits: Limits
     context: HostContext
     kind: str = ""
     given: Mapping[str, Any] = field(default_factory=dict[str, Any])
     keywords: Mapping[str, Any] = field(default_factory=dict[str, Any])
     record: CallRecord = field(init=False)
+
+    @property
+    def limits(self) -> Limits:
+        """Those of what is called."""
+        return self.item.limits
 
     def __post_init__(self) -> None:
         self.record = CallRecord(
@@ -47,15 +51,16 @@ class Call:
             plugin=self.item.plugin,
             caller=self.context.caller,
             arguments=self.arguments,
+            fields=self.context.log_fields,
         )
 
 
 CallNext: TypeAlias = Callable[[Call], Awaitable[Any]]
-"""What comes after a step."""
+"""The rest of the pipeline after a step."""
 
 
 class Step(Protocol):
-    """Answers a call, with what comes after it or without."""
+    """One step of the pipeline: it passes a call on, or answers it alone."""
 
     def __call__(self, call: Call, call_next: CallNext) -> Awaitable[Any]:
         """Return the answer."""
@@ -63,11 +68,9 @@ class Step(Protocol):
 
 
 def compose(steps: Sequence[Step], last: CallNext) -> CallNext:
-    """Return the steps as one function, the first outermost, around *last*.
+    """Return the steps as one function around *last*; the first step is the outermost."""
 
-    They are bound to each other once, so that a call makes no function of its own.
-    """
-
+    # Bound once, when the host starts, so that no call has to create functions.
     def bind(call_next: CallNext, step: Step) -> CallNext:
         return partial(step, call_next=call_next)
 

@@ -1,15 +1,22 @@
-"""What prompts say and resources hold, and what completes their arguments, for those who ask."""
+"""Gets prompts, reads resources, and completes their arguments."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from itertools import islice
+from typing import Any, Final, TypeVar
 
 from standards_mcp._utils.text import did_you_mean
-from standards_mcp.contributions.arguments import refuse_unknown
-from standards_mcp.contributions.base import Contribution
-from standards_mcp.contributions.prompts import TOOLS_ARGUMENT, RegisteredPrompt, messages_of
+from standards_mcp.contributions.base import Completion, Contribution
+from standards_mcp.contributions.mistakes import refuse_unknown
+from standards_mcp.contributions.prompts import (
+    TOOLS_ARGUMENT,
+    PromptAnswer,
+    RegisteredPrompt,
+    prompt_answer,
+)
 from standards_mcp.contributions.resources import (
     Contents,
     RegisteredResource,
@@ -17,33 +24,31 @@ from standards_mcp.contributions.resources import (
     find_resource,
 )
 from standards_mcp.contributions.selection import Selection, named, visible
-from standards_mcp.contributions.tools import Limits
 from standards_mcp.errors import NotServedError, ToolError
-from standards_mcp.plugin import Message
 
 from .call import Call
 from .context import HostContext, Principal, Unattended
 from .pipeline import Pipeline
 
+_MOST_COMPLETIONS: Final = 100
+_MOST_COUNTED: Final = 100_000
 _C = TypeVar("_C", bound=Contribution)
+_T = TypeVar("_T")
 
 
 class ContentCalls:
-    """Answers for the prompts and resources of a host.
+    """Calls the prompts and resources of a host.
 
     Args:
-        visible: Returns what there is for whoever asks; it may change.
-        limits: Returns the limits in force.
+        visible: Returns what a principal can see now; it may change between calls.
     """
 
     def __init__(
         self,
         visible: Callable[[Principal], Selection],
-        limits: Callable[[], Limits],
         pipeline: Pipeline,
     ) -> None:
         self._visible = visible
-        self._limits = limits
         self._pipeline = pipeline
 
     async def get_prompt(
@@ -52,12 +57,13 @@ class ContentCalls:
         arguments: Mapping[str, str],
         tools: Mapping[str, str] | None = None,
         context: HostContext | None = None,
-    ) -> list[Message]:
-        """Return what a prompt says, by its published or its declared name.
+    ) -> PromptAnswer:
+        """Return what a prompt says, found by its published or its declared name.
 
         Args:
-            tools: What the tools that it names are called, where they are those of another host.
-            context: Who asks; by default the local user.
+            tools: The published name of each tool that the prompt names, by its declared name, if
+                another host serves these tools.
+            context: The caller's context; by default the local user.
 
         Raises:
             NotServedError: No such prompt is served.
@@ -65,38 +71,52 @@ class ContentCalls:
         """
         context = context or Unattended()
         selection = self._visible(context.principal)
+        # With *tools*, this is the process of an isolated plugin. The prompt may be hidden here
+        # because its tools are missing, but the outer host has them and has decided to serve it.
         item = None if tools is None else named(selection.prompts, name)
         item = item or self.prompt(name, context)
         given: dict[str, Any] = {}
         if declared := (*item.prompt.needs, *item.prompt.uses):
             given[TOOLS_ARGUMENT] = selection.tool_names(declared) if tools is None else dict(tools)
-        messages: list[Message] = await self._pipeline.get(
+        answer: PromptAnswer = await self._pipeline.get(
             Call(
                 item=item,
                 function=item.prompt.function,
-                render=messages_of,
+                render=prompt_answer,
                 arguments=arguments,
-                limits=self._limits(),
                 context=context,
                 given=given,
             )
         )
-        return messages
+        return answer
 
     async def read_resource(self, uri: str, context: HostContext | None = None) -> Contents:
-        """Return what a resource holds.
+        """Return the contents of a resource.
 
         Raises:
-            NotServedError: No resource that is served has this URI.
+            NotServedError: No resource is served under this URI.
             ToolError: It refused the variables, failed or did not answer in time.
         """
         context = context or Unattended()
+        item, variables = self.resource_at(uri, context)
+        return await self.read(item, variables, context)
+
+    def resource_at(
+        self, uri: str, context: HostContext
+    ) -> tuple[RegisteredResource, dict[str, Any]]:
+        """Return the served resource under a URI, and the values of its variables.
+
+        Raises:
+            NotServedError: No resource is served under this URI.
+        """
         items = _known(self._visible(context.principal).resources, context)
         served = visible(items)
+        # Visible ones first: a hidden resource must not shadow a template that fits the URI, too.
+        # A hidden one is found only so that the error can say why it is not served.
         found = find_resource(served, uri) or find_resource(items, uri)
         item, variables = found or (None, {})
-        item = _served_one("resource", uri, item, (each.resource.uri for each in served))
-        return await self.read(item, variables, context)
+        known = (each.resource.uri for each in served)
+        return _served_one("resource", uri, item, known), variables
 
     async def read(
         self,
@@ -104,21 +124,45 @@ class ContentCalls:
         variables: Mapping[str, Any],
         context: HostContext | None = None,
     ) -> Contents:
-        """Return what a resource holds for these values of its variables. See `read_resource`."""
+        """Return the contents for these values of the template. See `read_resource`."""
         contents: Contents = await self._pipeline.get(
             Call(
                 item=item,
                 function=item.resource.function,
                 render=partial(contents_of, mime_type=item.resource.mime_type),
                 arguments=variables,
-                limits=self._limits(),
                 context=context or Unattended(),
             )
         )
         return contents
 
+    async def subscribe(
+        self,
+        uri: str,
+        subscribe: Callable[[RegisteredResource, str], Awaitable[_T]],
+        context: HostContext | None = None,
+    ) -> _T:
+        """Return what *subscribe* returns for the resource under a URI.
+
+        Raises:
+            NotServedError: No resource is served under this URI.
+            ToolError: *subscribe* failed or did not answer in time.
+        """
+        context = context or Unattended()
+        item, _ = self.resource_at(uri, context)
+        call = Call(
+            item=item,
+            function=partial(subscribe, item, uri),
+            render=lambda found: found,
+            arguments={"uri": uri},
+            context=context,
+            kind="subscription",
+        )
+        found: _T = await self._pipeline.complete(call)
+        return found
+
     def prompt(self, name: str, context: HostContext) -> RegisteredPrompt:
-        """Return a prompt that is served, by its published or its declared name.
+        """Return a served prompt by its published or its declared name.
 
         Raises:
             NotServedError: No such prompt is served.
@@ -128,14 +172,16 @@ class ContentCalls:
         return _served_one("prompt", name, named(items, name), known)
 
     def resource(self, uri: str, context: HostContext) -> RegisteredResource:
-        """Return a resource that is served, by its URI or its template as declared.
+        """Return a served resource by its declared URI or template.
 
         Raises:
-            NotServedError: No resource that is served has it.
+            NotServedError: No such resource is served.
         """
         items = _known(self._visible(context.principal).resources, context)
-        item = next((each for each in items if each.resource.uri == uri), None)
-        known = (each.resource.uri for each in visible(items))
+        served = visible(items)
+        # Of two with one URI, that of the other plugin is hidden.
+        item = next((each for each in (*served, *items) if each.resource.uri == uri), None)
+        known = (each.resource.uri for each in served)
         return _served_one("resource", uri, item, known)
 
     async def complete(
@@ -145,8 +191,12 @@ class ContentCalls:
         typed: str,
         others: Mapping[str, str],
         context: HostContext | None = None,
-    ) -> list[str]:
-        """Return values for an argument, best first; none where the plugin fails.
+    ) -> Completion:
+        """Return values for an argument, best first; none if the plugin fails.
+
+        Args:
+            typed: What the user has typed of the argument.
+            others: The other arguments that the user has filled in.
 
         Raises:
             InvalidInputError: There is no such argument.
@@ -154,25 +204,25 @@ class ContentCalls:
         refuse_unknown({argument: typed}, item.arguments.schema["properties"])
         completer = item.completers.get(argument)
         if completer is None:
-            return []
+            return _completion(())
         call = Call(
             item=item,
             function=partial(completer, typed, others),
-            render=_texts,
+            render=_completion,
             arguments={argument: typed},
-            limits=self._limits(),
             context=context or Unattended(),
             kind="completion",
         )
         try:
-            values: list[str] = await self._pipeline.complete(call)
+            found: Completion = await self._pipeline.complete(call)
         except ToolError:
-            return []  # the log has it, and the user has not asked for anything yet
-        return values
+            # The log has it, and the user has not asked for anything yet.
+            return _completion(())
+        return found
 
 
 def _known(items: Sequence[_C], context: HostContext) -> Sequence[_C]:
-    """Return what the caller may know of, which need not be served."""
+    """Return what errors may mention: a restricted caller must not learn of hidden items."""
     return visible(items) if context.principal.is_restricted else items
 
 
@@ -186,5 +236,12 @@ def _served_one(kind: str, name: str, item: _C | None, known: Iterable[str]) -> 
     return item
 
 
-def _texts(values: Iterable[object]) -> list[str]:
-    return [str(value) for value in values]
+def _completion(found: Completion | Iterable[object]) -> Completion:
+    if isinstance(found, Completion):  # another server's answer
+        is_cut = len(found.values) > _MOST_COMPLETIONS
+        has_more = True if is_cut else found.has_more
+        return replace(found, values=found.values[:_MOST_COMPLETIONS], has_more=has_more)
+    values = [str(value) for value in islice(found, _MOST_COUNTED)]
+    shown = values[:_MOST_COMPLETIONS]
+    total = len(values) if len(values) < _MOST_COUNTED else None
+    return Completion(shown, total=total, has_more=len(values) > len(shown))

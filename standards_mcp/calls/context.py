@@ -1,6 +1,6 @@
-"""What a tool's function learns of its call, and how it may speak with whoever called.
+"""The context of a call: the caller, progress, questions to the user, and deadlines.
 
-The deadline of a call stands still while a user is asked: people need longer than tools.
+The deadline of a call stops while the user answers, because people need longer than tools.
 """
 
 from __future__ import annotations
@@ -13,22 +13,23 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import anyio
+import pydantic_core
 
 from standards_mcp.contributions.selection import EVERYTHING, Access
 from standards_mcp.errors import CannotAskError
 from standards_mcp.plugin import AnswerT
 
 CALL: Final = "standards-mcp/call"
-"""The argument that takes the context, of functions that take arguments of any name."""
+"""The name of the context argument of functions that accept arguments of any name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who calls.
+    """The caller.
 
     Attributes:
-        name: Limits and cached answers are each principal's own, by this name.
-        access: What they see of what the configuration lets everybody see.
+        name: Rate limits and cached answers are kept separately for each name.
+        access: What this caller may see; it can only narrow the configuration.
     """
 
     name: str
@@ -36,17 +37,17 @@ class Principal:
 
     @property
     def is_restricted(self) -> bool:
-        """Whether they must not learn that there is something that they do not see."""
+        """Whether hidden items must look unknown to this caller."""
         return self.access != EVERYTHING
 
 
 LOCAL: Final = Principal("local")
-"""Whoever started the process: the user of a client over stdio, or of a command."""
+"""The user who started the process: with a client over stdio, or with a command."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What another server asks a user.
+    """A question that another server asks the user (elicitation).
 
     Attributes:
         schema: A JSON Schema of the reply: an object of texts, numbers, booleans and choices.
@@ -58,11 +59,11 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class InputResponses:
-    """What another server gets with a call that it answered with questions before.
+    """What is sent with the repetition of a call that another server answered with questions.
 
     Attributes:
-        replies: To its questions, as the SDK has them.
-        state: What it gave along, and wants back.
+        replies: The replies to its questions, as objects of the SDK.
+        state: The opaque state that it sent with its questions.
     """
 
     replies: dict[str, Any] | None = None
@@ -72,10 +73,10 @@ class InputResponses:
 class InputRequiredError(BaseException):
     """The client must ask its user and call again.
 
-    Not an `Exception`: what a tool catches of its own faults must not catch this.
+    Not an `Exception`, so that ``except Exception`` in a tool does not catch it.
 
     Attributes:
-        request: What to answer the client with.
+        request: The answer for the client, with the questions.
     """
 
     def __init__(self, request: object) -> None:
@@ -84,18 +85,20 @@ class InputRequiredError(BaseException):
 
 
 class HostContext(ABC):
-    """A call in progress. See `standards_mcp.CallContext` for what its methods mean.
+    """The host's side of a call. See `standards_mcp.CallContext` for its public methods.
 
     Attributes:
-        principal: Who calls.
-        responses: What the client brings along for another server that asked.
-        is_continuation: The client calls again, as it was told to, with what its user answered.
-        has_elicited: The user was asked, so that the answer is of this call alone.
+        principal: The caller.
+        responses: The client's replies to the questions of another server.
+        is_continuation: The client repeats a call, with its user's answers to the questions.
+        has_elicited: The user was asked, so that the answer must not be kept for other calls.
+        log_fields: What the plugin adds to the log line of the call.
     """
 
     def __init__(self, principal: Principal = LOCAL) -> None:
         self.principal = principal
         self.responses = InputResponses()
+        self.log_fields: dict[str, object] = {}
         self.is_continuation = self.has_elicited = False
         self._deadlines: list[anyio.CancelScope] = []
         self._questions = 0
@@ -103,18 +106,23 @@ class HostContext(ABC):
 
     @property
     def caller(self) -> str:
-        """The name of who calls."""
+        """The caller's name."""
         return self.principal.name
+
+    def add_log_fields(self, **fields: object) -> None:
+        """Add fields to the log line of the call. See `standards_mcp.CallContext`."""
+        plain = pydantic_core.to_jsonable_python(fields, bytes_mode="base64", fallback=str)
+        self.log_fields.update(plain)
 
     @abstractmethod
     async def report_progress(
         self, done: float, total: float | None = None, message: str | None = None
     ) -> None:
-        """Tell the client how far the call is."""
+        """Report to the client how far the call is."""
 
     @abstractmethod
     async def ask(self, question: str, answer: type[AnswerT]) -> AnswerT | None:
-        """Return what the user answers to a question, or None when they decline."""
+        """Return the user's answer to a question, or None when they decline."""
 
     @property
     @abstractmethod
@@ -124,11 +132,11 @@ class HostContext(ABC):
     @property
     @abstractmethod
     def can_ask_midway(self) -> bool:
-        """Whether they can be asked while the call runs."""
+        """Whether the user can be asked while the call is running."""
 
     @abstractmethod
     async def elicit(self, question: Question) -> Any:
-        """Return the reply to a question of another server, which waits for it.
+        """Return the reply to a question of another server, which waits meanwhile.
 
         Raises:
             CannotAskError: Nobody can be asked while the call runs.
@@ -138,16 +146,16 @@ class HostContext(ABC):
     async def next_responses(
         self, questions: Mapping[str, Question], state: str | None
     ) -> InputResponses:
-        """Return the replies to the questions by which another server answered the call.
+        """Return the replies to the questions with which another server answered the call.
 
         Raises:
             CannotAskError: Nobody can be asked.
-            InputRequiredError: The client asks, and calls again.
+            InputRequiredError: The client must ask its user, and call again.
         """
 
     @contextmanager
     def within(self, seconds: float) -> Generator[None]:
-        """Cancel what runs inside after so many seconds, as `anyio.move_on_after` does."""
+        """Cancel the body after *seconds*, as `anyio.move_on_after` does; pauses do not count."""
         with anyio.move_on_after(seconds) as scope:
             self._deadlines.append(scope)
             try:
@@ -157,8 +165,10 @@ class HostContext(ABC):
 
     @contextmanager
     def paused(self) -> Generator[None]:
-        """Let no deadline pass meanwhile; several questions may be open at a time."""
+        """Stop all deadlines of the call in the body. Such contexts may overlap."""
         self.has_elicited = True
+        # Several questions may be open at a time: the first stops the clocks, and the last one to
+        # be answered starts them.
         self._questions += 1
         if self._questions == 1:
             self._stop_clocks()
@@ -170,6 +180,7 @@ class HostContext(ABC):
                 self._start_clocks()
 
     def _stop_clocks(self) -> None:
+        # A cancel scope has no pause, so its deadline is taken away and the rest of its time kept.
         now = anyio.current_time()
         self._left = [(scope, scope.deadline - now) for scope in self._deadlines]
         for scope in self._deadlines:
@@ -182,7 +193,7 @@ class HostContext(ABC):
 
 
 class Unattended(HostContext):
-    """A call by nobody who could be asked: a command's, or a test's."""
+    """A call without a user who could be asked, such as that of a command or a test."""
 
     async def report_progress(
         self, done: float, total: float | None = None, message: str | None = None

@@ -2,9 +2,9 @@
 
 From the outside in: records, masked errors, the cap on the output, the wrappers of plugins, errors
 as results, crashes, the deadline, the validation of the arguments, cached answers, the rate limit,
-the slots of the tool and of its plugin, and at last the function. So a cached answer counts against
-no limit, and waiting for a slot counts against the deadline. Prompts and resources have those steps
-that are not about results of tools; completions have no arguments to validate.
+the slots of the tool and of its plugin, and the function. Prompts and resources skip the steps that
+are about results of tools, and are refused where they are too long. Completions also skip the
+validation of arguments, and the limits of rate and length.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.plugin import ToolHandler, ToolResult
 
@@ -23,7 +24,7 @@ from .steps.cache import Cache
 from .steps.deadline import within_deadline
 from .steps.errors import Masking, as_results, contain
 from .steps.invocation import Invocation
-from .steps.output import cap_output
+from .steps.output import cap_output, refuse_long
 from .steps.rate_limits import RateLimits
 from .steps.recording import Recording
 from .steps.slots import Slots
@@ -32,12 +33,12 @@ from .steps.wrappers import Wrappers
 
 
 class Pipeline:
-    """Answers calls within the limits that each of them carries.
+    """Runs calls through the steps, within the limits that each call carries.
 
     Args:
-        secrets: Returns what no error may tell.
-        observers: Get the record of each call.
-        storage: A ``redis://`` URL to count rates and keep answers at; None: in this process.
+        secrets: Returns the texts that must not stand in an error.
+        observers: They get the record of each call.
+        storage: A ``redis://`` URL for rate limits and cached answers; None: in this process.
 
     Raises:
         ConfigError: *storage* cannot be used.
@@ -48,31 +49,43 @@ class Pipeline:
         secrets: Callable[[], frozenset[str]],
         observers: Sequence[Observer] = (),
         storage: str | None = None,
+        timing: Timing = DEFAULT_TIMING,
     ) -> None:
-        self._pool: Any = redis_connections(storage) if storage else None
-        self._wrappers, self._invocation = Wrappers(), Invocation()
+        self._pool: Any = redis_connections(storage, timing.redis) if storage else None
+        self._wrappers, self._invocation = Wrappers(timing.wrappers), Invocation()
         begin: tuple[Step, ...] = (Recording(observers), Masking(secrets))
-        slots = Slots()
+        rate_limits, slots = RateLimits(self._pool), Slots()
         tool: tuple[Step, ...] = (
             *begin,
             cap_output,
+            # Outside of errors and the deadline, so that wrappers see every failure as a result.
             self._wrappers,
             as_results,
             contain,
+            # Before the slots: waiting for a slot is part of the time that a client waits.
             within_deadline,
             validate,
+            # Before the limits: a cached answer costs nothing that they protect.
             Cache(self._pool),
-            RateLimits(self._pool),
+            rate_limits,
             slots,
         )
-        content: tuple[Step, ...] = (*begin, contain, within_deadline, validate, slots)
+        content: tuple[Step, ...] = (
+            *begin,
+            refuse_long,
+            contain,
+            within_deadline,
+            validate,
+            rate_limits,
+            slots,
+        )
         completion: tuple[Step, ...] = (*begin, contain, within_deadline, slots)
         self._call_tool = compose(tool, self._invocation)
         self._get = compose(content, self._invocation)
         self._complete = compose(completion, self._invocation)
 
     def wrap(self, wrapper: Callable[[ToolHandler], ToolHandler]) -> None:
-        """Put around the calls of tools what *wrapper* makes of their handler."""
+        """Replace the handler of tool calls by what *wrapper* returns for it."""
         self._wrappers.wrap(wrapper)
 
     async def call_tool(
@@ -81,10 +94,10 @@ class Pipeline:
         arguments: Mapping[str, Any],
         context: HostContext | None = None,
     ) -> ToolResult:
-        """Call a tool and return what it came to; its failures are results, too.
+        """Call a tool and return its result; failures are results, too.
 
         Args:
-            context: Who calls, and how to ask them; by default nobody who can be asked.
+            context: The caller's context; by default there is nobody to ask.
 
         Raises:
             InputRequiredError: The client must ask its user, and call again.
@@ -95,7 +108,6 @@ class Pipeline:
             function=item.tool.function,
             render=item.result.render,
             arguments=arguments,
-            limits=item.limits,
             context=context,
             given={item.context: context} if item.context else {},
         )
@@ -103,7 +115,7 @@ class Pipeline:
         return result
 
     async def get(self, call: Call) -> Any:
-        """Return what a prompt says or a resource holds.
+        """Return the messages of a prompt or the contents of a resource.
 
         Raises:
             ToolError: It refused, failed or did not answer in time.
@@ -111,7 +123,7 @@ class Pipeline:
         return await self._get(call)
 
     async def complete(self, call: Call) -> Any:
-        """Return what completes an argument; those of the call itself are not validated.
+        """Return the values that complete an argument; the other arguments are not validated.
 
         Raises:
             ToolError: The completer refused, failed or did not answer in time.
@@ -119,10 +131,10 @@ class Pipeline:
         return await self._complete(call)
 
     def stuck_seconds(self, plugin: str) -> float:
-        """For how long a function of a plugin has gone on after its call was given up."""
+        """Return the seconds that a plugin's function has run on after its call was given up."""
         return self._invocation.stuck_seconds(plugin)
 
     async def aclose(self) -> None:
-        """Let go of shared storage; a later call connects anew."""
+        """Close the connections to shared storage; a later call connects anew."""
         if self._pool:
             await self._pool.disconnect()

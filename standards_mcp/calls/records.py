@@ -1,11 +1,13 @@
-"""What observers learn of each call: for logs, metrics, audits and lists of running calls."""
+"""The record of each call, for logs, metrics, audits and lists of running calls."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from standards_mcp._utils.logs import STANDARD_FIELDS
 
 log = logging.getLogger(__name__)
 
@@ -15,16 +17,17 @@ class CallRecord:
     """One call, from its start to its end.
 
     Attributes:
-        kind: ``tool``, ``prompt``, ``resource`` or ``completion``.
-        name: The declared name of what is called.
-        caller: The name of who calls.
+        kind: ``tool``, ``prompt``, ``resource``, ``completion`` or ``subscription``.
+        name: The declared name of the tool, prompt or resource.
+        caller: The caller's name.
         arguments: As the client sent them; they may be private.
         seconds: How long it took; 0 while it runs.
         outcome: ``running``, ``ok``, ``asked`` where the client must ask its user and call again,
             ``cancelled``, or the type of the error.
-        results: How many results the answer has, where it is a list of them.
-        is_cached: The answer was kept from an earlier call.
-        incident: The id under which the log has what crashed, or an empty string.
+        results: How many results the answer has, if it is a list of results.
+        is_cached: The answer is that of an equal call.
+        incident: The id of the crash in the log, or an empty string.
+        fields: What the plugin adds to the log line.
     """
 
     kind: str
@@ -37,17 +40,18 @@ class CallRecord:
     results: int | None = None
     is_cached: bool = False
     incident: str = ""
+    fields: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
 class Observer(Protocol):
-    """Is told of every call. Both methods run in the event loop, so they must be quick."""
+    """Receives every call. Both methods run in the event loop, so they must be quick."""
 
     def call_started(self, record: CallRecord) -> None:
-        """Take note of a call that begins; the record changes until its end."""
+        """Handle the start of a call; the record changes until the end."""
         ...
 
     def call_ended(self, record: CallRecord) -> None:
-        """Take note of a call that has ended, whatever its outcome."""
+        """Handle the end of a call, whatever its outcome."""
         ...
 
 
@@ -59,7 +63,8 @@ class CallLog:
 
     def call_ended(self, record: CallRecord) -> None:
         """Write the line."""
-        fields: dict[str, Any] = {
+        own = {key: value for key, value in record.fields.items() if key not in STANDARD_FIELDS}
+        fields: dict[str, Any] = own | {
             record.kind: record.name,
             "plugin": record.plugin,
             "duration_ms": round(record.seconds * 1000, 2),

@@ -42,10 +42,12 @@ class SearchResult:
 
     Attributes:
         notes: Full sentences about how the search had to be done, for example without a model.
+        weak_below: Hits with a lower score hardly ever fit, by measurement; 0 where nobody knows.
     """
 
     hits: tuple[SearchHit, ...]
     notes: tuple[str, ...] = ()
+    weak_below: float = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +150,13 @@ class Catalog(ABC):
     @abstractmethod
     async def find(self, identifier: str) -> list[StandardRecord]:
         """Return the records that a GUID, an ASN id, a CASE URI or a notation names, best first."""
+
+    async def find_all(self, identifiers: Sequence[str]) -> list[list[StandardRecord]]:
+        """Return for each of *identifiers* what `find` returns, in their order.
+
+        A store whose calls take long answers all of them at once.
+        """
+        return [await self.find(identifier) for identifier in identifiers]
 
     @abstractmethod
     async def suggest(self, identifier: str, limit: int = 5) -> list[StandardRecord]:

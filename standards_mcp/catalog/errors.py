@@ -3,6 +3,7 @@
 * CatalogError
   x FilterError
   x UnknownGradeError (in `grades`)
+  x UnknownModelError (in `embedding`)
   x CatalogUnavailableError
 """
 

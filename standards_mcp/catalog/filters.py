@@ -32,8 +32,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import ge, gt, le, lt
-from types import MappingProxyType
-from typing import Any, Final, NamedTuple, TypeAlias, TypeGuard, cast
+from typing import Any, Final, TypeAlias, TypeGuard, cast
 
 from .errors import FilterError
 
@@ -53,9 +52,9 @@ MAX_SIZE: Final = 10_000
 SEARCHED_FIELDS: Final = frozenset({"content", "description"})
 """The fields that are searched and therefore not filtered by."""
 
-_ORDERINGS: Final[Mapping[str, Callable[[float, float], bool]]] = MappingProxyType(
-    {"$gt": gt, "$gte": ge, "$lt": lt, "$lte": le}
-)
+_ORDERINGS: Final[Mapping[str, Callable[[float, float], bool]]] = {
+    "$gt": gt, "$gte": ge, "$lt": lt, "$lte": le,
+}  # fmt: skip
 _NEGATIONS: Final = ("$ne", "$nin")
 _LONGEST_QUOTE: Final = 40
 _Identity: TypeAlias = tuple[bool, Scalar]
@@ -228,20 +227,13 @@ class _Parser:
 
 def _operand(name: str, operator: str, operand: object) -> Operand:
     value = tuple(operand) if _is_list(operand) else operand
-    form = _FORMS[operator]
-    if form.fits(value):
+    expected, fits = _FORMS[operator]
+    if fits(value):
         return cast("Operand", value)
-    hint = " Use $in or $nin for a list." if _is_list(value) and form is _SCALAR_FORM else ""
+    hint = " Use $in or $nin for a list." if _is_list(value) and expected is _SCALAR_FORM else ""
     raise FilterError(
-        f"{_described(name)}: {operator} takes {form.expected}, not {_described(operand)}.{hint}"
+        f"{_described(name)}: {operator} takes {expected}, not {_described(operand)}.{hint}"
     )
-
-
-class _Form(NamedTuple):
-    """What an operator takes."""
-
-    expected: str
-    fits: Callable[[object], bool]
 
 
 def _identity(value: Scalar) -> _Identity:
@@ -258,10 +250,6 @@ def _is_scalar(value: object) -> TypeGuard[Scalar]:
     return isinstance(value, str | bool) or _is_number(value)
 
 
-def _is_flag(value: object) -> bool:
-    return isinstance(value, bool)
-
-
 def _is_set(value: object) -> bool:
     return _is_list(value) and bool(value) and all(map(_is_scalar, value))
 
@@ -274,17 +262,16 @@ def _is_mapping(value: object) -> TypeGuard[Mapping[object, object]]:
     return isinstance(value, Mapping)
 
 
-_SCALAR_FORM: Final = _Form("a text, a number, true or false", _is_scalar)
-_FORMS: Final = MappingProxyType(
-    {
-        **dict.fromkeys(("$eq", "$ne"), _SCALAR_FORM),
-        **dict.fromkeys(_ORDERINGS, _Form("a number", _is_number)),
-        **dict.fromkeys(
-            ("$in", "$nin"), _Form("a list, not empty, of texts, numbers, true or false", _is_set)
-        ),
-        "$exists": _Form("true or false", _is_flag),
-    }
-)
+_SCALAR_FORM: Final = "a text, a number, true or false"
+_FORMS: Final[Mapping[str, tuple[str, Callable[[object], bool]]]] = {
+    **dict.fromkeys(("$eq", "$ne"), (_SCALAR_FORM, _is_scalar)),
+    **dict.fromkeys(_ORDERINGS, ("a number", _is_number)),
+    **dict.fromkeys(
+        ("$in", "$nin"), ("a list, not empty, of texts, numbers, true or false", _is_set)
+    ),
+    "$exists": ("true or false", lambda value: isinstance(value, bool)),
+}
+"""What an operator takes, in words and as a test."""
 
 
 def _described(value: object) -> str:

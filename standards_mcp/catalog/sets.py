@@ -10,12 +10,12 @@ joined by commas). ``set_title`` and ``set_levels`` are those of the record's ow
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, NamedTuple, Self, cast
 
 from .records import StandardRecord
-from .vocabulary.grades import GRADES, SCHOOL_GRADES, grade_order, normalize_levels, parse_grades
+from .vocabulary.grades import GRADES, grade_order, normalize_levels, parse_grades, spoken_levels
 
 _IDS: Final = "also_in_set_ids"
 _TITLES: Final = "also_in_set_titles"
@@ -140,6 +140,20 @@ def without_sets(record: StandardRecord, sets: Collection[str]) -> StandardRecor
     return _with(record, left, record.child_ids)
 
 
+def leaving_sets(
+    records: Iterable[StandardRecord], sets: Collection[str]
+) -> tuple[list[StandardRecord], list[str]]:
+    """Return *records* as they are without these sets, and the ids of those in no other."""
+    leaving: list[StandardRecord] = []
+    gone: list[str] = []
+    for record in records:
+        if left := without_sets(record, sets):
+            leaving.append(left)
+        else:
+            gone.append(record.id)
+    return leaving, gone
+
+
 def _with(
     base: StandardRecord, sets: Mapping[str, Membership], children: tuple[str, ...]
 ) -> StandardRecord:
@@ -176,20 +190,11 @@ def _title_of_all(titles: Sequence[str]) -> str:
     if len(distinct) == 1:
         return distinct[0]
     if all(_GRADE_TITLE.fullmatch(title) for title in distinct):
-        return f"Grades {_spans({level for title in distinct for level in parse_grades(title)})}"
+        return (
+            f"Grades {spoken_levels({each for title in distinct for each in parse_grades(title)})}"
+        )
     more = len(distinct) - _TITLES_SHOWN
     return "; ".join(distinct[:_TITLES_SHOWN]) + (f"; and {more} more" if more > 0 else "")
-
-
-def _spans(levels: Collection[str]) -> str:
-    """Return levels of school as ``K-2, 6``."""
-    runs = list[list[str]]()
-    for index, level in enumerate(SCHOOL_GRADES):
-        if level in levels:
-            if not index or SCHOOL_GRADES[index - 1] not in levels:
-                runs.append([])
-            runs[-1].append(level.removeprefix("0"))
-    return ", ".join(run[0] if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
 def _rank(record: StandardRecord) -> tuple[int, str]:

@@ -15,9 +15,9 @@ from typing import Any, Final, NoReturn, cast
 
 import click
 
-from standards_mcp._utils.signals import restore_hangup
 from standards_mcp._utils.streams import fill_closed_streams, flush_or_drop
 from standards_mcp._utils.text import did_you_mean
+from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.errors import StandardsMcpError
 
 BEGAN: Final = time.perf_counter()
@@ -51,8 +51,13 @@ class _Commands(click.Group):
             ctx.obj.configure_logging(silent=True)
         else:
             parse_overrides(params["overrides"])  # refused now, as wrong usage
-            names = ("config", "overrides", "profile", "verbose")
-            ctx.obj = Invocation(*(params[name] for name in names))
+            ctx.obj = Invocation(
+                config=params["config"],
+                pairs=params["overrides"],
+                profile=params["profile"],
+                verbosity=params["verbose"],
+                timing=ctx.obj or DEFAULT_TIMING,
+            )
             ctx.obj.configure_logging()
         ctx.call_on_close(ctx.obj.close)
         return rest
@@ -68,13 +73,25 @@ class _Commands(click.Group):
             raise failure(exc, ctx) from exc
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        try:
+            contributed = _plugin_commands(ctx)
+        except StandardsMcpError:
+            contributed = {}  # completion must work with a configuration that does not
+        return sorted({*COMMANDS, *contributed})
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         from .invocation import Invocation
+        from .plugin_help import helps
 
         try:
-            contributed = ctx.ensure_object(Invocation).plugin_commands()
+            contributed = helps(ctx.ensure_object(Invocation).host)
         except StandardsMcpError:
-            contributed = {}  # help must work with a configuration that does not
-        return sorted({*COMMANDS, *contributed})
+            contributed = {}  # as above
+        room = formatter.width - 6 - max(map(len, (*COMMANDS, *contributed)))
+        own = {name: cast("click.Command", self.get_command(ctx, name)) for name in COMMANDS}
+        texts = contributed | {name: each.get_short_help_str(room) for name, each in own.items()}
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _shortened(texts[name], room)) for name in sorted(texts)])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -97,7 +114,7 @@ class _Commands(click.Group):
             )
         invocation = ctx.ensure_object(Invocation)
         try:
-            command = invocation.plugin_commands().get(cmd_name)
+            command = _plugin_commands(ctx).get(cmd_name)
         except StandardsMcpError:
             if ctx.resilient_parsing:
                 return None
@@ -108,9 +125,25 @@ class _Commands(click.Group):
 
         record = invocation.host.manager.records.get(cmd_name)
         if record is not None and record.reason:
-            status = "failed" if record.status is Status.FAILED else f"is {record.status}"
-            raise click.ClickException(f"plugin {cmd_name!r} {status}: {record.reason}")
+            if record.status is Status.FAILED:  # the log has told why
+                raise click.ClickException(f"plugin {cmd_name!r} failed, so it has no commands")
+            raise click.ClickException(f"plugin {cmd_name!r} is {record.status}: {record.reason}")
         return None
+
+
+def _plugin_commands(ctx: click.Context) -> dict[str, click.Command]:
+    """Return the commands that plugins contribute; this imports them."""
+    from .invocation import Invocation
+    from .plugin_help import remember
+
+    invocation = ctx.ensure_object(Invocation)
+    commands = invocation.plugin_commands(COMMANDS)
+    remember(invocation.host, commands)
+    return commands
+
+
+def _shortened(text: str, room: int) -> str:
+    return click.Command(None, help=text).get_short_help_str(room)
 
 
 _EPILOG: Final = """
@@ -163,7 +196,6 @@ def cli(ctx: click.Context, /, **options: Any) -> None:
     """
     del options  # `_Commands` has read them: commands are looked up before this runs
     if ctx.invoked_subcommand not in (None, "serve"):
-        restore_hangup()
         gc.enable()
     if ctx.invoked_subcommand is None:
         from .serve import serve
@@ -171,10 +203,10 @@ def cli(ctx: click.Context, /, **options: Any) -> None:
         ctx.invoke(serve)
 
 
-def main() -> NoReturn:
+def main(timing: Timing = DEFAULT_TIMING) -> NoReturn:
     """Run the command line and end the process."""
     fill_closed_streams()
-    code = _run_on_the_streams()
+    code = _run_on_the_streams(timing)
     logging.shutdown()
     if (failure := flush_or_drop()) and not code:
         code = _cannot_write(failure)
@@ -185,13 +217,13 @@ def main() -> NoReturn:
     sys.exit(code)
 
 
-def _run_on_the_streams() -> int:
+def _run_on_the_streams(timing: Timing) -> int:
     """Run the command line; return its exit code also where its output cannot be written."""
     if sys.stdout is None:
         click.echo("standards-mcp: stdout is closed, so there is nowhere to write to", err=True)
         return 1
     try:
-        return run()
+        return run(timing=timing)
     except KeyboardInterrupt:
         return INTERRUPTED
     except SystemExit:  # from click, when nobody reads the output any more
@@ -207,7 +239,7 @@ def _cannot_write(failure: OSError) -> int:
     return 1
 
 
-def run(arguments: Sequence[str] | None = None) -> int:
+def run(arguments: Sequence[str] | None = None, timing: Timing = DEFAULT_TIMING) -> int:
     """Run the command line on *arguments*, those of the process by default.
 
     Returns:
@@ -215,7 +247,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
         configuration, 130 interrupted.
     """
     try:
-        result: object = cli.main(arguments, prog_name="standards-mcp", standalone_mode=False)
+        result: object = cli.main(
+            arguments, prog_name="standards-mcp", standalone_mode=False, obj=timing
+        )
     except click.ClickException as exc:
         exc.show()
         return exc.exit_code

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
+import anyio
 import click
 from pydantic import BaseModel
 
 from standards_mcp._utils.files import replace_text
 from standards_mcp._utils.secrets import MASK, looks_secret, masked_data
-from standards_mcp.config.layers import leaves
+from standards_mcp._utils.streams import divert_stdout
+from standards_mcp.config.errors import Problem
+from standards_mcp.config.layers import key_name, leaves
 from standards_mcp.config.loading import FILE_NAME
 from standards_mcp.config.models.settings import PluginSection
 from standards_mcp.config.programs import check_programs
 from standards_mcp.config.schema import config_schema, config_template
+from standards_mcp.config.sources import file_text
 from standards_mcp.config.toml import toml_key, toml_value
+from standards_mcp.contributions.argument_overrides import filter_problems
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.host import Host
 from standards_mcp.loading.providers import provider_of
@@ -44,10 +50,13 @@ def init(invocation: Invocation, /, file: Path, *, force: bool) -> None:
     if file.exists() and not force:
         raise click.ClickException(f"{file} is there already; use --force to replace it")
     try:
+        gone = _keys_of(file)
         backup = replace_text(file, config_template(_models(invocation)))
     except OSError as exc:
         raise click.ClickException(f"{file} cannot be written: {exc}") from None
     click.echo(f"Wrote {file}" + (f"; the old file is {backup.name}" if backup else ""))
+    if gone:
+        say(f"No longer set, so that more may be served: {', '.join(gone)}")
 
 
 @config.command(epilog=examples("config show --origin", "--profile teacher config show --json"))
@@ -57,8 +66,8 @@ def init(invocation: Invocation, /, file: Path, *, force: bool) -> None:
 def show(invocation: Invocation, *, origin: bool, as_json: bool) -> None:
     """Print the values in force, as TOML; secrets are masked."""
     host = invocation.loaded_host
-    values = _values(host)
-    sources = {path: host.loaded.layers.origin(path) or "default" for path in values}
+    values, layers = _values(host), host.layers
+    sources = {path: layers.origin(path) or "default" for path in values}
     if as_json:
         print_json(
             [
@@ -81,9 +90,9 @@ def show(invocation: Invocation, *, origin: bool, as_json: bool) -> None:
 def check(ctx: click.Context) -> None:
     """Read the configuration as `serve` does and say what is wrong with it.
 
-    Exit code 1 when a plugin fails or a pattern names nothing, 2 when the file is refused. A
-    plugin's secret in the file is reported, and is no failure. Isolated plugins and servers are not
-    started: `plugins check` does that.
+    Exit code 1 when a plugin fails, a pattern names nothing, or a tool refuses a value that an
+    override gives it; 2 when the file is refused. A plugin's secret in the file is reported, and
+    is no failure. Isolated plugins and servers are not started: `plugins check` does that.
     """
     invocation = ctx.ensure_object(Invocation)
     invocation.report_alone()
@@ -93,8 +102,9 @@ def check(ctx: click.Context) -> None:
         for record in host.manager.records.values()
         if record.status is Status.FAILED
     ]
+    filters = [each.line(host.loaded.layers) for each in _filter_problems(host)]
     programs = [each.line(host.loaded.layers) for each in check_programs(host.settings)]
-    problems = [*failed, *host.warnings(), *programs]
+    problems = [*failed, *host.warnings(), *filters, *programs]
     for line in (*problems, *host.exposed_secrets()):
         say(line)
     if problems:
@@ -115,12 +125,32 @@ def schema(invocation: Invocation) -> None:
     print_json(config_schema(_models(invocation)))
 
 
+def _filter_problems(host: Host) -> list[Problem]:
+    async def ask() -> list[Problem]:
+        tools, overrides = host.manager.contributions.tools, host.settings.tools.overrides
+        try:
+            return await filter_problems(tools, overrides)
+        finally:
+            await host.catalog.aclose()  # a filter may have opened it
+
+    with divert_stdout():
+        return anyio.run(ask)
+
+
 def _models(invocation: Invocation) -> dict[str, type[BaseModel]]:
     try:
         records = invocation.loaded_host.manager.records.values()
     except StandardsMcpError:
         return {}  # a file with errors must not prevent that a new one is written
     return {record.name: record.settings_type for record in records if record.settings_type}
+
+
+def _keys_of(file: Path) -> list[str]:
+    """Return the keys that a file sets; none where it is not there, or not TOML."""
+    try:
+        return [key_name(path) for path, _ in leaves(tomllib.loads(file_text(file))) if path]
+    except (FileNotFoundError, ValueError, RecursionError):
+        return []
 
 
 def _values(host: Host) -> dict[tuple[str, ...], Any]:

@@ -24,7 +24,7 @@ def prompts(invocation: Invocation, *, as_json: bool) -> None:
             "needs": list(item.prompt.needs),
             "uses": list(item.prompt.uses),
         }
-        for item in invocation.loaded_host.visible().prompts
+        for item in invocation.listed_host.visible().prompts
     ]
     _show(entries, "prompt", as_json=as_json)
 
@@ -36,7 +36,7 @@ def resources(invocation: Invocation, *, as_json: bool) -> None:
     """List every resource, and why one is not served."""
     entries = [
         as_data(item) | {"uri": item.resource.uri, "mime_type": item.resource.mime_type}
-        for item in invocation.loaded_host.visible().resources
+        for item in invocation.listed_host.visible().resources
     ]
     _show(entries, "resource", as_json=as_json)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from typing import IO, Any
+from typing import IO, Any, Final
 
 import click
 
@@ -14,6 +14,8 @@ from standards_mcp.errors import ConfigError, StandardsMcpError
 
 from .invocation import Invocation
 
+_FAILURES: Final = ("standards_mcp.loading.manager",)
+
 
 class _Failure(click.ClickException):
     def show(self, file: IO[Any] | None = None) -> None:
@@ -22,6 +24,12 @@ class _Failure(click.ClickException):
 
 class _ConfigFailure(_Failure):
     exit_code = 2
+
+
+def show_failures(invocation: Invocation) -> None:
+    """Leave the log of plugins that fail to a command that shows the reason of each itself."""
+    if not invocation.verbosity:
+        invocation.configure_logging(without=_FAILURES)
 
 
 def failure(cause: Exception, ctx: click.Context) -> click.ClickException:

@@ -17,15 +17,19 @@ from standards_mcp._utils.logs import configure_logging
 from standards_mcp._utils.streams import divert_stdout, own_stderr
 from standards_mcp.catalog import open_local
 from standards_mcp.catalog.local.catalog import LocalCatalog
+from standards_mcp.config.layers import merged
 from standards_mcp.config.loading import (
     LoadedSettings,
     find_config,
     load_settings,
     user_config_file,
 )
-from standards_mcp.errors import UnknownToolError
+from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.host import Host
+from standards_mcp.loading.records import PluginKind
 from standards_mcp.plugin import ToolResult
+
+from .calls import ToolCalls
 
 _SILENT: Final = logging.CRITICAL + 1
 
@@ -40,11 +44,12 @@ class Invocation:
     pairs: tuple[str, ...] = ()
     profile: str | None = None
     verbosity: int = 0
+    timing: Timing = DEFAULT_TIMING
 
     @cached_property
     def host(self) -> Host:
         """A host with nothing imported yet."""
-        return Host(self.load_settings())
+        return Host(self.load_settings(), timing=self.timing)
 
     def load_settings(self) -> LoadedSettings:
         """Read the configuration as it is now.
@@ -89,8 +94,14 @@ class Invocation:
         table = self.host.settings.catalog
         return open_local(table.path, table.local.model, table.local.api_key)
 
+    @cached_property
+    def _calls(self) -> ToolCalls:
+        return ToolCalls(self.loaded_host)
+
     def close(self) -> None:
         """Close what commands opened."""
+        if "_calls" in vars(self):
+            self._calls.close()
         if "embedded_catalog" in vars(self):
             anyio.run(self.embedded_catalog.aclose)
 
@@ -128,42 +139,39 @@ class Invocation:
         Raises:
             click.UsageError: There is no such tool.
         """
+        return self._calls(name, arguments)
 
-        async def call() -> ToolResult:
-            async with self.loaded_host.running():
-                return await self.loaded_host.call_tool(name, arguments)
+    def plugin_commands(self, taken: Collection[str]) -> dict[str, click.Command]:
+        """Return the commands that plugins contribute, by the plugin's name.
 
-        try:
-            with divert_stdout():
-                return anyio.run(call)
-        except UnknownToolError as exc:
-            raise click.UsageError(f"{exc} (`standards-mcp tools` lists them)") from None
+        Args:
+            taken: The names of the host's own commands.
+        """
+        commands = self.loaded_host.manager.commands(taken)
+        kinds = {record.info.kind for record in self.host.manager.records.values()}
+        if PluginKind.ISOLATED not in kinds:
+            return commands
+        from .isolated import isolated_commands
 
-    def plugin_commands(self) -> dict[str, click.Command]:
-        """Return the commands that plugins contribute, by the plugin's name."""
-        return self.loaded_host.manager.commands()
+        return commands | isolated_commands(self)
 
 
 def parse_overrides(pairs: Iterable[str]) -> dict[str, Any]:
     """Return ``a.b=1`` settings as nested values; what is not TOML is taken as text.
 
     Raises:
-        click.UsageError: A pair has no key or no ``=``, or sets a key inside another one's value.
+        click.UsageError: A pair has no key or no ``=``.
     """
     values: dict[str, Any] = {}
     for pair in pairs:
         path, equals, text = pair.partition("=")
-        *tables, key = keys = keys_of(path)
+        keys = keys_of(path)
         if not equals or not all(keys):
             raise click.UsageError(f"--set {pair}: write KEY=VALUE, for example tools.timeout=10")
-        table = values
-        for depth, name in enumerate(tables, 1):
-            below: object = table.setdefault(name, {})
-            if not isinstance(below, dict):
-                above = ".".join(tables[:depth])
-                raise click.UsageError(f"--set {path}: {above} is set to a value before; set one")
-            table = cast("dict[str, Any]", below)
-        table[key] = _toml_value(text)
+        value = _toml_value(text)
+        for key in reversed(keys):
+            value = {key: value}
+        values = merged(values, value)
     return values
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from functools import partial
 from typing import Any, Final, cast
 
 import anyio
@@ -13,25 +12,31 @@ import click
 
 from standards_mcp._utils.streams import divert_stdout
 from standards_mcp._utils.text import did_you_mean
-from standards_mcp.config.editing import with_plugin
+from standards_mcp.config.editing import before_plugin_disabled, with_plugin
 from standards_mcp.config.layers import variable_name
+from standards_mcp.config.models.settings import Settings
+from standards_mcp.config.plugin_values import plugin_variables
 from standards_mcp.config.schema import Key, config_keys
 from standards_mcp.contributions.base import Contribution
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.host import Host
+from standards_mcp.loading.discovery import disabled_reason
 from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import PluginKind, PluginRecord, Status
 from standards_mcp.plugin import Health, PluginSettings
 
+from .agreement import yes_option
 from .completion import installed_plugins, offer
-from .config_edits import dry_run_option, edit_config
+from .config_edits import dry_run_option, edit_config, settings_of
+from .failures import show_failures
 from .invocation import Invocation
 from .output import examples, print_json, print_table, say
 from .scaffold.command import new
 
-_FIELDS: Final = ("name", "version", "distribution", "status", "reason", "deprecated")
-
-_ABOUT: Final = (*_FIELDS, "tools", "prompts", "resources", "filters")
+_ABOUT: Final = (
+    *("name", "version", "distribution", "status", "reason", "deprecated"),
+    *("tools", "prompts", "resources", "filters"),
+)
 
 
 @click.group()
@@ -58,9 +63,7 @@ def list_plugins(invocation: Invocation, *, as_json: bool) -> None:
         return
     if not records:
         click.echo("No plugin is installed.")
-    print_table(
-        (record.name, record.info.version, record.status, _remark(record)) for record in records
-    )
+    _print(records, {})
 
 
 @plugins.command(epilog=examples("plugins check"))
@@ -73,23 +76,18 @@ def check(ctx: click.Context, *, as_json: bool) -> None:
     them. The health checks run side by side, for up to 10 seconds. Exit code 1 when any plugin
     fails.
     """
-    host = ctx.ensure_object(Invocation).host
+    invocation = ctx.ensure_object(Invocation)
+    show_failures(invocation)
+    host = invocation.host
     host.load(again=True)
     with divert_stdout():
         healths = anyio.run(_healths, host)
     records = list(host.manager.records.values())
     if as_json:
-        print_json([_as_data(record) | _health_data(healths, record) for record in records])
+        told = {name: dataclasses.asdict(health) for name, health in healths.items()}
+        print_json([_as_data(record) | {"health": told.get(record.name)} for record in records])
     else:
-        print_table(
-            (
-                record.name,
-                record.info.version,
-                record.status,
-                _remark(record, healths.get(record.name)),
-            )
-            for record in records
-        )
+        _print(records, healths)
     failed = any(record.status is Status.FAILED for record in records)
     if failed or any(health.status == "failed" for health in healths.values()):
         ctx.exit(1)
@@ -107,6 +105,7 @@ async def _healths(host: Host) -> dict[str, Health]:
 @click.pass_obj
 def info(invocation: Invocation, /, name: str, *, as_json: bool) -> None:
     """Show what the plugin NAME is, what it adds, and which keys its table takes."""
+    show_failures(invocation)
     host = invocation.listed_host
     record = _record(host, name)
     keys = _keys(record)
@@ -120,7 +119,9 @@ def info(invocation: Invocation, /, name: str, *, as_json: bool) -> None:
             "prompts": _names(selection.prompts, name),
             "resources": _names(selection.resources, name),
             "filters": [item.name for item in record.contributions.filters],
-            "keys": [dataclasses.asdict(key) | {"variable": _variable(key)} for key in keys],
+            "keys": [
+                dataclasses.asdict(key) | {"variable": _variable(key, record)} for key in keys
+            ],
         }
     )
     if as_json:
@@ -129,7 +130,7 @@ def info(invocation: Invocation, /, name: str, *, as_json: bool) -> None:
     print_table((key, _text(data[key])) for key in _ABOUT if data[key])
     if keys:
         click.echo(f"\n[plugins.{name}]")
-    print_table(_key_row(key, f"plugins.{name}") for key in keys)
+    print_table(_key_row(key, record) for key in keys)
 
 
 def _last_start(invocation: Invocation, record: PluginRecord) -> dict[str, Any]:
@@ -147,10 +148,15 @@ def _last_start(invocation: Invocation, record: PluginRecord) -> dict[str, Any]:
 @plugins.command(epilog=examples("plugins enable acme", "plugins enable acme --dry-run"))
 @click.argument("name", shell_complete=offer(installed_plugins))
 @dry_run_option
+@yes_option
 @click.pass_obj
-def enable(invocation: Invocation, /, name: str, *, dry_run: bool) -> None:
-    """Change the configuration file so that the plugin NAME is enabled."""
-    _switch(invocation, name, enabled=True, dry_run=dry_run)
+def enable(invocation: Invocation, /, name: str, *, dry_run: bool, yes: bool) -> None:
+    """Change the configuration file so that the plugin NAME is enabled.
+
+    What `plugins disable` wrote is taken out again, where that is enough. If the plugin is not
+    loaded so far, that is told first, and asked for.
+    """
+    _switch(invocation, name, enabled=True, dry_run=dry_run, yes=yes)
     if dry_run:
         return
     with suppress(StandardsMcpError):  # the edit is made; other commands report this
@@ -168,11 +174,26 @@ def disable(invocation: Invocation, /, name: str, *, dry_run: bool) -> None:
     _switch(invocation, name, enabled=False, dry_run=dry_run)
 
 
-def _switch(invocation: Invocation, name: str, *, enabled: bool, dry_run: bool) -> None:
-    is_server = _record(invocation.host, name).info.kind is PluginKind.SERVER
+def _switch(
+    invocation: Invocation, name: str, *, enabled: bool, dry_run: bool, yes: bool = False
+) -> None:
+    plugin = _record(invocation.host, name).info
+    is_server = plugin.kind is PluginKind.SERVER
     table = "servers" if is_server else "plugins"
-    edit = partial(with_plugin, name=name, enabled=enabled, table=table)
-    edit_config(invocation, edit, dry_run=dry_run)
+
+    def gains(before: Settings, after: Settings) -> list[str]:
+        if not disabled_reason(plugin, before) or disabled_reason(plugin, after):
+            return []
+        what = "server" if is_server else "plugin"
+        return [f"all that the {what} {name!r} contributes, and its code runs"]
+
+    def edit(text: str) -> str:
+        before = before_plugin_disabled(text, name, table=table) if enabled else None
+        if before is not None and not disabled_reason(plugin, settings_of(invocation, before)):
+            return before
+        return with_plugin(text, name, enabled=enabled, table=table)
+
+    edit_config(invocation, edit, dry_run=dry_run, gains=gains if enabled else None, yes=yes)
 
 
 def _record(host: Host, name: str) -> PluginRecord:
@@ -192,16 +213,20 @@ def _keys(record: PluginRecord) -> list[Key]:
     return [key for key in known if f"{key.table}.".startswith(f"{table}.")]
 
 
-def _key_row(key: Key, table: str) -> tuple[str, str]:
-    path = f"{key.table}.{key.name}".removeprefix(f"{table}.")
+def _key_row(key: Key, record: PluginRecord) -> tuple[str, str]:
+    path = f"{key.table}.{key.name}".removeprefix(f"plugins.{record.name}.")
     marks = [word for word in ("required", "secret") if getattr(key, word)]
     about = f"{', '.join(marks).capitalize()}. {key.description}" if marks else key.description
-    how = f" Set it by {_variable(key)}." if key.secret else ""
+    variable, own = _variable(key, record), plugin_variables(record.settings_type or PluginSettings)
+    how = f" Set it by {variable}." if key.secret or variable in own.values() else ""
     return f"{path} = {key.default or '...'}", f"{about}{how}".strip()
 
 
-def _variable(key: Key) -> str:
-    return variable_name((*key.table.split("."), key.name))
+def _variable(key: Key, record: PluginRecord) -> str:
+    """Return the variable that sets a key: one of its own, or the one that every key has."""
+    own = plugin_variables(record.settings_type or PluginSettings)
+    is_top = key.table == f"plugins.{record.name}"
+    return (is_top and own.get(key.name)) or variable_name((*key.table.split("."), key.name))
 
 
 def _names(items: Iterable[Contribution], plugin: str) -> list[str]:
@@ -223,12 +248,14 @@ def _as_data(record: PluginRecord) -> dict[str, Any]:
     }
 
 
-def _health_data(healths: dict[str, Health], record: PluginRecord) -> dict[str, Any]:
-    health = healths.get(record.name)
-    return {"health": {"status": health.status, "message": health.message} if health else None}
+def _print(records: Iterable[PluginRecord], healths: Mapping[str, Health]) -> None:
+    print_table(
+        (each.name, each.info.version, each.status, _remark(each, healths.get(each.name)))
+        for each in records
+    )
 
 
-def _remark(record: PluginRecord, health: Health | None = None) -> str:
+def _remark(record: PluginRecord, health: Health | None) -> str:
     if record.reason:
         return record.reason
     if health:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
-import logging
-import os
 import signal
 import sys
-import threading
 from functools import partial
-from typing import Final
 
 import anyio
 import click
@@ -20,12 +17,6 @@ from standards_mcp.config.loading import config_paths
 from . import BEGAN
 from .invocation import Invocation
 from .output import examples
-
-log = logging.getLogger("standards_mcp")
-
-
-_END_SECONDS: Final = 2.0
-"""How long the end of the server may take once all plugins have had their time to stop."""
 
 
 @click.command(epilog=examples("serve", "--set tools.read_only=true serve", "serve --watch"))
@@ -44,41 +35,35 @@ def serve(ctx: click.Context, *, watch: bool) -> None:
     # Until the event loop handles it, Ctrl-C just ends the process: raised in the midst of an
     # import, it can come out as any other exception.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if hasattr(signal, "SIGHUP"):  # Windows has none; the start reads the configuration anyway
+        signal.signal(signal.SIGHUP, lambda _number, _frame: None)
     invocation = ctx.ensure_object(Invocation)
     invocation.configure_logging(serving=True)
     reader, writer = claim_standard_streams()
     host = invocation.loaded_host
 
-    from standards_mcp.server.run import Reloading, run
+    from standards_mcp.server.ending import Ending
+    from standards_mcp.server.reload import Reloading
+    from standards_mcp.server.run import run
     from standards_mcp.server.stdio import serve_stdio
+    from standards_mcp.server.steady_loop import SteadyLoop
 
-    transport = partial(serve_stdio, reader=reader, writer=writer)
     reloading = Reloading(
-        load=invocation.load_settings, locations=config_paths(invocation.config), watch=watch
+        load=invocation.load_settings, paths=config_paths(invocation.config), watch=watch
     )
     gc.freeze()
     gc.enable()
 
     async def run_until_the_end() -> None:
+        ending = Ending(invocation.timing.end, host.plugins_by_package)
+        transport = partial(serve_stdio, reader=reader, writer=writer, on_leaving=ending.begin)
         try:
-            await run(host, transport, reloading=reloading, began=BEGAN)
+            await run(host, transport, reloading=reloading, began=BEGAN, on_signal=ending.begin)
         finally:
-            _end_within(_END_SECONDS)
+            ending.finish()
 
-    anyio.run(run_until_the_end)
-
-
-def _end_within(seconds: float) -> None:
-    """End the process after this time if it has not ended by then.
-
-    An event loop waits at its end for all tasks, and a plugin's may be deaf to being cancelled.
-    """
-
-    def end() -> None:
-        log.error("the process is ended while a plugin still runs")
-        logging.shutdown()
-        os._exit(1)
-
-    timer = threading.Timer(seconds, end)
-    timer.daemon = True
-    timer.start()
+    try:
+        anyio.run(run_until_the_end, backend_options={"loop_factory": SteadyLoop})
+    except asyncio.CancelledError:
+        why = "all tasks of the server were cancelled, which only a plugin can do"
+        raise click.ClickException(why) from None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from contextlib import suppress
+from functools import partial
 from typing import Any, cast
 
 import click
@@ -11,15 +13,19 @@ import click
 from standards_mcp.calls.steps.output import definition_tokens
 from standards_mcp.config.checks import no_match
 from standards_mcp.config.editing import with_tool_disabled, with_tool_enabled
+from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.models.tools import first_match
-from standards_mcp.contributions.selection import select
+from standards_mcp.contributions.base import Contribution
+from standards_mcp.contributions.selection import select, visible
 from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.loading.records import PluginKind, PluginRecord, Status
 
+from .agreement import yes_option
 from .completion import all_tools, offer, served_tools
 from .config_edits import dry_run_option, edit_config
 from .contributions import as_data
+from .failures import show_failures
 from .invocation import Invocation
 from .output import examples, print_json, print_table, say
 
@@ -39,7 +45,9 @@ def tools(ctx: click.Context, *, as_json: bool) -> None:
     """
     if ctx.invoked_subcommand:
         return
-    host = ctx.ensure_object(Invocation).listed_host
+    invocation = ctx.ensure_object(Invocation)
+    show_failures(invocation)
+    host = invocation.listed_host
     unloaded = [record for record in host.manager.records.values() if record.reason]
     entries = [*map(_of_tool, host.visible().tools), *map(_of_plugin, unloaded)]
     if as_json:
@@ -56,10 +64,21 @@ def tools(ctx: click.Context, *, as_json: bool) -> None:
 @tools.command(epilog=examples("tools enable web.search", "tools enable 'web.*' --dry-run"))
 @click.argument("pattern", metavar="GLOB", shell_complete=offer(all_tools))
 @dry_run_option
+@yes_option
 @click.pass_obj
-def enable(invocation: Invocation, /, pattern: str, *, dry_run: bool) -> None:
-    """Change the configuration file so that the tools of GLOB are served again."""
-    edit_config(invocation, lambda text: with_tool_enabled(text, pattern), dry_run=dry_run)
+def enable(invocation: Invocation, /, pattern: str, *, dry_run: bool, yes: bool) -> None:
+    """Change the configuration file so that the tools of GLOB are served again.
+
+    It takes GLOB out of `disable`; if it is not there, it adds GLOB to `enable`, where that is set.
+    What is then served beyond what was served before is listed first, and asked for.
+    """
+    edit_config(
+        invocation,
+        lambda text: with_tool_enabled(text, pattern),
+        dry_run=dry_run,
+        gains=partial(_gains, invocation),
+        yes=yes,
+    )
     with suppress(StandardsMcpError):  # the edit is made; other commands report this
         _warn_of_no_match(invocation, pattern)
         if not dry_run:
@@ -77,6 +96,28 @@ def disable(invocation: Invocation, /, pattern: str, *, dry_run: bool) -> None:
         _warn_of_no_match(invocation, pattern)
 
 
+def _gains(invocation: Invocation, before: Settings, after: Settings) -> list[str]:
+    """Return the tools and prompts that are served with *after* and not with *before*."""
+    try:
+        manager = invocation.listed_host.manager
+    except StandardsMcpError as exc:
+        return [f"what it matches, which cannot be listed ({exc})"]
+    then, now = (select(manager.contributions, each) for each in (before, after))
+    gained = [
+        *_added(then.tools, now.tools),
+        *(f"the prompt {name}" for name in _added(then.prompts, now.prompts)),
+    ]
+    failed = [name for name, each in manager.records.items() if each.status is Status.FAILED]
+    if failed:
+        gained.append(f"what it matches of {' and '.join(failed)}, which failed")
+    return gained
+
+
+def _added(before: Iterable[Contribution], after: Iterable[Contribution]) -> list[str]:
+    known = {(item.plugin, item.declared) for item in visible(before)}
+    return [item.published for item in visible(after) if (item.plugin, item.declared) not in known]
+
+
 def _warn_of_no_match(invocation: Invocation, pattern: str) -> None:
     names = invocation.loaded_host.visible().names["tools"]
     if not first_match(names, (pattern,)):
@@ -87,7 +128,9 @@ def _warn_of_hidden_tools(invocation: Invocation, pattern: str) -> None:
     contributions = invocation.loaded_host.manager.contributions
     for item in select(contributions, invocation.load_settings().settings).tools:
         if item.hidden_reason and first_match(item.names, (pattern,)):
-            say(f"{item.published} is still not served: {item.hidden_reason}", err=True)
+            again = item.hidden_reason.startswith("[tools] enable")
+            hint = "; run it again to add it there" if again else ""
+            say(f"{item.published} is still not served: {item.hidden_reason}{hint}", err=True)
 
 
 @click.command(
@@ -104,17 +147,27 @@ def _warn_of_hidden_tools(invocation: Invocation, pattern: str) -> None:
     metavar="JSON",
     help="Its arguments, as one JSON object; none by default.",
 )
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the text, the structure and the notes as JSON."
+)
 @click.pass_context
-def call(ctx: click.Context, tool: str, arguments: str) -> None:
+def call(ctx: click.Context, tool: str, arguments: str, *, as_json: bool) -> None:
     """Call TOOL as a client would and print its answer.
 
+    What the host adds to it, such as that it was cut, is on stderr; with --json it is a key.
     Exit code 1 when it fails or finds nothing, 2 when the arguments are wrong.
     """
     result = ctx.ensure_object(Invocation)(tool, _parse_arguments(arguments))
-    if result.structured is None:
-        say(result.text)
+    if as_json:
+        shown = ("text", "structured", "is_error", "notes")
+        print_json({name: getattr(result, name) for name in shown})
     else:
-        print_json(result.structured)
+        if result.structured is None:
+            say(result.text)
+        else:
+            print_json(result.structured)
+        for note in result.notes:
+            say(f"note: {note}", err=True)
     structured = result.structured or {}
     if result.is_error or structured.get("success") is False:
         ctx.exit(2 if structured.get("error_type") == "invalid_input" else 1)

@@ -17,6 +17,7 @@ from .errors import Problem, misplaced_secret
 from .layers import Layers, leaves
 from .models.settings import Settings
 from .models.tools import Kind, first_match
+from .plugin_values import plugin_variables
 from .trust import is_trusted
 
 _LISTED_BY: Final = {"distributions": "plugins list --json", "plugins": "plugins list"}
@@ -113,7 +114,7 @@ def check_secrets(models: Mapping[str, type[BaseModel]], layers: Layers) -> Iter
         if layer.has_variables:
             continue
         for name, model in models.items():
-            table = ("plugins", name)
+            table, own = ("plugins", name), plugin_variables(model)
             for path, value in leaves(layer.value(table) if layer.sets(table) else {}):
                 if declares_secret(model, path, value):
-                    yield misplaced_secret(layer, (*table, *path))
+                    yield misplaced_secret(layer, (*table, *path), own.get(path[0]))

@@ -1,14 +1,16 @@
 """Changes single keys of a configuration file and leaves the rest of its text alone.
 
-Every function maps text to text. The caller reads and writes under a lock, and calls the function
-again where another program wrote in the meantime, see `edit_text`.
+Every function maps text to text. The caller reads and writes, and calls the function again where
+another program wrote in the meantime, see `edit_text`.
 """
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from typing import Any, cast
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from functools import partial
+from typing import Any, Final, cast
 
 import tomlkit
 from tomlkit.items import InlineTable
@@ -16,6 +18,7 @@ from tomlkit.items import InlineTable
 from standards_mcp._utils.secrets import MASK, secret_paths
 from standards_mcp._utils.text import BYTE_ORDER_MARK, keeping_style
 
+_LAST_EMPTY_LINE: Final = re.compile(r"(\r?\n)\r?\n\Z")
 _Document = MutableMapping[str, Any]
 
 
@@ -28,20 +31,29 @@ def with_plugin(text: str, name: str, *, enabled: bool, table: str = "plugins") 
     return _changed(text, change)
 
 
+def before_plugin_disabled(text: str, name: str, *, table: str = "plugins") -> str | None:
+    """Return *text* as it was before `with_plugin` disabled the plugin, or None if it did not."""
+    values = _values(text).get(table, {}).get(name, {})
+    if values.get("enabled") is not False:
+        return None
+    disable = partial(with_plugin, name=name, enabled=False, table=table)
+    return _undone(text, (table, name, "enabled"), lambda each: disable(each) == text)
+
+
 def with_tool_enabled(text: str, pattern: str) -> str:
-    """Return *text* without *pattern* in ``[tools] disable``, and with it in ``enable`` if set.
+    """Return *text* without *pattern* in ``[tools] disable``; where it is not there, add it.
 
-    A pattern that matches more, such as ``web.*``, stays in ``disable`` and still wins.
+    To take it out is to undo `with_tool_disabled`, and gives back the text from before. Only a
+    pattern that was not disabled is added, to ``enable``, if that is set. A pattern that matches
+    more, such as ``web.*``, stays in ``disable`` and still wins.
     """
-
-    def change(document: _Document) -> None:
-        tools = document.get("tools", {})
-        while pattern in tools.get("disable", ()):
-            cast("list[str]", tools["disable"]).remove(pattern)
-        if "enable" in tools and pattern not in tools["enable"] and "*" not in tools["enable"]:
-            cast("list[str]", tools["enable"]).append(pattern)
-
-    return _changed(text, change)
+    if pattern not in _disabled(text):
+        return _changed(text, lambda document: _allow(document, pattern))
+    kept = _changed(text, lambda document: _take_out(document, pattern))
+    undone = _undone(
+        kept, ("tools", "disable"), lambda each: with_tool_disabled(each, pattern) == text
+    )
+    return kept if undone is None else undone
 
 
 def with_tool_disabled(text: str, pattern: str) -> str:
@@ -55,6 +67,53 @@ def with_tool_disabled(text: str, pattern: str) -> str:
     return _changed(text, change)
 
 
+def _disabled(text: str) -> Sequence[str]:
+    found: Sequence[str] = _values(text).get("tools", {}).get("disable", ())
+    return found
+
+
+def _values(text: str) -> dict[str, Any]:
+    return tomllib.loads(text.removeprefix(BYTE_ORDER_MARK))
+
+
+def _allow(document: _Document, pattern: str) -> None:
+    tools = document.get("tools", {})
+    if "enable" in tools and pattern not in tools["enable"] and "*" not in tools["enable"]:
+        cast("list[str]", tools["enable"]).append(pattern)
+
+
+def _take_out(document: _Document, pattern: str) -> None:
+    disable = cast("list[str]", document["tools"]["disable"])
+    while pattern in disable:
+        disable.remove(pattern)
+
+
+def _undone(text: str, path: Sequence[str], is_before: Callable[[str], bool]) -> str | None:
+    """Return *text* without a key and the tables that were made for it, so that *is_before* holds.
+
+    Which of the tables were there before, only trying tells.
+    """
+    for kept in range(len(path)):
+        candidate = _changed(text, partial(_drop_empty, path, kept))
+        # A table that is added at the end gets an empty line above it.
+        for each in (_LAST_EMPTY_LINE.sub(r"\1", candidate), candidate):
+            if is_before(each):
+                return each
+    return None
+
+
+def _drop_empty(path: Sequence[str], kept: int, document: _Document) -> None:
+    """Drop the key at the end of *path*, then all tables but *kept*, as long as all is empty."""
+    for end in range(len(path), kept, -1):
+        *tables, key = path[:end]
+        table: Any = document
+        for name in tables:
+            table = table[name]
+        if table[key]:
+            return
+        del table[key]
+
+
 def without_secrets(text: str) -> str:
     """Return *text* for showing, since a table of one line is shown whole.
 
@@ -63,7 +122,7 @@ def without_secrets(text: str) -> str:
     """
 
     def change(document: _Document) -> None:
-        values = tomllib.loads(text.removeprefix(BYTE_ORDER_MARK))
+        values = _values(text)
         plugins = values.pop("plugins", {})
         for path in [*secret_paths(values), *_own_values(plugins)]:
             *tables, key = path

@@ -15,15 +15,16 @@ from standards_mcp._utils.text import did_you_mean
 
 from .layers import Layer, Layers, key_name, set_variable
 from .models.base import is_table, type_of
-from .models.settings import PluginSection, Settings
+from .models.settings import PluginSection
+from .plugin_values import plugin_variables
 
 _Location: TypeAlias = tuple[str | int, ...]
 
-_NO_TABLE: Final = ("dict_type", "model_type")
-_NO_LIST: Final = ("list_type", "tuple_type")
 _MESSAGES: Final = {
-    **dict.fromkeys(_NO_TABLE, "input should be a table"),
-    **dict.fromkeys(_NO_LIST, """input should be a list, for example '["a", "b"]'"""),
+    **dict.fromkeys(("dict_type", "model_type"), "input should be a table"),
+    **dict.fromkeys(
+        ("list_type", "tuple_type"), """input should be a list, for example '["a", "b"]'"""
+    ),
     "path_type": "input should be a path",
 }
 _MISSING: Final = object()
@@ -59,27 +60,10 @@ class InvalidSettingsError(Exception):
         self.problems = problems
 
 
-def misplaced_secret(layer: Layer, path: tuple[str, ...]) -> Problem:
-    """Return what is wrong with a secret in a layer that others can read."""
-    fix = set_variable(path)
+def misplaced_secret(layer: Layer, path: tuple[str, ...], own: str | None = None) -> Problem:
+    """Return what is wrong with a secret in a layer that others can read. See `set_variable`."""
+    fix = set_variable(path, own)
     return Problem(path, f"a secret does not belong here; {fix}", fix, layer.where(path))
-
-
-def hidden_problems(layers: Layers) -> list[Problem]:
-    """Return a problem for each plain value in a single layer where a table belongs.
-
-    A key of that table in a higher layer hides it from the validation of the merged values.
-    """
-    problems: list[Problem] = []
-    for layer in layers.ordered:
-        try:
-            Settings(**layer.values)
-        except ValidationError as exc:
-            for item in exc.errors(include_url=False):
-                if item["type"] in _NO_TABLE:
-                    where = layer.where(item["loc"])
-                    problems.append(Problem(item["loc"], _MESSAGES[item["type"]], where=where))
-    return problems
 
 
 def find_problems(
@@ -110,7 +94,8 @@ def _missing(problem: Problem, model: type[BaseModel], location: _Location) -> P
     key, keys = key_name(problem.path), [part for part in location if isinstance(part, str)]
     if len(keys) < len(location) or not declares_secret(model, keys):
         return replace(problem, fix=f"set {key}")
-    fix = set_variable(problem.path)
+    own = plugin_variables(model).get(keys[0]) if len(keys) == 1 else None
+    fix = set_variable(problem.path, own)
     return replace(problem, message=f"{problem.message}; {fix}", fix=fix, where=key)
 
 

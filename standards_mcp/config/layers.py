@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final, cast
 
 from .models.catalog import VARIABLES
@@ -25,13 +26,20 @@ class Layer:
 
     Attributes:
         text: That of a file, to find lines in.
+        folder: Where relative paths start.
         variables: Those that gave the values, by their names in capitals, with their texts.
+        others: Those without the host's prefix, by their names in capitals; the settings of plugins
+            may name them.
+        names: The names of variables that set keys of plugins, by the paths of those.
     """
 
     name: str
-    values: dict[str, Any]
-    text: str = ""
+    values: dict[str, Any] = field(repr=False)  # secrets may be among them
+    text: str = field(default="", repr=False)
+    folder: Path = Path()
     variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    others: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    names: Mapping[tuple[str, ...], str] = field(default_factory=dict[tuple[str, ...], str])
 
     def value(self, path: Iterable[str | int]) -> Any:
         """Return the value at *path*; for an element of a list, the list.
@@ -73,7 +81,8 @@ class Layer:
     def where(self, path: Iterable[str | int]) -> str:
         """Return the location of the key at *path*, and what the key is called there."""
         keys = tuple(path)
-        name = variable_name(keys) if self.has_variables else key_name(keys)
+        named = self.names.get(tuple(map(str, keys))) or variable_name(keys)
+        name = named if self.has_variables else key_name(keys)
         return f"{self.location(keys)}: {name}"
 
 
@@ -90,17 +99,16 @@ class Layers:
             values = merged(values, layer.values)
         return values
 
-    def has_hidden_values(self) -> bool:
-        """Tell whether a table in one layer hides a plain value in another one."""
-        whole = Layer("", self.merged())
-        return not all(
-            whole.sets_value(path) for layer in self.ordered for path, _ in leaves(layer.values)
-        )
+    def source(self, path: Iterable[str | int]) -> Layer | None:
+        """Return the highest layer that sets the key at *path*, or None."""
+        keys = tuple(path)
+        return next((layer for layer in self.ordered if layer.sets(keys)), None)
 
     def origin(self, path: Iterable[str | int]) -> str:
-        """Return the highest layer that sets the key at *path*, a file with the line."""
+        """Return the name of that layer, for a file with the line, or an empty string."""
         keys = tuple(path)
-        return next((layer.location(keys) for layer in self.ordered if layer.sets(keys)), "")
+        layer = self.source(keys)
+        return layer.location(keys) if layer else ""
 
     def where(self, path: Iterable[str | int]) -> str:
         """Return where to correct the key at *path*, and what the key is called there."""
@@ -111,8 +119,8 @@ class Layers:
         found = [layer for layer in self.ordered if layer.sets(keys)]
         if not found:
             found = self._around(keys)[-1:]
-        elif any(layer.sets_value(keys) for layer in found):
-            found = found[:1]
+        elif plain := [layer for layer in found if layer.sets_value(keys)]:
+            found = plain[:1]
         return " and ".join(layer.where(keys) for layer in reversed(found)) or key_name(keys)
 
     def variables(self) -> dict[str, str]:
@@ -133,13 +141,17 @@ class Layers:
 
 
 def merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Return *base* with the values of *over*, table by table."""
+    """Return *base* with the values of *over*, table by table.
+
+    A table does not hide a plain value, so that validation reports one that stands in its place.
+    """
     result = dict(base)
     for key, value in over.items():
         below = result.get(key)
-        if isinstance(below, dict) and isinstance(value, Mapping):
-            value = merged(cast("dict[str, Any]", below), cast("Mapping[str, Any]", value))  # noqa: PLW2901
-        result[key] = value
+        if not isinstance(value, Mapping) or below is None:
+            result[key] = value
+        elif isinstance(below, dict):
+            result[key] = merged(cast("dict[str, Any]", below), cast("Mapping[str, Any]", value))
     return result
 
 
@@ -162,9 +174,13 @@ def variable_name(path: Sequence[str | int]) -> str:
     return (VARIABLES.get(keys) or ENV_PREFIX + "__".join(keys).upper()) + inside
 
 
-def set_variable(path: Sequence[str | int]) -> str:
-    """Return what to do about a secret that is missing, or that others can read."""
-    return f"set {variable_name(path)} in the environment or in .env"
+def set_variable(path: Sequence[str | int], own: str | None = None) -> str:
+    """Return what to do about a secret that is missing, or that others can read.
+
+    Args:
+        own: The name of a variable of its own that the key at *path* has.
+    """
+    return f"set {own or variable_name(path)} in the environment or in .env"
 
 
 def path_of(variable: str) -> tuple[str, ...]:

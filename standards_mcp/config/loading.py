@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from standards_mcp.errors import ConfigError
 
-from .errors import Problem, find_problems, hidden_problems, misplaced_secret
+from .errors import find_problems, misplaced_secret
 from .layers import Layers
 from .models.catalog import SECRET_KEYS
 from .models.settings import Settings
@@ -50,7 +50,9 @@ class LoadedSettings:
 
 
 def load_settings(
-    config: Path | None = None, overrides: Mapping[str, Any] | None = None
+    config: Path | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    text: str | None = None,
 ) -> LoadedSettings:
     """Return the effective settings.
 
@@ -58,34 +60,32 @@ def load_settings(
         config: The file to read; without it ``STANDARDS_MCP_CONFIG``, the working directory and
             the user's configuration folder are tried.
         overrides: Nested values of the command line.
+        text: What the file would say, to see what an edit changes before it is made. Without a
+            file it is that of the user's own.
 
     Raises:
         ConfigError: One line for each problem: the file or variable, the key, and the nearest
             valid key.
     """
     file = find_config(config)
+    if text is not None:
+        file = file or user_config_file()
     layers = Layers(
         (
             layer_of("command line", overrides or {}),
             environment_layer(),
             dot_env_layer(),
-            *([file_layer(file)] if file else []),
+            *([file_layer(file, text)] if file else []),
         )
     )
     _refuse_secrets(layers)
     layers = _with_shared_servers(layers)
     values = layers.merged()
-    settings, problems = None, list[Problem]()
     try:
         settings = Settings(**values)
     except ValidationError as exc:
         problems = find_problems(exc, Settings, values)
-    # The merged values say nothing about a plain value that a table in a higher layer hides. Each
-    # layer is validated by itself only where there is one, since that takes milliseconds.
-    if problems or layers.has_hidden_values():
-        problems = hidden_problems(layers) or problems
-    if problems or settings is None:
-        raise ConfigError("\n".join(each.line(layers) for each in problems))
+        raise ConfigError("\n".join(each.line(layers) for each in problems)) from None
     return LoadedSettings(settings, file, layers)
 
 

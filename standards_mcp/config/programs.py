@@ -46,11 +46,7 @@ def why_not_found(program: str, path: str | None, folder: Path | None = None) ->
     if shutil.which(path_or_name, path=path):
         return ""
     if by_name:
-        looked_in = os.environ.get("PATH", os.defpath) if path is None else path
-        return (
-            f"no such program is on PATH, which is {looked_in} here and may be another one where a "
-            "desktop client starts the host; give its whole path, or install it"
-        )
+        return _why_not_on_path(program, path)
     if Path(path_or_name).exists():
         return (
             f"{path_or_name} is no program; make it executable, or name what runs it as the "
@@ -60,3 +56,14 @@ def why_not_found(program: str, path: str | None, folder: Path | None = None) ->
         return "it is not there; correct its path, or install it"
     where = str(folder) if folder else f"{Path.cwd()}, which is where this host runs"
     return f"it is not in {where}; give its whole path"
+
+
+def _why_not_on_path(program: str, path: str | None) -> str:
+    first, _, rest = program.partition(" ")
+    if rest and shutil.which(first, path=path):
+        return f"no program has this name; write {first!r} alone, and the rest as a list into args"
+    looked_in = os.environ.get("PATH", os.defpath) if path is None else path
+    return (
+        f"no such program is on PATH, which is {looked_in} here and may be another one where a "
+        "desktop client starts the host; give its whole path, or install it"
+    )

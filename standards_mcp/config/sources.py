@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast, get_origin
 
-from pydantic import BaseModel
+from pydantic import BaseModel, SecretStr
 
-from standards_mcp._utils.text import nearest
+from standards_mcp._utils.text import BYTE_ORDER_MARK, nearest
 from standards_mcp.errors import ConfigError
 
-from .layers import DOT_ENV, ENVIRONMENT, Layer, merged, path_of, variable_name
+from .layers import DOT_ENV, ENVIRONMENT, Layer, leaves, merged, path_of, variable_name
 from .models.base import is_table, type_of
-from .models.catalog import EMBEDDING_KEY_VARIABLE, VARIABLES, named_values
+from .models.catalog import EMBEDDING_KEY_VARIABLE, SECRET_KEYS, VARIABLES
 from .models.external import read_servers_file, shared_servers
 from .models.settings import ENV_PREFIX, Settings
+from .toml_mistakes import explain, is_eaten_path
 
 CONFIG_VARIABLE: Final = "STANDARDS_MCP_CONFIG"
 _OTHER_VARIABLES: Final = frozenset({CONFIG_VARIABLE, EMBEDDING_KEY_VARIABLE})
@@ -36,7 +38,7 @@ def layer_of(name: str, values: Mapping[str, Any]) -> Layer:
     """Return a layer of values whose relative paths start in the working directory.
 
     Raises:
-        ConfigError: It has a path that is invalid.
+        ConfigError: It has a path in the home of a user who has none.
     """
     return _with_absolute_paths(Layer(name, dict(values)), Path())
 
@@ -77,24 +79,40 @@ def dot_env_layer() -> Layer:
     return _variables_layer(DOT_ENV, given)
 
 
-def file_layer(file: Path) -> Layer:
+def file_layer(file: Path, text: str | None = None) -> Layer:
     """Read a TOML file.
+
+    Args:
+        text: What it would say, in place of what it says.
 
     Raises:
         ConfigError: It cannot be read, or is not TOML.
     """
     try:
-        text = file_text(file)
-        values = tomllib.loads(text)
-        if "mcpServers" in values:  # pasted as other clients spell it
-            values = merged({"servers": shared_servers(values.pop("mcpServers"))}, values)
-        return _with_absolute_paths(Layer(str(file), values, text), file.parent)
-    except (ValueError, RecursionError) as exc:  # also for a number or a nesting without end
-        line = re.search(r"\(at line (\d+),", str(exc))
-        where = f"{file}:{line[1]}" if line else str(file)
-        raise ConfigError(f"{where}: not valid TOML: {exc}") from None
+        text = file_text(file) if text is None else text.removeprefix(BYTE_ORDER_MARK)
     except OSError as exc:
         raise ConfigError(f"{file}: cannot be read: {exc.strerror}") from None
+    except ValueError as exc:
+        raise ConfigError(f"{file}: not valid TOML: {exc}") from None
+    try:
+        values = tomllib.loads(text)
+    except (ValueError, RecursionError) as exc:  # also for a number or a nesting without end
+        raise ConfigError(f"{file}{explain(text, str(exc))}") from None
+    if "mcpServers" in values:  # pasted as other clients spell it
+        values = merged({"servers": shared_servers(values.pop("mcpServers"))}, values)
+    layer = Layer(str(file), values, text)
+    _refuse_eaten_paths(layer)
+    return _with_absolute_paths(layer, file.parent)
+
+
+def _refuse_eaten_paths(layer: Layer) -> None:
+    for path, value in leaves(layer.values):
+        elements = cast("list[object]", value) if isinstance(value, list) else [value]
+        if any(map(is_eaten_path, elements)):
+            raise ConfigError(
+                f"{layer.where(path)}: a backslash means something in double quotes; write the "
+                "path in single quotes"
+            )
 
 
 def servers_layer(file: str) -> Layer:
@@ -146,76 +164,48 @@ def _with_absolute_paths(layer: Layer, folder: Path) -> Layer:
     """Return *layer* with its paths absolute; a blank one is left out, as if it were not given.
 
     This happens before layers are merged: only here is it known in which folder a path starts.
-
-    Args:
-        folder: Where relative paths start.
-
-    Raises:
-        ConfigError: A path starts in the home of a user who has none, or is invalid.
     """
+    layer = replace(layer, values=deepcopy(layer.values), folder=folder.absolute())
     servers = layer.values.get("servers")
     names = cast("Mapping[str, Any]", servers) if isinstance(servers, Mapping) else ()
-    values = layer.values
     for path in (*_PATHS, *(("servers", name, "cwd") for name in names)):
         text = layer.value(path) if layer.sets_value(path) else None
-        if isinstance(text, str):  # anything else is for validation to report
-            absolute = _absolute(text.strip(), folder, layer, path)
-            values = _replaced(values, path, absolute)
-    return replace(layer, values=values)
-
-
-def _absolute(text: str, folder: Path, layer: Layer, path: tuple[str, ...]) -> str:
-    if "\0" in text:
-        raise ConfigError(f"{layer.where(path)}: a path cannot hold a null character")
-    if not text:
-        return ""
-    return str(folder.absolute() / in_home(Path(text), lambda: layer.where(path)))
-
-
-def _replaced(table: Mapping[str, Any], path: tuple[str, ...], text: str) -> dict[str, Any]:
-    """Return *table* with *text* at *path*, or without that key if *text* is empty."""
-    key, *inner = path
-    if inner:
-        return {**table, key: _replaced(table[key], tuple(inner), text)}
-    others = {name: value for name, value in table.items() if name != key}
-    return others | ({key: text} if text else {})
+        if not isinstance(text, str):  # anything else is for validation to report
+            continue
+        table = layer.value(path[:-1])
+        if text.strip():
+            found = in_home(Path(text.strip()), partial(layer.where, path))
+            table[path[-1]] = str(folder.absolute() / found)
+        else:
+            del table[path[-1]]
+    return layer
 
 
 def _variables_layer(source: str, variables: Mapping[str, str | None]) -> Layer:
-    """Return the layer of what variables set.
-
-    Raises:
-        ConfigError: A variable has our prefix and sets no key that there is.
-    """
-    known, given = set(VARIABLES.values()), dict[str, str]()
+    known, given, others = set(VARIABLES.values()), dict[str, str](), dict[str, str]()
     for name, value in variables.items():
         upper = name.upper()
+        if not upper.startswith(ENV_PREFIX):
+            others[upper] = value or ""
         if upper.startswith(ENV_PREFIX) and upper not in _OTHER_VARIABLES:
-            if not _sets_a_key(upper, value):
+            if path_of(upper)[0] not in Settings.model_fields:
                 raise ConfigError(f"{source}: {name}: unknown setting{_nearest_variable(upper)}")
         elif upper not in known:
             continue
         if is_given(upper, value):
             given[upper] = value or ""
-    values = merged(_nested(given), named_values(given))
-    return replace(layer_of(source, values), variables=given)
-
-
-def _sets_a_key(variable: str, value: str | None) -> bool:
-    """Tell whether a variable sets a key of the host's, or one in a table of it."""
-    name, *inside = path_of(variable)
-    is_plain = inside and is_given(variable, value) and name in _plain_keys()
-    return name in Settings.model_fields and not is_plain
+    return replace(layer_of(source, _nested(given)), variables=given, others=others)
 
 
 def _nested(variables: Mapping[str, str]) -> dict[str, Any]:
-    """Return the settings that variables of our prefix give, as nested tables.
+    """Return the settings that variables give, as nested tables.
 
     One for a whole table is read before those for keys in it. Where it holds plain text, the others
-    are left out, so that validation sees and reports that text.
+    are left out, so that validation sees and reports that text. Names of their own count most.
     """
     values: dict[str, Any] = {}
-    for variable in sorted(set(variables) - set(VARIABLES.values())):
+    named = set(VARIABLES.values())
+    for variable in sorted(variables, key=lambda name: (name in named, name)):
         *tables, key = path = path_of(variable)
         table: dict[str, Any] | None = values
         for name in tables:
@@ -232,9 +222,16 @@ def _value_of(path: tuple[str, ...], text: str) -> Any:
     A key of the host's that is text may hold JSON, too, such as credentials for a server. Whether
     ``123`` is a number is for validation to say: a plugin may ask for text.
     """
+    if path in VARIABLES:
+        return SecretStr(text.strip()) if path in SECRET_KEYS else text.strip()
     kind = type_of(Settings, path)
     may_be_json = kind is None or is_table(kind) or get_origin(kind) in (dict, tuple)
-    if may_be_json and text.lstrip().startswith(("[", "{")):
+    return from_json(text) if may_be_json else text
+
+
+def from_json(text: str) -> Any:
+    """Return the list or the table that *text* holds as JSON; any other text as it is."""
+    if text.lstrip().startswith(("[", "{")):
         with suppress(ValueError, RecursionError):
             return json.loads(text)
     return text
@@ -243,12 +240,8 @@ def _value_of(path: tuple[str, ...], text: str) -> Any:
 def _nearest_variable(name: str) -> str:
     """Return ``; did you mean 'X'?`` for the variable that may be meant, or an empty string."""
     head, separator, rest = name.removeprefix(ENV_PREFIX).partition("__")
-    if separator:  # the table is unknown, or the key is none
-        plain = _plain_keys()
-        meant = {
-            name.upper(): variable_name((name,) if name in plain else (name, rest))
-            for name in Settings.model_fields
-        }
+    if separator:  # the table is unknown
+        meant = {table.upper(): variable_name((table, rest)) for table in Settings.model_fields}
     else:
         own = [*VARIABLES.values(), *_OTHER_VARIABLES]
         meant = {each.removeprefix(ENV_PREFIX): each for each in own}
@@ -257,15 +250,6 @@ def _nearest_variable(name: str) -> str:
                 meant.setdefault(path[-1].upper(), variable_name(path))
     found = nearest(head, meant)
     return f"; did you mean {meant[found]!r}?" if found else ""
-
-
-def _plain_keys() -> set[str]:
-    """Return the keys at the top of the configuration that are no tables."""
-    return {
-        name
-        for name, field in Settings.model_fields.items()
-        if get_origin(field.annotation) is not dict and not is_table(field.annotation)
-    }
 
 
 def _paths(model: type[BaseModel]) -> Iterator[tuple[str, ...]]:

@@ -17,15 +17,10 @@ def line_of(text: str, path: Sequence[str]) -> int | None:
     """Return the line, from 1, of the key at *path*, or of the nearest table around it."""
     best, found = 0, None
     for line, keys in _statements(text):
-        common = _common(keys, path)
-        if common > best and common in (len(keys), len(path)):
-            best, found = common, line
+        shared = min(len(keys), len(path))
+        if shared > best and keys[:shared] == tuple(path[:shared]):
+            best, found = shared, line
     return found
-
-
-def _common(one: Sequence[str], other: Sequence[str]) -> int:
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((index for index, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def _statements(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:

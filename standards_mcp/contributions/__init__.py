@@ -1,4 +1,4 @@
-"""What plugins contribute: read, checked, and selected by the configuration.
+"""Reads and checks what plugins contribute, and selects what clients see.
 
-`calls` and every layer above may import it.
+`calls` and every layer above may import this package.
 """

@@ -1,4 +1,4 @@
-"""From a Python function to a tool's input schema and its validated arguments."""
+"""Makes a tool's input schema from its function, and validates arguments by it."""
 
 from __future__ import annotations
 
@@ -6,23 +6,29 @@ import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Final, Protocol, cast
+from typing import Annotated, Any, Final, Protocol, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.fields import FieldInfo
 
-from standards_mcp._utils.text import did_you_mean
+from standards_mcp._utils.text import describe_exception
 from standards_mcp.catalog.base import FilterExpression
 from standards_mcp.catalog.filters import combine
 from standards_mcp.errors import InvalidInputError
 from standards_mcp.plugin import CallContext, Filter, Tool
 
-from .schemas import Schema, SchemaError, portable_input_schema, signature_of
+from .coercion import fitted
+from .mistakes import plain, refuse_unknown, schema_errors, sentences
+from .schemas import (
+    Schema,
+    SchemaError,
+    check_json_schema,
+    portable_input_schema,
+    signature_of,
+)
 
 _NAMED_KINDS = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 _FILTER_ARGUMENT: Final = "filter"
-_MAX_SENTENCES: Final = 5
-_MAX_SENTENCE: Final = 300
 
 
 class Arguments(Protocol):
@@ -37,8 +43,8 @@ class Arguments(Protocol):
         """Return keyword arguments for the function.
 
         Raises:
-            InvalidInputError: In one short sentence for each argument that is wrong.
-            ToolError: A filter cannot be put together.
+            InvalidInputError: Arguments are wrong; one short sentence for each.
+            ToolError: A filter failed.
         """
         ...
 
@@ -48,7 +54,7 @@ class ModelArguments:
     """Arguments derived from a function's signature and the registered filters.
 
     Attributes:
-        filters: None for a tool that does not accept filters.
+        filters: The filters among the arguments; None for a tool that accepts none.
     """
 
     model: type[BaseModel] = field(repr=False)
@@ -56,14 +62,29 @@ class ModelArguments:
     filters: tuple[Filter, ...] | None
     schema: Schema
 
+    def mistake(self, name: str, value: Any) -> str:
+        """Return what is wrong with one argument, whatever the others are, or an empty string.
+
+        What a filter makes of it is not asked.
+        """
+        try:
+            self.model.model_validate(_given({name: value}, self.schema))
+        except ValidationError as exc:
+            for item in exc.errors(include_url=False, include_input=False):
+                if item["loc"][:1] == (name,):
+                    return plain(item["type"], item["msg"])
+        except Exception as exc:  # noqa: BLE001  - a validator is code of the plugin
+            return describe_exception(exc)
+        return ""
+
     async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return keyword arguments, with the filters combined. See `Arguments.validate`."""
         try:
             model = self.model.model_validate(_given(arguments, self.schema))
         except ValidationError as exc:
             items = exc.errors(include_url=False, include_input=False)
-            mistakes = [(item["loc"], _plain(item["type"], item["msg"])) for item in items]
-            raise InvalidInputError(_sentences(mistakes)) from None
+            mistakes = [(item["loc"], plain(item["type"], item["msg"])) for item in items]
+            raise InvalidInputError(sentences(mistakes)) from None
         count = len(self.schema["properties"])
         values = [getattr(model, _field_name(index)) for index in range(count)]
         keywords = dict(zip(self.names, values, strict=False))
@@ -79,25 +100,26 @@ class SchemaArguments:
     schema: Schema
 
     async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments as they are, once they fit. See `Arguments.validate`."""
+        """Return the arguments if they fit. See `Arguments.validate`."""
         import jsonschema  # noqa: PLC0415  - costs start-up time, and most tools have signatures
 
-        given = _given(arguments, self.schema)
-        if mistakes := schema_mistakes(jsonschema.Draft202012Validator(self.schema), given):
+        validator: Any = jsonschema.Draft202012Validator(self.schema)
+        given = fitted(validator, _given(arguments, self.schema))
+        if mistakes := schema_errors(validator, given):
             raise InvalidInputError(mistakes)
         return given
 
 
 def read_arguments(tool: Tool, filters: Iterable[Filter] = ()) -> Arguments:
-    """Return the arguments of a tool, extended by *filters* where it accepts them.
+    """Return the arguments of a tool, with *filters* added if it accepts them.
 
     Raises:
-        SchemaError: They cannot be described to every client.
+        SchemaError: They have no schema that every client accepts.
     """
     if tool.input_schema is not None:
         if tool.accepts_filters:
             raise SchemaError("a tool with a hand-written input schema cannot accept filters")
-        schema = portable_input_schema(tool.input_schema)  # which bounds what is checked next
+        schema = portable_input_schema(tool.input_schema)  # limits the size of what is checked next
         check_json_schema(tool.input_schema)
         return SchemaArguments(schema)
     context = (name,) if (name := context_argument(tool.function)) else ()
@@ -109,10 +131,10 @@ def read_arguments(tool: Tool, filters: Iterable[Filter] = ()) -> Arguments:
 
 
 def filter_arguments(filters: tuple[Filter, ...]) -> Arguments:
-    """Return filters as the arguments of a tool that has no others.
+    """Return the arguments of a tool that has only these filters.
 
     Raises:
-        SchemaError: They cannot be described to every client.
+        SchemaError: They have no schema that every client accepts.
     """
 
     def only(filter: FilterExpression | None) -> None:  # noqa: A002
@@ -122,13 +144,13 @@ def filter_arguments(filters: tuple[Filter, ...]) -> Arguments:
 
 
 def read_function(function: Callable[..., Any], given: Sequence[str] = ()) -> Arguments:
-    """Return the arguments of a function that clients call with named values.
+    """Return the arguments of a function of a prompt or a resource.
 
     Args:
-        given: The names of arguments that the host gives.
+        given: The names of arguments that the host adds, and clients do not see.
 
     Raises:
-        SchemaError: They cannot be described to every client.
+        SchemaError: They have no schema that every client accepts.
     """
     return _read_signature(function, given)
 
@@ -137,10 +159,12 @@ def context_argument(function: Callable[..., Any]) -> str:
     """Return the name of the argument that takes the `CallContext`, or an empty string.
 
     Raises:
-        SchemaError: The function is not async, and so cannot use it.
+        SchemaError: The function has one and is not async, so it cannot use it.
     """
     parameters = signature_of(function).parameters.values()
-    name = next((each.name for each in parameters if each.annotation is CallContext), "")
+    # Also in `CallContext | None`, for authors who call the function themselves.
+    types = {each.name: (each.annotation, *get_args(each.annotation)) for each in parameters}
+    name = next((each for each, found in types.items() if CallContext in found), "")
     if name and not inspect.iscoroutinefunction(function):
         raise SchemaError(
             f"its argument {name!r} is a CallContext, so it must be an async function"
@@ -152,9 +176,12 @@ def _read_signature(
     function: Callable[..., Any], given: Sequence[str] = (), extra: tuple[Filter, ...] = ()
 ) -> ModelArguments:
     parameters = _parameters(function, given)
-    if clash := {item.name for item in extra} & parameters.keys():
-        raise SchemaError(f"filter {min(clash)!r} has the name of one of its arguments")
     fields = [_field(parameter) for parameter in parameters.values()]
+    names = [field.alias for _, field in fields]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise SchemaError(f"two of its arguments are called {min(twice)!r}")
+    if clash := {item.name for item in extra}.intersection(names):
+        raise SchemaError(f"filter {min(clash)!r} has the name of one of its arguments")
     try:
         fields += [_filter_field(item) for item in extra]
         definitions: dict[str, Any] = {_field_name(i): item for i, item in enumerate(fields)}
@@ -164,17 +191,9 @@ def _read_signature(
     except SchemaError:
         raise
     except Exception as exc:
+        # Pydantic goes on with a link to its documentation; the first line is the reason.
         raise SchemaError(f"its arguments cannot be described: {exc}".splitlines()[0]) from exc
     return ModelArguments(model, tuple(parameters), None, schema)
-
-
-def schema_mistakes(validator: Any, arguments: Mapping[str, Any]) -> str:
-    """Return what a JSON Schema validator finds wrong with *arguments*, or an empty string."""
-    mistakes = [
-        (error.path or ("arguments",), error.message.replace(repr(error.instance), "the value"))
-        for error in validator.iter_errors(arguments)
-    ]
-    return _sentences(mistakes)
 
 
 def _parameters(function: Callable[..., Any], given: Sequence[str]) -> dict[str, inspect.Parameter]:
@@ -190,28 +209,15 @@ def _parameters(function: Callable[..., Any], given: Sequence[str]) -> dict[str,
     return parameters
 
 
-def check_json_schema(schema: Mapping[str, Any]) -> None:
-    """See that *schema* is a JSON Schema.
-
-    Raises:
-        SchemaError: It is none.
-    """
-    import jsonschema  # noqa: PLC0415  - see `SchemaArguments.validate`
-
-    validator: Any = jsonschema.Draft202012Validator
-    try:
-        validator.check_schema(dict(schema), format_checker=validator.FORMAT_CHECKER)
-    except Exception as exc:
-        what = getattr(exc, "message", None) or str(exc)
-        raise SchemaError(f"its input schema is not a JSON Schema: {_short(what)}") from exc
-
-
 def _field(parameter: inspect.Parameter) -> tuple[Any, Any]:
+    """Return the type and the field of an argument. Its alias is the name that clients use."""
     default, annotation = parameter.default, parameter.annotation
+    # `x: int = Field(5, ge=1)`: as metadata of the type, the field keeps what else the type says.
     if isinstance(default, FieldInfo):
         annotation, default = Annotated[annotation, default], inspect.Parameter.empty
     default = ... if default is inspect.Parameter.empty else default
-    return annotation, Field(default, alias=parameter.name)
+    name = FieldInfo.from_annotation(cast("Any", annotation)).alias or parameter.name
+    return annotation, Field(default, alias=name)
 
 
 def _filter_field(item: Filter) -> tuple[Any, Any]:
@@ -226,18 +232,18 @@ async def _expression(filters: Iterable[Filter], values: Iterable[Any]) -> Filte
 
 
 async def filter_expression(item: Filter, value: Any) -> FilterExpression | None:
-    """Return the expression of a filter for a value."""
+    """Return the expression that a filter makes of a value."""
     found = item.to_expression(value)
     return await found if inspect.isawaitable(found) else found
 
 
 def _field_name(index: int) -> str:
-    """Name model fields by position: arguments may bear names that pydantic keeps for itself."""
+    """Name model fields by position: pydantic reserves names that arguments may have."""
     return f"argument_{index}"
 
 
 def _given(arguments: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
-    """Return the arguments that were given: null for an optional one means that it was not."""
+    """Return the given arguments; null for an optional one means that it was left out."""
     properties = schema["properties"]
     refuse_unknown(arguments, properties)
     required = schema.get("required", ())
@@ -248,22 +254,8 @@ def _given(arguments: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
     }
 
 
-def refuse_unknown(arguments: Mapping[str, Any], known: Iterable[str]) -> None:
-    """Refuse arguments that the schema does not have.
-
-    Raises:
-        InvalidInputError: With the nearest argument that it has.
-    """
-    names = tuple(known)
-    for name in arguments:
-        if name not in names:
-            expected = ", ".join(names) or "none"
-            hint = did_you_mean(name, names)
-            raise InvalidInputError(f"{name}: unknown argument{hint or f'; known: {expected}'}")
-
-
 def _decoded(value: Any, schema: Any) -> Any:
-    """Decode a list or an object that a client sent as JSON text, as some clients do."""
+    """Decode a list or an object that was sent as JSON text, as some clients do."""
     kind = cast("Schema", schema).get("type") if isinstance(schema, dict) else None
     if isinstance(value, str) and kind in ("array", "object"):
         try:
@@ -271,24 +263,3 @@ def _decoded(value: Any, schema: Any) -> Any:
         except (ValueError, RecursionError):
             return value
     return value
-
-
-def _sentences(mistakes: Sequence[tuple[Iterable[Any], str]]) -> str:
-    shown = [
-        _short(f"{'.'.join(map(str, path))}: {message}")
-        for path, message in mistakes[:_MAX_SENTENCES]
-    ]
-    if more := len(mistakes) - len(shown):
-        shown.append(f"and {more} more")
-    return "; ".join(shown)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _MAX_SENTENCE else f"{text[:_MAX_SENTENCE]} ..."
-
-
-def _plain(kind: str, message: str) -> str:
-    if kind == "missing":
-        return "this argument is required"
-    message = message.removeprefix("Value error, ").removeprefix("Input ").split(", unable")[0]
-    return message[:1].lower() + message[1:]

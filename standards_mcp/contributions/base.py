@@ -1,12 +1,12 @@
-"""What all contributions of plugins have in common: a name, an owner, and what a client reads."""
+"""What tools, prompts and resources have in common: a name, an owner, and texts for clients."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, TypedDict
 
 from standards_mcp._utils.text import did_you_mean
@@ -14,6 +14,7 @@ from standards_mcp.errors import PluginConflictError, PluginError
 from standards_mcp.plugin import Prompt, Resource, Tool
 
 from .arguments import Arguments
+from .limits import Limits
 
 MAX_NAME: Final = 64
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")
@@ -27,7 +28,12 @@ class Contribution:
         kind: ``tool``, ``prompt`` or ``resource``.
         declared: The name that its author gave it.
         published: The name that clients see.
-        hidden_reason: Why the configuration keeps it from being served, or an empty string.
+        limits: As the configuration sets them.
+        hidden_reason: Why it is not served, or an empty string.
+        error: Why it cannot be served at all, or an empty string.
+        conflict: Why its name is taken, or an empty string; an override may give it another name.
+        extra: More fields of its definition in MCP's form, such as icons: those of another server.
+        meta: More of its ``_meta``, of a prompt or a resource of another server.
     """
 
     kind: ClassVar[str]
@@ -37,21 +43,56 @@ class Contribution:
     title: str | None
     description: str
     arguments: Arguments
+    limits: Limits = field(default_factory=Limits)
     hidden_reason: str = ""
+    error: str = ""
+    conflict: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
+    meta: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """What clients see of it, in MCP's words."""
+        raise NotImplementedError
 
     @property
     def portable(self) -> str:
-        """The declared name as every client takes it; some write it so wherever dots are."""
+        """The declared name in a form that every client accepts."""
         return portable_name(self.declared)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names that are its alone: as declared, as portable and as published."""
+        """All names that belong to it alone: declared, portable and published."""
+        # Whatever `tool_names` says: a reload may change it, and must not make two names clash.
         return tuple(dict.fromkeys((self.declared, self.portable, self.published)))
 
 
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """Values that an argument may have.
+
+    Attributes:
+        values: Best first.
+        total: How many there are, also those that are left out; None where that is not known.
+        has_more: Some are left out; None where that is not known.
+    """
+
+    values: list[str]
+    total: int | None = None
+    has_more: bool | None = None
+
+
+def misdeclared(plugin: str, kind: str, item: object) -> PluginError:
+    """Return the error for what a hook returned in place of a declaration of a kind."""
+    returned = f"register_{kind}s returned a {type(item).__name__}"
+    if not callable(item):
+        return PluginError(plugin, returned)
+    name = getattr(item, "__name__", repr(item))
+    return PluginError(plugin, f"{returned}, {name}, which is not decorated with @{kind}")
+
+
 class CommonFields(TypedDict):
-    """The fields of a `Contribution` that its author's declaration tells."""
+    """The fields of a `Contribution` that come from the author's declaration."""
 
     plugin: str
     declared: str
@@ -61,7 +102,7 @@ class CommonFields(TypedDict):
 
 
 def common_fields(plugin: str, item: Tool | Prompt | Resource, description: str) -> CommonFields:
-    """Return what a declaration tells; it is published under a name that every client accepts."""
+    """Return the fields that come from a declaration, with the portable name as published."""
     return {
         "plugin": plugin,
         "declared": item.name,
@@ -77,10 +118,10 @@ def portable_name(name: str) -> str:
 
 
 def describe(plugin: str, kind: str, name: str) -> str:
-    """Return what to call a contribution in an error, such as ``tool 'add'``.
+    """Return how an error names a contribution, such as ``tool 'add'``.
 
     Raises:
-        PluginError: Not every client can be given its name.
+        PluginError: Some clients do not accept its name.
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > MAX_NAME:  # pyright: ignore[reportUnnecessaryIsInstance]
         allowed = f"letters, digits, '_', '-' and '.', at most {MAX_NAME}"
@@ -89,43 +130,50 @@ def describe(plugin: str, kind: str, name: str) -> str:
 
 
 def check_texts(plugin: str, what: str, item: Tool | Prompt | Resource) -> str:
-    """Return the description that an author gave, or the docstring of the function.
+    """Return the author's description, or the docstring of the function.
 
     Raises:
-        PluginError: There is neither, or something is no text, which would break a list.
+        PluginError: There is neither, or a field has the wrong type.
     """
+    # Authors may use no type checker, and one wrong field would break the list of all plugins.
     given: Any = item
     if not all(isinstance(text, str | None) for text in (given.title, given.description)):
         raise PluginError(plugin, f"{what}: its title and its description must be text")
     if not callable(given.function):
         raise PluginError(plugin, f"{what}: its function is not a function")
-    function = given.function
-    while isinstance(function, functools.partial):
-        function = function.func  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    function = plain_function(given.function)
     if text := (item.description or inspect.getdoc(function) or "").strip():
         return text
     raise PluginError(plugin, f"{what} has no description")
 
 
+def plain_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function that its author wrote: within partials and what other functions wrap."""
+    while isinstance(function, functools.partial):
+        function = function.func  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    found: Callable[..., Any] = inspect.unwrap(function)
+    return found
+
+
 def check_completers(
     plugin: str, what: str, completers: Mapping[str, object], arguments: Iterable[str]
 ) -> None:
-    """See that what completes arguments is made for arguments that there are.
+    """Check that each completer is a function, and belongs to an argument that exists.
 
     Raises:
-        PluginError: It is not.
+        PluginError: One does not.
     """
     known = tuple(arguments)
     for name, completer in completers.items():
         if name not in known:
             hint = did_you_mean(name, known)
-            raise PluginError(plugin, f"{what}: it completes {name!r}, which it has not{hint}")
+            raise PluginError(plugin, f"{what}: it completes an unknown argument {name!r}{hint}")
         if not callable(completer):
-            raise PluginError(plugin, f"{what}: what completes {name!r} is not a function")
+            raise PluginError(plugin, f"{what}: the completer of {name!r} is not a function")
 
 
 def conflict(plugin: str, owner: str, what: str) -> PluginConflictError:
-    """Return the error of a plugin that declares what belongs to *owner* already."""
+    """Return the error for a plugin that declares *what*, which belongs to *owner*."""
     if plugin == owner:
         return PluginConflictError(plugin, f"it declares {what} twice")
     return PluginConflictError(plugin, f"{what} already belongs to plugin {owner!r}")

@@ -1,4 +1,4 @@
-"""All that one plugin contributes, or all plugins together."""
+"""The contributions of one plugin, or of all plugins together."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .tools import RegisteredTool
 
 @dataclass(frozen=True, slots=True)
 class RegisteredFilter:
-    """A filter with whose it is."""
+    """A filter and the plugin that registered it."""
 
     plugin: str
     filter: Filter
 
     @property
     def name(self) -> str:
-        """The name of the argument that it becomes."""
+        """The name of the argument that tools get."""
         return self.filter.name
 
 

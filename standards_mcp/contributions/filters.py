@@ -1,13 +1,15 @@
-"""The filters of plugins: checked, and kept from blaming the tools that take them."""
+"""Checks the filters of plugins, and attributes their failures to the right plugin."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 from dataclasses import replace
 from typing import Annotated, Any, Final
 
 from pydantic import ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
+from standards_mcp._utils.exceptions import is_from_outside
 from standards_mcp._utils.text import describe_exception
 from standards_mcp.catalog.base import FilterExpression
 from standards_mcp.catalog.errors import CatalogError
@@ -39,10 +41,10 @@ def filter_error(item: object) -> str:
 
 
 def own_filter(plugin: str, item: Filter) -> Filter:
-    """Return a filter whose failures are blamed on its plugin, not on the tool that takes it.
+    """Return a filter whose failures are attributed to its plugin, not to the tool that uses it.
 
-    A value that it does not take is `InvalidInputError`; any error but a `ToolError` and a
-    `CatalogError` becomes `FilterFailedError`.
+    A refused value stays an `InvalidInputError`, and a `ToolError` or `CatalogError` passes. Any
+    other error becomes a `FilterFailedError`.
     """
 
     def parse(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
@@ -50,12 +52,15 @@ def own_filter(plugin: str, item: Filter) -> Filter:
             return validate(value)
         except ValidationError:
             raise
-        except Exception as exc:
+        except BaseException as exc:
+            if is_from_outside(exc):
+                raise
             raise _failure(plugin, item, exc) from exc
 
     async def to_expression(value: Any) -> FilterExpression | None:
         return await _expression(plugin, item, value)
 
+    # Pydantic runs the plugin's validators among the tool's arguments, so they are wrapped, too.
     annotation: Any = Annotated[item.annotation | None, WrapValidator(parse)]
     return replace(item, annotation=annotation, to_expression=to_expression)
 
@@ -65,10 +70,13 @@ async def _expression(plugin: str, item: Filter, value: Any) -> FilterExpression
         expression = await filter_expression(item, value)
     except InvalidInputError as exc:
         raise InvalidInputError(f"{item.name}: {exc} (plugin {plugin!r})") from exc
-    except (CatalogError, ToolError):
+    except (CatalogError, ToolError, asyncio.CancelledError):
         raise  # for the client, see standards_mcp.calls.steps.errors
-    except Exception as exc:
+    except BaseException as exc:
+        if is_from_outside(exc):
+            raise
         raise _failure(plugin, item, exc) from exc
+    # Checked here, because the tool would be blamed for an expression that the catalog refuses.
     try:
         parse_search_filter(expression)
     except Exception as exc:
@@ -76,5 +84,5 @@ async def _expression(plugin: str, item: Filter, value: Any) -> FilterExpression
     return expression
 
 
-def _failure(plugin: str, item: Filter, cause: Exception) -> FilterFailedError:
+def _failure(plugin: str, item: Filter, cause: BaseException) -> FilterFailedError:
     return FilterFailedError(plugin, f"filter {item.name!r}: {describe_exception(cause)}")

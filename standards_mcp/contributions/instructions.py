@@ -1,4 +1,4 @@
-"""What a model is told of the server as a whole: the instructions of the plugins that serve it."""
+"""The instructions that clients give to the model, joined from those of the plugins."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _TOOL: Final = re.compile(r"\{([A-Za-z][\w.-]*)\}")
 
 
 def joined_instructions(plugins: Mapping[str, str], selection: Selection) -> str:
-    """Return the lines of the plugins of which something is visible, each line once.
+    """Return the instructions of all plugins with visible contributions, each line once.
 
-    A line names tools by their declared names in braces. It becomes the names that clients see; a
-    line that names a tool which is not visible is left out.
+    Declared names of tools in braces are replaced by the names that clients see. A line that names
+    a tool which is not visible is left out.
 
     Args:
         plugins: The instructions of each plugin, by its name.

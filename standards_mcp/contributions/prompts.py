@@ -1,36 +1,52 @@
-"""The prompts of plugins: read when they are declared, and rendered when a client asks for one."""
+"""The prompts of plugins: read at registration, rendered when a client gets one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
+import pydantic_core
+
+from standards_mcp._utils.chunks import bounded
 from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Completer, Message, Prompt
 
 from .arguments import read_function
-from .base import Contribution, check_completers, check_texts, common_fields, describe
+from .base import (
+    Contribution,
+    check_completers,
+    check_texts,
+    common_fields,
+    describe,
+    misdeclared,
+)
 from .schemas import SchemaError
 
 TOOLS_ARGUMENT: Final = "tools"
+_MOST_MESSAGES: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredPrompt(Contribution):
-    """A prompt with what the host read from its function."""
+    """A prompt with the arguments of its function.
+
+    Attributes:
+        timeout: Seconds for one call, in place of ``tools.timeout``.
+    """
 
     kind = "prompt"
     prompt: Prompt
+    timeout: float | None = None
 
     @property
     def completers(self) -> Mapping[str, Completer]:
-        """What completes its arguments, by their names."""
+        """The completers of its arguments, by their names."""
         return self.prompt.complete
 
     @property
     def definition(self) -> dict[str, Any]:
-        """What a client shows of it."""
+        """What clients see of it."""
         return {
             "name": self.published,
             "title": self.title,
@@ -39,19 +55,33 @@ class RegisteredPrompt(Contribution):
         }
 
 
+@dataclass(frozen=True, slots=True)
+class PromptAnswer:
+    """What a prompt says.
+
+    Attributes:
+        description: What this answer is about, where another server says so.
+        meta: Published as the ``_meta`` of the answer.
+    """
+
+    messages: list[Message]
+    description: str | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
 def read_prompt(plugin: str, prompt: object) -> RegisteredPrompt:
-    """Return a prompt that a plugin declared with all that the host needs of it.
+    """Check the prompt that a plugin declared, and return it with its arguments.
 
     Raises:
-        PluginError: It cannot be published to every client.
+        PluginError: The declaration is wrong, or some clients would not accept it.
     """
     if not isinstance(prompt, Prompt):
-        raise PluginError(plugin, f"register_prompts returned a {type(prompt).__name__}")
+        raise misdeclared(plugin, "prompt", prompt)
     what = describe(plugin, "prompt", prompt.name)
     description = check_texts(plugin, what, prompt)
-    for name in (*prompt.needs, *prompt.uses):
-        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise PluginError(plugin, f"{what}: its needs and uses must be names of tools")
+    for names in (prompt.needs, prompt.uses):
+        if isinstance(names, str) or not all(isinstance(name, str) for name in names):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise PluginError(plugin, f"{what}: its needs and uses must be lists of names of tools")
     try:
         has_tools = bool(prompt.needs or prompt.uses)
         arguments = read_function(prompt.function, (TOOLS_ARGUMENT,) if has_tools else ())
@@ -65,18 +95,23 @@ def read_prompt(plugin: str, prompt: object) -> RegisteredPrompt:
     )
 
 
-def messages_of(value: object) -> list[Message]:
-    """Return what a prompt's function returned as messages.
+def prompt_answer(value: object) -> PromptAnswer:
+    """Return what a prompt's function returned as an answer.
 
     Raises:
-        TypeError: It is neither a text, nor a message, nor several of them.
+        TypeError: It is not a text, a `Message`, or several of them.
+        ValueError: It cannot be written as JSON, a text holds half of a surrogate pair, or there
+            are too many messages.
     """
+    if isinstance(value, PromptAnswer):  # rendered already by another server
+        return value
     if isinstance(value, str | Message):
-        return [_message(value)]
+        return PromptAnswer([_message(value)])
     kind = type(value).__name__
     if isinstance(value, bytes | Mapping) or not isinstance(value, Iterable):
         raise TypeError(f"a prompt returns text or messages, not a {kind}")
-    return [_message(item) for item in cast("Iterable[object]", value)]
+    messages = bounded(cast("Iterable[object]", value), _MOST_MESSAGES)
+    return PromptAnswer([_message(item) for item in messages])
 
 
 def _message(value: object) -> Message:
@@ -85,5 +120,8 @@ def _message(value: object) -> Message:
         raise TypeError(f"a prompt returns text or messages, not a {type(value).__name__}")
     if not isinstance(message.text, str) or message.role not in ("user", "assistant"):  # pyright: ignore[reportUnnecessaryIsInstance, reportUnnecessaryContains]
         raise TypeError("a Message has a text, and the role 'user' or 'assistant'")
-    message.text.encode()  # what cannot be sent would end the connection
+    if not isinstance(message.content, Mapping | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError("the content of a Message is a content block in MCP's JSON form")
+    # Half a surrogate pair cannot be sent, and would end the connection.
+    pydantic_core.to_json((message.text, message.content))
     return message

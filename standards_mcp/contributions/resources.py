@@ -1,4 +1,4 @@
-"""The resources of plugins: read when they are declared, found by URI, and rendered when read."""
+"""The resources of plugins: read at registration, found by URI, rendered for a client."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Completer, Resource
 
 from .arguments import read_function
-from .base import Contribution, check_completers, check_texts, common_fields, describe
+from .base import (
+    Contribution,
+    check_completers,
+    check_texts,
+    common_fields,
+    describe,
+    misdeclared,
+)
+from .results import ended
 from .schemas import SchemaError
 
 _MAX_URI: Final = 4096
@@ -24,39 +32,43 @@ class Template(Protocol):
 
     @property
     def variable_names(self) -> list[str]:
-        """Its variables, in the order in which they stand."""
+        """Its variables in their order."""
         ...
 
     @property
     def query_variable_names(self) -> frozenset[str]:
-        """Those of its variables that a URI may leave out."""
+        """The variables of its query, which a URI may leave out."""
         ...
 
     def match(self, uri: str) -> dict[str, str | list[str]] | None:
-        """Return the values of the variables in a URI, or None if it is no instance of this."""
+        """Return the values of the variables in a URI, or None if the URI does not match."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredResource(Contribution):
-    """A resource with what the host read from its URI and its function.
+    """A resource with the template of its URI and the arguments of its function.
 
     Attributes:
         template: None for a resource with a plain URI.
+        timeout: Seconds for one call, in place of ``tools.timeout``.
+        is_listed: Whether clients find it in a list; otherwise they know its URIs from elsewhere.
     """
 
     kind = "resource"
     resource: Resource
+    timeout: float | None = None
+    is_listed: bool = True
     template: Template | None = field(repr=False)
 
     @property
     def completers(self) -> Mapping[str, Completer]:
-        """What completes the variables of its template, by their names."""
+        """The completers of the variables of its template, by their names."""
         return self.resource.complete
 
     @property
     def definition(self) -> dict[str, Any]:
-        """What a client shows of it."""
+        """What clients see of it."""
         return {
             "uri": self.resource.uri,
             "name": self.published,
@@ -66,7 +78,7 @@ class RegisteredResource(Contribution):
         }
 
     def match(self, uri: str) -> dict[str, str | list[str]] | None:
-        """Return the values of the variables in *uri*, or None if it is another resource's."""
+        """Return the values of the variables in *uri*, or None if the URI does not match."""
         if self.template is None:
             return {} if uri == self.resource.uri else None
         return self.template.match(uri)
@@ -74,22 +86,31 @@ class RegisteredResource(Contribution):
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a resource holds: text or bytes."""
+    """The contents of a resource: text or bytes.
+
+    Attributes:
+        parts: What another server answered, in MCP's JSON form; clients get that, and not the data.
+        meta: Published as the ``_meta`` of the answer.
+    """
 
     data: str | bytes
     mime_type: str
+    parts: tuple[Mapping[str, Any], ...] | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 def read_resource(plugin: str, resource: object) -> RegisteredResource:
-    """Return a resource that a plugin declared with all that the host needs of it.
+    """Check the resource that a plugin declared, and return it with its arguments.
 
     Raises:
-        PluginError: It cannot be published to every client.
+        PluginError: The declaration is wrong, or some clients would not accept it.
     """
     if not isinstance(resource, Resource):
-        raise PluginError(plugin, f"register_resources returned a {type(resource).__name__}")
+        raise misdeclared(plugin, "resource", resource)
     what = describe(plugin, "resource", resource.name)
     description = check_texts(plugin, what, resource)
+    if not isinstance(resource.mime_type, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise PluginError(plugin, f"{what}: its mime_type must be text")
     try:
         template = template_of(resource.uri)
         arguments = read_function(resource.function)
@@ -106,32 +127,34 @@ def read_resource(plugin: str, resource: object) -> RegisteredResource:
 
 
 def contents_of(value: object, mime_type: str | None) -> Contents:
-    """Return what a resource's function returned as it is sent.
+    """Return what a resource's function returned as contents.
 
     Raises:
-        ValueError: It cannot be put as JSON.
+        ValueError: It cannot be written as JSON, the text holds half of a surrogate pair, or an
+            iterator does not end soon.
     """
-    if isinstance(value, Contents):  # of an isolated plugin, and rendered there
+    if isinstance(value, Contents):  # rendered already in another process
         return value
     if isinstance(value, str):
-        value.encode()  # what cannot be sent would end the connection
+        value.encode()  # half a surrogate pair cannot be sent, and would end the connection
         return Contents(value, mime_type or "text/plain")
     if isinstance(value, bytes):
         return Contents(value, mime_type or "application/octet-stream")
-    text = pydantic_core.to_json(value, inf_nan_mode="null", indent=2).decode()
+    text = pydantic_core.to_json(ended(value), inf_nan_mode="null", indent=2).decode()
     return Contents(text, mime_type or "application/json")
 
 
 def find_resource(
     items: Iterable[RegisteredResource], uri: str
 ) -> tuple[RegisteredResource, dict[str, Any]] | None:
-    """Return the resource that a URI names and the values of its variables.
+    """Return the resource under a URI and the values of its variables, or None.
 
-    A plain URI comes before any template, and a template before a later one.
+    A plain URI comes before any template, and these before what is not listed. Of several that
+    match, the first counts.
     """
     if len(uri) > _MAX_URI:
         return None
-    for item in sorted(items, key=lambda each: each.template is not None):
+    for item in sorted(items, key=lambda each: (not each.is_listed, each.template is not None)):
         if (variables := item.match(uri)) is not None:
             return item, variables
     return None
@@ -141,7 +164,7 @@ def template_of(uri: str) -> Template | None:
     """Return the template in *uri*, or None if it is a plain URI.
 
     Raises:
-        ValueError: It is neither.
+        ValueError: It is neither, or the template is wrong.
     """
     if not isinstance(uri, str) or not urlsplit(uri).scheme:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ValueError(f"its uri {uri!r} has no scheme; write one such as 'standards://sets'")
@@ -153,10 +176,10 @@ def template_of(uri: str) -> Template | None:
 
 
 def _check_variables(schema: dict[str, Any], template: Template | None) -> None:
-    """See that the function takes the variables of the template.
+    """Check that the arguments of the function are the variables of the template.
 
     Raises:
-        ValueError: It does not.
+        ValueError: They are not.
     """
     variables = set(template.variable_names) if template else set[str]()
     arguments = schema["properties"].keys()
@@ -166,6 +189,4 @@ def _check_variables(schema: dict[str, Any], template: Template | None) -> None:
         raise ValueError(f"its function has no argument {min(odd)!r}")
     optional = template.query_variable_names if template else frozenset[str]()
     if odd := optional & set(schema.get("required", ())):
-        raise ValueError(
-            f"{min(odd)!r} stands in the query, which may be left out: give it a default"
-        )
+        raise ValueError(f"{min(odd)!r} is in the query, which may be left out: give it a default")

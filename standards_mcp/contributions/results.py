@@ -1,20 +1,29 @@
-"""From what a tool's function returns to what is sent: checked, rendered, and sendable at all."""
+"""Checks and renders what a tool's function returns, and sees that it can be sent."""
 
 from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from types import NoneType
 from typing import Any, Final, cast, get_origin
 
 import pydantic_core
 from pydantic import TypeAdapter
 
+from standards_mcp._utils.chunks import bounded
+from standards_mcp._utils.text import printable
 from standards_mcp.plugin import ToolResult
 
-from .schemas import Schema, SchemaError, portable_output_schema, signature_of
+from .mistakes import schema_errors
+from .schemas import (
+    Schema,
+    SchemaError,
+    check_json_schema,
+    portable_output_schema,
+    signature_of,
+)
 
 _PARTS: Final[Mapping[str, tuple[type, ...]]] = {
     "text": (str,),
@@ -24,6 +33,7 @@ _PARTS: Final[Mapping[str, tuple[type, ...]]] = {
     "content": (tuple, list),
     "meta": (Mapping,),
 }
+_MOST_ITEMS: Final = 100_000
 _UNSTRUCTURED: Final = (inspect.Signature.empty, Any, str, ToolResult, dict, Mapping)
 
 
@@ -32,89 +42,140 @@ class Result:
     """How a function's return value is checked and rendered.
 
     Attributes:
-        schema: The output schema, or None when the function promises no structure.
-        wrapped: The value is not an object, and is published as ``{"result": value}``.
+        adapter: Checks the value; None when the function promises no structure.
+        schema: The output schema; None when the function promises no structure.
+        wrapped: The value is not an object, so it is sent as ``{"result": value}``.
+        validator: Checks the structure of a `ToolResult` against the schema; None: nothing does.
     """
 
     adapter: TypeAdapter[Any] | None = field(repr=False)
     schema: Schema | None
     wrapped: bool
+    validator: Any = field(default=None, repr=False)
 
     def render(self, value: Any) -> ToolResult:
         """Return the value as text and, where it has structure, as an object too.
 
         Raises:
-            pydantic.ValidationError: The value is not what the annotation promised.
-            ValueError: The value cannot be put as JSON.
+            pydantic.ValidationError: The value does not fit the annotation.
+            ValueError: The value cannot be written as JSON.
         """
         if isinstance(value, ToolResult):
-            return sendable(value)
+            return self._checked(sendable(value))
         if self.adapter is None:
-            data = _json_data(value)
+            data = _json_data(ended(value))
             text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
-            return sendable(ToolResult(text=text, structured=_object_or_none(data)))
+            return self._checked(sendable(ToolResult(text=text, structured=_object_or_none(data))))
         checked = self.adapter.validate_python(value)
         data = _json_data(self.adapter.dump_python(checked, mode="json", by_alias=True))
         structured: dict[str, Any] = {"result": data} if self.wrapped else data
         text = data if isinstance(data, str) else pydantic_core.to_json(structured).decode()
         return sendable(ToolResult(text=text, structured=structured))
 
+    def _checked(self, result: ToolResult) -> ToolResult:
+        if self.validator is None or result.is_error:
+            return result
+        if result.structured is None:
+            raise ValueError("it promises structured content by its output schema, and gave none")
+        if mistakes := schema_errors(self.validator, result.structured):
+            raise ValueError(f"its structured content does not fit its output schema: {mistakes}")
+        return result
 
-def read_result(function: Callable[..., Any]) -> Result:
-    """Return how the values of *function* are rendered, from its return annotation.
+
+def read_result(function: Callable[..., Any], declared: object = None) -> Result:
+    """Return how to render what *function* returns, by its return annotation.
+
+    Args:
+        declared: The output schema, or a type that has one, where its author gave it.
 
     Raises:
-        SchemaError: The annotation cannot be described as a JSON Schema.
+        SchemaError: The annotation or what was given cannot be described as a JSON Schema.
     """
+    if declared is not None:
+        return _declared_result(declared)
     annotation = signature_of(function).return_annotation
     if (get_origin(annotation) or annotation) in _UNSTRUCTURED:
         return Result(None, None, wrapped=False)
-    try:
-        adapter = TypeAdapter[Any](annotation)
-        schema = adapter.json_schema(mode="serialization", by_alias=True)
-    except Exception as exc:
-        raise SchemaError(f"its result cannot be described: {exc}".splitlines()[0]) from exc
+    adapter, schema = _described(annotation)
     try:
         return Result(adapter, portable_output_schema(schema), wrapped=False)
     except SchemaError:
+        # The root of an output schema must be an object.
         definitions = schema.pop("$defs", {})
         schema = {"type": "object", "properties": {"result": schema}, "required": ["result"]}
         schema["$defs"] = definitions
     return Result(adapter, portable_output_schema(schema), wrapped=True)
 
 
-def sendable(result: object) -> ToolResult:
-    """Return *result* if it can be sent: one that cannot would end the whole connection.
+def _described(annotation: Any) -> tuple[TypeAdapter[Any], Schema]:
+    try:
+        adapter = TypeAdapter[Any](annotation)
+        return adapter, adapter.json_schema(mode="serialization", by_alias=True)
+    except Exception as exc:
+        raise SchemaError(f"its result cannot be described: {exc}".splitlines()[0]) from exc
+
+
+def _declared_result(declared: object) -> Result:
+    import jsonschema  # noqa: PLC0415  - costs start-up time, and most tools have annotations
+
+    given: Any = declared
+    if not isinstance(declared, Mapping):
+        given = _described(declared)[1]
+    schema = portable_output_schema(given)
+    check_json_schema(schema, "output schema")
+    validator: Any = jsonschema.Draft202012Validator(schema)
+    return Result(None, schema, wrapped=False, validator=validator)
+
+
+def ended(value: object) -> object:
+    """Return a list in place of an iterator, such as a generator, that a function returned.
 
     Raises:
-        TypeError: It is no result, or its parts are of other types.
-        ValueError: It cannot be put as JSON.
+        ValueError: It does not end soon.
+    """
+    if isinstance(value, Iterator):
+        return bounded(cast("Iterator[object]", value), _MOST_ITEMS)
+    return value
+
+
+def sendable(result: object) -> ToolResult:
+    """Return *result* with what it holds as JSON data, such as a text for each date.
+
+    To send anything else would end the connection.
+
+    Raises:
+        TypeError: It is not a `ToolResult`, or a part of it has the wrong type.
+        ValueError: It cannot be written as JSON.
     """
     if not isinstance(result, ToolResult):
-        raise TypeError(f"a {type(result).__name__} is no ToolResult")
+        raise TypeError(f"a {type(result).__name__} is not a ToolResult")
     for name, kinds in _PARTS.items():
         if not isinstance(part := getattr(result, name), kinds):
             raise TypeError(f"a ToolResult has a {type(part).__name__} as its {name}")
-    parts = (result.text, result.structured, result.notes, result.content, result.meta)
-    pydantic_core.to_json(parts)
-    return result
+    structured, content, meta = _json_data((result.structured, result.content, result.meta))
+    # Only this refuses half a surrogate pair.
+    pydantic_core.to_json((result.text, result.notes, structured, content, meta))
+    return replace(result, structured=structured, content=tuple(content), meta=meta)
 
 
-def error_result(error_type: str, message: str) -> ToolResult:
-    """Return the envelope of a failed call."""
-    message = message.encode(errors="replace").decode()
+def error_result(
+    error_type: str, message: str, data: Mapping[str, Any] | None = None
+) -> ToolResult:
+    """Return the envelope of a failed call, with the data of its `ToolError`."""
     envelope: dict[str, Any] = {
         "success": False,
         "results": [],
-        "message": message,
+        # It may quote what came from elsewhere, also half a surrogate pair that the client sent.
+        "message": printable(message.encode(errors="replace").decode()),
         "error_type": error_type,
+        **_json_data(data or {}),
     }
     text = json.dumps(envelope, ensure_ascii=False)
     return ToolResult(text=text, structured=envelope, is_error=True)
 
 
 def _json_data(value: Any) -> Any:
-    """Return *value* as JSON data, which knows neither NaN nor infinity."""
+    """Return *value* as JSON data, with null for NaN and infinity, which JSON does not have."""
     return pydantic_core.to_jsonable_python(value, inf_nan_mode="null")
 
 

@@ -1,9 +1,9 @@
-"""JSON Schemas that every MCP client accepts, and why one would not.
+"""Makes JSON Schemas that every MCP client accepts, or says why it cannot.
 
 Clients are stricter than the protocol: some drop a tool, or the whole server, over a root that is
 not a plain object, a ``$ref``, a union with null, an array without ``items`` or an odd argument
-name. So references are inlined, an optional argument is not nullable, a result that may be null has
-``null`` in its list of types in place of a union, and the rest is refused.
+name. So references are inlined, an optional argument is not nullable, and a result that may be null
+has ``null`` in its list of types instead of a union. Other such schemas are refused.
 """
 
 from __future__ import annotations
@@ -13,6 +13,10 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, cast
+
+from standards_mcp._utils.json_data import json_copy
+
+from .mistakes import short
 
 Schema = dict[str, Any]
 
@@ -27,7 +31,7 @@ _NAMED: Final = frozenset({"properties", "patternProperties", "dependentSchemas"
 
 
 class SchemaError(ValueError):
-    """A schema that portable clients reject; the message is the reason."""
+    """Some clients would reject a schema; the message is the reason."""
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
@@ -43,11 +47,30 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature:
         raise SchemaError(f"its signature cannot be read: {exc}") from exc
 
 
-def portable_input_schema(schema: Mapping[str, Any]) -> Schema:
-    """Return *schema* as every client accepts it, closed to unknown arguments.
+def check_json_schema(schema: Mapping[str, Any], what: str = "input schema") -> None:
+    """Check that *schema* is a JSON Schema.
+
+    Args:
+        what: What to call it in the error.
 
     Raises:
-        SchemaError: It cannot be put that way.
+        SchemaError: It is not.
+    """
+    import jsonschema  # noqa: PLC0415  - costs start-up time, and most tools have signatures
+
+    validator: Any = jsonschema.Draft202012Validator
+    try:
+        validator.check_schema(dict(schema), format_checker=validator.FORMAT_CHECKER)
+    except Exception as exc:
+        why = getattr(exc, "message", None) or str(exc)
+        raise SchemaError(f"its {what} is not a JSON Schema: {short(why)}") from exc
+
+
+def portable_input_schema(schema: Mapping[str, Any]) -> Schema:
+    """Return *schema* in a form that every client accepts, closed to unknown arguments.
+
+    Raises:
+        SchemaError: It has no such form.
     """
     result = _plain_object(schema)
     result = cast("Schema", _without_null(_without_titles(result)))
@@ -80,13 +103,16 @@ def _plain_object(schema: object) -> Schema:
         raise SchemaError("its schema is not a plain object ('type' must be 'object')")
     if combinator := next((key for key in _ROOT_COMBINATORS if key in inlined), None):
         raise SchemaError(f"its schema is not a plain object (no {combinator!r} at the root)")
-    if len(json.dumps(inlined)) > MAX_SCHEMA_BYTES:
+    if len(json.dumps(inlined, default=str)) > MAX_SCHEMA_BYTES:
         raise SchemaError(_TOO_LARGE)
-    return inlined
+    try:
+        return cast("Schema", json_copy(inlined))  # its author may change the original later
+    except ValueError as exc:
+        raise SchemaError(f"its schema cannot be sent as JSON: {exc}") from None
 
 
 def _mapped(node: Any, change: Callable[[Any], Any]) -> Any:
-    """Return *node* with each schema right below it changed; data, such as a default, stays."""
+    """Return *node* with each schema directly below it changed; data such as defaults stays."""
     if isinstance(node, list):
         return [change(item) for item in cast("list[object]", node)]
     if not isinstance(node, dict):
@@ -108,9 +134,9 @@ def _as_schema(node: object) -> Schema:
 
 
 class _Inliner:
-    """Puts definitions in place of the references to them, as long as there is room.
+    """Replaces references by their definitions, up to a size.
 
-    References to references can make a schema of few lines larger than any memory.
+    References to references can make a schema of a few lines larger than the memory.
     """
 
     def __init__(self, definitions: Mapping[str, Any]) -> None:
@@ -118,7 +144,7 @@ class _Inliner:
         self._room = MAX_SCHEMA_BYTES
 
     def inline(self, node: Any, open_refs: tuple[str, ...] = ()) -> Any:
-        # Nothing takes less room as JSON than this.
+        # The least that it takes as JSON, so that no schema within the limit is refused.
         self._room -= len(node) if isinstance(node, str) else 1
         if self._room < 0:
             raise SchemaError(_TOO_LARGE)
@@ -141,13 +167,14 @@ def _siblings(node: Any) -> Schema:
 
 
 def _without_titles(node: Any) -> Any:
-    """Drop the titles that pydantic makes of names: they cost tokens and say nothing."""
+    """Drop the titles that pydantic derives from names: they cost tokens and add nothing."""
     changed = _mapped(node, _without_titles)
     _as_schema(changed).pop("title", None)
     return changed
 
 
 def _without_null(node: Any) -> Any:
+    # Some clients drop a tool over a union with null. The host takes null for "left out" anyway.
     changed = _mapped(node, _without_null)
     schema = _as_schema(changed)
     if isinstance(types := schema.get("type"), list) and "null" in types:
@@ -168,6 +195,7 @@ def _without_null(node: Any) -> Any:
 
 
 def _with_null_as_type(node: Any) -> Any:
+    # A result may well be null. A list of types says the same as the union, and clients take it.
     changed = _mapped(node, _with_null_as_type)
     schema = _as_schema(changed)
     for union in ("anyOf", "oneOf"):

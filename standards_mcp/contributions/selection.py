@@ -1,8 +1,7 @@
-"""From what plugins contribute to what clients see: a pure function.
+"""Selects what clients see of what plugins contribute, by the configuration and the caller.
 
-The configuration decides, and who asks; plugins are not asked again, so both can differ while they
-run. An override that cannot be applied keeps what it is for from being served: one that hides an
-argument must not be without effect.
+It is a pure function and asks no plugin again, so the configuration can change while plugins run.
+An item whose override cannot be applied is not served: the override may hide an argument.
 """
 
 from __future__ import annotations
@@ -16,30 +15,34 @@ from standards_mcp.config.errors import Problem
 from standards_mcp.config.layers import key_name
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.models.tools import (
+    ContributionSettings,
     Kind,
     Override,
     ToolOverride,
     ToolRules,
+    ToolSettings,
     first_match,
 )
 
+from .argument_overrides import overridden_arguments, override_problem
 from .base import Contribution
 from .collection import Contributions, RegisteredFilter
-from .overrides import argument_fault, overridden_arguments
+from .limits import Limits, content_limits, tool_limits
 from .prompts import RegisteredPrompt
 from .resources import RegisteredResource
-from .tools import Limits, RegisteredTool
+from .tools import RegisteredTool
 
 _C = TypeVar("_C", bound=Contribution)
+_O = TypeVar("_O", bound=Override)
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What somebody sees of what the configuration lets everybody see; it can only narrow that.
+    """What a caller may see; it can only narrow what the configuration serves.
 
     Attributes:
         names: Globs over the names of tools, prompts and resources.
-        profiles: The names of profiles that apply, beside the one that is in force for all.
+        profiles: The names of profiles that apply in addition to the one in force for all.
     """
 
     names: tuple[str, ...] = ("*",)
@@ -51,7 +54,7 @@ EVERYTHING: Final = Access()
 
 @dataclass(frozen=True)
 class Selection:
-    """What plugins contribute, as the configuration makes it, with what it hides and why.
+    """All contributions, changed by the configuration; hidden ones have a reason.
 
     Attributes:
         problems: The overrides that cannot be applied.
@@ -69,24 +72,24 @@ class Selection:
 
     @property
     def definitions(self) -> dict[Kind, list[dict[str, Any]]]:
-        """What clients see, by the kind of thing."""
+        """The definitions of what clients see, by kind."""
         return {
             kind: [item.definition for item in visible(items)] for kind, items in self._by_kind()
         }
 
     @property
     def names(self) -> dict[Kind, set[str]]:
-        """All names of each kind of thing, hidden or not."""
+        """All names of each kind, also those of hidden items."""
         return {
             kind: {name for item in items for name in item.names} for kind, items in self._by_kind()
         }
 
     def find(self, name: str) -> RegisteredTool | None:
-        """Return the tool of any of its names."""
+        """Return the tool with this name, declared, portable or published, or None."""
         return self._tools_by_name.get(name)
 
     def tool_names(self, declared: Collection[str]) -> dict[str, str]:
-        """Return the names that clients see of those of these tools that are visible."""
+        """Return the published names of the visible ones of these tools, by declared name."""
         found = (item for item in self.visible_tools if item.declared in declared)
         return {item.declared: item.published for item in found}
 
@@ -103,17 +106,17 @@ class Selection:
 
 
 def visible(items: Iterable[_C]) -> list[_C]:
-    """Return what the configuration lets clients see."""
+    """Return the items that are not hidden."""
     return [item for item in items if not item.hidden_reason]
 
 
 def named(items: Iterable[_C], name: str) -> _C | None:
-    """Return the item that has this among its names."""
+    """Return the item with this name, declared, portable or published, or None."""
     return _by_name(items).get(name)
 
 
 def _by_name(items: Iterable[_C]) -> dict[str, _C]:
-    """Return whose each name is; what has a name of something else gives way to it."""
+    """Return the owner of each name; an item in conflict owns only names that nobody else has."""
     owners: dict[str, _C] = {}
     for item in sorted(items, key=_has_conflict):
         for name in item.names:
@@ -124,13 +127,19 @@ def _by_name(items: Iterable[_C]) -> dict[str, _C]:
 def select(
     contributions: Contributions, settings: Settings, access: Access = EVERYTHING
 ) -> Selection:
-    """Return what is visible of what plugins contribute, with *access* to it."""
+    """Apply the configuration and *access* to what plugins contribute."""
     problems: list[Problem] = []
     rules = _Rules(settings, access)
     filtered = [_with_filters(item, contributions.filters, rules) for item in contributions.tools]
     tools = [_as_tool(item, settings) for item in _each(filtered, "tools", rules, problems)]
-    prompts = _each(contributions.prompts, "prompts", rules, problems)
-    resources = _each(contributions.resources, "resources", rules, problems)
+    prompts = [
+        replace(item, limits=_limits_of(item, settings.prompts, settings.tools))
+        for item in _each(contributions.prompts, "prompts", rules, problems)
+    ]
+    resources = [
+        replace(item, limits=_limits_of(item, settings.resources, settings.tools))
+        for item in _each(contributions.resources, "resources", rules, problems)
+    ]
     names = {item.declared for item in visible(tools)}
     return Selection(
         tuple(tools),
@@ -142,7 +151,7 @@ def select(
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """Which contributions are hidden, by the configuration and from who asks."""
+    """Decides what the configuration and the caller's access hide."""
 
     settings: Settings
     access: Access
@@ -152,7 +161,7 @@ class _Rules:
         return (*self.settings.profiles_in_force, *self.access.profiles)
 
     def plugin_hidden_reason(self, plugin: str) -> str:
-        """Return why nothing of a plugin is visible, or an empty string."""
+        """Return why all contributions of a plugin are hidden, or an empty string."""
         settings = self.settings
         if settings.section(plugin).enabled is False:
             return f"[{settings.table(plugin)}] enabled = false"
@@ -164,12 +173,12 @@ class _Rules:
         return ""
 
     def hidden_reason(self, item: Contribution, kind: Kind) -> str:
-        """Return why something is not visible, or an empty string."""
+        """Return why an item is hidden, or an empty string."""
         if reason := self.plugin_hidden_reason(item.plugin):
             return reason
         for path, rules in self.settings.rules(kind, self.profiles):
             table = ".".join(path)
-            # Under all of its names: a new one must not lead past a rule for an old one.
+            # By all of its names: a rename must not bypass a rule for the old name.
             if isinstance(rules, ToolRules) and isinstance(item, RegisteredTool):
                 reason = rules.hidden_reason(item.names, table, read_only=item.tool.read_only)
             else:
@@ -182,7 +191,7 @@ class _Rules:
 def _with_filters(
     item: RegisteredTool, filters: Iterable[RegisteredFilter], rules: _Rules
 ) -> RegisteredTool:
-    """Return a tool without the filters of plugins of which nothing is visible."""
+    """Return a tool without the filters of plugins whose contributions are all hidden."""
     if not item.filters:
         return item
     hidden = {each.name for each in filters if rules.plugin_hidden_reason(each.plugin)}
@@ -194,7 +203,7 @@ def _with_filters(
 def _each(
     contributed: Iterable[_C], kind: Kind, rules: _Rules, problems: list[Problem]
 ) -> list[_C]:
-    """Return every item as the configuration makes it; add the overrides that do not fit."""
+    """Return the items with their overrides; add those that cannot be applied to *problems*."""
     declared = tuple(contributed)
     overrides: Mapping[str, Override] = getattr(rules.settings, kind).overrides
     owners = _by_name(declared)
@@ -204,26 +213,25 @@ def _each(
         override = overrides[keys[0]] if keys else Override()
         problem = _override_problem(item, (kind, "overrides", *keys), override, owners)
         if problem:
-            message = f"{problem.message}; the {item.kind} is not served"
+            message = f"{problem.message.rstrip('.')}; the {item.kind} is not served"
             problems.append(Problem(problem.path, message))
         changed = _overridden(item, override, rules.settings)
         reason = _error(item, override) or rules.hidden_reason(changed, kind)
         if problem and not reason:
             reason = f"{key_name(problem.path)}: {problem.message}"
         selected.append(replace(changed, hidden_reason=reason))
+        # A new name counts for the items that follow, so that no two get the same.
         owners.setdefault(changed.published, item)
     return selected
 
 
 def _has_conflict(item: Contribution) -> bool:
-    """Tell whether something has a name that belongs to something else."""
-    return isinstance(item, RegisteredTool) and bool(item.conflict)
+    """Tell whether an item has a name that belongs to another plugin."""
+    return bool(item.conflict)
 
 
 def _error(item: Contribution, override: Override) -> str:
-    """Return why something can be served under no rules, or an empty string."""
-    if not isinstance(item, RegisteredTool):
-        return ""
+    """Return why an item cannot be served under any rules, or an empty string."""
     return item.error or ("" if override.name else item.conflict)
 
 
@@ -238,13 +246,17 @@ def _overridden(item: _C, override: Override, settings: Settings) -> _C:
 
 
 def _as_tool(item: RegisteredTool, settings: Settings) -> RegisteredTool:
-    """Return a tool with what the configuration says of tools only."""
-    overrides = settings.tools.overrides
-    override = next((overrides[name] for name in item.names if name in overrides), ToolOverride())
-    item = replace(item, limits=_limits(item, override, settings))
+    """Return a tool with its limits and the overrides of its arguments."""
+    override = _override_of(item, settings.tools.overrides) or ToolOverride()
+    item = replace(item, limits=tool_limits(item.tool, override, settings.tools))
+    # A hidden tool may be one whose arguments do not fit the override.
     if override.arguments and not item.hidden_reason:
         return replace(item, arguments=overridden_arguments(item.arguments, override.arguments))
     return item
+
+
+def _override_of(item: Contribution, overrides: Mapping[str, _O]) -> _O | None:
+    return next((overrides[name] for name in item.names if name in overrides), None)
 
 
 def _with_its_tools(item: RegisteredPrompt, tools: Collection[str]) -> RegisteredPrompt:
@@ -254,18 +266,11 @@ def _with_its_tools(item: RegisteredPrompt, tools: Collection[str]) -> Registere
     return replace(item, hidden_reason=f"it needs the tool {missing!r}, which is not served")
 
 
-def _limits(item: RegisteredTool, override: ToolOverride, settings: Settings) -> Limits:
-    """Return a tool's limits: the admin's for this tool, then its author's, then those of all."""
-    tools, tool = settings.tools, item.tool
-    ttl = tool.cache_ttl if override.cache_ttl is None else override.cache_ttl
-    return Limits(
-        timeout=override.timeout or tool.timeout or tools.timeout,
-        rate_limit=override.rate_limit or tools.rate_limit,
-        cache_ttl=ttl,
-        concurrency=override.concurrency,
-        plugin_concurrency=tools.concurrency,
-        max_output_tokens=override.max_output_tokens or tools.max_output_tokens,
-    )
+def _limits_of(
+    item: RegisteredPrompt | RegisteredResource, table: ContributionSettings, tools: ToolSettings
+) -> Limits:
+    override = _override_of(item, table.overrides) or Override()
+    return content_limits(item.timeout, override, table, tools)
 
 
 def _override_problem(
@@ -274,11 +279,11 @@ def _override_problem(
     override: Override,
     owners: Mapping[str, Contribution],
 ) -> Problem | None:
-    """Return why an override cannot be applied, with the key that is to blame.
+    """Return why an override cannot be applied, and the key that is wrong; None if it can.
 
     Args:
-        path: The keys of the table of overrides, then the names under which it has the item.
-        owners: Whose each name is.
+        path: The keys that lead to the overrides, then each name under which one is for the item.
+        owners: The owner of each name.
     """
     path, others = path[:3], path[3:]
     if others:
@@ -295,4 +300,4 @@ def _tool_problem(
 ) -> Problem | None:
     if override.cache_ttl and not item.tool.read_only:
         return Problem((*table, "cache_ttl"), "it needs a read-only tool")
-    return argument_fault(item.arguments, override.arguments, (*table, "arguments"))
+    return override_problem(item.arguments, override.arguments, (*table, "arguments"))

@@ -1,19 +1,21 @@
-"""What a plugin declares, read and checked before any client sees it."""
+"""Reads and checks the tools that plugins declare, before any client sees them."""
 
 from __future__ import annotations
 
-import json
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
+from standards_mcp._utils.json_data import json_copy
+from standards_mcp.config.models.tools import RATE_LIMIT
 from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Filter, Tool
 
 from .arguments import Arguments, context_argument, read_arguments
-from .base import Contribution, check_texts, common_fields, describe
+from .base import Contribution, check_texts, common_fields, describe, misdeclared
 from .results import Result, read_result
 from .schemas import SchemaError
 
@@ -21,35 +23,12 @@ _TOOL_FLAGS: Final = ("read_only", "destructive", "idempotent", "open_world", "a
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """Within what a tool is called.
-
-    Attributes:
-        timeout: Seconds for one call.
-        rate_limit: How often it may be called, such as ``60/minute``; None: as often as it is.
-        cache_ttl: Seconds for which an answer is given again; 0: never.
-        concurrency: How many calls of it run at a time; None: as many as its plugin's.
-        plugin_concurrency: How many calls of all tools of its plugin do.
-        max_output_tokens: About how long an answer may be.
-    """
-
-    timeout: float = 30.0
-    rate_limit: str | None = None
-    cache_ttl: float = 0
-    concurrency: int | None = None
-    plugin_concurrency: int = 16
-    max_output_tokens: int = 20_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredTool(Contribution):
-    """A tool with what the host read from its function.
+    """A tool with the arguments and the result of its function.
 
     Attributes:
-        error: Why it can be served to nobody, or an empty string.
-        conflict: Whose name it has; another name in its override solves that. Empty without one.
-        filters: Those among its arguments; None where that is not settled.
-        extend: Returns its arguments with filters, where they are not those of its function.
+        filters: The filters among its arguments; None before they are known.
+        extend: Returns its arguments with filters, if its function runs in another process.
         context: The name of the argument that takes the `CallContext`, or an empty string.
     """
 
@@ -57,9 +36,6 @@ class RegisteredTool(Contribution):
     tool: Tool
     result: Result
     context: str = ""
-    limits: Limits = Limits()
-    error: str = ""
-    conflict: str = ""
     filters: tuple[Filter, ...] | None = None
     extend: Callable[[tuple[Filter, ...]], Arguments] | None = field(default=None, repr=False)
 
@@ -83,7 +59,7 @@ class RegisteredTool(Contribution):
 
     @property
     def definition(self) -> dict[str, Any]:
-        """What a model reads of it."""
+        """What a model reads of the tool."""
         return {
             "name": self.published,
             "title": self.title,
@@ -93,21 +69,23 @@ class RegisteredTool(Contribution):
 
 
 def read_tool(plugin: str, tool: object) -> RegisteredTool:
-    """Return a tool that a plugin declared with all that the host needs of it.
-
-    It is published under a name without dots, which every client accepts.
+    """Check the tool that a plugin declared, and return it with its arguments and its result.
 
     Raises:
-        PluginError: The tool cannot be published to every client.
+        PluginError: The declaration is wrong, or some clients would not accept it.
     """
     if not isinstance(tool, Tool):
-        raise PluginError(plugin, f"register_tools returned a {type(tool).__name__}")
+        raise misdeclared(plugin, "tool", tool)
     what = describe(plugin, "tool", tool.name)
     if why := _tool_fault(tool):
         raise PluginError(plugin, f"{what}: {why}")
     description = check_texts(plugin, what, tool)
     try:
-        arguments, result = read_arguments(tool), read_result(tool.function)
+        tool = replace(tool, meta=json_copy(dict(tool.meta)))  # its author may change it later
+    except (TypeError, ValueError) as exc:
+        raise PluginError(plugin, f"{what}: its meta is not a JSON object: {exc}") from exc
+    try:
+        arguments, result = read_arguments(tool), read_result(tool.function, tool.output_schema)
         context = context_argument(tool.function)
     except SchemaError as exc:
         raise PluginError(plugin, f"{what}: {exc}") from exc
@@ -124,21 +102,38 @@ def read_tool(plugin: str, tool: object) -> RegisteredTool:
 def _tool_fault(tool: Tool) -> str:
     """Return what is wrong with the plain fields of a tool, or an empty string.
 
-    A type checker would find it, but what it misses would break the list of all plugins' tools.
+    Authors may use no type checker, and one wrong field would break the list of all tools.
     """
     given: Any = tool
     if odd := [name for name in _TOOL_FLAGS if not isinstance(getattr(tool, name), bool)]:
         return f"its {odd[0]} must be true or false"
-    timeout = given.timeout
-    if timeout is not None and not _is_time(timeout):
+    if given.timeout is not None and not _is_time(given.timeout):
         return "its timeout must be a positive number of seconds"
-    if given.cache_ttl and not (given.read_only and given.cache_ttl > 0):
-        return "its cache_ttl must be a number of seconds, and needs read_only = True"
-    try:
-        json.dumps(dict(tool.meta))
-    except (TypeError, ValueError, RecursionError) as exc:
-        return f"its meta is not a JSON object: {exc}"
-    return ""
+    return _limit_fault(given)
+
+
+def _limit_fault(given: Any) -> str:
+    most, ttl, rate = given.max_output_tokens, given.cache_ttl, given.rate_limit
+    faults = {
+        "its timeout must be a positive number of seconds": (
+            given.timeout is not None and not _is_time(given.timeout)
+        ),
+        "its cache_ttl must be a number of seconds": ttl != 0 and not _is_time(ttl),
+        "its cache_ttl needs read_only = True": ttl and not given.read_only,
+        "its cache_scope must be 'private' or 'public'": (
+            given.cache_scope not in ("private", "public")
+        ),
+        "its rate_limit must be a text such as '60/minute'": rate is not None
+        and not _is_rate(rate),
+        "its max_output_tokens must be a positive whole number": (
+            most is not None and not (type(most) is int and most > 0)
+        ),
+    }
+    return next((why for why, is_wrong in faults.items() if is_wrong), "")
+
+
+def _is_rate(value: object) -> bool:
+    return isinstance(value, str) and bool(re.fullmatch(RATE_LIMIT, value))
 
 
 def _is_time(value: object) -> bool:

@@ -1,4 +1,4 @@
 """Finds, loads, starts and supervises plugins.
 
-`remote` and every layer above may import it.
+`remote` and every layer above may import this package.
 """

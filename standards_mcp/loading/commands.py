@@ -1,8 +1,8 @@
-"""What plugins add to the command line."""
+"""Reads the commands that plugins add to the command line."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import click
 
@@ -10,18 +10,26 @@ from standards_mcp.contributions.base import conflict
 from standards_mcp.errors import PluginError
 
 
-def read_commands(plugin: str, found: Sequence[object]) -> dict[str, click.Command]:
-    """Return what a plugin adds to the command line: one command or group of its name, or nothing.
+def read_commands(
+    plugin: str, found: Sequence[object], taken: Collection[str]
+) -> dict[str, click.Command]:
+    """Return one command or group under the plugin's name, or nothing if it adds no command.
+
+    Args:
+        taken: The names of the host's own commands.
 
     Raises:
-        PluginError: Something is no command.
-        PluginConflictError: Two commands have one name.
+        PluginError: Something is not a command, or the plugin's name is taken.
+        PluginConflictError: Two commands have the same name.
     """
     commands: list[click.Command] = []
     for item in found:
         if not isinstance(item, click.Command):
             raise PluginError(plugin, f"register_commands returned a {type(item).__name__}")
         commands.append(item)
+    if commands and plugin in taken:
+        why = f"`standards-mcp {plugin}` is the host's own, so a plugin {plugin!r} adds no commands"
+        raise PluginError(plugin, why)
     names = [item.name for item in commands]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise conflict(plugin, plugin, f"command {twice!r}")

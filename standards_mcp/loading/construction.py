@@ -1,4 +1,4 @@
-"""From the class that an entry point names to a plugin with its settings and its hooks."""
+"""Imports the class that an entry point names, and builds the plugin with its settings."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Any, Final, TypeGuard
 import pluggy
 from pydantic import ValidationError
 
+from standards_mcp._utils.json_data import json_copy
 from standards_mcp._utils.secrets import SHORTEST_SECRET, declared_secrets, secrets_of
 from standards_mcp._utils.text import did_you_mean
 from standards_mcp.config.errors import InvalidSettingsError, find_problems
 from standards_mcp.config.layers import DOT_ENV, ENVIRONMENT
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import PluginSection
+from standards_mcp.config.plugin_values import plugin_options
 from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Plugin, PluginContext, PluginSettings
 
@@ -23,17 +25,17 @@ _HOST_KEYS: Final = frozenset(PluginSection.model_fields)
 
 
 def construct(record: PluginRecord, context: PluginContext, loaded: LoadedSettings) -> Plugin[Any]:
-    """Import a plugin and return it, built with its settings; the record learns its secrets.
+    """Import a plugin and return it, built with its settings; its secrets go to the record.
 
     Raises:
-        PluginError: It is no plugin, or its settings have problems.
+        PluginError: It is not a plugin, or its settings have problems.
         BaseException: Whatever its code raises.
     """
     try:
         return _constructed(record, context, loaded)
     except InvalidSettingsError as exc:
         record.problems = exc.problems
-        lines = (each.line(loaded.layers) for each in exc.problems)
+        lines = (each.line(record.layers(loaded.layers)) for each in exc.problems)
         # Without the cause: it holds the values, and the secrets among them.
         raise PluginError(record.name, "; ".join(lines)) from None
 
@@ -41,7 +43,7 @@ def construct(record: PluginRecord, context: PluginContext, loaded: LoadedSettin
 def _constructed(
     record: PluginRecord, context: PluginContext, loaded: LoadedSettings
 ) -> Plugin[Any]:
-    # What is secret among its values only its class tells, and that is not imported yet.
+    # Only its class says which values are secret. Until that is imported, take those of variables.
     record.secrets = _set_by_variables(record.name, loaded)
     plugin_type = record.info.load()
     if not _is_plugin_type(plugin_type):
@@ -51,16 +53,26 @@ def _constructed(
         settings = _validated(record, plugin_type.settings_type, loaded)
     record.secrets |= secrets_of(settings)
     plugin = plugin_type(settings, context)
-    if not isinstance(plugin.instructions, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise PluginError(record.name, "its instructions must be text")
+    record.instructions = _instructions(record.name, plugin)
     return plugin
 
 
+def _instructions(name: str, plugin: Plugin[Any]) -> str:
+    """Return the instructions as they are now: all clients get them, so they stay as checked."""
+    given: object = plugin.instructions
+    if not isinstance(given, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise PluginError(name, "its instructions must be text")
+    try:
+        return str(json_copy(given))
+    except ValueError as exc:
+        raise PluginError(name, f"its instructions cannot be sent: {exc}") from None
+
+
 def check_hooks(pm: pluggy.PluginManager, record: PluginRecord) -> None:
-    """See that a registered plugin implements hooks that there are, and marks each of them.
+    """Check that a registered plugin implements only hooks that exist, and marks each of them.
 
     Raises:
-        PluginError: It does not, and something in it would never be called.
+        PluginError: It does not, so one of its methods would never be called.
     """
     known = [name for name, caller in vars(pm.hook).items() if getattr(caller, "spec", None)]
     try:
@@ -81,7 +93,7 @@ def _is_plugin_type(value: object) -> TypeGuard[type[Plugin[Any]]]:
 
 
 def _set_by_variables(name: str, loaded: LoadedSettings) -> frozenset[str]:
-    """Return the texts of a plugin's table that variables set, where secrets belong."""
+    """Return the texts in a plugin's table that come from variables, where secrets belong."""
     return frozenset(
         value
         for key, value in loaded.settings.section(name).options.items()
@@ -94,15 +106,16 @@ def _set_by_variables(name: str, loaded: LoadedSettings) -> frozenset[str]:
 def _validated(
     record: PluginRecord, model: type[PluginSettings], loaded: LoadedSettings
 ) -> PluginSettings:
-    """Return the settings of a plugin, validated."""
+    """Return the validated settings of a plugin."""
     if not isinstance(model, type) or not issubclass(model, PluginSettings):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise PluginError(record.name, "its settings_type is not a subclass of PluginSettings")
     record.settings_type = model
-    options = loaded.settings.section(record.name).options
-    # Before validation, so that what a validator raises can quote them.
+    section = loaded.settings.section(record.name)
+    options = plugin_options(record.layers(loaded.layers), record.name, model, section.options)
+    # Before validation, because the error of a validator may quote a secret, and is masked.
     record.secrets = declared_secrets(model, options)
     if taken := _HOST_KEYS & model.model_fields.keys():
-        raise PluginError(record.name, f"its setting {min(taken)!r} bears a name of the host's")
+        raise PluginError(record.name, f"its setting {min(taken)!r} is reserved for the host")
     try:
         return model.model_validate(options)
     except ValidationError as exc:

@@ -1,4 +1,4 @@
-"""What of the plugin API goes away, and which plugins still use it."""
+"""Collects the uses of deprecated parts of the plugin API."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from standards_mcp.errors import PluginDeprecationWarning
 
 @contextmanager
 def noted(uses: list[str]) -> Generator[None]:
-    """Add to *uses* what is used of it meanwhile, each once; other warnings take their own way."""
+    """Add each deprecation warning of the body to *uses* once; other warnings pass."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", PluginDeprecationWarning)
         try:

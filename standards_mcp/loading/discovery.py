@@ -1,18 +1,20 @@
-"""The installed plugins, as far as their metadata tell; nothing is imported."""
+"""Finds the installed plugins by their metadata; imports nothing."""
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any, Final
 
 import importlib_metadata
 
-from standards_mcp._utils.text import describe_exception
+from standards_mcp._utils.text import describe_exception, did_you_mean
+from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.trust import canonical_name, is_trusted
+from standards_mcp.errors import ConfigError
 
 from .records import DISTRIBUTION, PluginInfo, PluginKind
 
@@ -33,11 +35,12 @@ def installed_plugins() -> list[PluginInfo]:
 
 
 def _readable_entry_points() -> list[Any]:
-    """Return what can be read where the metadata of some distribution is broken."""
+    """Return the entry points of all distributions whose metadata can be read."""
     points: dict[str, Iterable[Any]] = {}
     found: Any = importlib_metadata
     for distribution in found.distributions():
         try:
+            # The first of a name on the path counts, as it does for imports.
             name = canonical_name(distribution.name)
             points.setdefault(name, distribution.entry_points.select(group=ENTRY_POINT_GROUP))
         except Exception as exc:  # noqa: BLE001  - see `installed_plugins`
@@ -79,12 +82,31 @@ def incompatibility(requires: Iterable[str]) -> str:
 
 
 def load_order(info: PluginInfo) -> tuple[bool, bool, str, str]:
-    """Sort by name, after the host's own plugins: nobody takes over the names of their tools.
+    """Sort the host's own plugins first, so that nobody takes the names of their tools.
 
-    Other servers come last, since their names may change while they run.
+    Then come others by name, and servers last, since their tools may change while they run.
     """
     is_server = info.kind is PluginKind.SERVER
     return is_server, not info.is_own, info.name, info.distribution
+
+
+def check_sections(loaded: LoadedSettings, known: Collection[str]) -> None:
+    """Check that every ``[plugins.NAME]`` table is for an installed plugin.
+
+    Args:
+        known: The names of the installed plugins and of the configured servers.
+
+    Raises:
+        ConfigError: One is not; a misspelt ``enabled = false`` would have no effect.
+    """
+    for name in loaded.settings.plugins:
+        if name in loaded.settings.servers:
+            where = loaded.layers.where(("plugins", name))
+            raise ConfigError(f"{where}: it is a server; write its keys in [servers.{name}]")
+        if name not in known:
+            where = loaded.layers.origin(("plugins", name)) or "settings"
+            hint = did_you_mean(name, known) or f"; installed: {', '.join(known) or 'none'}"
+            raise ConfigError(f"{where}: [plugins.{name}]: no such plugin is installed{hint}")
 
 
 def disabled_reason(info: PluginInfo, settings: Settings) -> str:
@@ -100,7 +122,9 @@ def disabled_reason(info: PluginInfo, settings: Settings) -> str:
 
 
 def unloadable(info: PluginInfo) -> str:
-    """Return why a plugin cannot be imported, as far as metadata tell, or an empty string."""
+    """Return why a plugin cannot be imported, judged by its metadata, or an empty string."""
+    if info.error:
+        return info.error
     if info.kind is not PluginKind.SERVER and not PLUGIN_NAME.fullmatch(info.name):
         return "its entry-point name is not lower_snake_case"
-    return info.error or incompatibility(info.requires)
+    return incompatibility(info.requires)

@@ -1,11 +1,11 @@
-"""Asks plugins how they are."""
+"""Runs the health checks of plugins."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import Final
 
+from standards_mcp._utils.exceptions import is_from_outside
 from standards_mcp._utils.secrets import mask
 from standards_mcp._utils.text import describe_exception
 from standards_mcp.plugin import Health
@@ -13,43 +13,40 @@ from standards_mcp.plugin import Health
 from .manager import PluginManager
 from .records import PluginRecord, Status
 
-HEALTH_TIMEOUT: Final = 10.0
-"""Seconds for the health checks of all plugins."""
-_LATE: Final = Health(
-    status="failed", message=f"check_health did not answer within {HEALTH_TIMEOUT:g} seconds"
-)
-
 
 async def check_health(manager: PluginManager) -> dict[str, Health]:
-    """Return how the started plugins are that tell of it, by their names; asked side by side."""
+    """Return the health of each started plugin that reports it, by name; all run at once."""
     checks = {
         record.name: asyncio.ensure_future(_health(manager, record))
         for record in manager.records.values()
         if record.status is Status.STARTED
     }
     if checks:
-        # One that does not end is abandoned, since it may not heed its cancellation either.
-        await asyncio.wait(checks.values(), timeout=HEALTH_TIMEOUT)
-    found = {name: _result(check) for name, check in checks.items()}
+        # A check that does not end is abandoned, since it may ignore a cancellation, too.
+        await asyncio.wait(checks.values(), timeout=manager.timing.health)
+    found = {name: _result(check, manager.timing.health) for name, check in checks.items()}
     return {name: health for name, health in found.items() if health is not None}
 
 
-def _result(check: asyncio.Future[Health | None]) -> Health | None:
+def _result(check: asyncio.Future[Health | None], seconds: float) -> Health | None:
     if not check.done():
-        return _LATE
+        message = f"check_health did not answer within {seconds:g} seconds"
+        return Health(status="failed", message=message)
     return (
         Health(status="failed", message="it was cancelled") if check.cancelled() else check.result()
     )
 
 
 async def _health(manager: PluginManager, record: PluginRecord) -> Health | None:
-    """Return a plugin's health, or None when it tells of none."""
+    """Return a plugin's health, or None if it has no health check."""
     try:
         for awaitable in manager.call(record, "check_health"):
             return _checked(await awaitable, record.secrets)
-    except (KeyboardInterrupt, asyncio.CancelledError):
+    except asyncio.CancelledError:
         raise
-    except BaseException as exc:  # noqa: BLE001  - the plugin's failure, also a sys.exit
+    except BaseException as exc:
+        if is_from_outside(exc):
+            raise
         return Health(status="failed", message=mask(describe_exception(exc), record.secrets))
     return None
 

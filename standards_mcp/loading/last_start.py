@@ -1,4 +1,4 @@
-"""Keeps how plugins did at the last start, so that listing them need not import them."""
+"""Remembers how the last start of each plugin went, so that a list need not import them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _TRIED = (Status.FAILED, Status.REGISTERED, Status.STARTED)
 
 
 def save(records: Iterable[PluginRecord], folder: Path, step: Step) -> None:
-    """Write how far every plugin that was tried got. A folder that cannot be written is no error.
+    """Write the outcome of each plugin that was tried. It is no error if the folder is read-only.
 
     Args:
         folder: The host's state folder.
-        step: What was tried last. Loading says nothing of how a plugin starts, so that a failure
-            to start stays until the next start.
+        step: The last step. Loading does not show how a plugin starts, so a failure to start is
+            kept until the next start.
     """
     known = _read(folder)
     outcomes = {
@@ -43,7 +43,7 @@ def save(records: Iterable[PluginRecord], folder: Path, step: Step) -> None:
 def restore(records: Iterable[PluginRecord], folder: Path) -> None:
     """Give plugins that were only discovered the status of their last start.
 
-    What was kept of another version or distribution does not count.
+    The outcome of another version or distribution is ignored.
     """
     known = _read(folder)
     for record in records:
@@ -60,9 +60,11 @@ def restore(records: Iterable[PluginRecord], folder: Path) -> None:
 def _outcome(record: PluginRecord, earlier: Outcome, step: Step) -> Outcome:
     if _is_of(record.info, earlier):
         started_before = earlier.get("step") == "start"
+        # Most commands load plugins and start none; they must not overwrite the last start.
         if record.status is Status.REGISTERED and started_before:
             return earlier
         if record.status is Status.FAILED and not started_before and step == "start":
+            # It failed when it was loaded for this start, and was not started.
             step = "load" if earlier.get("reason") == record.reason else step
     return {
         **_identity(record.info),
@@ -74,7 +76,7 @@ def _outcome(record: PluginRecord, earlier: Outcome, step: Step) -> Outcome:
 
 
 def _read(folder: Path) -> dict[str, Outcome]:
-    """Return what was kept, by the plugins' names; anything may stand in the file."""
+    """Return the outcomes by plugin name; none if the file is missing or damaged."""
     try:
         return _OUTCOMES.validate_json(_file(folder).read_bytes())
     except (OSError, ValueError):

@@ -5,60 +5,62 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Final
 
 import anyio
 
+from standards_mcp._utils.exceptions import is_from_outside
 from standards_mcp._utils.streams import divert_stdout
 from standards_mcp._utils.text import describe_exception
 from standards_mcp.errors import PluginError
 
 from .manager import PluginManager
 from .providers import provider_of
-from .records import PluginRecord, Status
+from .records import PluginRecord, Status, failure_reason
 
 log = logging.getLogger(__name__)
 
 
-START_TIMEOUT: Final = 20.0
-"""Seconds that a plugin's lifespan may take to start; clients give a server 30 to 60."""
-HEAD_START: Final = 2.0
-"""Seconds after which the next plugin is started beside one that takes longer."""
-STOP_TIMEOUT: Final = 5.0
-"""Seconds that it may take to stop, after which it is abandoned."""
-
-
 @asynccontextmanager
-async def running(manager: PluginManager) -> AsyncGenerator[None]:
+async def running(
+    manager: PluginManager, only: Collection[str] | None = None
+) -> AsyncGenerator[None]:
     """Keep the lifespan of every registered plugin open.
+
+    Args:
+        only: The names of the plugins that are needed; by default all of them.
 
     Raises:
         PluginError: A plugin did not start that is required, or any under ``strict``.
     """
     lifespans: list[_Lifespan] = []
+    records = [each for each in manager.records.values() if only is None or each.name in only]
     try:
-        await _start(manager, lifespans)
-        yield
+        with manager.changes.taken_up():
+            await _start(manager, records, lifespans)
+            yield
     finally:
-        # A server that is being cancelled still stops its plugins.
+        # Plugins are stopped even if the server is being cancelled.
         with anyio.CancelScope(shield=True):
-            # Other processes know nothing of each other, and each may take its time to end.
+            # Other processes do not depend on each other, and each may take long to end.
             await asyncio.gather(*(each.stop() for each in lifespans if each.is_elsewhere))
             for lifespan in reversed(lifespans):
                 if not lifespan.is_elsewhere:
                     await lifespan.stop()
 
 
-async def _start(manager: PluginManager, lifespans: list[_Lifespan]) -> None:
-    """Start the plugins in order; one that is slow holds up the next for a moment only."""
-    with manager.quarantine.watch("starting", manager.records.values()):
-        for record in manager.records.values():
+async def _start(
+    manager: PluginManager, records: list[PluginRecord], lifespans: list[_Lifespan]
+) -> None:
+    """Start the plugins in order, since authors rely on it, but wait briefly for a slow one."""
+    with manager.quarantine.watch("starting", records):
+        for record in records:
             if record.status is Status.REGISTERED:
                 lifespans.append(lifespan := _Lifespan(manager, record))
                 with manager.quarantine.trying(record):
-                    await lifespan.settle(HEAD_START)
+                    await lifespan.settle(manager.timing.head_start)
+    # Slow ones have been starting side by side, each within its own deadline.
     for lifespan in lifespans:
         await lifespan.settle(math.inf)
 
@@ -66,8 +68,8 @@ async def _start(manager: PluginManager, lifespans: list[_Lifespan]) -> None:
 class _Lifespan:
     """One plugin's context managers, entered and left in a task of their own.
 
-    A task of its own, because a context manager may hold cancel scopes, which must be left by
-    the task that entered them, and because starting has a deadline.
+    A context manager may hold cancel scopes, which must be left by the task that entered them.
+    The task also lets the start have a deadline.
     """
 
     def __init__(self, manager: PluginManager, record: PluginRecord) -> None:
@@ -78,12 +80,12 @@ class _Lifespan:
         self._outcome: bool | None = None  # whether it started, once that is known
         source = provider_of(record)
         self.is_elsewhere = source is not None
-        self._seconds = max(START_TIMEOUT, source.start_seconds if source else 0)
+        self._seconds = max(manager.timing.start, source.start_seconds if source else 0)
         self._deadline = asyncio.get_running_loop().time() + self._seconds
         self._task = asyncio.create_task(self._run(), name=f"lifespan of {record.name}")
 
     async def settle(self, seconds: float) -> None:
-        """Wait for so long, and not beyond its deadline, until it has started or failed.
+        """Wait until it has started or failed, at most *seconds* and at most until its deadline.
 
         Raises:
             PluginError: It failed, and the plugin is required.
@@ -91,6 +93,7 @@ class _Lifespan:
         remaining = self._deadline - asyncio.get_running_loop().time()
         waiter = asyncio.create_task(self._started.wait())
         try:
+            # A lifespan that fails ends the task and never sets the event, so wait for both.
             await asyncio.wait(
                 {self._task, waiter},
                 timeout=max(0, min(seconds, remaining)),
@@ -105,7 +108,7 @@ class _Lifespan:
         if self._task.done():
             self._outcome = False
             cause = self._failure() or RuntimeError("it ended")
-            what = cause.reason if isinstance(cause, PluginError) else describe_exception(cause)
+            what = failure_reason(cause)
             self._manager.fail(self._record, f"its lifespan failed: {what}", cause)
         elif self._started.is_set():
             self._outcome = True
@@ -126,11 +129,12 @@ class _Lifespan:
             self._task.cancel()
             return
         self._stop.set()
-        await asyncio.wait({self._task}, timeout=STOP_TIMEOUT)
+        seconds = self._manager.timing.stop
+        await asyncio.wait({self._task}, timeout=seconds)
         fields = {"plugin": self._record.name}
         if not self._task.done():
             self._task.cancel()
-            log.error("plugin did not stop within %g seconds", STOP_TIMEOUT, extra=fields)
+            log.error("plugin did not stop within %g seconds", seconds, extra=fields)
         elif failure := self._failure():
             log.error("plugin did not stop cleanly", exc_info=failure, extra=fields)
 
@@ -149,6 +153,8 @@ class _Lifespan:
                         await stack.enter_async_context(lifespan)
                 self._started.set()
                 await self._stop.wait()
-        except SystemExit as exc:
-            # Left to itself, it would end the event loop and every other plugin with it.
-            raise PluginError(self._record.name, f"it called sys.exit({exc.code!r})") from exc
+        except (SystemExit, KeyboardInterrupt) as exc:
+            # In a task, either of them would end the event loop and every other plugin with it.
+            if is_from_outside(exc):
+                raise
+            raise PluginError(self._record.name, describe_exception(exc)) from exc

@@ -1,8 +1,8 @@
 """Finds plugins and takes them from an installed entry point to registered tools.
 
-A plugin passes these steps in order, and fails whole, with a reason, at the first that it does not:
-discover, filter, check its requirements, import, configure, register, validate. `lifecycle` does
-the rest: start and stop. Whatever a plugin does, the others go on.
+The steps of a plugin are: discover, filter, check its requirements, import, configure, register,
+validate. If one fails, the whole plugin fails, with a reason, and the others go on. `lifecycle`
+starts and stops plugins.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import traceback
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Collection, Generator, Iterable
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -21,25 +21,27 @@ import click
 import pluggy
 
 from standards_mcp import hookspecs
-from standards_mcp._utils.builtins import ChangedBuiltinsError, KeptBuiltins
+from standards_mcp._utils.exceptions import is_from_outside
 from standards_mcp._utils.secrets import mask
+from standards_mcp._utils.shared_state import KeptState
 from standards_mcp._utils.streams import divert_stdout
-from standards_mcp._utils.text import describe_exception, did_you_mean
 from standards_mcp.calls.steps.wrappers import Wrapper
 from standards_mcp.catalog.base import Catalog
 from standards_mcp.config.loading import LoadedSettings
+from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.contributions.collection import Contributions
 from standards_mcp.errors import ConfigError, PluginError
 from standards_mcp.plugin import PluginContext, ToolHandler
 
+from .changes import Changes
 from .commands import read_commands
 from .construction import check_hooks, construct
+from .contributed import Contributed
 from .deprecations import noted
-from .discovery import disabled_reason, load_order, unloadable
-from .providers import Provider, collect, provider_of
+from .discovery import check_sections, disabled_reason, load_order, unloadable
+from .providers import Provider, provider_of
 from .quarantine import Quarantine
-from .records import PluginInfo, PluginKind, PluginRecord, Status
-from .registration import register, register_filters, with_filters
+from .records import PluginInfo, PluginKind, PluginRecord, Status, failure_reason
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +52,12 @@ class PluginManager:
     Args:
         state_dir: The folder under which each plugin gets one of its own.
         quarantine: The plugins that ended an earlier start.
-        plugins: Those to choose from.
+        plugins: The plugins and servers to choose from.
+
+    Attributes:
+        wrapping: The names of the plugins that wrap calls of tools.
+        changes: What plugins say has changed while they run.
+        contributed: What plugins contribute, and who listens to its changes.
 
     Raises:
         ConfigError: A table names a plugin that is not installed.
@@ -64,25 +71,29 @@ class PluginManager:
         state_dir: Path,
         quarantine: Quarantine,
         plugins: Iterable[PluginInfo],
+        timing: Timing = DEFAULT_TIMING,
     ) -> None:
+        self.timing = timing
         self.settings = loaded.settings
         self.records: dict[str, PluginRecord] = {}
         self._loaded = loaded
         self._catalog = catalog
         self._state_dir = state_dir
         self.quarantine = quarantine
-        self._pm = pluggy.PluginManager(hookspecs.PROJECT)
-        self._pm.add_hookspecs(hookspecs)
-        self.on_contributions_changed: list[Callable[[], None]] = []
+        self._hookspecs: list[Any] = [hookspecs]
+        # One for each plugin: a shared one compares plugins, which may raise or lie when compared.
+        self._hooks: dict[str, pluggy.PluginManager] = {}
         self.on_status_changed: Callable[[], None] = lambda: None
-        self._contributions: Contributions | None = None
+        self.contributed = Contributed(self.records, self.call)
+        self.changes = Changes(self.contributed.reread, self.contributed.by)
+        self.wrapping = set[str]()
         self._discover(plugins)
 
     def load(self, *, again: bool = False) -> None:
         """Import, configure and register the enabled plugins, then validate their tools.
 
         Args:
-            again: Try those too that an earlier start did not survive.
+            again: Also try plugins that ended or hung earlier starts.
 
         Raises:
             PluginError: A plugin failed that is required, or any under ``strict``.
@@ -92,51 +103,42 @@ class PluginManager:
         for record in self.records.values():
             self._attempt(record, Status.DISCOVERED, self._construct)
         for record in self.records.values():
-            self._attempt(record, Status.REGISTERED, self._register)
-        collect(self.records.values())
+            self._attempt(record, Status.REGISTERED, self.contributed.read)
+        self.contributed.collect()
         for record in self.records.values():
-            self._attempt(record, Status.REGISTERED, self._register_filters)
-        self._apply_filters()
+            self._attempt(record, Status.REGISTERED, self.contributed.read_filters)
+        self.contributed.apply_filters()
         for record in self.records.values():
             for use in record.deprecated:
                 log.warning("plugin %r is out of date: %s", record.name, use)
 
     def leave_out_quarantined(self) -> None:
-        """Fail the plugins that an earlier start did not survive, unless nothing works without."""
+        """Fail the plugins that ended or hung earlier starts, except required and isolated ones."""
         for record in self.records.values():
             why = self.quarantine.reason(record.info)
-            is_safe = record.info.kind is not PluginKind.IMPORTED or self._is_required(record)
-            if why and record.status is Status.DISCOVERED and not is_safe:
+            is_kept = record.info.kind is not PluginKind.IMPORTED or self._is_required(record)
+            if why and record.status is Status.DISCOVERED and not is_kept:
                 self.fail(record, why)
 
     async def wait_listed(self) -> None:
-        """Wait until all tools are known that come from elsewhere, each provider for its time."""
+        """Wait until the tools of all providers are known; each limits its own wait."""
         await asyncio.gather(*(provider.wait_listed() for provider in self.providers()))
 
     async def wait_started(self) -> None:
-        """Wait until all providers have started, or failed to, that are started with the host."""
+        """Wait until all providers that are started with the host have started or failed."""
         await asyncio.gather(*(provider.wait_started() for provider in self.providers()))
 
     def providers(self) -> list[Provider]:
-        """Return the plugins whose tools come from elsewhere."""
+        """Return the plugins whose contributions come from other processes."""
         return [provider for record in self.records.values() if (provider := provider_of(record))]
 
     @property
     def contributions(self) -> Contributions:
-        """What all loaded plugins contribute, hidden or not, in the order of the plugins."""
-        if self._contributions is None:
-            records = self.records.values()
-            self._contributions = Contributions.merged(each.contributions for each in records)
-        return self._contributions
-
-    def set_contributions(self, record: PluginRecord, contributions: Contributions) -> None:
-        """Change what a plugin contributes, and tell whoever keeps something made of it."""
-        record.contributions, self._contributions = contributions, None
-        for listener in self.on_contributions_changed:
-            listener()
+        """All contributions of loaded plugins, hidden or not, in the order of the plugins."""
+        return self.contributed.all
 
     def wrap(self, handler: ToolHandler) -> ToolHandler:
-        """Return *handler* within what plugins put around every tool call, the first outermost."""
+        """Return *handler* within the wrappers of all plugins; the first plugin's is outermost."""
         for record in reversed(self.records.values()):
             wrapper = Wrapper(
                 record.name,
@@ -145,39 +147,29 @@ class PluginManager:
                 is_enabled=partial(self._is_enabled, record),
             )
             self._attempt(record, Status.REGISTERED, partial(self._wrap, wrapper))
-            handler = wrapper if wrapper.is_used else handler
+            if wrapper.is_used:
+                handler = wrapper
+                self.wrapping.add(record.name)
         return handler
 
-    def commands(self) -> dict[str, click.Command]:
-        """Return what plugins add to the command line, by the plugins' names."""
+    def commands(self, taken: Collection[str] = ()) -> dict[str, click.Command]:
+        """Return the commands that plugins add to the command line, by plugin name.
+
+        Args:
+            taken: The names of the host's own commands; a plugin of such a name fails.
+        """
         commands: dict[str, click.Command] = {}
         for record in self.records.values():
             self._attempt(
-                record, Status.REGISTERED, lambda r: commands.update(self._read_commands(r))
+                record, Status.REGISTERED, lambda r: commands.update(self._read_commands(r, taken))
             )
         return commands
 
     def call(self, record: PluginRecord, hook: str, **arguments: Any) -> list[Any]:
-        """Call one hook of one plugin, so that its failure is its own."""
-        others = [plugin for plugin in self._pm.get_plugins() if plugin is not record.plugin]
-        results: list[Any] = self._pm.subset_hook_caller(hook, others)(**arguments)
+        """Call one hook of one plugin, and return what its implementations return."""
+        hooks = self._hooks.get(record.name)
+        results: list[Any] = getattr(hooks.hook, hook)(**arguments) if hooks else []
         return results
-
-    def check_sections(self, loaded: LoadedSettings) -> None:
-        """See that every table of a plugin has one that is installed.
-
-        Raises:
-            ConfigError: There is none; a misspelt ``enabled = false`` would have no effect.
-        """
-        for name in loaded.settings.plugins:
-            if name in loaded.settings.servers:
-                where = loaded.layers.where(("plugins", name))
-                raise ConfigError(f"{where}: it is a server; write its keys in [servers.{name}]")
-            if name not in self.records:
-                where = loaded.layers.origin(("plugins", name)) or "settings"
-                known = ", ".join(self.records) or "none"
-                hint = did_you_mean(name, self.records) or f"; installed: {known}"
-                raise ConfigError(f"{where}: [plugins.{name}]: no such plugin is installed{hint}")
 
     def fail(self, record: PluginRecord, reason: str, cause: BaseException | None = None) -> None:
         """Record a plugin's failure.
@@ -186,7 +178,8 @@ class PluginManager:
             PluginError: The plugin is required, or ``strict`` is set.
         """
         reason = mask(" ".join(reason.split()), record.secrets)
-        self._withdraw_contributions(record, reason)
+        record.status, record.reason = Status.FAILED, reason
+        self.contributed.withdraw(record)
         error = PluginError(record.name, reason)
         if self._is_required(record):
             raise error from cause
@@ -213,36 +206,40 @@ class PluginManager:
             if info.kind is PluginKind.SERVER:
                 where = self._loaded.layers.where(("servers", info.name))
                 raise ConfigError(f"{where}: a plugin has this name; give the server another one")
-            error = f"{first.distribution} and {info.distribution} share this name"
-            self.records[info.name] = PluginRecord(replace(first, error=error))
-        self.check_sections(self._loaded)
+            self._refuse_name(first, info)
+        check_sections(self._loaded, self.records)
         for record in self.records.values():
             if why := disabled_reason(record.info, self.settings):
                 record.status, record.reason = Status.DISABLED, why
             elif why := unloadable(record.info):
                 self.fail(record, why)
 
+    def _refuse_name(self, first: PluginInfo, second: PluginInfo) -> None:
+        """Keep two plugins of one name apart: the host's own wins, otherwise neither is loaded."""
+        error = f"{first.distribution} and {second.distribution} share the name {first.name!r}"
+        if first.is_own and not second.is_own:
+            name = f"{second.name} of {second.distribution}"
+            self.records[name] = PluginRecord(replace(second, name=name, error=error))
+        else:
+            self.records[first.name] = PluginRecord(replace(first, error=error))
+
     def _attempt(
         self, record: PluginRecord, status: Status, step: Callable[[PluginRecord], None]
     ) -> None:
-        """Take a plugin of this status through a step, and let nothing it does escape."""
+        """Take a plugin with this status through a step; whatever it raises fails only itself."""
         if record.status is not status:
             return
         try:
-            with self._attended(record), KeptBuiltins():
+            with self._attended(record), KeptState():
                 step(record)
-        except KeyboardInterrupt:
-            raise
-        except (PluginError, ChangedBuiltinsError) as exc:
-            self._withdraw(record, str(getattr(exc, "reason", exc)), exc)
-        except SystemExit as exc:
-            self._withdraw(record, f"it called sys.exit({exc.code!r})", exc)
-        except BaseException as exc:  # noqa: BLE001  - its failure, also a panic in native code
-            self._withdraw(record, describe_exception(exc), exc)
+        except BaseException as exc:  # also a panic in native code
+            if is_from_outside(exc):
+                raise
+            self._withdraw(record, exc)
 
     @contextmanager
     def _attended(self, record: PluginRecord) -> Generator[None]:
-        """Note that a plugin's code runs, what it prints and what it is warned of."""
+        """Watch a plugin's code: its time, a crash, what it prints, what it uses that is old."""
         with (
             record.timed(),
             self.quarantine.trying(record),
@@ -251,61 +248,44 @@ class PluginManager:
         ):
             yield
 
-    def _withdraw(self, record: PluginRecord, reason: str, cause: BaseException) -> None:
-        if record.plugin is not None and self._pm.is_registered(record.plugin):
-            self._pm.unregister(record.plugin)
-        self.fail(record, reason, cause)
+    def _withdraw(self, record: PluginRecord, cause: BaseException) -> None:
+        self._hooks.pop(record.name, None)
+        self.fail(record, failure_reason(cause), cause)
 
     def _construct(self, record: PluginRecord) -> None:
         context = PluginContext(
             name=record.name,
             state_dir=self._state_dir / "plugins" / record.name,
             catalog=self._catalog,
+            contributions_changed=partial(self.changes.note_contributions, record.name),
+            resource_updated=partial(self.changes.note_resource, record.name),
         )
         record.plugin = construct(record, context, self._loaded)
         if provider := provider_of(record):
             record.secrets |= provider.secrets
             provider.on_change = self._take_changes
-        self._pm.register(record.plugin, name=record.name)
-        check_hooks(self._pm, record)
+            provider.on_updated = self.changes.tell_updated
+        hooks = pluggy.PluginManager(hookspecs.PROJECT)
+        for specs in self._hookspecs:
+            hooks.add_hookspecs(specs)
+        hooks.register(record.plugin, name=record.name)
+        check_hooks(hooks, record)
+        self._hooks[record.name] = hooks
         record.status = Status.REGISTERED
 
-    def _register(self, record: PluginRecord) -> None:
-        if provider_of(record) is None:  # what a provider contributes is collected
-            call = partial(self.call, record)
-            self.set_contributions(record, register(record.name, call, self.contributions))
-
-    def _register_filters(self, record: PluginRecord) -> None:
-        if provider_of(record) is None:
-            call = partial(self.call, record)
-            filters = register_filters(record.name, call, self.contributions)
-            self.set_contributions(record, replace(record.contributions, filters=filters))
-
-    def _withdraw_contributions(self, record: PluginRecord, reason: str) -> None:
-        had_any = bool(record.contributions)
-        record.status, record.reason = Status.FAILED, reason
-        self.set_contributions(record, Contributions())
-        if had_any:
-            self._apply_filters()
-
-    def _apply_filters(self) -> None:
-        """Give every tool that accepts filters those of the plugins that have not failed."""
-        self._contributions = None
-        filters = self.contributions.filters
-        for record in self.records.values():
-            self.set_contributions(record, with_filters(record.contributions, filters))
-
-    def _read_commands(self, record: PluginRecord) -> dict[str, click.Command]:
+    def _read_commands(
+        self, record: PluginRecord, taken: Collection[str]
+    ) -> dict[str, click.Command]:
         found = [item for items in self.call(record, "register_commands") for item in items]
-        return read_commands(record.name, found)
+        return read_commands(record.name, found, taken)
 
     def _take_changes(self) -> None:
         before = self._outcomes()
         for record in self.records.values():
             if provider := provider_of(record):
                 self._take_status(record, provider)
-        collect(self.records.values())
-        self._apply_filters()
+        self.contributed.collect()
+        self.contributed.apply_filters()
         if before != self._outcomes():
             self.on_status_changed()
 
@@ -313,15 +293,16 @@ class PluginManager:
         return [(record.status, record.reason) for record in self.records.values()]
 
     def _take_status(self, record: PluginRecord, provider: Provider) -> None:
-        """Fail a plugin that is of no use, and one that cannot be started until it can."""
+        """Fail a plugin: for good, or until its process can be started again."""
         record.secrets |= provider.secrets
         record.problems = provider.problems
         if provider.failure:
             if record.status is not Status.FAILED:
-                with suppress(PluginError):  # its lifespan raises it, where it matters
+                with suppress(PluginError):  # its lifespan raises it, where it is required
                     self.fail(record, provider.failure)
         elif provider.problem:
-            self._withdraw_contributions(record, mask(provider.problem, record.secrets))
+            record.status, record.reason = Status.FAILED, mask(provider.problem, record.secrets)
+            self.contributed.withdraw(record)
         elif record.status is Status.FAILED:
             record.status, record.reason = Status.STARTED, ""
 

@@ -1,35 +1,43 @@
-"""Plugins whose contributions come from elsewhere, and may change while they run."""
+"""Plugins whose contributions come from other processes, and may change while they run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from typing import TypeVar, cast
 
 from standards_mcp._utils.secrets import mask
 from standards_mcp.config.errors import Problem
 from standards_mcp.contributions.base import Contribution
 from standards_mcp.contributions.collection import Contributions
 from standards_mcp.contributions.resources import RegisteredResource
-from standards_mcp.contributions.tools import RegisteredTool
 
 from .records import PluginRecord, Status
 
+_C = TypeVar("_C", bound=Contribution)
+
+
+def _unheard(_: str) -> None:
+    """Tell nobody."""
+
 
 class Provider:
-    """A plugin whose contributions may change; one that cannot be served is withheld alone.
+    """A plugin in another process, or another server. A tool that cannot be served fails alone.
 
     Attributes:
         contributions: What it contributes now.
-        on_change: Called when that or the problem changes.
-        problem: Why its contributions are not known, or an empty string.
-        failure: Why it is of no use at all, or an empty string.
-        problems: Those in its settings for which it is of no use.
-        secrets: Those that only it knows.
-        start_seconds: How long its lifespan may take to start, where that is longer than others'.
+        on_change: Called after its contributions, its problem or its failure have changed.
+        on_updated: Called with the URI of a resource whose contents have changed.
+        problem: Why its contributions are not known now, or an empty string.
+        failure: Why it has failed for good, or an empty string.
+        problems: The mistakes in its settings that made it fail.
+        secrets: Secret texts that only the other process or its settings hold.
+        start_seconds: How long its lifespan may take to start, if longer than `Timing.start`.
     """
 
     contributions: Contributions = Contributions()
     on_change: Callable[[], None] = staticmethod(lambda: None)
+    on_updated: Callable[[str], None] = staticmethod(_unheard)
     problem: str = ""
     failure: str = ""
     problems: tuple[Problem, ...] = ()
@@ -42,23 +50,37 @@ class Provider:
         return True
 
     async def wait_listed(self) -> None:
-        """Wait until its contributions are known, for as long as that may take."""
+        """Wait until its contributions are known, or its time for that is over."""
 
     async def wait_started(self) -> None:
         """Wait until it has started or failed to, if it is started with the host."""
 
+    async def subscribe(self, uri: str) -> None:
+        """Be told, by `on_updated`, of changes of a resource until `unsubscribe` is called.
+
+        Raises:
+            ToolError: That cannot be had.
+        """
+        del uri
+
+    def unsubscribe(self, uri: str) -> None:
+        """Undo one `subscribe`."""
+        del uri
+
 
 def provider_of(record: PluginRecord) -> Provider | None:
-    """Return the plugin of a record if its contributions come from elsewhere."""
-    plugin: object = record.plugin
-    return plugin if isinstance(plugin, Provider) else None
+    """Return the plugin of a record if it is a provider, else None."""
+    plugin = record.plugin
+    # By its type: `isinstance` asks the plugin itself, too.
+    return cast("Provider", plugin) if issubclass(type(plugin), Provider) else None
 
 
-def collect(records: Iterable[PluginRecord]) -> None:
-    """Give the record of every provider what it contributes now.
+def collect(records: Iterable[PluginRecord]) -> Iterator[tuple[PluginRecord, Contributions, str]]:
+    """Yield the current contributions of every provider, and what is wrong with them, if anything.
 
-    Names belong to imported plugins first, then to the providers in order. A tool whose name is
-    taken is hidden, and can be renamed; a filter, prompt or resource is left out.
+    Imported plugins own their names first, then providers in order. A tool, prompt or resource
+    whose name is taken is hidden, and an override can rename it; so is a resource whose URI is
+    taken, for which there is no such remedy. A filter is left out.
     """
     loaded = [record for record in records if record.status is not Status.FAILED]
     found = [(record, provider) for record in loaded if (provider := provider_of(record))]
@@ -68,11 +90,12 @@ def collect(records: Iterable[PluginRecord]) -> None:
     )
     for record, provider in found:
         unknown = "" if provider.is_known else _UNKNOWN
-        record.reason = mask(provider.problem or unknown, record.secrets)
-        record.contributions = taken = _without_conflicts(provider.contributions, others)
-        if lost := _count(provider.contributions) - _count(taken):
-            record.reason = f"{lost} of its filters, prompts and resources have names of others"
+        reason = mask(provider.problem or unknown, record.secrets)
+        taken = _without_conflicts(provider.contributions, others)
+        if lost := len(provider.contributions.filters) - len(taken.filters):
+            reason = f"{lost} of its filters have names of others"
         others = Contributions.merged((others, taken))
+        yield record, taken, reason
 
 
 _UNKNOWN = "its tools are not known yet: it is started with the server"
@@ -80,47 +103,49 @@ _UNKNOWN = "its tools are not known yet: it is started with the server"
 
 def _without_conflicts(own: Contributions, others: Contributions) -> Contributions:
     filters = {item.name for item in others.filters}
-    prompts = _names_of(others.prompts)
-    resources = {name for item in others.resources for name in _names(item)}
     return Contributions(
         _with_conflicts(own.tools, others.tools),
-        tuple(item for item in own.prompts if not prompts & {*item.names}),
-        tuple(item for item in own.resources if not resources & _names(item)),
+        _with_conflicts(own.prompts, others.prompts),
+        _with_own_uris(_with_conflicts(own.resources, others.resources), others.resources),
         tuple(item for item in own.filters if item.name not in filters),
     )
 
 
-def _with_conflicts(
-    tools: Iterable[RegisteredTool], others: Iterable[RegisteredTool]
-) -> tuple[RegisteredTool, ...]:
-    # A tool with a conflict owns no name until it is renamed.
+def _with_conflicts(items: Iterable[_C], others: Iterable[_C]) -> tuple[_C, ...]:
+    # An item with a conflict owns no name until it is renamed.
     owners = {name: item.plugin for item in others if not item.conflict for name in item.names}
-    taken: list[RegisteredTool] = []
-    for item in tools:
+    taken: list[_C] = []
+    for item in items:
         owner = next((owners[name] for name in item.names if name in owners), None)
         taken.append(_with_conflict(item, owner) if owner else item)
         owners |= {name: item.plugin for name in item.names if not owner}
     return tuple(taken)
 
 
-def _names_of(items: Iterable[Contribution]) -> set[str]:
-    return {name for item in items for name in item.names}
+def _with_own_uris(
+    items: Iterable[RegisteredResource], others: Iterable[RegisteredResource]
+) -> tuple[RegisteredResource, ...]:
+    """Return resources, of which those say why they cannot be served whose URI is taken."""
+    owners = {item.resource.uri: item.plugin for item in others if not item.error}
+    taken: list[RegisteredResource] = []
+    for item in items:
+        if owner := owners.get(item.resource.uri):
+            error = f"its URI {item.resource.uri!r} already belongs to plugin {owner!r}"
+            if owner == item.plugin:
+                error = f"its server lists {item.resource.uri!r} twice"
+            item = replace(item, error=error)  # noqa: PLW2901  - the same, with the reason
+        else:
+            owners[item.resource.uri] = item.plugin
+        taken.append(item)
+    return tuple(taken)
 
 
-def _names(item: RegisteredResource) -> set[str]:
-    return {*item.names, item.resource.uri}
-
-
-def _count(contributions: Contributions) -> int:
-    return sum(map(len, (contributions.filters, contributions.prompts, contributions.resources)))
-
-
-def _with_conflict(item: RegisteredTool, owner: str) -> RegisteredTool:
-    """Return a tool whose name belongs to *owner*, under one by which it can be renamed."""
+def _with_conflict(item: _C, owner: str) -> _C:
+    """Return an item whose name belongs to *owner*, under a name that overrides can refer to."""
     name = item.declared
     if owner == item.plugin:
         return replace(item, error=item.error or "it is listed twice under this name")
     qualified = name if name.startswith(f"{item.plugin}.") else f"{item.plugin}.{name}"
-    rename = f'set name in [tools.overrides."{qualified}"]'
+    rename = f'set name in [{item.kind}s.overrides."{qualified}"]'
     conflict = f"its name {item.published!r} already belongs to plugin {owner!r}; {rename}"
     return replace(item, declared=qualified, conflict=conflict)

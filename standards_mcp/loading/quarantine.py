@@ -1,9 +1,9 @@
 """Leaves out plugins that ended or hung the process while they were loaded or started.
 
-Such a plugin would do so at every start, and nothing else would be served. So a file says which
-plugin is being loaded. Where a start finds it left behind, that plugin has crashed; a plugin that
-has crashed twice within a day, without a success between, is left out for a day. One crash may be
-chance: clients end the process, too.
+Such a plugin would do so at every start, and nothing else would be served. So a file names the
+plugin that is being loaded. If a start finds the file left behind, that plugin has crashed. After
+two crashes within a day, without a success between, it is left out for a day. One crash may be
+chance, because clients end the process, too.
 """
 
 from __future__ import annotations
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-SLOW_SECONDS: Final = 10.0
-"""A plugin that takes longer is named in the log, and has crashed if the process never ends."""
 MAX_CRASHES: Final = 2
 QUARANTINE_SECONDS: Final = 86_400.0
 _STARTUP: Final = "startup"
@@ -39,10 +37,10 @@ _CRASHES: Final = "crashes"
 
 
 class _Attempt(TypedDict):
-    """A plugin that is being loaded or started.
+    """An attempt to load or to start a plugin.
 
     Attributes:
-        phase: Which of the two; a plugin that crashes in one may pass the other.
+        phase: ``loading`` or ``starting``; a plugin that crashes in one may pass the other.
         since: When it began, in seconds since 1970.
     """
 
@@ -57,15 +55,17 @@ _ATTEMPTS: Final = TypeAdapter(list[_Attempt])
 
 
 class Quarantine:
-    """The crashes of earlier starts, and the plugin that is being loaded now.
+    """Keeps the crashes of earlier starts, and names the plugin that is being loaded now.
 
-    Nothing here is an error: where the folder cannot be written, nothing is known.
+    A folder that cannot be read or written is no error; then no crash is known.
 
     Args:
-        folder: The host's state folder; None to know and to note nothing.
+        folder: The host's state folder; None to read and write nothing.
+        hung_seconds: See `Timing.hung`.
     """
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: Path | None, hung_seconds: float) -> None:
+        self._hung_seconds = hung_seconds
         self._folder = folder
         self._lock: filelock.BaseFileLock | None = None
         self._crashes: list[_Attempt] = []
@@ -90,18 +90,18 @@ class Quarantine:
         )
 
     def load(self) -> None:
-        """Read what earlier starts came to."""
+        """Read the crashes of earlier starts."""
         if self._folder and self._folder.is_dir():
             with self._locked():
                 self._load()
 
     @contextmanager
     def watch(self, phase: str, records: Iterable[PluginRecord]) -> Generator[None]:
-        """Note what is tried in this context; only one process of a folder does so at a time.
+        """Note the plugins that `trying` names in the body, unless another process does so now.
 
         Args:
-            phase: Which part of the start this is.
-            records: All plugins; nothing is noted where only the host's own are tried.
+            phase: ``loading`` or ``starting``.
+            records: All plugins. If only the host's own are tried, nothing is noted.
         """
         if not any(map(_may_crash, records)):
             yield
@@ -116,7 +116,7 @@ class Quarantine:
 
     @contextmanager
     def trying(self, record: PluginRecord) -> Generator[None]:
-        """Note that a plugin is being tried, and then that the process has outlived it."""
+        """Name a plugin in the file while the body tries it, and then that it has passed."""
         if not _may_crash(record):
             yield
             return
@@ -129,7 +129,8 @@ class Quarantine:
             since=time.time(),
         )
         message = "plugin %r is still loading; nothing else can go on"
-        timer = threading.Timer(SLOW_SECONDS, log.error, (message, info.name))
+        # A plugin that hangs blocks this thread and the event loop, so another thread logs.
+        timer = threading.Timer(self._hung_seconds, log.error, (message, info.name))
         timer.daemon = True
         timer.start()
         self._write(_STARTUP, [attempt])
@@ -141,7 +142,7 @@ class Quarantine:
             self._write(_STARTUP, [])
 
     def _clear(self) -> None:
-        """Forget the crashes of plugins that have now passed the same part of the start."""
+        """Forget the crashes of plugins that have now passed the same phase."""
         kept = [
             each
             for each in self._crashes
@@ -155,6 +156,8 @@ class Quarantine:
     def _locked(self) -> Generator[None]:
         import filelock  # noqa: PLC0415  - only where something is loaded
 
+        # The system releases the lock when a process ends: a name in the file without a lock is
+        # that of a plugin which its process did not survive.
         with suppress(OSError, filelock.Timeout):
             if self._folder:
                 self._folder.mkdir(parents=True, exist_ok=True)
@@ -177,8 +180,9 @@ class Quarantine:
                 self._write(_CRASHES, self._crashes)
                 self._write(_STARTUP, [])
             return
-        # Another process holds the lock. It may just be loading, or hang for ever.
-        hung = [each for each in left_behind if time.time() - each["since"] > SLOW_SECONDS]
+        # Another process holds the lock and is loading. After so long its plugin hangs, which is
+        # proof enough: it counts as often as it takes to be left out.
+        hung = [each for each in left_behind if time.time() - each["since"] > self._hung_seconds]
         self._crashes += hung * MAX_CRASHES
 
     def _read(self, name: str) -> list[_Attempt]:
@@ -201,7 +205,7 @@ class Quarantine:
 
 
 def _may_crash(record: PluginRecord) -> bool:
-    """Tell whether a plugin is tried that does not come with the host."""
+    """Tell whether a plugin is to be tried, and does not come with the host."""
     return not record.info.is_own and record.status in (Status.DISCOVERED, Status.REGISTERED)
 
 

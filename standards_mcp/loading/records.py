@@ -1,4 +1,4 @@
-"""What the host knows of one installed plugin."""
+"""What the host knows about a plugin, before it is loaded and while it runs."""
 
 from __future__ import annotations
 
@@ -9,16 +9,28 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
+from standards_mcp._utils.shared_state import ChangedStateError
+from standards_mcp._utils.text import describe_exception
 from standards_mcp.config.errors import Problem
+from standards_mcp.config.layers import Layers
+from standards_mcp.config.plugin_values import with_variables
 from standards_mcp.config.trust import canonical_name
 from standards_mcp.contributions.collection import Contributions
+from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Plugin, PluginSettings
 
 DISTRIBUTION: Final = "standards-mcp"
 
 
+def failure_reason(cause: BaseException) -> str:
+    """Return why a plugin failed, from what was raised while its code ran."""
+    if isinstance(cause, PluginError):
+        return cause.reason
+    return str(cause) if isinstance(cause, ChangedStateError) else describe_exception(cause)
+
+
 class Status(StrEnum):
-    """How far a plugin got."""
+    """How far a plugin has come."""
 
     DISCOVERED = "discovered"
     DISABLED = "disabled"
@@ -37,15 +49,15 @@ class PluginKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginInfo:
-    """What is known of a plugin before it is loaded.
+    """What is known about a plugin before it is loaded.
 
     Attributes:
         load: Imports the plugin and returns its class.
         requires: The distribution's requirements, as its metadata spells them; none for the
             host's own.
-        error: Why it cannot be loaded, as far as its metadata tell, or an empty string.
-        settings: Its settings, where the host validates them without importing it.
-        is_installed: It is there because it is installed, not because the configuration says so.
+        error: Why it cannot be loaded, judged by its metadata, or an empty string.
+        settings: Its settings, if the host can validate them without importing it.
+        is_installed: It was found by its metadata; servers are in the configuration only.
     """
 
     name: str
@@ -66,16 +78,17 @@ class PluginInfo:
 
 @dataclass(slots=True)
 class PluginRecord:
-    """What the host knows of one plugin while it runs.
+    """What the host knows about a plugin while it runs.
 
     Attributes:
-        reason: Why the status is what it is, where that needs saying.
-        problems: Those in its settings for which it failed.
-        plugin: Its instance, once it is constructed.
-        settings_type: What validates its table, once it is imported.
-        secrets: Those of its settings.
-        deprecated: What it uses of the plugin API that goes away, and what to use instead.
-        seconds: How long its own code took so far to load, start and stop.
+        reason: Why it has this status, or an empty string.
+        problems: The mistakes in its settings that made it fail.
+        plugin: Its instance, once it is built.
+        settings_type: The model of its table, once it is imported.
+        secrets: The secret texts in its settings.
+        instructions: What it said when it was built; of a provider, nothing.
+        deprecated: Which deprecated parts of the API it uses, and what to use instead.
+        seconds: How long its own code has taken so far to load, start and stop.
         contributions: What it contributes; nothing once it has failed.
     """
 
@@ -86,6 +99,7 @@ class PluginRecord:
     plugin: Plugin[Any] | None = field(default=None, repr=False)
     settings_type: type[PluginSettings] | None = field(default=None, repr=False)
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    instructions: str = ""
     deprecated: list[str] = field(default_factory=list[str])
     seconds: float = 0.0
     contributions: Contributions = field(default_factory=Contributions)
@@ -95,9 +109,15 @@ class PluginRecord:
         """The plugin's name."""
         return self.info.name
 
+    def layers(self, layers: Layers) -> Layers:
+        """Return the sources of settings with what its own variables set, once it is loaded."""
+        if self.settings_type is None:
+            return layers
+        return with_variables(layers, self.name, self.settings_type)
+
     @contextmanager
     def timed(self) -> Generator[None]:
-        """Count how long its own code takes."""
+        """Add the time of the body to `seconds`."""
         began = time.monotonic()
         try:
             yield

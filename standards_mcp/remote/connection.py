@@ -20,11 +20,11 @@ from mcp_types.methods import validate_server_result
 from pydantic import ValidationError
 
 from standards_mcp._utils.exceptions import leaves
-from standards_mcp._utils.text import describe_exception
-from standards_mcp.calls.context import HostContext, InputResponses, Unattended
+from standards_mcp._utils.text import describe_exception, readable
+from standards_mcp.calls.context import HostContext, Unattended
 from standards_mcp.errors import ApiError
 
-from .elicitation import ActiveCallers, next_responses
+from .elicitation import ActiveCallers, next_responses, response_params
 from .errors import RefusedError, why_not_valid
 from .listing import Listing
 from .session import OpenSession, is_closed, negotiate
@@ -38,8 +38,8 @@ MAX_BACKOFF: Final = 60.0
 _SESSION_LOST: Final = "Session terminated"  # how the SDK says that an HTTP server forgot us
 
 _CLOSE_SECONDS: Final = 10.0
-
 _IDLE_SECONDS: Final = 1.0
+_CHECKED: Final = {"tools/call", "prompts/get", "resources/read", "completion/complete"}
 
 
 class Connection:
@@ -98,14 +98,32 @@ class Connection:
         self,
         name: str,
         arguments: Mapping[str, Any],
-        caller: HostContext | None = None,
+        caller: HostContext,
         meta: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Return the result of a tool as the server spelt it.
 
         Args:
-            caller: Who is told of progress and asked; by default nobody.
+            caller: Who is told of progress and asked.
             meta: Sent as the ``_meta`` of the call.
+
+        Raises: see `ask`.
+        """
+        params = {"name": name, "arguments": dict(arguments)}
+        return await self.ask("tools/call", params, caller, meta)
+
+    async def ask(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        caller: HostContext | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Return the result of a request of MCP that the server may answer with questions.
+
+        Args:
+            caller: Who is told of progress and asked; by default nobody.
+            meta: Sent as the ``_meta`` of the request.
 
         Raises:
             ApiError: There was no answer, or one that is none; the message says what to do.
@@ -115,10 +133,8 @@ class Connection:
         caller = caller or Unattended()
         responses = caller.responses
         while True:
-            params = {"name": name, "arguments": dict(arguments), **_response_params(responses)}
-            if meta:
-                params["_meta"] = dict(meta)
-            result = await self.request("tools/call", params, caller)
+            given = {**params, **response_params(responses), **({"_meta": meta} if meta else {})}
+            result = await self.request(method, given, caller)
             if not (following := await next_responses(result, caller, self._title)):
                 return result
             responses = following
@@ -126,7 +142,7 @@ class Connection:
     async def request(
         self, method: str, params: Mapping[str, Any], caller: HostContext | None = None
     ) -> dict[str, Any]:
-        """Return the result of any request. See `call_tool`.
+        """Return the result of a request that is answered at once. See `ask`.
 
         Raises:
             RefusedError: The server answered with an error.
@@ -152,7 +168,7 @@ class Connection:
             result = await session.request(
                 method, params, can_ask=caller.can_ask, on_progress=report
             )
-        if method == "tools/call":
+        if method in _CHECKED:
             try:
                 validate_server_result(method, session.version, result)
             except ValidationError as exc:
@@ -175,7 +191,7 @@ class Connection:
         """Return the error of a request that a server did not answer, or refused."""
         if not is_closed(cause):
             why = self._transport.explain(cause) if self._transport else ""
-            return RefusedError(self._title, why or cause.message, cause.error.data)
+            return RefusedError(self._title, why or cause.message, cause.code, cause.error.data)
         session.abort(cause.message)
         await _wait_closed(task)  # only then it is known how the process ended
         return ApiError(
@@ -231,11 +247,11 @@ class Connection:
             async with self._session(transport) as session:
                 opened.set_result(session)
                 self.problem = ""
-                log.info("started", extra={"plugin": self._name})
+                log.info("connected", extra={"plugin": self._name})
                 await self._listing.follow(session)
             reason = transport.exit_reason or session.failure or "the connection was closed"
         except Exception as exc:  # noqa: BLE001  - whatever the transport or the server raises
-            reason = self._reason(leaves(exc)[0], transport)
+            reason = readable(self._reason(leaves(exc)[0], transport))
         except asyncio.CancelledError:
             opened.cancel()
             raise
@@ -249,7 +265,7 @@ class Connection:
         self._is_unused = True
         async with transport.open() as streams:
             session = OpenSession(
-                streams, self._listing.on_notification, self._callers.on_elicitation
+                self._name, streams, self._listing.on_notification, self._callers.on_elicitation
             )
             async with session.client:
                 with anyio.fail_after(self._start_timeout):
@@ -273,22 +289,11 @@ class Connection:
         self._failures = 1 if seconds > MAX_BACKOFF else self._failures + 1
         wait = min(MAX_BACKOFF, 2.0 ** (self._failures - 1))
         self._retry_at = time.monotonic() + wait
-        log.warning("ended", extra={"plugin": self._name, "reason": reason, "wait": wait})
+        log.warning(
+            "connection ended", extra={"plugin": self._name, "reason": reason, "wait": wait}
+        )
 
 
 async def _wait_closed(task: asyncio.Task[None] | None) -> None:
     if task:
         await asyncio.wait({task}, timeout=_CLOSE_SECONDS)
-
-
-def _response_params(responses: InputResponses) -> dict[str, Any]:
-    """Return what goes with a call that the server answered with questions before."""
-    params: dict[str, Any] = {}
-    if responses.replies is not None:
-        params["inputResponses"] = {
-            key: reply.model_dump(by_alias=True, mode="json", exclude_none=True)
-            for key, reply in responses.replies.items()
-        }
-    if responses.state is not None:
-        params["requestState"] = responses.state
-    return params

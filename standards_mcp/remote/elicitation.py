@@ -16,6 +16,7 @@ import mcp_types as types
 from mcp.client.session import ClientRequestContext
 from pydantic import ValidationError
 
+from standards_mcp._utils.text import readable
 from standards_mcp.calls.context import HostContext, InputResponses, Question
 from standards_mcp.errors import ApiError, CannotAskError
 
@@ -104,8 +105,21 @@ async def next_responses(
 
 
 def _question(params: types.ElicitRequestFormParams) -> Question:
-    return Question(params.message, dict(params.requested_schema))
+    return Question(readable(params.message), dict(params.requested_schema))
 
 
 def _refusal(message: str) -> types.ErrorData:
     return types.ErrorData(code=types.INVALID_REQUEST, message=message)
+
+
+def response_params(responses: InputResponses) -> dict[str, Any]:
+    """Return what goes with a call that the server answered with questions before."""
+    params: dict[str, Any] = {}
+    if responses.replies is not None:
+        params["inputResponses"] = {
+            key: reply.model_dump(by_alias=True, mode="json", exclude_none=True)
+            for key, reply in responses.replies.items()
+        }
+    if responses.state is not None:
+        params["requestState"] = responses.state
+    return params

@@ -6,6 +6,7 @@ from typing import Any, Final, cast
 
 from pydantic import ValidationError
 
+from standards_mcp._utils.text import readable
 from standards_mcp.errors import ApiError
 
 ERROR_TYPE: Final = "error_type"
@@ -17,17 +18,22 @@ class RefusedError(ApiError):
 
     Attributes:
         reason: The message of that error.
+        code: The number of that error.
+        error_data: The data of that error.
         refused_type: That of a `ToolError`, where the server is a host of this kind, too.
     """
 
-    def __init__(self, title: str, reason: str, data: object = None) -> None:
+    def __init__(self, title: str, reason: str, code: int, data: object = None) -> None:
+        reason = readable(reason)
         super().__init__(f"{title} refused it: {reason}")
         fields = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
         self.reason = reason
+        self.code = code
+        self.error_data: Any = data
         self.refused_type = str(fields.get(ERROR_TYPE, ""))
 
 
 def why_not_valid(error: ValidationError) -> str:
     """Return the first thing that is wrong with an answer, without what else it holds."""
     first = error.errors(include_url=False, include_input=False)[0]
-    return f"{'.'.join(map(str, first['loc'])) or 'answer'}: {first['msg']}"
+    return readable(f"{'.'.join(map(str, first['loc'])) or 'answer'}: {first['msg']}")

@@ -4,38 +4,55 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Any, Final, NotRequired, TypeAlias, cast
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import Any, Final, TypeAlias
 
 import anyio
 import mcp_types as types
 from mcp import MCPError
-from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost, listen
+from mcp.client.subscriptions import (
+    ListenNotSupportedError,
+    PromptsListChanged,
+    ResourcesListChanged,
+    SubscriptionLost,
+    ToolsListChanged,
+    listen,
+)
 from pydantic import TypeAdapter, ValidationError
-from typing_extensions import TypedDict
 
 from standards_mcp._utils.text import describe_exception
+from standards_mcp.config.models.tools import Kind
 
-from .session import OpenSession
+from .definitions import objects_of
+from .session import OpenSession, is_closed
 
 log = logging.getLogger(__name__)
 
 
-MAX_TOOLS: Final = 1000
+MAX_ITEMS: Final = 1000
+"""The most tools, and the most of each other kind, that are taken of one server."""
 _MAX_PAGES: Final = 100
 
 _SETTLE_SECONDS: Final = 0.2
 
-FetchListing: TypeAlias = Callable[[OpenSession], Awaitable[dict[str, Any]]]
-"""Asks a server for what it contributes."""
+_ALL: Final[frozenset[Kind]] = frozenset(("tools", "prompts", "resources"))
+_METHODS: Final = {
+    "tools": "tools/list",
+    "prompts": "prompts/list",
+    "resources": "resources/list",
+    "resourceTemplates": "resources/templates/list",
+}
+_CHANGES: Final[Mapping[type[object], Kind]] = {
+    types.ToolListChangedNotification: "tools",
+    types.PromptListChangedNotification: "prompts",
+    types.ResourceListChangedNotification: "resources",
+    ToolsListChanged: "tools",
+    PromptsListChanged: "prompts",
+    ResourcesListChanged: "resources",
+}
 
-
-class _Page(TypedDict):
-    tools: list[Any]
-    nextCursor: NotRequired[str | None]
-
-
-_PAGE: Final = TypeAdapter(_Page)
+FetchListing: TypeAlias = Callable[[OpenSession, Collection[Kind]], Awaitable[dict[str, Any]]]
+"""Asks a server for what it contributes, of these kinds at least; returns all."""
 
 
 class Listing:
@@ -44,6 +61,8 @@ class Listing:
     Args:
         name: What the log calls the server.
         on_listing: Called with every answer of *fetch*.
+        on_updated: Called with the URI of a resource whose contents have changed.
+        seconds: How long the server may take to tell what it contributes.
         listen_seconds: After which a stream of changes that ended is opened again.
     """
 
@@ -52,17 +71,28 @@ class Listing:
         name: str,
         fetch: FetchListing,
         on_listing: Callable[[dict[str, Any]], None],
+        on_updated: Callable[[str], None],
+        seconds: float,
         listen_seconds: float,
     ) -> None:
         self._name = name
         self._fetch = fetch
         self._on_listing = on_listing
+        self._on_updated = on_updated
+        self._seconds = seconds
         self._listen_seconds = listen_seconds
         self._changed = anyio.Event()
+        self._kinds = set[Kind]()
 
-    async def refresh(self, session: OpenSession) -> None:
-        """Ask the server, and tell of the answer."""
-        self._on_listing(await self._fetch(session))
+    async def refresh(self, session: OpenSession, kinds: Collection[Kind] = _ALL) -> None:
+        """Ask the server, and tell of the answer.
+
+        Raises:
+            TimeoutError: It does not answer.
+        """
+        with anyio.fail_after(self._seconds):
+            found = await self._fetch(session, kinds)
+        self._on_listing(found)
 
     async def follow(self, session: OpenSession) -> None:
         """Refresh after every change, until the connection ends."""
@@ -74,18 +104,29 @@ class Listing:
 
     async def on_notification(self, message: object) -> None:
         """Note a change that a server of an earlier generation tells of."""
-        if isinstance(message, types.ToolListChangedNotification):
-            self._changed.set()
+        if isinstance(message, types.ResourceUpdatedNotification):
+            self._on_updated(message.params.uri)
+        elif kind := _CHANGES.get(type(message)):
+            self._note(kind)
+
+    def _note(self, *kinds: Kind) -> None:
+        self._kinds.update(kinds)
+        self._changed.set()
 
     async def _listen(self, session: OpenSession) -> None:
         """Note changes that a server of 2026-07-28 tells of: on a stream that was asked for."""
         for attempt in itertools.count():
             try:
-                async with listen(session.client, tools_list_changed=True) as events:
+                async with listen(
+                    session.client,
+                    tools_list_changed=True,
+                    prompts_list_changed=True,
+                    resources_list_changed=True,
+                ) as events:
                     if attempt:
-                        self._changed.set()  # nobody told what changed meanwhile
-                    async for _ in events:
-                        self._changed.set()
+                        self._note(*_ALL)  # nobody told what changed meanwhile
+                    async for event in events:
+                        self._note(_CHANGES.get(type(event), "tools"))
             except (ListenNotSupportedError, MCPError) as exc:
                 log.debug("no changes are told", extra={"plugin": self._name, "reason": str(exc)})
                 return
@@ -96,38 +137,91 @@ class Listing:
     async def _refresh_changes(self, session: OpenSession) -> None:
         while True:
             await self._changed.wait()
-            self._changed = anyio.Event()
+            self._changed, kinds, self._kinds = anyio.Event(), self._kinds, set[Kind]()
             try:
-                await self.refresh(session)
-            except (MCPError, ValidationError) as exc:
-                fields = {"plugin": self._name, "reason": describe_exception(exc)}
-                log.warning("changed tools cannot be listed", extra=fields)
+                await self.refresh(session, kinds)
+            except (MCPError, ValidationError, TimeoutError) as exc:
+                fields = {"plugin": self._name, "reason": _why(exc, self._seconds)}
+                log.warning("what changed cannot be listed", extra=fields)
             await anyio.sleep(_SETTLE_SECONDS)
 
 
-async def list_tools(session: OpenSession, name: str) -> dict[str, Any]:
-    """Return the tools of a server as it spells them, under ``tools``.
+async def list_kinds(
+    session: OpenSession, name: str, kinds: Collection[Kind], known: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return what a server contributes as it spells it, by the names of the protocol's lists.
+
+    The key ``completes`` says whether it completes arguments. A kind that the server does not
+    announce is not asked for. Prompts or resources that cannot be listed keep no tool from being
+    served: each of their lists may take half of the time that is left.
 
     Args:
         name: What the log calls the server.
+        kinds: What to ask for; the rest is taken from *known*.
+        known: What it contributed before.
 
     Raises:
-        MCPError: There is no answer.
-        ValidationError: It is not of the protocol.
+        MCPError: There is no answer about its tools.
+        ValidationError: That answer is not of the protocol.
     """
-    tools: list[dict[str, Any]] = []
+    able = session.client.server_capabilities or types.ServerCapabilities()
+    found: dict[str, Any] = {"completes": able.completions is not None}
+    # Some of the oldest servers announce nothing.
+    has_tools = able.tools is not None or (able.prompts is None and able.resources is None)
+    if has_tools:
+        found["tools"] = known.get("tools", [])
+        if "tools" in kinds:
+            found["tools"] = await _list(session, name, "tools")
+            session.note_tools(found["tools"])
+    announced: dict[str, Kind] = {"prompts": "prompts"} if able.prompts is not None else {}
+    if able.resources is not None:
+        announced |= {"resources": "resources", "resourceTemplates": "resources"}
+    for key, kind in announced.items():
+        found[key] = known.get(key, [])
+        if kind in kinds:
+            found[key] = await _list_if_possible(session, name, key, found[key])
+    return found
+
+
+async def _list_if_possible(
+    session: OpenSession, name: str, key: str, known: list[Any]
+) -> list[Mapping[str, Any]]:
+    seconds = (anyio.current_effective_deadline() - anyio.current_time()) / 2
+    try:
+        with anyio.fail_after(seconds):
+            return await _list(session, name, key)
+    except (MCPError, ValidationError, TimeoutError) as exc:
+        if isinstance(exc, MCPError) and is_closed(exc):
+            raise
+        if isinstance(exc, MCPError) and exc.code == types.METHOD_NOT_FOUND:
+            return []  # many servers of resources have no templates
+        fields = {"plugin": name, "reason": _why(exc, seconds)}
+        log.warning("the %s of a server cannot be listed", key, extra=fields)
+        return known
+
+
+def _why(exc: Exception, seconds: float) -> str:
+    is_silent = isinstance(exc, TimeoutError)
+    return f"it did not answer within {seconds:.1f} s" if is_silent else describe_exception(exc)
+
+
+async def _list(session: OpenSession, name: str, key: str) -> list[Mapping[str, Any]]:
+    """Return one list of a server, page by page."""
+    items: list[Mapping[str, Any]] = []
     cursors: list[str | None] = [None]
     following: str | None = None
-    while len(cursors) <= _MAX_PAGES and len(tools) <= MAX_TOOLS:
+    while len(cursors) <= _MAX_PAGES and len(items) <= MAX_ITEMS:
         cursor = cursors[-1]
-        raw = await session.request("tools/list", {"cursor": cursor} if cursor else {})
-        page = _PAGE.validate_python(raw)
-        tools += [cast("dict[str, Any]", tool) for tool in page["tools"] if isinstance(tool, dict)]
-        if (following := page.get("nextCursor")) in cursors:
+        page = await session.request(_METHODS[key], {"cursor": cursor} if cursor else {})
+        items += objects_of(_PAGE.validate_python(page.get(key)))
+        if (following := _CURSOR.validate_python(page.get("nextCursor"))) in cursors:
             break  # there is no further page, or the server goes round in circles
         cursors.append(following)
-    if following is not None or len(tools) > MAX_TOOLS:
-        fields = {"plugin": name, "kept": min(len(tools), MAX_TOOLS)}
-        log.warning("a server has more tools than are taken", extra=fields)
-    session.note_tools(tools)
-    return {"tools": tools[:MAX_TOOLS]}
+    if following is not None or len(items) > MAX_ITEMS:
+        fields = {"plugin": name, "kept": min(len(items), MAX_ITEMS)}
+        log.warning("a server has more %s than are taken", key, extra=fields)
+    return items[:MAX_ITEMS]
+
+
+_PAGE: Final = TypeAdapter(list[Any])
+_CURSOR: Final[TypeAdapter[str | None]] = TypeAdapter(str | None)

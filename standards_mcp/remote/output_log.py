@@ -14,7 +14,7 @@ from standards_mcp._utils.logs import STANDARD_FIELDS
 
 log = logging.getLogger(__name__)
 
-
+_FAILURES: Final = "standards_mcp.loading.manager"
 MAX_TEXT: Final = 2000
 """Characters of a line that are kept."""
 MAX_LINES: Final = 200
@@ -97,6 +97,8 @@ def _record_of_host(line: bytes, text: str) -> dict[str, Any] | None:
     try:
         found: dict[str, Any] = json.loads(line)
         level = logging.getLevelNamesMapping()[found.pop("level").upper()]
+        if found.get("logger") == _FAILURES:
+            level = logging.DEBUG  # it tells this host, too, which logs the reason
         event = str(found.pop("event"))
     except (ValueError, KeyError, AttributeError, RecursionError):
         return None

@@ -11,25 +11,28 @@ import hashlib
 import json
 import time
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import anyio
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from standards_mcp._utils.files import keep_text
 from standards_mcp._utils.secrets import mask, secrets_of
+from standards_mcp.config.models.tools import Kind
+from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.errors import ApiError, PluginError
 from standards_mcp.hookspecs import hookimpl
 from standards_mcp.loading.providers import Provider
 from standards_mcp.plugin import Health, Plugin, PluginContext, SettingsT
 
-from .transport import DEFAULT_TIMING, Timing, Transport
+from .transport import Transport
 
 if TYPE_CHECKING:
     from .connection import Connection
     from .session import OpenSession
+    from .subscriptions import Subscriptions
 
 _SLOW_SECONDS: Final = 5.0
 """The next start does not wait for one that took longer to fail."""
@@ -76,6 +79,7 @@ class RemotePlugin(Plugin[SettingsT], Provider):
         self._start_timeout = start_timeout
         self.start_seconds = start_timeout + _END_SECONDS if self.required else 0.0
         self._connection: Connection | None = None
+        self._subscriptions: Subscriptions | None = None
         digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
         self._file = context.state_dir / "tools.json"
         self._last_run = _LastRun(identity=digest)
@@ -90,7 +94,7 @@ class RemotePlugin(Plugin[SettingsT], Provider):
             self.problem = f"{_UNKNOWN}{failure} ({when})"
         try:
             self.read(self._listing or {})
-        except ApiError:  # another version of the host kept it
+        except (ApiError, ValidationError):  # another version of the host kept it
             self._listing = None
             self.read({})
 
@@ -99,8 +103,12 @@ class RemotePlugin(Plugin[SettingsT], Provider):
         """Return the transport of a new connection."""
 
     @abstractmethod
-    async def fetch(self, session: OpenSession) -> dict[str, Any]:
-        """Ask it for what it contributes; the answer is kept for the next start."""
+    async def fetch(self, session: OpenSession, kinds: Collection[Kind]) -> dict[str, Any]:
+        """Ask it for what it contributes; the answer is kept for the next start.
+
+        Args:
+            kinds: What may have changed since it was last asked.
+        """
 
     @abstractmethod
     def read(self, listing: Mapping[str, Any]) -> None:
@@ -116,11 +124,21 @@ class RemotePlugin(Plugin[SettingsT], Provider):
         """Keep it running from when it is needed on."""
         from .connection import Connection  # noqa: PLC0415  - imports the SDK's client
         from .listing import Listing  # noqa: PLC0415  - as above
+        from .subscriptions import Subscriptions  # noqa: PLC0415  - as above
 
         name = self.context.name
         title = f"{self.kind} {name!r}"
-        listing = Listing(name, self.fetch, self._take, self.timing.listen)
+        seconds = self._start_timeout
+        listing = Listing(name, self.fetch, self._take, self._updated, seconds, self.timing.listen)
         self._connection = Connection(name, title, self.connect, listing, self._start_timeout)
+        self._subscriptions = Subscriptions(
+            name,
+            title,
+            lambda: self.connection,
+            self._updated,
+            seconds,
+            self.timing.listen,
+        )
         try:
             if self.required:
                 await self._open_required(self._connection)
@@ -131,6 +149,7 @@ class RemotePlugin(Plugin[SettingsT], Provider):
             if self._starting:
                 self._starting.cancel()
                 self._starting = None
+            await self._subscriptions.aclose()
             await self._connection.aclose()
 
     async def _open_required(self, connection: Connection) -> None:
@@ -152,12 +171,16 @@ class RemotePlugin(Plugin[SettingsT], Provider):
 
     async def health(self) -> Health:
         """Return how it is, once it runs."""
-        tools = self.contributions.tools
-        withheld = sum(bool(tool.error) for tool in tools)
-        if withheld:
-            message = f"{withheld} of {len(tools)} tools cannot be served"
-            return Health(status="degraded", message=f"{message}; see `standards-mcp tools`")
-        return Health(status="ok", message=f"{len(tools)} tools")
+        found = self.contributions
+        for kind, items in (("tools", found.tools), ("prompts", found.prompts)):
+            if withheld := sum(bool(item.error) for item in items):
+                message = f"{withheld} of {len(items)} {kind} cannot be served"
+                return Health(status="degraded", message=f"{message}; see `standards-mcp {kind}`")
+        parts = [f"{len(found.tools)} tools"]
+        parts += [f"{len(found.prompts)} prompts"] if found.prompts else []
+        resources = sum(item.is_listed for item in found.resources)
+        parts += [f"{resources} resources"] if resources else []
+        return Health(status="ok", message=", ".join(parts))
 
     @property
     def connection(self) -> Connection:
@@ -169,6 +192,11 @@ class RemotePlugin(Plugin[SettingsT], Provider):
         if self._connection is None:
             raise ApiError(f"{self.context.name!r} is not started")
         return self._connection
+
+    @property
+    def listing(self) -> Mapping[str, Any]:
+        """What it contributed when it was last asked; empty if that is not known."""
+        return self._listing or {}
 
     @property
     def is_known(self) -> bool:
@@ -185,6 +213,20 @@ class RemotePlugin(Plugin[SettingsT], Provider):
         if self._starting:
             with anyio.move_on_after(self._start_timeout):
                 await self._answered.wait()
+
+    async def subscribe(self, uri: str) -> None:
+        """Be told of changes of a resource. See `Provider.subscribe`."""
+        if self._subscriptions is None:
+            raise ApiError(f"{self.context.name!r} is not started")
+        await self._subscriptions.subscribe(uri)
+
+    def unsubscribe(self, uri: str) -> None:
+        """Undo one `subscribe`."""
+        if self._subscriptions:
+            self._subscriptions.unsubscribe(uri)
+
+    def _updated(self, uri: str) -> None:
+        self.on_updated(uri)
 
     async def _start(self, connection: Connection) -> None:
         while True:

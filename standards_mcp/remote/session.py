@@ -7,12 +7,14 @@ can be asked and the next cannot; and it refuses a whole list for one malformed 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import anyio
 import importlib_metadata
 import mcp_types as types
+import pydantic_core
 from mcp import ClientSession, MCPError
 from mcp.client.session import ElicitationFnT, MessageHandlerFnT
 from mcp.shared.dispatcher import CallOptions, ProgressFnT
@@ -37,11 +39,22 @@ from mcp_types import (
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
 from pydantic import ValidationError
 
+from standards_mcp._utils.text import describe_exception
+from standards_mcp.errors import InvalidInputError
+
+log = logging.getLogger(__name__)
+
+# It warns of each malformed notification with a traceback, and a server may send any number.
+logging.getLogger("client").setLevel(logging.ERROR)
+
 _CLOSED: Final = "Connection closed"  # how the SDK says it, whatever the transport
 
 
 class OpenSession:
     """A session over the two streams of a transport.
+
+    Args:
+        name: What the log calls the server.
 
     Attributes:
         client: The SDK's client; it negotiates and listens.
@@ -50,7 +63,11 @@ class OpenSession:
     """
 
     def __init__(
-        self, streams: Any, on_notification: MessageHandlerFnT, on_elicitation: ElicitationFnT
+        self,
+        name: str,
+        streams: Any,
+        on_notification: MessageHandlerFnT,
+        on_elicitation: ElicitationFnT,
     ) -> None:
         version = importlib_metadata.version("standards-mcp")
         info = types.Implementation(name="standards-mcp", version=version)
@@ -58,7 +75,7 @@ class OpenSession:
         self._param_headers: dict[str, Mapping[tuple[str, ...], str]] = {}
         self.ended = anyio.Event()
         self.failure = ""
-        self._dispatcher = _Dispatcher(*streams, ended=self.ended)
+        self._dispatcher = _Dispatcher(*streams, name=name, ended=self.ended)
         self.client = ClientSession(
             dispatcher=self._dispatcher,
             message_handler=on_notification,
@@ -117,8 +134,10 @@ class OpenSession:
                 it here: they were told in the handshake.
 
         Raises:
+            InvalidInputError: The parameters cannot be sent, such as half a character.
             MCPError: The server refuses, or the connection is closed.
         """
+        _check_writable(method, params)
         params, headers = dict(params or {}), {MCP_PROTOCOL_VERSION_HEADER: self.version}
         if not self.is_handshake:
             headers |= self._routing_headers(method, params)
@@ -154,11 +173,25 @@ class OpenSession:
 
 
 class _Dispatcher(JSONRPCDispatcher[Any]):
-    """Tells when its connection has ended, which the SDK tells only those who wait for answers."""
+    """Tells when its connection has ended, which the SDK tells only those who wait for answers.
 
-    def __init__(self, reader: Any, writer: Any, *, ended: anyio.Event) -> None:
+    A message that the SDK fails at, such as a number of 400 digits, ends no connection.
+    """
+
+    def __init__(self, reader: Any, writer: Any, *, name: str, ended: anyio.Event) -> None:
         super().__init__(reader, writer)
+        self._name = name
         self._ended = ended
+        self._has_dropped = False
+
+    async def _dispatch(self, item: Any, *args: Any, **kwargs: Any) -> None:
+        try:
+            await super()._dispatch(item, *args, **kwargs)
+        except (ArithmeticError, TypeError, ValueError) as exc:
+            if not self._has_dropped:
+                fields = {"plugin": self._name, "reason": describe_exception(exc)}
+                log.warning("a message was dropped that cannot be read", extra=fields)
+            self._has_dropped = True
 
     async def run(self, *args: Any, **kwargs: Any) -> None:
         """Run until the connection ends."""
@@ -192,6 +225,14 @@ async def negotiate(session: OpenSession, *, can_ask: bool) -> None:
 def is_closed(error: MCPError) -> bool:
     """Tell whether the connection ended; servers use the same code for errors of theirs."""
     return error.code == CONNECTION_CLOSED and error.message == _CLOSED
+
+
+def _check_writable(method: str, params: object) -> None:
+    # What the transports cannot write would end the connection for all.
+    try:
+        pydantic_core.to_json(params)
+    except ValueError as exc:
+        raise InvalidInputError(f"what {method} is asked with cannot be sent: {exc}") from None
 
 
 def _capabilities(*, can_ask: bool) -> dict[str, Any]:

@@ -8,11 +8,9 @@ with the connection, and the log gets what is written to stderr.
 from __future__ import annotations
 
 import asyncio
-import os
+import logging
 import shutil
-import signal
 import subprocess
-import sys
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -22,19 +20,26 @@ from typing import Final
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCMessage, JSONRPCNotification
 
 from standards_mcp._utils.jsonrpc import MessageError, Received, Streams, read_message
+from standards_mcp._utils.lines import read_lines
 from standards_mcp._utils.secrets import mask
 from standards_mcp.config.programs import why_not_found
 from standards_mcp.errors import ApiError
 
+from .ending import GRACE_SECONDS, describe_code, end_process, kill_tree, release
 from .output_log import OutputLog
+from .processes import count_departed, count_processes, end_departed, newest_process
 from .transport import Transport
+
+log = logging.getLogger(__name__)
 
 MAX_LINE: Final = 32 << 20
 """The longest message that is read from a child process, in bytes."""
-GRACE_SECONDS: Final = 2.0
-"""How long a process may take to end once its stdin is closed, and again once it is asked to."""
+_PROGRESS: Final = "notifications/progress"
+_FEW_LINES: Final = 20
+_TURN_LINES: Final = 100
 _POLL_SECONDS: Final = 0.02
 _WATCH_SECONDS: Final = 0.2
 
@@ -47,6 +52,8 @@ class Command:
         env: Its whole environment.
         first_line: Written to its stdin before any message; it never stands in a list of processes.
         most_processes: How many it may have at a time, itself included; 0: any number.
+        mark: The part of *env* that only its processes have (`new_mark`), so that those which left
+            its session end with it. Without it they stay: a server may start a daemon on purpose.
         secrets: What no message may hold of the last line that it wrote.
     """
 
@@ -56,6 +63,7 @@ class Command:
     cwd: Path | None = None
     first_line: bytes = field(default=b"", repr=False)
     most_processes: int = 0
+    mark: Mapping[str, str] = field(default_factory=dict[str, str])
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
 
 
@@ -67,6 +75,7 @@ class StdioTransport(Transport):
     """
 
     def __init__(self, name: str, command: Command) -> None:
+        self._name = name
         self._command = command
         self._output = OutputLog(name)
         self._process: asyncio.subprocess.Process | None = None
@@ -81,7 +90,7 @@ class StdioTransport(Transport):
         """End the process and all that it started, at once; `exit_reason` gives the *reason*."""
         if self._process and self.is_running:
             self._reason = reason
-            _kill_tree(self._process)
+            kill_tree(self._process)
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[Streams]:
@@ -100,12 +109,15 @@ class StdioTransport(Transport):
                 group.start_soon(_send, process, to_child, to_us)
                 if self._command.most_processes:
                     group.start_soon(self._watch, process, self._command.most_processes)
+                if self._command.mark:
+                    group.start_soon(_close_at_end, process, to_us)
                 try:
                     yield received, sent
                 finally:
                     # A connection that is cancelled still ends its process in an orderly way.
                     with anyio.CancelScope(shield=True):
-                        await _end(process)
+                        await end_process(process)
+                        self._end_departed(process)
                     group.cancel_scope.cancel()
         finally:
             for stream in (to_us, received, sent, to_child):
@@ -114,7 +126,7 @@ class StdioTransport(Transport):
                 await asyncio.wait({errors}, timeout=_POLL_SECONDS)
             errors.cancel()
             self.exit_reason = self._describe_exit(process)
-            _release(process)
+            release(process)
 
     async def _spawn(self) -> asyncio.subprocess.Process:
         command = self._command
@@ -128,7 +140,6 @@ class StdioTransport(Transport):
                 stderr=subprocess.PIPE,
                 env=dict(command.env),
                 cwd=command.cwd,
-                limit=MAX_LINE,
                 start_new_session=True,
             )
         except (OSError, ValueError) as exc:
@@ -148,21 +159,36 @@ class StdioTransport(Transport):
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             async with to_us:
                 try:
-                    while line := await process.stdout.readline():
-                        await self._pass_on(line, to_us)
+                    async for lines in read_lines(process.stdout, MAX_LINE):
+                        await self._pass_on(lines, to_us)
                 except ValueError:
                     self._reason = f"it wrote a line of over {MAX_LINE >> 20} MiB on its stdout"
                     self._output.note(self._reason)
 
-    async def _pass_on(self, line: bytes, to_us: MemoryObjectSendStream[Received]) -> None:
-        if line.isspace():
-            return
-        try:
-            message = read_message(line)
-        except MessageError as exc:
-            self._output.note(f"on its stdout, not a message ({exc.reason}): {line[:200]!r}")
-        else:
-            await to_us.send(SessionMessage(message))
+    async def _pass_on(self, lines: list[bytes], to_us: MemoryObjectSendStream[Received]) -> None:
+        """Pass on what was read at a time, and of much progress only the newest."""
+        held: JSONRPCMessage | None = None
+        for number, line in enumerate(lines, 1):
+            if message := self._message_of(line):
+                if held and not (number > _FEW_LINES and _replaces(message, held)):
+                    await to_us.send(SessionMessage(held))
+                held = message
+            if number % _TURN_LINES == 0:  # within a flood of short lines
+                await asyncio.sleep(0)
+        if held:
+            await to_us.send(SessionMessage(held))
+
+    def _message_of(self, line: bytes) -> JSONRPCMessage | None:
+        if not line or line.isspace():
+            return None
+        reason = ""
+        if line.lstrip().startswith(b"{"):  # to read others would cost more
+            try:
+                return read_message(line)
+            except MessageError as exc:
+                reason = f" ({exc.reason})"
+        self._output.note(f"on its stdout, not a message{reason}: {line[:200]!r}")
+        return None
 
     async def _watch(self, process: asyncio.subprocess.Process, most: int) -> None:
         """End a process that starts too many.
@@ -172,17 +198,40 @@ class StdioTransport(Transport):
         newest = b""
         while True:
             await anyio.sleep(_WATCH_SECONDS)
-            last, newest = newest, _newest_process()
+            last, newest = newest, newest_process()
             if newest and newest == last:
                 continue  # none was started: counting reads a file for each that runs
-            if count_processes(process.pid) > most:
+            mark = self._command.mark
+            count = count_processes(process.pid) + (
+                count_departed(process.pid, mark) if mark else 0
+            )
+            if count > most:
                 self.kill(f"it was ended: it had more than {most} processes")
+
+    def _end_departed(self, process: asyncio.subprocess.Process) -> None:
+        """End what the process left behind outside of its session, and say so."""
+        if self._command.mark and (ended := end_departed(process.pid, self._command.mark)):
+            log.warning(
+                "processes that it left behind were ended",
+                extra={"plugin": self._name, "processes": ended},
+            )
 
     def _describe_exit(self, process: asyncio.subprocess.Process) -> str:
         """Return how the process ended, with the last that it wrote to stderr."""
         last = mask(self._output.last_line, self._command.secrets)
         words = f"; its last words: {last}" if last else ""
-        return f"{self._reason or _describe_code(process.returncode)}{words}"
+        return f"{self._reason or describe_code(process.returncode)}{words}"
+
+
+def _replaces(message: JSONRPCMessage, earlier: JSONRPCMessage) -> bool:
+    """Tell whether both are progress of one call."""
+    return (
+        isinstance(message, JSONRPCNotification)
+        and isinstance(earlier, JSONRPCNotification)
+        and message.method == earlier.method == _PROGRESS
+        and (message.params or {}).get("progressToken")
+        == (earlier.params or {}).get("progressToken")
+    )
 
 
 async def _send(
@@ -201,73 +250,11 @@ async def _send(
         to_us.close()  # it reads no more: nothing that is asked of it would ever be answered
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """Let the process end by itself, then ask it to, then kill it with all that it started.
-
-    The last step is taken in any case: what it started may outlive it.
-    """
-    if process.stdin:
-        process.stdin.close()
-    if not await _ended(process):
-        _signal_tree(process, signal.SIGTERM)
-        await _ended(process)
-    _kill_tree(process)
-    await _ended(process)
-
-
-async def _ended(process: asyncio.subprocess.Process) -> bool:
-    # Waiting for the process would also wait for every other that inherited its pipes.
-    with anyio.move_on_after(GRACE_SECONDS):
-        while process.returncode is None:  # noqa: ASYNC110  - nothing tells of it, see above
-            await anyio.sleep(_POLL_SECONDS)
-    return process.returncode is not None
-
-
-def _kill_tree(process: asyncio.subprocess.Process) -> None:
-    _signal_tree(process, getattr(signal, "SIGKILL", signal.SIGTERM))
-
-
-def _signal_tree(process: asyncio.subprocess.Process, number: int) -> None:
-    """Signal the process and all that it started; those may still be there when it is gone."""
-    if sys.platform != "win32":
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, number)
-    elif process.returncode is None:
-        tree = ["taskkill", "/F", "/T", "/PID", str(process.pid)]
-        subprocess.run(tree, capture_output=True, check=False)  # noqa: S603
-
-
-def count_processes(session: int) -> int:
-    """Return how many processes a session has; 0 where the system does not tell."""
-    count = 0
-    for file in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            # The name of a program, which stands in brackets, may hold anything.
-            fields = file.read_bytes().rpartition(b")")[2].split()
-            count += int(fields[3]) == session and fields[0] != b"Z"
-    return count
-
-
-def _newest_process() -> bytes:
-    """Return the number of the process that was started last; nothing where none is told."""
-    with suppress(OSError):
-        return Path("/proc/loadavg").read_bytes().split()[-1]
-    return b""
-
-
-def _describe_code(code: int | None) -> str:
-    if code is None:
-        return "it does not end"
-    if code >= 0:
-        return f"it ended with exit code {code}"
-    try:
-        return f"it was ended by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"it was ended by signal {-code}"
-
-
-def _release(process: asyncio.subprocess.Process) -> None:
-    """Close the pipes, which a process that left the group may still hold open."""
-    transport = getattr(process, "_transport", None)
-    if transport is not None:
-        transport.close()
+async def _close_at_end(
+    process: asyncio.subprocess.Process, to_us: MemoryObjectSendStream[Received]
+) -> None:
+    """Close the connection when the process ends, also if a copy of it keeps the pipes open."""
+    while process.returncode is None:  # noqa: ASYNC110  - nothing tells of it in time
+        await anyio.sleep(_WATCH_SECONDS)
+    await anyio.sleep(GRACE_SECONDS)  # what it wrote is read first
+    to_us.close()

@@ -1,11 +1,10 @@
-"""What a connection runs over, and for how long it waits for what."""
+"""What a connection runs over."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 
 class Transport(ABC):
@@ -29,24 +28,3 @@ class Transport(ABC):
         """Return what is wrong and what to do, or an empty string where nothing more is known."""
         del error
         return ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timing:
-    """Seconds that processes and servers are given.
-
-    Attributes:
-        retry: Until one that could not be started with the host is tried again.
-        listen: Until a stream of changes that ended is opened again.
-        stuck: For an isolated process to answer, and for a function to return, after a call was
-            cancelled.
-        drain: For other calls to end before a stuck process is ended; one may be asking a user.
-    """
-
-    retry: float = 60.0
-    listen: float = 10.0
-    stuck: float = 5.0
-    drain: float = 30.0
-
-
-DEFAULT_TIMING: Final = Timing()

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import mcp_types as types
+import pydantic_core
 from mcp import MCPError
 from mcp.server import ServerRequestContext
 from mcp.server.elicitation import render_elicitation_schema
@@ -31,6 +32,9 @@ from standards_mcp.calls.context import (
 )
 from standards_mcp.errors import CannotAskError, InvalidInputError
 from standards_mcp.plugin import AnswerT
+from standards_mcp.remote.errors import why_not_valid
+
+from .progress import ProgressReports
 
 log = logging.getLogger(__name__)
 
@@ -64,6 +68,7 @@ class ClientContext(HostContext):
     ) -> None:
         super().__init__(principal)
         self._ctx = ctx
+        self._progress = ProgressReports(params.name, ctx.session.report_progress)
         self._asked = 0
         state = _State.model_validate_json(params.request_state or "{}")
         self.responses = InputResponses(params.input_responses, state.of_server)
@@ -76,23 +81,26 @@ class ClientContext(HostContext):
     async def report_progress(
         self, done: float, total: float | None = None, message: str | None = None
     ) -> None:
-        """Tell the client how far the call is, if it wants to know."""
-        await self._ctx.session.report_progress(done, total, message)
+        """Tell the client how far the call is, if it wants to know. See `ProgressReports`."""
+        await self._progress.report(done, total, message)
+
+    async def aclose(self) -> None:
+        """Tell the client what is left to tell before the answer."""
+        await self._progress.aclose()
 
     async def ask(self, question: str, answer: type[AnswerT]) -> AnswerT | None:
         """Return what the user answers. See `standards_mcp.CallContext.ask`."""
         schema = render_elicitation_schema(answer)
         if not self.can_ask:
             raise CannotAskError(question)
+        pydantic_core.to_json((question, schema))  # one that cannot be sent is the plugin's mistake
         reply = await self._reply(Question(question, schema))
         if reply.action != "accept":
             return None
         try:
             return answer.model_validate(reply.content or {})
         except ValidationError as exc:
-            first = exc.errors(include_url=False, include_input=False)[0]
-            where = ".".join(map(str, first["loc"]))
-            message = f"the user's answer to {question!r} does not fit: {where}: {first['msg']}"
+            message = f"the user's answer to {question!r} does not fit: {why_not_valid(exc)}"
             raise InvalidInputError(message) from None
 
     @property

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import base64
 import logging
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from typing import Any, Final, TypeVar, cast
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter, ValidationError
 
+from standards_mcp._utils.secrets import mask, masked_data
 from standards_mcp.calls.context import InputRequiredError, Principal, Unattended
 from standards_mcp.contributions.prompts import RegisteredPrompt
-from standards_mcp.contributions.resources import Contents, RegisteredResource
+from standards_mcp.contributions.resources import RegisteredResource
 from standards_mcp.contributions.results import error_result
 from standards_mcp.contributions.selection import Selection, visible
-from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.errors import (
     InvalidInputError,
     NotFoundError,
@@ -26,13 +25,22 @@ from standards_mcp.errors import (
     UnknownToolError,
 )
 from standards_mcp.host import Host
-from standards_mcp.plugin import Message, ToolResult
+from standards_mcp.plugin import ToolResult
+from standards_mcp.remote.errors import RefusedError
 
 from .context import ClientContext, Context
+from .definitions import (
+    wire_contents,
+    wire_message,
+    wire_prompt,
+    wire_resource,
+    wire_template,
+    wire_text,
+    wire_tool,
+)
 
 PAGE_SIZE: Final = 250
 """How many items a page of a list has; the protocol leaves it to the server."""
-_MOST_COMPLETIONS: Final = 100
 _BLOCKS: Final = TypeAdapter(list[types.ContentBlock])
 
 
@@ -72,14 +80,15 @@ class _Answers:
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         items, cursor = _page((await self._visible(ctx)).visible_tools, params)
-        return types.ListToolsResult(tools=[_wire_tool(item) for item in items], next_cursor=cursor)
+        return types.ListToolsResult(tools=[wire_tool(item) for item in items], next_cursor=cursor)
 
     async def call_tool(
         self, ctx: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
         context = ClientContext(ctx, params, self._principal_of(ctx))
         try:
-            result = await self._host.call_tool(params.name, params.arguments or {}, context)
+            async with aclosing(context):
+                result = await self._host.call_tool(params.name, params.arguments or {}, context)
         except UnknownToolError as exc:
             raise MCPError(types.INVALID_PARAMS, str(exc)) from None
         except InputRequiredError as exc:
@@ -96,18 +105,23 @@ class _Answers:
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListPromptsResult:
         items, cursor = _page(visible((await self._visible(ctx)).prompts), params)
-        prompts = [_wire_prompt(item) for item in items]
+        prompts = [wire_prompt(item) for item in items]
         return types.ListPromptsResult(prompts=prompts, next_cursor=cursor)
 
     async def get_prompt(
         self, ctx: Context, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
         await self._host.manager.wait_listed()
-        with _as_protocol_errors():
-            messages = await self._host.content.get_prompt(
+        with as_protocol_errors(self._host):
+            answer = await self._host.content.get_prompt(
                 params.name, params.arguments or {}, context=Unattended(self._principal_of(ctx))
             )
-        return types.GetPromptResult(messages=[_wire_message(item) for item in messages])
+        with _as_known_content(params.name):
+            return types.GetPromptResult(
+                description=answer.description,
+                messages=[wire_message(item) for item in answer.messages],
+                _meta=dict(answer.meta) or None,
+            )
 
     async def list_resources(
         self, ctx: Context, params: types.PaginatedRequestParams | None
@@ -116,33 +130,34 @@ class _Answers:
             item for item in visible((await self._visible(ctx)).resources) if item.template is None
         ]
         items, cursor = _page(plain, params)
-        resources = [types.Resource(uri=item.resource.uri, **_resource(item)) for item in items]
+        resources = [wire_resource(item) for item in items]
         return types.ListResourcesResult(resources=resources, next_cursor=cursor)
 
     async def list_templates(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
         templates = [
-            item for item in visible((await self._visible(ctx)).resources) if item.template
+            item
+            for item in visible((await self._visible(ctx)).resources)
+            if item.template and item.is_listed
         ]
         items, cursor = _page(templates, params)
         return types.ListResourceTemplatesResult(
-            resource_templates=[
-                types.ResourceTemplate(uri_template=item.resource.uri, **_resource(item))
-                for item in items
-            ],
-            next_cursor=cursor,
+            resource_templates=[wire_template(item) for item in items], next_cursor=cursor
         )
 
     async def read_resource(
         self, ctx: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         await self._host.manager.wait_listed()
-        with _as_protocol_errors({"uri": params.uri}):
+        with as_protocol_errors(self._host, {"uri": params.uri}):
             contents = await self._host.content.read_resource(
                 params.uri, Unattended(self._principal_of(ctx))
             )
-        return types.ReadResourceResult(contents=[_wire_contents(params.uri, contents)])
+        with _as_known_content(params.uri):
+            return types.ReadResourceResult(
+                contents=wire_contents(params.uri, contents), _meta=dict(contents.meta) or None
+            )
 
     async def complete(
         self, ctx: Context, params: types.CompleteRequestParams
@@ -152,30 +167,48 @@ class _Answers:
         others = (params.context.arguments if params.context else None) or {}
         context = Unattended(self._principal_of(ctx))
         content = self._host.content
-        with _as_protocol_errors():
+        with as_protocol_errors(self._host):
             item: RegisteredPrompt | RegisteredResource
             if isinstance(ref, types.PromptReference):
                 item = content.prompt(ref.name, context)
             else:
                 item = content.resource(ref.uri, context)
-            values = await content.complete(item, argument.name, argument.value, others, context)
-        shown = values[:_MOST_COMPLETIONS]
+            found = await content.complete(item, argument.name, argument.value, others, context)
         return types.CompleteResult(
             completion=types.Completion(
-                values=shown, total=len(values), has_more=len(values) > len(shown)
+                values=found.values, total=found.total, has_more=found.has_more
             )
         )
 
 
 @contextmanager
-def _as_protocol_errors(data: Mapping[str, str] | None = None) -> Generator[None]:
-    """Answer a refusal or a failure as the protocol does where there is no tool error."""
+def as_protocol_errors(host: Host, data: Mapping[str, str] | None = None) -> Generator[None]:
+    """Answer a refusal or a failure as the protocol does where there is no tool error.
+
+    Another server's error stays as it is, but for secrets of the host.
+    """
     try:
         yield
+    except RefusedError as exc:
+        secrets = host.secrets()
+        told = data if exc.error_data is None else masked_data(exc.error_data, secrets)
+        raise MCPError(exc.code, mask(exc.reason, secrets), told) from None
     except (NotServedError, InvalidInputError, NotFoundError) as exc:
         raise MCPError(types.INVALID_PARAMS, str(exc), data) from None
     except ToolError as exc:
         raise MCPError(types.INTERNAL_ERROR, str(exc), data) from None
+
+
+@contextmanager
+def _as_known_content(name: str) -> Generator[None]:
+    """Answer content that MCP does not know with an error."""
+    try:
+        yield
+    except ValidationError as exc:
+        fields = {"item": name, "reason": str(exc)}
+        log.error("an answer has content that MCP does not know", extra=fields)  # noqa: TRY400  - the reason says it all
+        message = f"{name} holds what clients cannot read. The server's log says why."
+        raise MCPError(types.INTERNAL_ERROR, message) from None
 
 
 def _page(
@@ -189,25 +222,6 @@ def _page(
     start = int(cursor)
     end = start + PAGE_SIZE
     return items[start:end], str(end) if end < len(items) else None
-
-
-def _wire_tool(item: RegisteredTool) -> types.Tool:
-    tool = item.tool
-    return types.Tool(
-        name=item.published,
-        title=item.title,
-        description=item.description,
-        input_schema=item.arguments.schema,
-        output_schema=item.result.schema,
-        annotations=types.ToolAnnotations(
-            title=item.title,
-            read_only_hint=tool.read_only,
-            destructive_hint=tool.destructive and not tool.read_only,
-            idempotent_hint=tool.idempotent,
-            open_world_hint=tool.open_world,
-        ),
-        _meta={"standards-mcp/plugin": item.plugin, **tool.meta},
-    )
 
 
 def _with_content(tool: str, result: ToolResult) -> tuple[ToolResult, list[types.ContentBlock]]:
@@ -225,52 +239,7 @@ def _with_content(tool: str, result: ToolResult) -> tuple[ToolResult, list[types
 
 
 def _wire_content(result: ToolResult) -> list[types.ContentBlock]:
-    notes = [_text(note) for note in result.notes]
+    notes = [wire_text(note) for note in result.notes]
     if result.content:
         return [*_BLOCKS.validate_python(result.content), *notes]
-    return [_text(result.text), *notes]
-
-
-def _text(text: str) -> types.TextContent:
-    return types.TextContent(type="text", text=text)
-
-
-def _wire_prompt(item: RegisteredPrompt) -> types.Prompt:
-    schema = item.arguments.schema
-    required = schema.get("required", ())
-    return types.Prompt(
-        name=item.published,
-        title=item.title,
-        description=item.description,
-        arguments=[
-            types.PromptArgument(
-                name=name, description=argument.get("description"), required=name in required
-            )
-            for name, argument in schema["properties"].items()
-        ],
-        _meta={"standards-mcp/plugin": item.plugin},
-    )
-
-
-def _wire_message(message: Message) -> types.PromptMessage:
-    return types.PromptMessage(role=message.role, content=_text(message.text))
-
-
-def _resource(item: RegisteredResource) -> dict[str, Any]:
-    return {
-        "name": item.published,
-        "title": item.title,
-        "description": item.description,
-        "mime_type": item.resource.mime_type,
-        "_meta": {"standards-mcp/plugin": item.plugin},
-    }
-
-
-def _wire_contents(
-    uri: str, contents: Contents
-) -> types.TextResourceContents | types.BlobResourceContents:
-    data, mime_type = contents.data, contents.mime_type
-    if isinstance(data, str):
-        return types.TextResourceContents(uri=uri, text=data, mime_type=mime_type)
-    blob = base64.b64encode(data).decode()
-    return types.BlobResourceContents(uri=uri, blob=blob, mime_type=mime_type)
+    return [wire_text(result.text), *notes]

@@ -34,6 +34,21 @@ _Stamp: TypeAlias = tuple[int, int, int] | None
 _Table = TypeVar("_Table", bound=Table)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reloading:
+    """Where a changed configuration comes from.
+
+    Attributes:
+        load: Reads it anew.
+        paths: Where its file may be; the first that exists counts.
+        watch: Look for changes every second, and for a file where there was none.
+    """
+
+    load: Callable[[], LoadedSettings]
+    paths: Sequence[Path]
+    watch: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Reload:
     """What a reload changed.
@@ -72,30 +87,22 @@ def reload(host: Host, loaded: LoadedSettings) -> Reload:
 
 async def reload_on_change(
     host: Host,
-    load: Callable[[], LoadedSettings],
-    paths: Sequence[Path],
+    reloading: Reloading,
     on_changed: Callable[[Collection[Kind]], Awaitable[None]],
-    *,
-    watch: bool,
 ) -> None:
-    """Reload whenever SIGHUP comes or the configuration file changes, until cancelled.
-
-    Args:
-        paths: Where the file may be; the first one that exists counts.
-        watch: Look for changes every second, and for a file where there was none.
-    """
-    changed = asyncio.Event()
+    """Reload whenever SIGHUP comes or the configuration file changes, until cancelled."""
+    changed, paths = asyncio.Event(), reloading.paths
     if not _is_current(host.loaded, paths):
         changed.set()  # while the plugins started; a SIGHUP then had no effect
     # Windows has no SIGHUP, and no signal handlers on its event loop.
     with suppress(NotImplementedError, AttributeError):
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, changed.set)
-    watching = asyncio.ensure_future(_watch(paths, changed)) if watch else None
+    watching = asyncio.ensure_future(_watch(paths, changed)) if reloading.watch else None
     try:
         while True:
             await changed.wait()
             changed.clear()
-            await _try_to_reload(host, load, on_changed)
+            await _try_to_reload(host, reloading.load, on_changed)
     finally:
         if watching:
             watching.cancel()

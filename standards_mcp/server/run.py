@@ -6,10 +6,8 @@ import asyncio
 import logging
 import signal
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import anyio
@@ -18,12 +16,11 @@ import importlib_metadata
 from standards_mcp._utils.exceptions import leaves
 from standards_mcp.calls.context import Principal
 from standards_mcp.catalog.errors import CatalogError
-from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.host import Host
 
 from .context import Context, local_principal
-from .reload import reload_on_change
+from .reload import Reloading, reload_on_change
 from .server import HostServer, build_server
 
 log = logging.getLogger("standards_mcp")
@@ -34,21 +31,6 @@ _ANNOUNCEMENT_SECONDS: Final = 2.0
 """How long the end may be held up by the log line that says what was started."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reloading:
-    """Where a changed configuration comes from.
-
-    Attributes:
-        load: Reads it anew.
-        locations: Where its file may be; the first that exists counts.
-        watch: Look out for changes; otherwise SIGHUP tells of them.
-    """
-
-    load: Callable[[], LoadedSettings]
-    locations: Sequence[Path]
-    watch: bool
-
-
 async def run(
     host: Host,
     transport: Transport,
@@ -56,6 +38,7 @@ async def run(
     principal_of: Callable[[Context], Principal] = local_principal,
     reloading: Reloading | None = None,
     began: float | None = None,
+    on_signal: Callable[[], None] = lambda: None,
 ) -> None:
     """Serve *host* until the transport ends, or SIGTERM or SIGINT comes.
 
@@ -65,6 +48,7 @@ async def run(
         reloading: Without it the configuration stays as it is.
         began: When the start began, by `time.perf_counter`, to be told with a line in the log
             that says what was started; by default there is no such line.
+        on_signal: Called when the process has been asked to end.
 
     Raises:
         PluginError: A plugin did not start that is required, or any under ``strict``.
@@ -73,7 +57,7 @@ async def run(
     version = importlib_metadata.version("standards-mcp")
     server = build_server(host, version, principal_of, runs_plugins=False)
     with anyio.CancelScope() as scope:
-        _cancel_on_signals(scope)
+        _end_on_signals(scope, on_signal)
         try:
             async with host.running(), _beside(server, host, reloading, began):
                 await transport(server)
@@ -91,8 +75,7 @@ async def _beside(
     announcing = [] if began is None else [asyncio.create_task(_announce(server, host, began))]
     tasks = announcing[:]
     if reloading:
-        load, locations, watch = reloading.load, reloading.locations, reloading.watch
-        work = reload_on_change(host, load, locations, server.tell_changed, watch=watch)
+        work = reload_on_change(host, reloading, server.tell_changed)
         tasks.append(asyncio.create_task(work))
     try:
         yield
@@ -133,9 +116,13 @@ async def _summary(server: HostServer, host: Host) -> dict[str, Any]:
     return summary
 
 
-def _cancel_on_signals(scope: anyio.CancelScope) -> None:
+def _end_on_signals(scope: anyio.CancelScope, on_signal: Callable[[], None]) -> None:
+    def end() -> None:
+        on_signal()
+        scope.cancel()
+
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         # Windows has no signal handlers on its event loop; there, the default ends the process.
         with suppress(NotImplementedError):
-            loop.add_signal_handler(number, scope.cancel)
+            loop.add_signal_handler(number, end)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping
-from contextlib import asynccontextmanager, nullcontext, suppress
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from typing import Any, Final, cast
 
 import anyio
@@ -20,25 +20,28 @@ from mcp.server.context import CallNext, HandlerResult
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import (
-    InMemorySubscriptionBus,
-    ListenHandler,
     PromptsListChanged,
     ResourcesListChanged,
     ServerEvent,
     ToolsListChanged,
 )
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR
+from pydantic import ValidationError
 
+from standards_mcp._utils.incidents import internal_error, new_incident
 from standards_mcp.calls.context import Principal
 from standards_mcp.config.models.tools import Kind
 from standards_mcp.host import Host
 
 from .context import Context, local_principal
+from .definitions import listed
 from .handlers import handlers
+from .subscriptions import Subscriptions, told
 
 log = logging.getLogger(__name__)
 
 
-_NOTICE_SECONDS: Final = 1.0
 _FIRST_LISTING_SECONDS: Final = 0.2
 _GATHER_SECONDS: Final = 0.1
 _MOST_SESSIONS: Final = 1000
@@ -50,18 +53,24 @@ _EVENTS: Final[Mapping[Kind, Callable[[], ServerEvent]]] = {
 
 
 class HostServer(Server[None]):
-    """A server that can tell its clients, of both protocol generations, that its lists changed."""
+    """A server that can tell its clients, of both protocol generations, what has changed."""
 
     def __init__(
         self, host: Host, principal_of: Callable[[Context], Principal], **kwargs: Any
     ) -> None:
         self._host, self._principal_of = host, principal_of
-        self._bus = InMemorySubscriptionBus()
+        self._subscriptions = subscriptions = Subscriptions(host, principal_of)
         self._sessions = deque[ServerSession](maxlen=_MOST_SESSIONS)
         self._announcement: asyncio.Future[None] | None = None
         self._listed = asyncio.Event()
-        super().__init__(on_subscriptions_listen=ListenHandler(self._bus), **kwargs)
-        self.middleware.append(self._follow)
+        self._told: dict[Kind, list[Any]] = {}
+        super().__init__(
+            on_subscriptions_listen=subscriptions.listen,
+            on_subscribe_resource=subscriptions.subscribe,
+            on_unsubscribe_resource=subscriptions.unsubscribe,
+            **kwargs,
+        )
+        self.middleware += [_contain, self._follow]
         # What a client carries between the rounds of a question is not to be trusted unsealed.
         security = RequestStateSecurity.ephemeral()
         self.middleware.append(RequestStateBoundary(security, default_audience=self.name))
@@ -92,28 +101,51 @@ class HostServer(Server[None]):
 
     async def _announce(self) -> None:
         await asyncio.sleep(_GATHER_SECONDS)
-        kinds: tuple[Kind, ...] = ("tools", "prompts", "resources")
-        await self.tell_changed(kinds)
+        # Nobody sees what the local user does not, so that what changes for anybody changes here.
+        now = self._definitions()
+        changed: list[Kind] = [kind for kind in _EVENTS if now[kind] != self._told.get(kind)]
+        await self._tell_all(changed, now)
+
+    def _definitions(self) -> dict[Kind, list[Any]]:
+        found = listed(self._host.visible())
+        # In the process of an isolated plugin, filters are no arguments of its tools.
+        found["tools"] += [
+            (item.name, item.filter.description, str(item.filter.annotation))
+            for item in self._host.manager.contributions.filters
+        ]
+        return found
+
+    @contextmanager
+    def told_of_changes(self) -> Generator[None]:
+        """Tell clients of what changes in the host while the context is open."""
+        manager = self._host.manager
+        self._told = self._definitions()
+        manager.contributed.on_changed.append(self.announce_changes)
+        manager.changes.on_updated.append(self._subscriptions.updated)
+        try:
+            yield
+        finally:
+            manager.contributed.on_changed.remove(self.announce_changes)
+            manager.changes.on_updated.remove(self._subscriptions.updated)
 
     async def tell_changed(self, kinds: Collection[Kind]) -> None:
         """Tell every client that listens, by its generation's means, which lists changed."""
+        await self._tell_all(kinds, self._definitions())
+
+    async def _tell_all(self, kinds: Collection[Kind], now: dict[Kind, list[Any]]) -> None:
+        self._told = now
         for kind in kinds:
-            await self._bus.publish(_EVENTS[kind]())
+            await self._subscriptions.bus.publish(_EVENTS[kind]())
             for session in list(self._sessions):
                 await self._tell(session, kind)
 
     async def _tell(self, session: ServerSession, kind: Kind) -> None:
-        # A client that has left, or does not read, must not keep the others from hearing it.
         send = {
             "tools": session.send_tool_list_changed,
             "prompts": session.send_prompt_list_changed,
             "resources": session.send_resource_list_changed,
         }[kind]
-        try:
-            with anyio.fail_after(_NOTICE_SECONDS):
-                await send()
-        except Exception as exc:  # noqa: BLE001  - whatever the transport raises
-            log.debug("a client cannot be told of a change", extra={"reason": str(exc)})
+        if not await told(send()):
             with suppress(ValueError):
                 self._sessions.remove(session)
 
@@ -128,6 +160,18 @@ class HostServer(Server[None]):
             text = self._host.instructions(self._principal_of(ctx))
             return {**cast("Mapping[str, Any]", result), **({"instructions": text} if text else {})}
         return result
+
+
+async def _contain(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """Answer a request; what fails unexpectedly is told with an id alone, and logged under it."""
+    try:
+        return await call_next(ctx)
+    except (MCPError, ValidationError):  # refused, or with arguments that the method has not
+        raise
+    except Exception as exc:
+        incident = new_incident()
+        log.exception("a request failed", extra={"method": ctx.method, "incident": incident})
+        raise MCPError(INTERNAL_ERROR, internal_error(ctx.method, incident)) from exc
 
 
 def build_server(
@@ -147,13 +191,9 @@ def build_server(
 
     @asynccontextmanager
     async def lifespan(server: Server[None]) -> AsyncGenerator[None]:
-        announce = cast("HostServer", server).announce_changes
         async with host.running() if runs_plugins else nullcontext():
-            host.manager.on_contributions_changed.append(announce)
-            try:
+            with cast("HostServer", server).told_of_changes():
                 yield
-            finally:
-                host.manager.on_contributions_changed.remove(announce)
 
     return HostServer(
         host,

@@ -11,8 +11,9 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
 from typing import Final
 
 import anyio
@@ -20,7 +21,9 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.server import Server
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp_types import (
+    INTERNAL_ERROR,
     INVALID_REQUEST,
+    ErrorData,
     JSONRPCError,
     JSONRPCMessage,
     JSONRPCRequest,
@@ -28,7 +31,8 @@ from mcp_types import (
     RequestId,
 )
 
-from standards_mcp._utils.jsonrpc import MessageError, Received, Streams, read_message
+from standards_mcp._utils.incidents import internal_error, new_incident
+from standards_mcp._utils.jsonrpc import MessageError, Received, read_message
 from standards_mcp._utils.lines import LineReader, LineWriter
 from standards_mcp.errors import StandardsMcpError
 
@@ -40,7 +44,12 @@ DRAIN_SECONDS: Final = 10.0
 
 
 async def serve_stdio(
-    server: Server[None], *, reader: int, writer: int, drain_seconds: float = DRAIN_SECONDS
+    server: Server[None],
+    *,
+    reader: int,
+    writer: int,
+    drain_seconds: float = DRAIN_SECONDS,
+    on_leaving: Callable[[float], None] = lambda _: None,
 ) -> None:
     """Serve one client over two file descriptors until it leaves.
 
@@ -48,6 +57,8 @@ async def serve_stdio(
 
     Args:
         drain_seconds: How long that may take; then they are given up, and the log says how many.
+        on_leaving: Called, in any thread, when the client has closed its side, with these seconds,
+            and when no answer is waited for any more, with none.
 
     Raises:
         StandardsMcpError: Answers cannot be written, though the client has not left.
@@ -59,32 +70,23 @@ async def serve_stdio(
             failures.append(failure)
             scope.cancel()
 
-        lines, wire = LineReader(reader), LineWriter(writer, on_broken=end)
-        async with connected(lines, wire, drain_seconds) as streams:
-            await server.run(*streams, server.create_initialization_options())
+        async def drain() -> None:
+            await unanswered.wait(drain_seconds)
+            on_leaving(0)
+
+        lines = LineReader(reader, on_end=partial(on_leaving, drain_seconds))
+        wire = LineWriter(writer, on_broken=end)
+        to_server, received = anyio.create_memory_object_stream[Received](0)
+        answers, to_client = anyio.create_memory_object_stream[SessionMessage](0)
+        unanswered = _Unanswered()
+        async with anyio.create_task_group() as group:
+            group.start_soon(_receive, lines, wire, to_server, unanswered, drain)
+            group.start_soon(_send, to_client, wire, unanswered, to_server)
+            await server.run(received, answers, server.create_initialization_options())
     for failure in failures:
         # Windows reports a pipe that nobody reads as an invalid argument.
         if not isinstance(failure, ConnectionError) and failure.errno != errno.EINVAL:
             raise StandardsMcpError(f"answers cannot be written to stdout: {failure.strerror}")
-
-
-@asynccontextmanager
-async def connected(
-    lines: LineReader, wire: LineWriter, drain_seconds: float
-) -> AsyncGenerator[Streams]:
-    """Carry messages while the context is open; yields the streams that the SDK's server takes.
-
-    Args:
-        drain_seconds: How long the server may take, once the client has closed its side, to answer
-            what it had read before.
-    """
-    to_server, received = anyio.create_memory_object_stream[Received](0)
-    answers, to_client = anyio.create_memory_object_stream[SessionMessage](0)
-    unanswered = _Unanswered()
-    async with anyio.create_task_group() as group:
-        group.start_soon(_receive, lines, wire, to_server, unanswered, drain_seconds)
-        group.start_soon(_send, to_client, wire, unanswered)
-        yield received, answers
 
 
 class _Unanswered:
@@ -129,7 +131,7 @@ async def _receive(
     wire: LineWriter,
     to_server: MemoryObjectSendStream[Received],
     unanswered: _Unanswered,
-    drain_seconds: float,
+    drain: Callable[[], Awaitable[None]],
 ) -> None:
     # That the server has ended first closes the stream under us.
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -143,7 +145,7 @@ async def _receive(
                     await _refuse(exc, wire)
                 else:
                     await to_server.send(SessionMessage(message, unanswered.expect(message)))
-            await unanswered.wait(drain_seconds)
+            await drain()
 
 
 def _message_of(line: bytes, limit: int) -> JSONRPCMessage:
@@ -159,14 +161,50 @@ async def _refuse(error: MessageError, wire: LineWriter) -> None:
 
 
 async def _send(
-    to_client: MemoryObjectReceiveStream[SessionMessage], wire: LineWriter, unanswered: _Unanswered
+    to_client: MemoryObjectReceiveStream[SessionMessage],
+    wire: LineWriter,
+    unanswered: _Unanswered,
+    to_server: MemoryObjectSendStream[Received],
 ) -> None:
-    async with to_client:
+    async with anyio.create_task_group() as group, to_client:
         async for item in to_client:
-            await wire.write(_line_of(item.message))
-            if isinstance(item.message, JSONRPCResponse | JSONRPCError):
-                unanswered.settle(item.message.id)
+            message = item.message
+            try:
+                line = _line_of(message)
+            except ValueError as exc:  # pydantic's, too
+                error = _unwritable(message, exc)
+                if error is None:
+                    continue
+                if isinstance(message, JSONRPCRequest):  # the server waits for its answer
+                    group.start_soon(_answer, error, to_server)
+                    continue
+                message, line = error, _line_of(error)
+            await wire.write(line)
+            if isinstance(message, JSONRPCResponse | JSONRPCError):
+                unanswered.settle(message.id)
+
+
+async def _answer(error: JSONRPCError, to_server: MemoryObjectSendStream[Received]) -> None:
+    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+        await to_server.send(SessionMessage(error))
 
 
 def _line_of(message: JSONRPCMessage) -> str:
-    return message.model_dump_json(by_alias=True, exclude_unset=True) + "\n"
+    line = message.model_dump_json(by_alias=True, exclude_unset=True) + "\n"
+    line.encode()
+    return line
+
+
+def _unwritable(message: JSONRPCMessage, why: ValueError) -> JSONRPCError | None:
+    """Log that a message cannot be written; return the error in its place, if one is awaited.
+
+    Plugins decide what messages hold, so that one of them must not end the session.
+    """
+    number = getattr(message, "id", None)
+    incident = new_incident()
+    fields = {"method": getattr(message, "method", None), "reason": str(why), "incident": incident}
+    log.error("a message cannot be written", extra=fields)
+    if number is None:
+        return None
+    error = ErrorData(code=INTERNAL_ERROR, message=internal_error("The answer", incident))
+    return JSONRPCError(jsonrpc="2.0", id=number, error=error)

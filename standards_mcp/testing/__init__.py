@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 import pytest
 
+from standards_mcp.config.timing import DEFAULT_TIMING
+
 if TYPE_CHECKING:
     from mcp import Client
 
@@ -39,12 +41,14 @@ class Allowed:
     Attributes:
         import_seconds: CPU time of its import, in a fresh interpreter that has the host loaded.
         imports: Heavy packages that it may import when it is imported itself.
+        start_seconds: How long its lifespan may take to start.
         blocked_seconds: How long it may keep the event loop from everything else.
         destructive: Declared names of the tools that are meant to delete or overwrite.
     """
 
     import_seconds: float = 0.5
     imports: Collection[str] = ()
+    start_seconds: float = DEFAULT_TIMING.start
     blocked_seconds: float = 0.1
     destructive: Collection[str] = ()
 

@@ -8,15 +8,17 @@ from contextlib import suppress
 from difflib import get_close_matches
 from typing import Any, Final, TypeAlias
 
-from standards_mcp._utils.secrets import declared_secrets
+from standards_mcp._utils.secrets import declared_secrets, looks_secret
 from standards_mcp._utils.text import describe_exception
+from standards_mcp.config.plugin_values import plugin_variables
 from standards_mcp.contributions.base import Contribution
 from standards_mcp.contributions.filters import filter_error
 from standards_mcp.contributions.prompts import RegisteredPrompt, read_prompt
 from standards_mcp.contributions.resources import read_resource
 from standards_mcp.contributions.tools import RegisteredTool, read_tool
+from standards_mcp.decorators import declarations, declared, undecorated
 from standards_mcp.errors import PluginError
-from standards_mcp.plugin import Filter, Plugin, PluginSettings
+from standards_mcp.plugin import Filter, Plugin, PluginSettings, Prompt, Resource, Tool
 
 _MAX_NAME: Final = 50
 _MIN_DESCRIPTION: Final = 20
@@ -24,15 +26,12 @@ _MAX_DESCRIPTION: Final = 1024
 _BUNDLED: Final = ("find_relevant_standards", "get_standard_details")
 _MISSPELT: Final = 0.85
 """How much a wrong name is like the right one; other tools' names are less alike."""
-_SECRET_NAME: Final = re.compile(
-    r"(.+_)?((api|access|secret|private|auth|account)_?key|token|secret|password|passphrase"
-    r"|credentials?)|key"
-)
+_Kind: TypeAlias = type[Tool] | type[Prompt] | type[Resource]
 _Read: TypeAlias = Callable[[str, object], Contribution]
-_HOOKS: Final[dict[str, _Read]] = {
-    "register_tools": read_tool,
-    "register_prompts": read_prompt,
-    "register_resources": read_resource,
+_HOOKS: Final[dict[str, tuple[_Kind, _Read]]] = {
+    "register_tools": (Tool, read_tool),
+    "register_prompts": (Prompt, read_prompt),
+    "register_resources": (Resource, read_resource),
 }
 _FILTERS: Final = "register_filters"
 
@@ -43,19 +42,29 @@ def declaration_faults(
     """Yield what is wrong with what a plugin registers; one fault does not hide another."""
     answers = _answers(plugin)
     yield from _silence(answers)
-    for hook, read in _HOOKS.items():
-        for item in _items(answers[hook]):
+    yield from _lost_methods(plugin)
+    for hook, (kind, read) in _HOOKS.items():
+        returned = (each for item in _items(answers[hook]) for each in declared(item, kind))
+        for item in (*declarations(plugin, kind), *returned):
             try:
-                declared = read(name, item)
+                registered = read(name, item)
             except PluginError as exc:
                 yield exc.reason
             else:
-                yield from _advice(declared, destructive)
+                yield from _advice(registered, destructive)
     for item in _items(answers[_FILTERS]):
         if why := filter_error(item):
             yield why
         elif isinstance(item, Filter):
             yield from _description_advice(f"filter {item.name!r}", item.description)
+
+
+def _lost_methods(plugin: Plugin[Any]) -> Iterator[str]:
+    for name in undecorated(plugin):
+        yield (
+            f"its method {name!r} overrides a declared one and is not decorated, so it is not "
+            f"served; decorate it, or write {name} = None"
+        )
 
 
 def needs_faults(prompts: Iterable[RegisteredPrompt], tools: Collection[str]) -> Iterator[str]:
@@ -86,6 +95,7 @@ def settings_faults(model: object) -> Iterator[str]:
     except Exception as exc:  # noqa: BLE001  - whatever a field's type raises
         yield f"its settings cannot be described as JSON Schema: {describe_exception(exc)}"
         return
+    variables = plugin_variables(model)
     for name, field in model.model_fields.items():
         if not described.get(field.alias or name, {}).get("description"):
             yield (
@@ -93,8 +103,8 @@ def settings_faults(model: object) -> Iterator[str]:
                 f"docstring of {model.__name__}"
             )
         is_text = bool(re.search(r"\bstr\b", str(field.annotation)))
-        looks_secret = is_text and _SECRET_NAME.fullmatch(name.lower())
-        if looks_secret and not declared_secrets(field.annotation, "probe"):
+        is_secret = looks_secret(name) or looks_secret(variables.get(field.alias or name, ""))
+        if is_text and is_secret and not declared_secrets(field.annotation, "probe"):
             yield f"its setting {name!r} looks like a secret; declare it as pydantic.SecretStr"
 
 
@@ -161,7 +171,8 @@ def _flag_advice(what: str, item: RegisteredTool, destructive: Iterable[str]) ->
     tool = item.tool
     if tool.destructive and not tool.read_only and tool.name not in destructive:
         yield (
-            f"{what}: it says that it may delete or overwrite, as tools do that say nothing. Give "
-            "it read_only=True if it changes nothing, destructive=False if it only adds; or allow "
-            f"it here: Allowed(destructive=({tool.name!r},))"
+            f"{what}: clients will assume that it may delete or overwrite, as they do where a tool "
+            "says nothing, and may ask their user before each call. Give it read_only=True if it "
+            "changes nothing, destructive=False if it only adds; or allow it here: "
+            f"Allowed(destructive=({tool.name!r},))"
         )

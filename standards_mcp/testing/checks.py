@@ -16,11 +16,10 @@ from mcp import Client, MCPError
 from mcp_types import INVALID_PARAMS, TextContent
 
 from standards_mcp._utils.text import describe_exception
+from standards_mcp.config.timing import DEFAULT_TIMING
 from standards_mcp.errors import NotServedError, StandardsMcpError, ToolError
 from standards_mcp.host import Host
 from standards_mcp.loading.deprecations import noted
-from standards_mcp.loading.health import HEALTH_TIMEOUT
-from standards_mcp.loading.lifecycle import START_TIMEOUT, STOP_TIMEOUT
 from standards_mcp.loading.records import PluginRecord
 from standards_mcp.plugin import Health, Plugin, PluginContext
 
@@ -120,7 +119,7 @@ async def _check_life(
         for fault in needs_faults(own, [item.declared for item in host.visible().tools]):
             effects.add(fault)
         with monitor.watching():
-            if await _starts_and_stops(record, effects):
+            if await _starts_and_stops(record, effects, allow.start_seconds):
                 async with connected(host, probes.generation, probes.client) as client:
                     await _check_health(record, effects)
                     await _check_uses(host, client, probes, effects)
@@ -134,13 +133,15 @@ async def _check_life(
         )
 
 
-async def _starts_and_stops(record: PluginRecord, effects: SideEffects) -> bool:
+async def _starts_and_stops(
+    record: PluginRecord, effects: SideEffects, start_seconds: float
+) -> bool:
     """Enter and leave the plugin's lifespan twice; tell whether that works."""
     enter: Any = getattr(record.plugin, "lifespan", nullcontext)
     for again in _ROUNDS:
         async with effects.expecting_nothing_left():
             try:
-                await _enter_and_leave(enter, effects)
+                await _enter_and_leave(enter, effects, start_seconds)
             except _FAILURES as exc:
                 effects.add(f"its lifespan fails{again}: {describe_exception(exc)}")
                 return False
@@ -148,14 +149,16 @@ async def _starts_and_stops(record: PluginRecord, effects: SideEffects) -> bool:
 
 
 async def _enter_and_leave(
-    enter: Callable[[], AbstractAsyncContextManager[None]], effects: SideEffects
+    enter: Callable[[], AbstractAsyncContextManager[None]],
+    effects: SideEffects,
+    start_seconds: float,
 ) -> None:
     with effects.phase("its lifespan"):
         lifespan = enter()
-        async with _within(START_TIMEOUT, "start"):
+        async with _within(start_seconds, "start"):
             await lifespan.__aenter__()
     with effects.phase("its lifespan"):
-        async with _within(STOP_TIMEOUT, "stop"):
+        async with _within(DEFAULT_TIMING.stop, "stop"):
             await lifespan.__aexit__(None, None, None)
 
 
@@ -177,7 +180,7 @@ async def _check_health(record: PluginRecord, effects: SideEffects) -> None:
         return
     try:
         with effects.phase("its check_health"):
-            async with _within(HEALTH_TIMEOUT, "answer"):
+            async with _within(DEFAULT_TIMING.health, "answer"):
                 health = await check()
     except _FAILURES as exc:
         effects.add(f"its check_health fails: {describe_exception(exc)}; return Health(...)")

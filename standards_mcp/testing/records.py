@@ -7,45 +7,38 @@ standard of grade 5.
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final
 
+from standards_mcp.catalog.importing.formats.tabular import read_table
 from standards_mcp.catalog.local.catalog import LocalCatalog
 from standards_mcp.catalog.local.seeding import Seed, SeedSource
 from standards_mcp.catalog.records import StandardRecord
 
-
-class _Row(NamedTuple):
-    id: str
-    parent: str
-    state: str
-    subject: str
-    grade: str
-    label: str
-    code: str
-    text: str
-
-
-_MATHS: Final = "Mathematics"
-_SCIENCE: Final = "Science"
-_ROWS: Final = (
-    _Row("A", "", "Aland", _MATHS, "03", "Domain", "3.NF", "Fractions"),
-    _Row("B", "A", "Aland", _MATHS, "03", "Cluster", "3.NF.A", "See fractions as numbers"),
-    _Row("C", "B", "Aland", _MATHS, "03", "Standard", "3.NF.A.1", "Cut a pizza into equal parts"),
-    _Row("D", "B", "Aland", _MATHS, "03", "Standard", "3.NF.A.2", "Fold paper strips into parts"),
-    _Row("E", "D", "Aland", _MATHS, "03", "Part", "3.NF.A.2a", "Mark one part of a whole"),
-    _Row("F", "D", "Aland", _MATHS, "03", "Part", "3.NF.A.2b", "Mark several equal parts"),
-    _Row("1", "", "Aland", _MATHS, "04", "Standard", "4.NF.A.1", "Draw fractions that are equal"),
-    _Row("2", "", "Aland", _SCIENCE, "04", "Standard", "4-PS3-1", "Roll balls down a ramp"),
-    _Row("3", "", "Borduria", _MATHS, "03", "Standard", "3.FR.1", "Share a cake fairly"),
-    _Row("4", "", "Borduria", _SCIENCE, "05", "Standard", "5.SC.1", "Mix salt and water"),
-)
-_BY_ID: Final = {row.id: row for row in _ROWS}
+_TABLE: Final = """\
+code,parent,jurisdiction,subject,set_id,grades,label,text
+3.NF,,Aland,Mathematics,Aland-Mathematics-03,3,Domain,Fractions
+3.NF.A,3.NF,Aland,Mathematics,Aland-Mathematics-03,3,Cluster,See fractions as numbers
+3.NF.A.1,3.NF.A,Aland,Mathematics,Aland-Mathematics-03,3,Standard,Cut a pizza into equal parts
+3.NF.A.2,3.NF.A,Aland,Mathematics,Aland-Mathematics-03,3,Standard,Fold paper strips into parts
+3.NF.A.2a,3.NF.A.2,Aland,Mathematics,Aland-Mathematics-03,3,Part,Mark one part of a whole
+3.NF.A.2b,3.NF.A.2,Aland,Mathematics,Aland-Mathematics-03,3,Part,Mark several equal parts
+4.NF.A.1,,Aland,Mathematics,Aland-Mathematics-04,4,Standard,Draw fractions that are equal
+4-PS3-1,,Aland,Science,Aland-Science-04,4,Standard,Roll balls down a ramp
+3.FR.1,,Borduria,Mathematics,Borduria-Mathematics-03,3,Standard,Share a cake fairly
+5.SC.1,,Borduria,Science,Borduria-Science-05,5,Standard,Mix salt and water
+"""
 
 
 def records() -> list[StandardRecord]:
     """Return the ten records, parents before their children."""
-    return [StandardRecord.from_dict(_as_data(row)) for row in _ROWS]
+    state = {"publication_status": "Published", "text_status": "paraphrase"}
+    return [
+        StandardRecord.from_dict(each.to_dict() | state)
+        for each in read_table(io.BytesIO(_TABLE.encode()), "the test kit")
+        if isinstance(each, StandardRecord)
+    ]
 
 
 def small_catalog(folder: Path) -> LocalCatalog:
@@ -59,44 +52,3 @@ def _seed() -> Seed:
 
     # Without vectors: ten texts are soon embedded.
     return Seed(records=records(), model="", hashes=(), vectors=np.empty((0, 0), np.float32))
-
-
-def _as_data(row: _Row) -> dict[str, Any]:
-    ancestors = _ancestors(row)
-    children = [each.id for each in _ROWS if each.parent == row.id]
-    siblings = [each for each in _ROWS if row.parent and each.parent == row.parent]
-    lineage = enumerate([*ancestors, row])
-    return {
-        "_id": _guid(row.id),
-        "content": "\n".join(
-            f"Depth {depth} ({each.code}): {each.text}" for depth, each in lineage
-        ),
-        "standard_set_id": f"{row.state}-{row.subject}-{row.grade}",
-        "standard_set_title": f"{row.state}: {row.subject}, grade {int(row.grade)}",
-        "subject": row.subject,
-        "education_levels": [row.grade],
-        "jurisdiction_id": row.state.lower(),
-        "jurisdiction_title": row.state,
-        "publication_status": "Published",
-        "statement_notation": row.code,
-        "statement_label": row.label,
-        "depth": len(ancestors),
-        "is_leaf": not children,
-        "is_root": not ancestors,
-        "parent_id": _guid(row.parent) if row.parent else None,
-        "root_id": _guid((*ancestors, row)[0].id),
-        "ancestor_ids": [_guid(each.id) for each in ancestors],
-        "child_ids": [_guid(each) for each in children],
-        "sibling_count": max(len(siblings) - 1, 0),
-        "text_status": "paraphrase",
-    }
-
-
-def _ancestors(row: _Row) -> list[_Row]:
-    """Return what stands above, the root first."""
-    parent = _BY_ID.get(row.parent)
-    return [*_ancestors(parent), parent] if parent else []
-
-
-def _guid(identifier: str) -> str:
-    return identifier * 32

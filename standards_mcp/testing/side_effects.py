@@ -19,6 +19,8 @@ _GRACE_SECONDS: Final = 0.5
 
 # They belong to the event loop, which keeps them for the next call.
 _POOLED: Final = ("asyncio_", "AnyIO worker thread")
+_POOL_OF_PROCESSES: Final = "_shutdown_process_pool_on_exit"
+_WAITS_FOR_PROCESS: Final = ("asyncio-waitpid", "waitpid-")
 
 # Set by pytest, and by the embedded catalog when its model loads.
 _OTHERS: Final = frozenset({"PYTEST_CURRENT_TEST", "ORT_DISABLE_TELEMETRY"})
@@ -94,14 +96,16 @@ def _running(
     threads: Collection[threading.Thread], tasks: Collection[asyncio.Task[Any]]
 ) -> list[str]:
     """Return what threads and tasks there are beside these."""
+    others = asyncio.all_tasks().difference(tasks)
+    names = {getattr(each.get_coro(), "__qualname__", each.get_name()) for each in others}
+    # anyio keeps the workers of `to_process` until the event loop ends.
+    pooled = (*_POOLED, *_WAITS_FOR_PROCESS) if _POOL_OF_PROCESSES in names else _POOLED
     found = [
         f"thread {each.name!r}"
         for each in threading.enumerate()
-        if each not in threads and not each.name.startswith(_POOLED)
+        if each not in threads and not each.name.startswith(pooled)
     ]
-    others = asyncio.all_tasks().difference(tasks)
-    names = [getattr(each.get_coro(), "__qualname__", each.get_name()) for each in others]
-    return [*found, *(f"task {name!r}" for name in sorted(names))]
+    return [*found, *(f"task {name!r}" for name in sorted(names - {_POOL_OF_PROCESSES}))]
 
 
 @dataclass(slots=True)

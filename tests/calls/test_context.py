@@ -23,6 +23,7 @@ from standards_mcp import (
     ToolHandler,
     ToolResult,
     hookimpl,
+    tool,
 )
 from standards_mcp.calls.context import Unattended
 from standards_mcp.host import Host
@@ -225,6 +226,19 @@ def test_a_sync_function_cannot_take_the_context(make_host: MakeHost):
     assert host.manager.records["sync"].reason == (
         "tool 'sync': its argument 'call' is a CallContext, so it must be an async function"
     )
+
+
+async def test_the_context_may_be_optional_for_who_calls_the_function(make_host: MakeHost):
+    class GreetPlugin(Plugin):
+        @tool(read_only=True)
+        async def greet(self, call: CallContext | None = None) -> str:
+            """Greet the caller."""
+            return f"Hello {call.caller if call else 'nobody'}"
+
+    host = make_host({"greet": GreetPlugin})
+    assert host.visible().find("greet").arguments.schema["properties"] == {}
+    assert (await host.call_tool("greet", {})).text == "Hello local"
+    assert await GreetPlugin.__new__(GreetPlugin).greet() == "Hello nobody"
 
 
 async def test_a_client_that_can_ask_and_does_not_is_no_crash_of_the_tool(make_host: MakeHost):

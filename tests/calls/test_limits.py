@@ -12,10 +12,21 @@ import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from standards_mcp import Plugin, Tool, ToolError, ToolResult, hookimpl
-from standards_mcp.calls.steps.output import BYTES_PER_TOKEN, capped, tokens
+from standards_mcp import (
+    CallContext,
+    Plugin,
+    PluginError,
+    Tool,
+    ToolError,
+    ToolResult,
+    hookimpl,
+    tool,
+)
+from standards_mcp.calls.context import Principal, Unattended
+from standards_mcp.calls.steps.output import BYTES_PER_TOKEN, capped, cut_text, tokens
 from standards_mcp.calls.steps.rate_limits import RateLimits
 from standards_mcp.host import Host
 
@@ -237,8 +248,65 @@ def test_a_long_list_loses_its_last_items_and_says_so(items: list[str], limit: i
         assert items[: len(kept)] == kept
         assert json.loads(result.text) == result.structured
         assert f"the first {len(kept)} of {len(items)}" in result.notes[0]
+        assert result.structured["message"] == f"Found. {result.notes[0]}"
     else:
         assert error_type(result) == "too_large"
+
+
+MARKDOWN = """# Books
+
+- Emma
+- Dune
+
+```python
+print(1)
+print(2)
+print(3)
+```
+
+The end of it."""
+
+
+def test_markdown_stays_markdown():
+    result = capped(ToolResult(text=MARKDOWN), 13)
+    assert result.text == "# Books\n\n- Emma\n- Dune\n\n```python\nprint(1)\n```"
+    assert tokens(result.text) <= 13
+    long = capped(ToolResult(text=f"{'word ' * 30}"), 10)
+    assert long.text == ("word " * 30)[:40], "one long line is cut within"
+
+
+@pytest.mark.parametrize(
+    ("text", "size", "kept"),
+    [
+        ("a\n````\n```\nx\n```\nmore\n````\nend", 24, "a\n````\n```\nx\n```\n````"),
+        ("a\n~~~py\nx = 1\nmore and more\n~~~", 20, "a\n~~~py\nx = 1\n~~~"),
+        ("see ```x``` here\nand\nmuch more of it", 22, "see ```x``` here\nand"),
+    ],
+)
+def test_a_block_of_code_is_closed_as_it_was_opened(text: str, size: int, kept: str):
+    assert cut_text(text, size) == kept
+
+
+def test_the_largest_list_is_cut_however_few_items_it_has():
+    structured = {"tags": [str(number) for number in range(20)], "pages": ["page " * 100] * 3}
+    result = capped(ToolResult(text="# Pages", structured=structured), 300)
+    assert result.structured == {**structured, "pages": ["page " * 100] * 2}
+    assert "pages: the first 2 of 3" in result.notes[0]
+
+
+@given(st.lists(st.text(max_size=20)), st.integers(30, 100))
+def test_a_text_beside_a_structure_keeps_its_form(items: list[str], limit: int):
+    structured = {"documents": items, "message": "", "total": len(items)}
+    text = "\n".join(["# Documents", *(f"- {item}" for item in items)])
+    result = capped(ToolResult(text=text, structured=structured), limit)
+    if not result.is_error:
+        assert result.text.startswith("# Documents")
+        assert result.structured is not None
+        kept = result.structured["documents"]
+        assert items[: len(kept)] == kept
+        assert tokens(json.dumps(result.structured, ensure_ascii=False)) <= limit
+        assert len(result.notes) == (len(kept) < len(items) or result.text != text)
+        assert result.structured["message"] == (result.notes[0] if len(kept) < len(items) else "")
 
 
 def test_what_cannot_be_cut_is_an_error_that_says_what_to_do():
@@ -265,11 +333,115 @@ async def test_an_answer_of_the_host_is_cut(make_host: MakeHost):
 
 
 async def test_callers_are_forgotten_before_they_fill_the_memory():
-    rates = RateLimits()
-    assert await rates.wait("1/day", "count", "first") == 0
+    rates, limit = RateLimits(), ("1/day",)
+    assert (await rates.wait(limit, "count", "first"))[0] == 0
     for number in range(9_999):
-        await rates.wait("1/day", "count", str(number))
-    assert await rates.wait("1/day", "count", "first") > 0, "who still calls is not forgotten"
+        await rates.wait(limit, "count", str(number))
+    assert (await rates.wait(limit, "count", "first"))[0] > 0, "who still calls is not forgotten"
     for number in range(20_000):
-        await rates.wait("1/day", "count", f"more {number}")
+        await rates.wait(limit, "count", f"more {number}")
     assert len(rates._own) == 10_000
+
+
+async def test_a_call_that_one_limit_refuses_counts_against_no_other():
+    rates = RateLimits()
+    assert await rates.wait(("3/hour", "1/day"), "count", "ada") == (0, "3/hour")
+    for _ in range(5):
+        seconds, limit = await rates.wait(("3/hour", "1/day"), "count", "ada")
+        assert (limit, seconds > 3600) == ("1/day", True)
+    assert [(await rates.wait(("3/hour",), "count", "ada"))[0] > 0 for _ in range(3)] == [
+        False,
+        False,
+        True,
+    ]
+
+
+# What authors declare
+
+
+async def test_a_cached_answer_is_shared_only_where_the_tool_says_so(make_host: MakeHost):
+    calls: list[str] = []
+
+    class Kept(Plugin):
+        @tool(read_only=True, cache_ttl=60)
+        async def mine(self, call: CallContext) -> str:
+            """Say who calls."""
+            calls.append("mine")
+            return call.caller
+
+        @tool(read_only=True, cache_ttl=60, cache_scope="public")
+        async def everybodys(self) -> str:
+            """Say the same to everybody."""
+            calls.append("everybodys")
+            return "the same"
+
+    host = make_host({"kept": Kept})
+    for name in ("mine", "everybodys"):
+        for caller in ("ada", "ben", "ada"):
+            await host.call_tool(name, {}, Unattended(Principal(caller)))
+    assert calls == ["mine", "mine", "everybodys"]
+
+
+class Answering(Unattended):
+    """A caller whose user answers with the caller's name."""
+
+    async def ask(self, question: str, answer: type[Any]) -> Any:
+        del question
+        with self.paused():
+            await anyio.sleep(0.02)
+        return answer(name=self.caller)
+
+
+async def test_what_concerns_one_caller_is_no_answer_for_those_who_wait(make_host: MakeHost):
+    class Name(BaseModel):
+        name: str
+
+    class Shared(Plugin):
+        @tool(read_only=True, cache_ttl=60, cache_scope="public", rate_limit="2/hour")
+        async def greet(self, call: CallContext) -> str:
+            """Greet a user by name."""
+            await anyio.sleep(0.02)
+            found = await call.ask("Who are you?", Name)
+            return f"Hello {found.name}" if found else "Hello"
+
+    callers = (
+        Unattended(Principal("ada")),
+        Answering(Principal("ben")),
+        Answering(Principal("eve")),
+    )
+    host = make_host({"shared": Shared})
+    results = await asyncio.gather(*(host.call_tool("greet", {}, caller) for caller in callers))
+    assert error_type(results[0]) == "cannot_ask"
+    assert [result.text for result in results[1:]] == ["Hello ben", "Hello eve"]
+
+
+async def test_the_limits_of_an_author_count_beside_those_of_the_admin(make_host: MakeHost):
+    class Limited(Plugin):
+        @tool(read_only=True, rate_limit="1/hour", max_output_tokens=5)
+        def work(self) -> str:
+            """Work at length."""
+            return "word " * 100
+
+    host = make_host({"limited": Limited}, tools={"rate_limit": "9/hour"})
+    first, second = [await host.call_tool("work", {}) for _ in range(2)]
+    assert tokens(first.text) <= 5
+    assert "Cut to about 5" in first.notes[0]
+    assert second.structured["error_type"] == "rate_limited"
+    assert 3500 < second.structured["retry_after"] <= 3600
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"rate_limit": "often"}, "its rate_limit must be a text such as '60/minute'"),
+        ({"max_output_tokens": 0}, "its max_output_tokens must be a positive whole number"),
+        ({"cache_scope": "shared"}, "its cache_scope must be 'private' or 'public'"),
+    ],
+)
+def test_limits_that_are_none_fail_the_plugin(
+    make_host: MakeHost, fields: dict[str, Any], why: str
+):
+    odd = Tool(name="odd", description="Odd.", function=lambda: "x", **fields)
+    plugin = type("Odd", (Plugin,), {"register_tools": hookimpl(lambda _: [odd])})
+    with pytest.raises(PluginError, match=why):
+        make_host({"odd": plugin}, strict=True)

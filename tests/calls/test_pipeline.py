@@ -1,11 +1,16 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import logging
+import signal
+import statistics
 import threading
 import time
+import uuid
 from collections.abc import Callable
+from datetime import date
 from typing import Any
 
 import anyio
@@ -24,6 +29,8 @@ from standards_mcp import (
     ToolError,
     ToolResult,
     hookimpl,
+    prompt,
+    tool,
 )
 from standards_mcp._utils.logs import JsonFormatter
 from standards_mcp.host import Host
@@ -198,7 +205,8 @@ async def test_what_a_tool_raises_for_the_model_reaches_it(
 
 
 CRASHES: list[BaseException] = [
-    ValueError("hush /secret/path"),
+    ValueError(),
+    LookupError("hush /secret/path"),
     TimeoutError("hush"),
     asyncio.CancelledError("hush"),
     SystemExit("hush"),
@@ -228,10 +236,116 @@ async def test_a_crash_shows_an_id_that_the_log_holds_and_nothing_else(
     (record,) = (item for item in caplog.records if item.getMessage() == "tool crashed")
     assert f"(id {vars(record)['incident']})" in message
     line = JsonFormatter().format(record)
-    assert "hush" in line
+    assert str(error) in line
     for hidden in ("hush", "Traceback", "test_policy", type(error).__name__, "/secret"):
         assert hidden not in result.text
     assert [item["outcome"] for item in call_lines(caplog)] == ["internal_error"]
+
+
+def refuse(text: str) -> None:
+    raise ValueError(f"{text} is too long")
+
+
+def without_a_thread(function: Callable[..., None]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    async def call_it(text: str) -> None:
+        function(text)
+
+    return call_it
+
+
+@pytest.mark.parametrize("wrap", [lambda each: each, functools.partial, without_a_thread])
+async def test_a_plain_value_error_of_the_function_is_told_to_the_client(call: Any, wrap: Any):
+    result = await call(wrap(refuse), text="this")
+    assert envelope(result) == ("invalid_input", "this is too long")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda: json.loads("{hush"),  # a subclass
+        lambda: str(b"\xffhush", "utf-8"),
+        lambda: statistics.correlation([1.0, 2.0], [1.0, 1.0]),  # a library's own subclass
+        lambda: uuid.UUID("hush"),  # raised by a library
+        lambda: int("hush"),  # raised by a built-in function
+    ],
+)
+async def test_a_value_error_of_a_library_is_not(call: Any, function: Any):
+    result = await call(function)
+    assert envelope(result)[0] == "internal_error"
+    assert "hush" not in result.text
+
+
+async def test_an_error_may_carry_data(make_host: MakeHost):
+    key = "hunter-42"
+
+    class Keyed(PluginSettings):
+        key: SecretStr
+
+    class Shop(Plugin[Keyed]):
+        settings_type = Keyed
+
+        @tool
+        def buy(self) -> str:
+            """Buy something."""
+            details = {"code": "E7", "asked": f"?key={key}", "at": date(2026, 1, 2)}
+            raise ApiError("Busy.", retry_after=12.5, status=503, details=details)
+
+        @prompt
+        def offer(self) -> str:
+            """Offer something."""
+            raise ApiError("Busy.", details={"key": key})
+
+    host = make_host({"shop": Shop}, plugins={"shop": {"key": key}})
+    result = await host.call_tool("buy", {})
+    assert result.structured == {
+        "success": False,
+        "results": [],
+        "message": "Busy.",
+        "error_type": "api_error",
+        "retry_after": 12.5,
+        "status": 503,
+        "details": {"code": "E7", "asked": "?key=***", "at": "2026-01-02"},
+    }
+    assert json.loads(result.text) == result.structured
+    with pytest.raises(ApiError) as caught:
+        await host.content.get_prompt("offer", {})
+    assert caught.value.data == {"details": {"key": "***"}}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"details": ["no mapping"]},
+        {"details": {"odd": object()}},
+        {"details": {"half": "\ud800"}},
+        {"status": object()},
+    ],
+)
+async def test_data_of_an_error_that_cannot_be_sent_is_a_crash(
+    call: Any, caplog: pytest.LogCaptureFixture, data: Any
+):
+    def refuse() -> str:
+        raise ApiError("Busy.", **data)
+
+    assert envelope(await call(refuse))[0] == "internal_error"
+    assert "of a ToolError" in caplog.text
+
+
+async def test_an_error_class_may_have_an_init_of_its_own(call: Any):
+    class FullError(ToolError):
+        error_type = "full"
+
+        def __init__(self, shelf: int) -> None:
+            self.shelf = shelf
+
+        def __str__(self) -> str:
+            return f"Shelf {self.shelf} is full."
+
+    def refuse() -> str:
+        raise FullError(3)
+
+    assert envelope(await call(refuse)) == ("full", "Shelf 3 is full.")
 
 
 async def test_two_crashes_have_two_ids(call: Any):
@@ -268,7 +382,7 @@ async def test_wrong_arguments_do_not_reach_the_function(call: Any):
 
 async def test_ctrl_c_in_a_tool_ends_the_host(make_host: MakeHost):
     async def interrupted() -> None:
-        raise KeyboardInterrupt
+        signal.default_int_handler(signal.SIGINT, None)
 
     host = make_host({"acme": plugin_of(Tool(name="t", description="T.", function=interrupted))})
     calling = host.call_tool("t", {})
@@ -352,6 +466,16 @@ async def test_arguments_are_logged_only_at_debug(
     assert line.get("arguments") == ({"text": "private"} if level == logging.DEBUG else None)
 
 
+async def test_an_error_that_quotes_others_steers_no_terminal(call: Any):
+    def refuse() -> None:
+        raise ApiError("they said \x1b[2J\u202e and\nno more")
+
+    assert envelope(await call(refuse)) == (
+        "api_error",
+        "they said \\u001b[2J\\u202e and\nno more",
+    )
+
+
 async def test_no_secret_is_in_what_a_client_reads_of_an_error(make_host: MakeHost):
     class Keyed(PluginSettings):
         key: SecretStr
@@ -371,7 +495,13 @@ async def test_no_secret_is_in_what_a_client_reads_of_an_error(make_host: MakeHo
 
         def returns(self) -> ToolResult:
             key = self.settings.key.get_secret_value()
-            return ToolResult(text=f"refused {key}", structured={"why": [key]}, is_error=True)
+            return ToolResult(
+                text=f"refused {key}",
+                structured={"why": [key]},
+                is_error=True,
+                notes=(f"with {key}",),
+                meta={"key": key},
+            )
 
     host = make_host({"acme": Leaky}, plugins={"acme": {"key": "hush"}})
     raised = await host.call_tool("raises", {})
@@ -380,6 +510,7 @@ async def test_no_secret_is_in_what_a_client_reads_of_an_error(make_host: MakeHo
     assert "hush" not in raised.text
     returned = await host.call_tool("returns", {})
     assert (returned.text, returned.structured) == ("refused ***", {"why": ["***"]})
+    assert (returned.notes, returned.meta) == (("with ***",), {"key": "***"})
 
 
 async def test_no_secret_is_in_any_line(make_host: MakeHost, caplog: pytest.LogCaptureFixture):
@@ -397,7 +528,7 @@ async def test_no_secret_is_in_any_line(make_host: MakeHost, caplog: pytest.LogC
 
         def leak(self, text: str) -> None:
             key = self.settings.key.get_secret_value()
-            raise ValueError(f"{text} {key} {key!r} {json.dumps(key)}")
+            raise LookupError(f"{text} {key} {key!r} {json.dumps(key)}")
 
     caplog.set_level(logging.DEBUG)
     host = make_host({"acme": Leaky}, plugins={"acme": {"key": secret}})

@@ -17,10 +17,15 @@ pytestmark = pytest.mark.anyio
 
 
 class WorkPlugin(Plugin):
+    failures = 0
+
     @hookimpl
     def register_tools(self):
-        def work(how: str = "well") -> str:
-            if how == "wrong":
+        async def work(how: str = "well") -> str:
+            if how == "slowly wrong":
+                WorkPlugin.failures += 1
+                await anyio.sleep(0.05)
+            if how.endswith("wrong"):
                 raise InvalidInputError("no")
             if how == "broken":
                 raise OSError("broken")
@@ -98,6 +103,17 @@ async def test_a_record_says_how_a_call_ended(
     assert record.seconds > 0
     assert bool(record.incident) == (how == "broken")
     assert record.incident in result.text
+
+
+async def test_a_call_that_waits_for_the_failure_of_another_was_not_cached(
+    host: Host, recorder: Recorder
+):
+    async with anyio.create_task_group() as group:
+        for _ in range(2):
+            group.start_soon(host.call_tool, "work", {"how": "slowly wrong"})
+    assert [record.outcome for record in recorder.ended] == ["invalid_input"] * 2
+    assert not any(record.is_cached for record in recorder.ended)
+    assert WorkPlugin.failures == 1
 
 
 async def test_calls_of_every_kind_are_recorded(host: Host, recorder: Recorder):

@@ -17,6 +17,7 @@ from redis.exceptions import ConnectionError as NotConnected
 
 from standards_mcp import ConfigError, Plugin, Tool, ToolResult, hookimpl
 from standards_mcp.config.loading import load_settings
+from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.host import Host
 
 pytestmark = pytest.mark.anyio
@@ -83,8 +84,16 @@ def shared(redis: tuple[int, Any]) -> int:
     return redis[0]
 
 
-def host_at(make_host: MakeHost, port: int, counter: Counter, **tools: Any) -> Host:
-    return make_host({"acme": counter.plugin()}, tools={"storage": url(port), **tools})
+def host_at(
+    make_host: MakeHost,
+    port: int,
+    counter: Counter,
+    *,
+    timing: Timing = DEFAULT_TIMING,
+    **tools: Any,
+) -> Host:
+    tables = {"storage": url(port), **tools}
+    return make_host({"acme": counter.plugin()}, timing=timing, tools=tables)
 
 
 CACHED = {"overrides": {"count": {"cache_ttl": 60}, "noted": {"cache_ttl": 60}}}
@@ -164,14 +173,14 @@ async def test_a_redis_that_goes_away_and_comes_back_is_used_again(
 
 
 async def test_a_redis_that_never_answers_delays_a_call_and_does_not_stop_it(
-    make_host: MakeHost, monkeypatch: pytest.MonkeyPatch
+    make_host: MakeHost,
 ):
-    monkeypatch.setattr("standards_mcp.calls.redis._TIMEOUT", 0.1)
+    timing = Timing(redis=0.1)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         port = silent.getsockname()[1]
-        host = host_at(make_host, port, Counter(), rate_limit="1/hour", **CACHED)
+        host = host_at(make_host, port, Counter(), timing=timing, rate_limit="1/hour", **CACHED)
         async with host.running():
             results = [await host.call_tool("count", {}) for _ in range(2)]
     assert [result.is_error for result in results] == [False, True]

@@ -451,6 +451,7 @@ class TestASearch:
     async def test_finds_nothing_in_an_empty_store(self, store: Catalog) -> None:
         assert (await store.search(EVERYTHING)).hits == ()
         assert await store.find("3.NF.1") == []
+        assert await store.find_all(["3.NF.1", ""]) == [[], []]
         assert await store.suggest("3.NF.1") == []
         assert await store.fetch(["B"]) == []
         assert (await store.stats()).records == 0
@@ -545,6 +546,11 @@ class TestFind:
         )
         for typed, order in {"3.NF.2": "2413", " 3.NF.A.2 ": "1234", "3nf2": "1234"}.items():
             assert "".join(record.id for record in await store.find(typed)) == order
+
+    async def test_answers_several_at_once_as_one_after_the_other(self, filled: Catalog) -> None:
+        names = [GUID, "3.nf.1", "S.MA.3.1", "unknown", "", "3.nf.1", CASE_URI]
+        assert await filled.find_all(names) == [await filled.find(name) for name in names]
+        assert await filled.find_all([]) == []
 
 
 class TestFetch:

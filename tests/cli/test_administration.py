@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import tomlkit
 from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
@@ -186,7 +187,7 @@ def test_a_new_file_changes_nothing():
 
 def test_every_key_of_a_new_file_can_be_uncommented(acme: None):
     del acme
-    done("config", "init", "--force")
+    assert "more may be served: [plugins.acme] token" in done("config", "init", "--force")
     text = FILE.read_text()
     assert backups() == [WITH_TOKEN]
     lines = [
@@ -369,6 +370,42 @@ def test_a_check_names_every_mistake(install: Install):
     )
 
 
+def test_a_check_runs_values_of_overrides_through_the_tools_own_validation(install: Install):
+    source = """
+        from standards_mcp import Filter, InvalidInputError, Plugin, hookimpl
+
+        async def place(name: str):
+            if name != "here":
+                raise InvalidInputError(f"{name} is nowhere")
+            return {"jurisdiction_title": name}
+
+        def size(number: int):
+            return {"depth": 1 // number}
+
+        class PlacesPlugin(Plugin):
+            @hookimpl
+            def register_filters(self):
+                return [
+                    Filter(name="place", description="P.", annotation=str, to_expression=place),
+                    Filter(name="size", description="S.", annotation=int, to_expression=size),
+                ]
+    """
+    install("places", source)
+    table = "[tools.overrides.find_relevant_standards.arguments]\n"
+    FILE.write_text(f'{table}grade = {{ fixed = "grade thirteen" }}\n')
+    result = run("config", "check")
+    key = "[tools.overrides.find_relevant_standards.arguments"
+    assert result.exit_code == 1
+    assert f"standards-mcp.toml:2: {key}.grade] fixed: 'grade thirteen' is not" in result.stdout
+    FILE.write_text(f'{table}place = {{ default = "there" }}\nsize = {{ fixed = 0 }}\n')
+    result = run("config", "check")
+    assert result.exit_code == 1
+    assert f"standards-mcp.toml:2: {key}.place] default: place: there is nowhere" in result.stdout
+    assert f"standards-mcp.toml:3: {key}.size] fixed: " in result.stdout
+    FILE.write_text(f'{table}place = {{ default = "here" }}\ngrade = {{ fixed = "3-5" }}\n')
+    assert "ok: " in done("config", "check")
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -415,6 +452,7 @@ def test_a_check_tells_each_mistake_once_and_in_words(install: Install, text: st
         ),
         ('command = "bin/server"', "'bin/server' cannot be started: it is not in "),
         ('command = "./server.py"', "make it executable, or name what runs it as the command"),
+        ('command = "sh server.py -q"', "write 'sh' alone, and the rest as a list into args"),
         ('command = "server.py"', "give its whole path, or install it"),
         ('command = "/no/such"', "'/no/such' cannot be started: it is not there"),
         ('command = "no-such"\ncwd = "/no/such"', "its cwd /no/such is no folder; make it"),
@@ -568,7 +606,7 @@ def test_switching_a_plugin_keeps_the_rest_of_the_file():
     assert FILE.read_text() == before.replace('sesame"\n', 'sesame"\nenabled = false\n')
     assert "says so already" in done("plugins", "disable", "acme")
     assert "[plugins.acme] enabled = false" in done("plugins", "list")
-    done("plugins", "enable", "acme")
+    done("plugins", "enable", "acme", "--yes")
     assert "acme_find" in done("tools")
 
 
@@ -643,7 +681,7 @@ def test_tools_are_switched_by_their_names_and_by_globs():
     tools = json.loads(done("tools", "--json"))
     served = {each["name"] for each in tools if each["served"]}
     assert served == {"find_relevant_standards", "acme_write"}
-    done("tools", "enable", "get_*")
+    done("tools", "enable", "get_*", "--yes")
     assert tomllib.loads(FILE.read_text())["tools"]["disable"] == ["acme.find"]
     result = run("tools", "disable", "acme.fnd")
     assert "'acme.fnd' matches no tool; did you mean 'acme.find'?" in result.stderr
@@ -663,7 +701,7 @@ def test_enabling_tells_what_still_keeps_a_tool_from_being_served():
     result = run("tools", "enable", "acme.find")
     assert result.exit_code == 0
     assert "acme_find is still not served: [tools] disable has 'acme.*'" in result.stderr
-    assert "still" not in run("tools", "enable", "acme.*").stderr
+    assert "still" not in run("tools", "enable", "acme.*", "--yes").stderr
 
 
 @pytest.mark.usefixtures("acme")
@@ -866,6 +904,16 @@ def read(text: str) -> dict[str, Any]:
     return tomllib.loads(text.removeprefix("\ufeff"))
 
 
+def meaning(text: str) -> dict[str, Any]:
+    """Return what a file says; an empty list of what is disabled says as much as none."""
+    values = read(text)
+    if not values.get("tools", {}).get("disable", True):
+        del values["tools"]["disable"]
+    if not values.get("tools", True):
+        del values["tools"]
+    return values
+
+
 def comments(text: str) -> list[str]:
     return sorted(line.partition("#")[2] for line in text.splitlines() if "#" in line)
 
@@ -887,11 +935,13 @@ def test_an_edit_changes_one_key_and_keeps_comments_and_line_ends(text: str, nam
     back = with_tool_enabled(text, pattern)
     expected = read(text)
     tools = expected.get("tools", {})
-    if "disable" in tools:
+    if pattern in tools.get("disable", ()):
         tools["disable"] = [each for each in tools["disable"] if each != pattern]
-    if "enable" in tools and pattern not in tools["enable"] and "*" not in tools["enable"]:
+    elif "enable" in tools and pattern not in tools["enable"] and "*" not in tools["enable"]:
         tools["enable"].append(pattern)
-    assert read(back) == expected
+    assert meaning(back) == meaning(tomlkit.dumps(expected))
+    if off != text:
+        assert meaning(with_tool_enabled(off, pattern)) == meaning(text)
     shown = without_secrets(text)
     expected = read(text)
     for section in expected.get("plugins", {}).values():

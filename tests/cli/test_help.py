@@ -150,3 +150,63 @@ def test_the_script_for_each_shell_is_valid(shell: str):
     if program:
         check = [program, "-n" if shell != "fish" else "--no-execute"]
         assert subprocess.run(check, input=script.stdout, text=True, check=False).returncode == 0
+
+
+GREETER = """
+    from pathlib import Path
+    import click
+    from standards_mcp import Plugin, hookimpl
+
+    Path("imported").touch()
+
+    @click.command("greeter")
+    def greeter():
+        '''Greet everybody.'''
+        click.echo("hello")
+
+    class GreeterPlugin(Plugin):
+        @hookimpl
+        def register_commands(self):
+            return [greeter]
+"""
+
+
+def test_help_and_version_import_no_plugin_and_show_what_is_known_of_its_commands(
+    install: Callable[..., Path], capfd: pytest.CaptureFixture[str]
+):
+    def said(*arguments: str) -> str:
+        assert cli.run(arguments) == 0
+        out, err = capfd.readouterr()
+        assert err == ""
+        return out
+
+    install("greeter", GREETER)
+    install("quiet", "from standards_mcp import Plugin\nclass QuietPlugin(Plugin): ...")
+    assert said("--version").startswith("standards-mcp, version ")
+    fresh = said("--help")
+    assert not Path("imported").exists()
+    for name in ("greeter", "quiet"):
+        assert f"  {name:<9}  Commands of this plugin, if it has any." in fresh
+    assert "  search     Find the standards that fit the activity described by TEXT." in fresh
+    assert "  lookup     Show the standards named by each ID: a code such as..." in fresh
+    assert said("greeter") == "hello\n"
+    Path("imported").unlink()
+    known = said("--help")
+    assert not Path("imported").exists()
+    assert "  greeter    Greet everybody." in known
+    assert "quiet" not in known
+    Path("standards-mcp.toml").write_text("[plugins.greeter]\nenabled = false\n")
+    assert "greeter" not in said("--help")
+    Path("standards-mcp.toml").write_text("bad = [")
+    assert "  tools " in said("--help")
+
+
+def test_help_of_the_own_plugins_is_the_same_before_and_after_they_are_loaded(
+    capfd: pytest.CaptureFixture[str],
+):
+    cli.run(["--help"])
+    fresh = capfd.readouterr().out
+    cli.run(["search", "--help"])
+    capfd.readouterr()
+    cli.run(["--help"])
+    assert capfd.readouterr().out == fresh

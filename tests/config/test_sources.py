@@ -67,12 +67,6 @@ def test_a_home_that_is_not_there_is_a_mistake_in_one_line() -> None:
         load_settings()
 
 
-def test_a_null_character_in_a_path_is_a_mistake_in_one_line() -> None:
-    Path(FILE_NAME).write_text('state_dir = "a\\u0000b"\n', "utf-8")
-    with pytest.raises(ConfigError, match=rf"{FILE_NAME}:1: state_dir: a path cannot hold"):
-        load_settings()
-
-
 def test_a_path_that_is_no_text_is_a_mistake_in_one_line() -> None:
     Path(FILE_NAME).write_text("state_dir = 3\n[catalog]\npath = [1]\n", "utf-8")
     with pytest.raises(ConfigError, match=rf"{FILE_NAME}:3: \[catalog\] path: "):

@@ -603,7 +603,7 @@ def test_without_an_annotation_nothing_is_promised():
 def test_a_tool_may_build_its_result_itself():
     own = ToolResult(text="x", structured={"a": 1}, is_error=True)
     for annotation in (ToolResult, Point, str):
-        assert read_result(_returning(annotation)).render(own) is own
+        assert read_result(_returning(annotation)).render(own) == own
 
 
 @pytest.mark.parametrize(
@@ -645,3 +645,25 @@ def test_an_error_is_the_envelope_and_can_be_sent_whatever_it_says():
         "error_type": "not_found",
     }
     assert json.loads(result.text.encode()) == result.structured
+
+
+def test_an_argument_has_its_alias_for_clients_and_its_own_name_for_the_function():
+    def search(
+        top_k: Annotated[int, Field(alias="topK", ge=1)] = 5,
+        min_score: float = Field(0.0, alias="minScore"),
+    ) -> float:
+        return top_k + min_score
+
+    arguments = _read(search)
+    assert list(arguments.schema["properties"]) == ["topK", "minScore"]
+    assert _validated(arguments, {"topK": 2}) == {"top_k": 2, "min_score": 0.0}
+    assert _refusal(arguments, {"topK": 0}).startswith("topK: ")
+    assert _refusal(arguments, {"top_k": 2}) == "top_k: unknown argument; did you mean 'topK'?"
+
+
+def test_two_arguments_with_one_name_are_refused():
+    def search(first: Annotated[int, Field(alias="top")], top: int) -> int:
+        return first + top
+
+    with pytest.raises(SchemaError, match="two of its arguments are called 'top'"):
+        _read(search)

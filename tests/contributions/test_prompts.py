@@ -288,8 +288,12 @@ def _untyped(a):
             "prompt 'a': its function has no argument 'tools', which the host gives it",
         ),
         (
+            Prompt(name="a", description="x", function=align, needs="find"),  # type: ignore[arg-type]
+            "prompt 'a': its needs and uses must be lists of names of tools",
+        ),
+        (
             Prompt(name="a", description="x", function=debate, complete={"topik": topics}),
-            "prompt 'a': it completes 'topik', which it has not; did you mean 'topic'?",
+            "prompt 'a': it completes an unknown argument 'topik'; did you mean 'topic'?",
         ),
     ],
 )

@@ -239,7 +239,7 @@ def _with_number(number: int) -> str:
         ("a://{no}", _with_number, "its uri has no variable 'number'"),
         ("a://", _with_number, "its uri has no variable 'number'"),
         ("a://{number}/{no}", _with_number, "its function has no argument 'no'"),
-        ("a://b{?number}", _with_number, "'number' stands in the query, which may be left out"),
+        ("a://b{?number}", _with_number, "'number' is in the query, which may be left out"),
     ],
 )
 def test_a_wrong_resource_fails_the_whole_plugin_with_the_reason(

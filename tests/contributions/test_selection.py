@@ -10,11 +10,12 @@ import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from standards_mcp import InvalidInputError, Plugin, Tool, hookimpl
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.contributions.collection import Contributions
+from standards_mcp.contributions.limits import Limits
 from standards_mcp.contributions.selection import Selection, select
 from standards_mcp.contributions.tools import RegisteredTool, read_tool
 from standards_mcp.errors import UnknownToolError
@@ -39,6 +40,16 @@ def find(
 
 def registered(plugin: str, name: str, **fields: Any) -> RegisteredTool:
     return read_tool(plugin, Tool(name=name, function=find, description="Find it.", **fields))
+
+
+def _even(number: int) -> int:
+    if number % 2:
+        raise ValueError("write an even number")
+    return number
+
+
+def _broken(text: str) -> str:
+    raise RuntimeError(f"not today: {text}")
 
 
 class AcmePlugin(Plugin):
@@ -234,6 +245,30 @@ def test_a_fixed_argument_is_hidden_and_cannot_be_given():
         anyio.run(item.arguments.validate, {"text": "x", "place": "elsewhere"})
 
 
+@pytest.mark.parametrize(
+    ("override", "reason"),
+    [
+        ({"size": {"fixed": 3}}, ".arguments.size] fixed: write an even number"),
+        ({"size": {"default": 3}}, ".arguments.size] default: write an even number"),
+        ({"size": {"fixed": 4}}, ""),
+        ({"name": {"fixed": "x"}}, ".arguments.name] fixed: RuntimeError: not today: x"),
+    ],
+)
+def test_a_value_is_checked_as_the_tool_checks_it(override: dict[str, Any], reason: str):
+    def grow(
+        text: str,
+        more: int,
+        size: Annotated[int, AfterValidator(_even)] = 2,
+        name: Annotated[str, AfterValidator(_broken)] = "",
+    ) -> str:
+        return f"{text}{more}{size}{name}"
+
+    item = read_tool("acme", Tool(name="grow", function=grow, description="Grow."))
+    found = hidden_reason(offered(item, tools={"overrides": {"grow": {"arguments": override}}}))
+    assert found.endswith(reason)
+    assert bool(found) == bool(reason)
+
+
 def test_wrong_values_are_still_refused_by_name():
     (item,) = overridden(arguments={"place": {"fixed": "there"}}).visible_tools
     with pytest.raises(InvalidInputError, match="top: "):
@@ -279,20 +314,36 @@ def test_a_new_name_that_another_tool_has_is_refused():
 def test_the_limits_of_a_tool_are_the_admins_then_its_authors_then_those_of_all():
     item = registered("acme", "acme.find", timeout=7, read_only=True, cache_ttl=60)
     (plain,) = offered(item, tools={"timeout": 5, "rate_limit": "9/hour"}).tools
-    assert (plain.limits.timeout, plain.limits.rate_limit, plain.limits.cache_ttl) == (
+    assert (plain.limits.timeout, plain.limits.rate_limits, plain.limits.cache_ttl) == (
         7,
-        "9/hour",
+        ("9/hour",),
         60,
     )
     override = {"timeout": 2, "rate_limit": "1/day", "cache_ttl": 0, "concurrency": 3}
     (mine,) = offered(item, tools={"overrides": {"acme.find": override}}).tools
     limits = mine.limits
-    assert (limits.timeout, limits.rate_limit, limits.cache_ttl, limits.concurrency) == (
+    assert (limits.timeout, limits.rate_limits, limits.cache_ttl, limits.concurrency) == (
         2,
-        "1/day",
+        ("1/day",),
         0,
         3,
     )
+
+
+def test_an_author_can_make_limits_stricter_and_not_wider():
+    def limits(most: int | None, **tools: Any) -> Limits:
+        item = registered("acme", "acme.find", rate_limit="5/minute", max_output_tokens=most)
+        (found,) = offered(item, tools=tools).tools
+        return found.limits
+
+    assert limits(100).max_output_tokens == 100
+    assert limits(10**6).max_output_tokens == 20_000
+    assert limits(None).max_output_tokens == 20_000
+    mine = {"acme.find": {"max_output_tokens": 10**6, "rate_limit": "9/second"}}
+    assert limits(100, overrides=mine).max_output_tokens == 10**6
+    assert limits(100, overrides=mine).rate_limits == ("9/second",)
+    assert limits(100, rate_limit="1/second").rate_limits == ("5/minute", "1/second")
+    assert limits(100, rate_limit="5/minute").rate_limits == ("5/minute",)
 
 
 async def test_a_call_goes_by_what_is_offered(make_host: MakeHost):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Generator
+import tomllib
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +32,11 @@ plugins.lookup.enabled = false
 plugins.search.enabled = false
 """
 IMPATIENT = """
-from standards_mcp.loading import lifecycle, quarantine
-from standards_mcp.remote.isolated import plugin
-quarantine.SLOW_SECONDS = lifecycle.START_TIMEOUT = 1
-plugin.START_TIMEOUT = 8
+import os
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # as `__main__` does
 from standards_mcp.cli import main
-main()
+from standards_mcp.config.timing import Timing
+main(Timing(start=1, hung=1))
 """
 GOOD = """
     from standards_mcp import Plugin, Tool, hookimpl
@@ -49,121 +51,37 @@ NEIGHBOURS = ("alpha", "zulu")
 
 @dataclass(frozen=True)
 class Attack:
-    """What a plugin does, and what that comes to in the host's process.
+    """What a plugin comes to.
 
     Attributes:
-        does: As the documentation says it, and so the next.
-        costs: What it costs.
-        isolated: What it costs where it is isolated.
-        reason: Why it failed, as far as ``plugins list`` says; empty for one that is started.
-        calls: Its tools, with the arguments to call them with and a part of the answer.
-        code: How the process ends.
+        reason: How the reason begins for which it fails; empty for one that is started.
+        answers: Its tools, and a part of what each answers.
+        alone: It costs others something, or holds the end of the process.
     """
 
     name: str
-    does: str
-    costs: str
-    isolated: str
     reason: str = ""
-    calls: dict[str, tuple[dict[str, Any], str]] = field(default_factory=dict)
-    code: int = 0
+    answers: Mapping[str, str] = field(default_factory=dict)
+    alone: bool = False
 
 
-CRASHED = "failed with an internal error"
-ATTACKS = [
-    Attack(
-        "raises",
-        "raises, also what cannot be printed",
-        "its call; its wrapper is passed by",
-        "its call",
-        calls={"explode": ({}, CRASHED)},
-    ),
-    Attack(
-        "prints",
-        "prints, in every way and at any time",
-        "nothing: it goes to stderr",
-        "nothing: it goes to the log",
-        calls={"shout": ({}, "done")},
-    ),
-    Attack(
-        "stalls",
-        "has a lifespan that hangs and cannot be cancelled",
-        "20 s of the start, 2 s of the end, the plugin",
-        "the plugin; the first list of tools waits for 20 s, once",
-        "its lifespan did not start within 1 seconds",
-        code=1,
-    ),
-    Attack(
-        "blocks",
-        "blocks the event loop in a call",
-        "everybody waits for as long",
-        "its calls; a process that no longer answers is ended and started again",
-        calls={"block": ({"seconds": 0.2}, "done")},
-    ),
-    Attack(
-        "leaks",
-        "keeps memory at every call",
-        "the memory, until the server ends",
-        "its call, at its limit of memory (Linux only)",
-        calls={"leak": ({"megabytes": 10}, "10")},
-    ),
-    Attack(
-        "closes",
-        "closes stdout and its file descriptor",
-        "nothing: the protocol and the log have their own",
-        "nothing",
-        calls={"close": ({}, "done")},
-    ),
-    Attack(
-        "patches",
-        "replaces and deletes builtins at import",
-        "the plugin; they are put back",
-        "the plugin",
-        "it changes builtins that all code uses: isinstance, len, next, print, sorted",
-    ),
-    Attack(
-        "bloats",
-        "has a schema of 20 MB",
-        "the plugin, and what making and measuring the schema takes",
-        "the plugin",
-        "tool 'bloat': its schema is larger than 32 KiB",
-    ),
-    Attack(
-        "recurses",
-        "has a schema that doubles with each of 40 references",
-        "the plugin",
-        "the plugin",
-        "tool 'recurse': its schema is larger than 32 KiB",
-    ),
-    Attack(
-        "swarms",
-        "registers 10,000 tools",
-        "the plugin, and about a second of the start: the 1,001st is refused",
-        "the plugin",
-        "it declares more than 1000 tools",
-    ),
-    Attack(
-        "spoofs",
-        "names a tool with a letter that looks like another",
-        "the plugin",
-        "the plugin",
-        "'\u0430lpha' is not a valid tool name",
-    ),
-    Attack(
-        "blurts",
-        "tells its secret in errors, in the log and at its end",
-        "nothing: it is masked",
-        "nothing: it is masked",
-        calls={"blurt": ({}, "the key is ***"), "crash": ({}, CRASHED)},
-    ),
-    Attack(
-        "lies",
-        "says that it fits this version, and does not",
-        "the plugin",
-        "the plugin",
-        "ImportError: cannot import name 'TimeMachine'",
-    ),
+CRASHED = "failed "
+ROWS = tomllib.loads(SOURCES.with_suffix(".toml").read_text("utf-8"))["row"]
+
+
+def attack_of(name: str, keys: dict[str, Any]) -> Attack:
+    expected = {"": CRASHED, "*": ""}
+    answers = {tool: expected.get(text, text) for tool, text in keys.get("answers", {}).items()}
+    return Attack(name, keys.get("reason", ""), answers, keys.get("alone", False))
+
+
+HERE = [attack_of(*item) for row in ROWS for item in row["plugins"].items()]
+ISOLATED = [
+    attack_of(name, keys | keys.get("isolated", {}))
+    for row in ROWS
+    for name, keys in row["plugins"].items()
 ]
+BY_NAME = {attack.name: attack for attack in HERE}
 
 
 @pytest.fixture
@@ -174,8 +92,9 @@ def start(install: Install) -> Generator[Start]:
     Path("standards-mcp.toml").write_text(CONFIG, encoding="utf-8")
     peers: list[Peer] = []
 
-    def begin(*arguments: str) -> Peer:
-        peers.append(Peer(*arguments, command=[sys.executable, "-c", IMPATIENT]))
+    def begin(*arguments: str, patient: bool = False) -> Peer:
+        command = COMMAND if patient else [sys.executable, "-c", IMPATIENT]
+        peers.append(Peer(*arguments, command=command))
         return peers[-1]
 
     yield begin
@@ -184,20 +103,26 @@ def start(install: Install) -> Generator[Start]:
 
 
 def attack_with(install: Install, name: str) -> Path:
+    source = (SOURCES / f"{name}.py").read_text("utf-8")
     if name == "blurts":
-        Path("standards-mcp.toml").write_text(f'{CONFIG}plugins.blurts.key = "{SECRET}"', "utf-8")
-    return install(name, (SOURCES / f"{name}.py").read_text("utf-8"))
+        configure(f'plugins.blurts.key = "{SECRET}"')
+    return install(name, source, requires=["standards-mcp>=99"] if name == "outgrows" else ())
+
+
+def configure(line: str) -> None:
+    with Path("standards-mcp.toml").open("a", encoding="utf-8") as file:
+        file.write(f"\n{line}\n")
 
 
 def text_of(answer: dict[str, Any]) -> str:
     return answer["result"]["content"][0]["text"]
 
 
-def listed(name: str) -> dict[str, Any]:
-    """Return what ``plugins list``, which imports no plugin, says of one."""
+def listed() -> dict[str, dict[str, Any]]:
+    """Return what ``plugins list``, which imports no plugin, says of each."""
     done = CliRunner().invoke(cli, ["plugins", "list", "--json"])
     assert done.exit_code == 0, done.output
-    return next(item for item in json.loads(done.stdout) if item["name"] == name)
+    return {item["name"]: item for item in json.loads(done.stdout)}
 
 
 def check_neighbours(peer: Peer) -> None:
@@ -209,66 +134,220 @@ def check_neighbours(peer: Peer) -> None:
     assert [text_of(answers[n]) for n in sorted(answers)] == [f"{n} answers" for n in NEIGHBOURS]
 
 
-@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
-def test_no_plugin_silences_another(install: Install, start: Start, attack: Attack):
-    attack_with(install, attack.name)
-    peer = start()
+def check_attacks(peer: Peer, attacks: Sequence[Attack]) -> None:
+    """Call all that plugins have, and see after each call that their neighbour is served."""
     check_neighbours(peer)
-    assert set(peer.tool_names()) == {*NEIGHBOURS, *attack.calls}
-    for number, (tool, (arguments, expected)) in enumerate(attack.calls.items(), 10):
-        peer.call(number, tool, **arguments)
-        peer.call(number + 100, "zulu")
-        answers = peer.answers(2)
-        assert expected in text_of(answers[number])
-        assert text_of(answers[number + 100]) == "zulu answers"
-    assert peer.end() == attack.code
+    assert set(peer.tool_names()) == {*NEIGHBOURS, *(tool for a in attacks for tool in a.answers)}
+    number = itertools.count(10)
+    for method, params in contents_of(peer, number):
+        answer_beside_zulu(peer, number, method, params)
+    for attack in attacks:
+        for tool, expected in attack.answers.items():
+            params = {"name": tool, "arguments": {}, "_meta": {"progressToken": 1}}
+            answer = answer_beside_zulu(peer, number, "tools/call", params)
+            assert expected in text_of(answer), (attack.name, answer)
+
+
+def contents_of(peer: Peer, number: Iterator[int]) -> list[tuple[str, dict[str, Any]]]:
+    """Return requests that get each prompt and resource, and complete each argument."""
+    found: list[tuple[str, dict[str, Any]]] = []
+    for prompt in ask(peer, number, "prompts/list")["prompts"]:
+        found.append(("prompts/get", {"name": prompt["name"]}))
+        found += completions({"type": "ref/prompt", "name": prompt["name"]}, prompt)
+    for item in ask(peer, number, "resources/list")["resources"]:
+        found.append(("resources/read", {"uri": item["uri"]}))
+    for item in ask(peer, number, "resources/templates/list")["resourceTemplates"]:
+        uri = item["uriTemplate"]
+        found.append(("resources/read", {"uri": uri.replace("{word}", "x")}))
+        found += completions(
+            {"type": "ref/resource", "uri": uri}, {"arguments": [{"name": "word"}]}
+        )
+    return found
+
+
+def completions(ref: dict[str, Any], item: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    return [
+        ("completion/complete", {"ref": ref, "argument": {"name": each["name"], "value": ""}})
+        for each in item.get("arguments", ())
+    ]
+
+
+def ask(peer: Peer, number: Iterator[int], method: str) -> dict[str, Any]:
+    peer.send(method, {}, sent := next(number))
+    return peer.answers(1)[sent]["result"]
+
+
+def answer_beside_zulu(
+    peer: Peer, number: Iterator[int], method: str, params: dict[str, Any]
+) -> dict[str, Any]:
+    sent, beside = next(number), next(number)
+    peer.send(method, params, sent)
+    peer.call(beside, "zulu")
+    answers = peer.answers(2)
+    assert text_of(answers[beside]) == "zulu answers"
+    return answers[sent]
+
+
+def check_outcomes(attacks: Sequence[Attack]) -> None:
+    found = listed()
+    for attack in attacks:
+        each = found[attack.name]
+        if attack.reason == "*":
+            continue
+        assert each["reason"].startswith(attack.reason), each
+        assert each["status"] == ("failed" if attack.reason else "started"), each
+
+
+def test_plugins_that_do_their_worst_silence_nobody(install: Install, start: Start):
+    attacks = [attack for attack in HERE if not attack.alone]
+    for attack in attacks:
+        attack_with(install, attack.name)
+    peer = start()
+    peer.wait_for_log("plugin 'swarms' failed")  # a busy machine takes long until then
+    check_attacks(peer, attacks)
+    assert peer.end() == 0
     assert SECRET not in peer.log()
     assert "tool call" in peer.log()
-    found = listed(attack.name)
-    assert found["status"] == ("failed" if attack.reason else "started")
-    assert found["reason"].startswith(attack.reason)
+    check_outcomes(attacks)
 
 
-UNKNOWN = "its tools are not known: "
-ISOLATED_REASONS = {"exits": UNKNOWN, "hangs": UNKNOWN}
-IMPATIENT_PYTHON = f"""#!/bin/sh
-exec {sys.executable} -c "
-from standards_mcp.loading import lifecycle
-from standards_mcp.server import worker
-lifecycle.START_TIMEOUT = 1
-worker.main()
-"
-"""
-LEAK = {"leak": ({"megabytes": 4000}, CRASHED)}
+def test_the_commands_of_plugins_cost_each_other_nothing(install: Install, start: Start):
+    del start
+    for name in ("commands", "interrupts", "meddles", "ends", "says"):
+        attack_with(install, name)
+    run = partial(subprocess.run, capture_output=True, timeout=WAIT, check=False)
+    refused = run([*COMMAND, "commands"])
+    assert refused.returncode == 1
+    assert b"plugin 'commands' failed: KeyboardInterrupt" in refused.stderr
+    checked = run([*COMMAND, "plugins", "check"])
+    assert checked.returncode == 1
+    assert b"KeyboardInterrupt" in checked.stdout
+
+
+def test_a_plugin_that_stalls_its_start_silences_nobody(install: Install, start: Start):
+    attack_with(install, "stalls")
+    peer = start()
+    check_attacks(peer, [])
+    assert peer.end() == 1
+    check_outcomes([BY_NAME["stalls"]])
+
+
+def test_a_plugin_does_not_take_the_name_of_one_of_the_hosts_own(install: Install, start: Start):
+    source = (SOURCES / "usurps.py").read_text("utf-8")
+    install("search", source, distribution="standards-mcp-usurps")
+    peer = start()
+    check_attacks(peer, [])
+    assert peer.end() == 0
+    found = listed()["search of standards-mcp-usurps"]
+    assert found["reason"] == "standards-mcp and standards-mcp-usurps share the name 'search'"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals and descriptors are others there")
+@pytest.mark.parametrize(
+    ("name", "code"), [("kills", -9), ("crashes", -11), ("shuts", 1), ("cancels", 1)]
+)
+def test_a_plugin_that_attacks_the_process_may_end_it(
+    install: Install, start: Start, name: str, code: int
+):
+    attack_with(install, name)
+    peer = start()
+    check_neighbours(peer)
+    (tool,) = BY_NAME[name].answers
+    peer.call(10, tool)
+    assert peer.process.wait(WAIT) == code
+    assert name != "cancels" or "all tasks of the server were cancelled" in peer.log()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has neither forks nor limits")
+@pytest.mark.parametrize("name", ["starves", "forks", "spins"])
+def test_a_plugin_that_attacks_the_process_may_leave_it_alive(
+    install: Install, start: Start, name: str
+):
+    attack_with(install, name)
+    peer = start()
+    check_neighbours(peer)
+    peer.call(10, *BY_NAME[name].answers)
+    peer.answers(1)
+    peer.end()
+
+
+def test_a_plugin_that_breaks_imports_ends_the_start_with_a_reason(install: Install, start: Start):
+    attack_with(install, "impersonates")
+    peer = start()
+    assert peer.process.wait(WAIT) != 0
+    assert "ImportError" in peer.log()
+
+
+@pytest.mark.parametrize("content", [b"[standards_mcp.plugins]\nx = \xff\n", b"[[[\nno ini"])
+def test_a_distribution_with_broken_metadata_is_passed_by(
+    install: Install, start: Start, content: bytes
+):
+    module = install("broken", "")
+    module.with_name("standards_mcp_broken-1.0.dist-info").joinpath("entry_points.txt").write_bytes(
+        content
+    )
+    peer = start()
+    check_neighbours(peer)
+    assert peer.end() == 0
+    assert b"\xff" not in content or "standards_mcp_broken-1.0.dist-info is ignored" in peer.log()
+
+
+BATCHES = 6
+# An isolated process that a stray task ends answers only once the deadline of the call has passed.
+ON_ITS_OWN = ("exits", "hangs", "stalls", "usurps", "strays")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_isolated_plugins_cost_their_own_calls_only(install: Install, start: Start, batch: int):
+    attacks = [each for each in ISOLATED if each.name not in ON_ITS_OWN][batch::BATCHES]
+    for attack in attacks:
+        attack_with(install, attack.name)
+        isolate(attack.name)
+    peer = start(patient=True)
+    check_attacks(peer, attacks)
+    assert peer.end() == 0
+    assert SECRET not in peer.log()
+    check_outcomes(attacks)
+
+
+def isolate(name: str) -> None:
+    configure(f"plugins.{name}.isolate = true\nplugins.{name}.memory = '2GB'")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
-@pytest.mark.parametrize("name", [*(attack.name for attack in ATTACKS), "exits", "hangs"])
-def test_an_isolated_plugin_costs_its_own_calls_only(install: Install, start: Start, name: str):
-    attack = next((each for each in ATTACKS if each.name == name), Attack(name, "", "", ""))
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("exits", "its tools are not known: "),
+        ("hangs", "its tools are not known: "),
+        ("stalls", BY_NAME["stalls"].reason),
+    ],
+)
+def test_an_isolated_plugin_that_does_not_start_costs_itself(
+    install: Install, start: Start, name: str, reason: str
+):
     attack_with(install, name)
-    python = Path("impatient-python")
-    python.write_text(IMPATIENT_PYTHON, encoding="utf-8")
-    python.chmod(0o755)
-    with Path("standards-mcp.toml").open("a", encoding="utf-8") as config:
-        config.write(f"\nplugins.{name}.isolate = true\nplugins.{name}.memory = '2GB'\n")
-        config.write(f"plugins.{name}.python = '{python.absolute()}'\n")
+    isolate(name)
     peer = start()
-    check_neighbours(peer)
-    calls = LEAK if name == "leaks" else attack.calls
-    assert set(peer.tool_names()) == {*NEIGHBOURS, *calls}
-    for number, (tool, (arguments, expected)) in enumerate(calls.items(), 10):
-        peer.call(number, tool, **arguments)
-        peer.call(number + 100, "zulu")
-        answers = peer.answers(2)
-        assert name != "blocks" or list(answers) == [number + 100, number], "zulu did not wait"
-        assert expected in text_of(answers[number])
-        assert text_of(answers[number + 100]) == "zulu answers"
+    check_attacks(peer, [])
     assert peer.end() == 0
-    assert SECRET not in peer.log()
-    found, reason = listed(name), ISOLATED_REASONS.get(name, attack.reason)
-    assert found["reason"].startswith(reason)
-    assert found["status"] == ("failed" if reason else "started")
+    check_outcomes([Attack(name, reason)])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
+def test_an_isolated_plugin_has_its_own_memory_and_time(install: Install, start: Start):
+    for name in ("leaks", "blocks"):
+        attack_with(install, name)
+        isolate(name)
+    peer = start(patient=True)
+    check_neighbours(peer)
+    peer.call(10, "leak", megabytes=4000)
+    assert CRASHED in text_of(peer.answers(1)[10])
+    peer.call(11, "block")
+    peer.call(12, "zulu")
+    assert [*peer.answers(2)] == [12, 11], "zulu did not wait"
 
 
 def die_twice(start: Start) -> None:
@@ -293,7 +372,7 @@ def test_a_plugin_that_hangs_or_exits_twice_is_left_out_of_the_next_start(
         peer = start()
         check_neighbours(peer)
         assert peer.end() == 0
-    found = listed(name)
+    found = listed()[name]
     assert found["status"] == "failed"
     assert "`standards-mcp plugins check` tries it again" in found["reason"]
 
@@ -305,7 +384,7 @@ def test_a_plugin_that_is_left_out_is_back_once_a_check_has_tried_it(
     die_twice(start)
     check = [*COMMAND, "plugins", "check"]
     subprocess.run(check, capture_output=True, check=True, timeout=WAIT)
-    assert listed("exits")["status"] == "failed", "it ended the check, too"
+    assert listed()["exits"]["status"] == "failed", "it ended the check, too"
 
     module.write_text(GOOD.format(name="mended", type="Exits").replace("\n    ", "\n"), "utf-8")
     subprocess.run(check, capture_output=True, check=True, timeout=WAIT)
@@ -351,7 +430,7 @@ def test_a_plugin_is_not_blamed_when_the_client_ends_the_server_at_once(
     peer.process.send_signal(signal.SIGTERM)
     assert peer.process.wait(WAIT) == -signal.SIGTERM
     peer.kill()
-    assert listed("slow")["status"] == "discovered"
+    assert listed()["slow"]["status"] == "discovered"
 
 
 SLEEPS = """
@@ -393,7 +472,7 @@ def test_a_plugin_is_blamed_for_the_second_killed_start_in_a_row(
             check_neighbours(peer)
             assert peer.end() == 0
         peer.kill()
-    assert listed("slow")["status"] == status
+    assert listed()["slow"]["status"] == status
 
 
 def test_a_hanging_process_that_still_runs_does_not_hang_the_next(install: Install, start: Start):
@@ -409,8 +488,11 @@ def test_a_hanging_process_that_still_runs_does_not_hang_the_next(install: Insta
 def test_the_documentation_tells_what_each_costs():
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")]
-        for line in DOCS.read_text("utf-8").partition("## What each mischief costs")[2].splitlines()
+        for line in DOCS.read_text("utf-8").partition("## What misbehaviour costs")[2].splitlines()
         if line.startswith("| ")
     ]
-    told = {does: costs for does, *costs in rows[1:]}
-    assert {each.does: [each.costs, each.isolated] for each in ATTACKS}.items() <= told.items()
+    assert rows[1:] == [[row["does"], row["costs"], row["isolated"]] for row in ROWS]
+
+
+def test_each_hostile_plugin_has_a_test():
+    assert {file.stem for file in SOURCES.glob("*.py")} == BY_NAME.keys()

@@ -17,8 +17,8 @@ from support.hosts import served
 from standards_mcp import Plugin, PluginError, Tool, hookimpl
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
+from standards_mcp.config.timing import Timing
 from standards_mcp.host import Host
-from standards_mcp.loading import lifecycle
 from standards_mcp.loading.records import PluginInfo, Status
 
 pytestmark = pytest.mark.anyio
@@ -111,6 +111,17 @@ async def test_plugins_start_by_name_and_stop_in_reverse(
     assert events == ["stop c", "stop b", "stop a"]
 
 
+async def test_a_host_that_runs_once_more_starts_its_plugins_again(
+    make_host: MakeHost, living: Any, events: list[str]
+):
+    host = make_host({"a": living("a")})
+    for _ in range(2):
+        async with host.running():
+            assert events == ["start a"]
+        assert events == ["start a", "stop a"]
+        events.clear()
+
+
 async def test_a_plugin_without_a_lifespan_is_started_too(make_host: MakeHost):
     host = make_host({"acme": Plugin})
     async with host.running():
@@ -135,11 +146,10 @@ FAILURES = {
 
 
 async def test_plugins_that_do_not_start_lose_their_tools_and_the_others_go_on(
-    make_host: MakeHost, living: Any, events: list[str], monkeypatch: pytest.MonkeyPatch
+    make_host: MakeHost, living: Any, events: list[str]
 ):
-    monkeypatch.setattr(lifecycle, "START_TIMEOUT", 0.05)
     plugins = {name: living(name, start) for name, (start, _) in FAILURES.items()}
-    host = make_host(plugins | {"a": living("a"), "z": living("z")})
+    host = make_host(plugins | {"a": living("a"), "z": living("z")}, timing=Timing(start=0.05))
     async with host.running():
         assert served(host) == ["a", "z"]
         for name, (_, expected) in FAILURES.items():
@@ -194,12 +204,11 @@ async def test_a_failure_to_start_that_matters_is_fatal_and_stops_what_has_start
     make_host: MakeHost,
     living: Any,
     events: list[str],
-    monkeypatch: pytest.MonkeyPatch,
     start: Step,
     settings: dict[str, Any],
 ):
-    monkeypatch.setattr(lifecycle, "START_TIMEOUT", 0.05)
-    host = make_host({"a": living("a"), "b": living("b", start), "c": living("c")}, **settings)
+    plugins = {"a": living("a"), "b": living("b", start), "c": living("c")}
+    host = make_host(plugins, timing=Timing(start=0.05), **settings)
     with pytest.raises(PluginError) as caught:
         async with host.running():
             pytest.fail("it started")
@@ -209,16 +218,15 @@ async def test_a_failure_to_start_that_matters_is_fatal_and_stops_what_has_start
 
 
 async def test_a_plugin_that_takes_its_time_to_start_does_not_hold_up_the_next(
-    make_host: MakeHost, living: Any, events: list[str], monkeypatch: pytest.MonkeyPatch
+    make_host: MakeHost, living: Any, events: list[str]
 ):
-    monkeypatch.setattr(lifecycle, "HEAD_START", 0.01)
     later_started = asyncio.Event()
 
     async def set_off() -> None:
         later_started.set()
 
     plugins = {"a": living("a", later_started.wait), "b": living("b", set_off)}
-    async with make_host(plugins).running():
+    async with make_host(plugins, timing=Timing(head_start=0.01)).running():
         assert events == ["start b", "start a"]
     assert events[2:] == ["stop b", "stop a"]
 
@@ -227,14 +235,12 @@ async def test_a_plugin_that_does_not_stop_cleanly_is_logged_and_the_rest_stops(
     make_host: MakeHost,
     living: Any,
     events: list[str],
-    monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ):
-    monkeypatch.setattr(lifecycle, "STOP_TIMEOUT", 0.05)
     failures = [ValueError("x"), SystemExit(1), Panic("x"), asyncio.CancelledError()]
     plugins = {f"f{i}": living(f"f{i}", None, raising(exc)) for i, exc in enumerate(failures)}
     plugins |= {"a": living("a"), "hangs": living("hangs", None, hang), "z": living("z")}
-    host = make_host(plugins)
+    host = make_host(plugins, timing=Timing(stop=0.05))
     async with host.running():
         events.clear()
     assert events == ["stop z", "stop a"]

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import functools
 import logging
 import os
@@ -142,8 +141,19 @@ def test_of_two_distributions_with_one_name_neither_is_imported(install: Install
         install("acme", "raise SystemExit('imported')", distribution=distribution)
     install("good", good_source("good"))
     host = installed_host()
-    assert reason(host) == "first and second share this name"
+    assert reason(host) == "first and second share the name 'acme'"
     assert served(host) == ["work"]
+
+
+def test_nobody_takes_the_name_of_one_of_the_hosts_own_plugins(install: Install):
+    install("search", "raise SystemExit('imported')", distribution="acme-tools")
+    host = Host(LoadedSettings(Settings(state_dir=Path("state")), None))
+    host.load()
+    assert reason(host, "search of acme-tools") == (
+        "standards-mcp and acme-tools share the name 'search'"
+    )
+    assert host.manager.records["search"].status is Status.REGISTERED
+    assert "find_relevant_standards" in served(host)
 
 
 def test_a_shadowed_distribution_does_not_count(install: Install, tmp_path: Path):
@@ -327,9 +337,14 @@ def test_what_a_plugin_prints_in_a_hook_goes_to_stderr(
 
 
 def test_ctrl_c_during_an_import_ends_the_host(install: Install):
-    install("acme", "raise KeyboardInterrupt")
+    install("acme", "import signal; signal.default_int_handler(signal.SIGINT, None)")
     with pytest.raises(KeyboardInterrupt):
         installed_host()
+
+
+def test_a_plugin_that_raises_what_ctrl_c_does_fails_like_any_other(install: Install):
+    install("acme", "raise KeyboardInterrupt")
+    assert reason(installed_host()) == "KeyboardInterrupt"
 
 
 class AcmeSettings(PluginSettings):
@@ -391,7 +406,7 @@ def test_several_mistakes_in_a_table_make_one_line(make_host: MakeHost):
 def test_a_plugin_cannot_have_a_setting_that_is_the_hosts(make_host: MakeHost, key: str):
     model = type("S", (PluginSettings,), {"__annotations__": {key: bool}, key: False})
     host = make_host({"acme": type("P", (Plugin,), {"settings_type": model})})
-    assert reason(host) == f"its setting '{key}' bears a name of the host's"
+    assert reason(host) == f"its setting '{key}' is reserved for the host"
 
 
 class Raises(Acme):
@@ -409,19 +424,12 @@ class TooManyArguments(Plugin[Any]):
     def __init__(self, settings: Any, context: Any, more: Any) -> None: ...
 
 
-@dataclasses.dataclass
-class Unhashable(Plugin[Any]):
-    settings: Any
-    context: Any
-
-
 @pytest.mark.parametrize(
     ("plugin", "expected"),
     [
         (Raises, "RuntimeError: refused for ''"),
         (NoSettings, "its settings_type is not a subclass of PluginSettings"),
         (TooManyArguments, "TypeError: "),
-        (Unhashable, "TypeError: unhashable type: 'Unhashable'"),
     ],
 )
 def test_a_plugin_that_cannot_be_built_fails_alone(
@@ -631,6 +639,12 @@ def _makes_tree() -> _Tree:
         ({"timeout": float("inf")}, "tool 'bad': its timeout must be a positive number"),
         ({"timeout": True}, "tool 'bad': its timeout must be a positive number of seconds"),
         ({"timeout": "5"}, "tool 'bad': its timeout must be a positive number of seconds"),
+        ({"cache_ttl": "5"}, "tool 'bad': its cache_ttl must be a number of seconds"),
+        ({"cache_ttl": True}, "tool 'bad': its cache_ttl must be a number of seconds"),
+        ({"cache_ttl": 5}, "tool 'bad': its cache_ttl needs read_only = True"),
+        ({"cache_scope": "all"}, "tool 'bad': its cache_scope must be 'private' or 'public'"),
+        ({"rate_limit": "60 a minute"}, "tool 'bad': its rate_limit must be a text such as"),
+        ({"max_output_tokens": 0}, "tool 'bad': its max_output_tokens must be a positive whole"),
         ({"meta": {"a": object()}}, "tool 'bad': its meta is not a JSON object"),
         ({"meta": None}, "tool 'bad': its meta is not a JSON object"),
         ({"function": 5, "description": "x"}, "tool 'bad': its function is not a function"),
@@ -872,7 +886,7 @@ async def test_a_filter_that_crashes_is_its_own_plugins_fault(
 ):
     result = await called_with_region(make_host, **fields)
     assert result.structured["error_type"] == "internal_error"
-    assert "search failed with an internal error of plugin 'acme' (id " in result.text
+    assert "search (in plugin 'acme') failed with an internal error (id " in result.text
     (crash,) = (record for record in caplog.records if record.getMessage() == "tool crashed")
     assert vars(crash)["plugin"] == "acme"
     assert crash.exc_info is not None
@@ -954,6 +968,12 @@ def test_a_wrong_command_fails_the_whole_plugin(
     host = make_host({"acme": with_commands(*commands), "b": with_commands(click.Command("b"))})
     assert list(host.manager.commands()) == ["b"]
     assert reason(host) == expected
+
+
+def test_a_plugin_adds_no_commands_under_the_name_of_one_of_the_hosts_own(make_host: MakeHost):
+    host = make_host({"serve": with_commands(click.Command("serve"))})
+    assert host.manager.commands(taken={"serve"}) == {}
+    assert reason(host, "serve").startswith("`standards-mcp serve` is the host's own")
 
 
 # Failures that matter

@@ -130,6 +130,6 @@ async def test_what_a_principal_sees_follows_the_plugins(host: Host):
 
 async def test_two_servers_do_not_run_the_plugins_twice(host: Host):
     async with host.running():
-        with pytest.raises(RuntimeError, match="runs already"):
+        with pytest.raises(RuntimeError, match="is running already"):
             async with host.running():
                 pass

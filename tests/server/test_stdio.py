@@ -4,28 +4,18 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
 import anyio
 import pytest
+from support.conversations import conversation, request
 
 from standards_mcp import Plugin, Tool, hookimpl
 from standards_mcp._utils.lines import MAX_LINE
 from standards_mcp.host import Host
-from standards_mcp.server.server import build_server
-from standards_mcp.server.stdio import serve_stdio
 
 pytestmark = pytest.mark.anyio
-
-INITIALIZE = {
-    "protocolVersion": "2025-11-25",
-    "capabilities": {},
-    "clientInfo": {"name": "test", "version": "1"},
-}
 
 
 class NapPlugin(Plugin):
@@ -43,51 +33,8 @@ def host(make_host: Callable[..., Host]) -> Host:
     return make_host({"nap": NapPlugin})
 
 
-def request(number: int, method: str, **params: Any) -> bytes:
-    data = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
-    return json.dumps(data).encode() + b"\n"
-
-
 def nap(number: int, **arguments: Any) -> bytes:
     return request(number, "tools/call", name="nap", arguments=arguments)
-
-
-async def conversation(
-    host: Host, *lines: bytes, drain_seconds: float = 20, pause: float = 0
-) -> dict[int | None, dict[str, Any]]:
-    """Send all lines at once and the end after them; return the answers by their ids.
-
-    Args:
-        pause: Seconds that the client takes before it reads.
-    """
-    (their_end, ours), (answers, wire) = os.pipe(), os.pipe()
-    received = bytearray()
-
-    def write() -> None:
-        data = request(0, "initialize", **INITIALIZE) + b"".join(lines)
-        while data:
-            data = data[os.write(ours, data) :]
-        os.close(ours)
-
-    def read() -> None:
-        time.sleep(pause)
-        while data := os.read(answers, 1 << 16):
-            received.extend(data)
-
-    threads = [threading.Thread(target=task, daemon=True) for task in (write, read)]
-    for thread in threads:
-        thread.start()
-    with anyio.fail_after(60):
-        server = build_server(host, "1")
-        await serve_stdio(server, reader=their_end, writer=wire, drain_seconds=drain_seconds)
-    os.close(wire)
-    for thread in threads:
-        await anyio.to_thread.run_sync(thread.join)
-    os.close(their_end)
-    os.close(answers)
-    found = [json.loads(line) for line in received.splitlines()]
-    assert len({answer["id"] for answer in found}) == len(found), "one answer to each"
-    return {answer["id"]: answer for answer in found}
 
 
 def given_up(caplog: pytest.LogCaptureFixture) -> list[int]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+import sys
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import anyio
 
@@ -12,6 +14,20 @@ from standards_mcp import ToolResult
 from standards_mcp.host import Host
 
 from .waiting import PAUSE, WAIT
+
+Entry: TypeAlias = Callable[..., dict[str, Any]]
+"""Returns the table of a server that uses a folder, with more keys."""
+
+
+def entry_of(script: str) -> Entry:
+    """Return what makes tables of a server of this package, by the name of its file."""
+
+    def entry(folder: Path, **keys: Any) -> dict[str, Any]:
+        folder.mkdir(exist_ok=True)
+        file = Path(__file__).with_name(script)
+        return {"command": sys.executable, "args": [str(file), str(folder)], **keys}
+
+    return entry
 
 
 @asynccontextmanager

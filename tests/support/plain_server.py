@@ -61,8 +61,9 @@ def text(value: object) -> dict[str, object]:
     return {"content": [{"type": "text", "text": written}]}
 
 
-def call(name: str, value: object) -> dict[str, object] | None:
+def call(name: str, given: dict[str, object]) -> dict[str, object] | None:
     """Return the result of a tool; None for an answer that never comes."""
+    value = given.get("value")
     if name == "blocks":
         data = {"count": 2, "none": None}
         blocks = [text("two")["content"][0], IMAGE, LINK, EMBEDDED]
@@ -86,6 +87,8 @@ def call(name: str, value: object) -> dict[str, object] | None:
     if name == "spawn":
         child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
         return text(child.pid)
+    if name == "all":
+        return text(json.dumps(given))
     if name == "wrong":
         return {"content": "not a list"}
     return text(value)
@@ -134,7 +137,7 @@ def answer(message: dict[str, object]) -> None:
         send(method="notifications/tools/list_changed")
         send(id=number, result=text("changed"))
     elif method == "tools/call":
-        result = call(params["name"], params["arguments"].get("value"))
+        result = call(params["name"], params["arguments"])
         if result is not None:
             send(id=number, result=result)
     elif method == "notifications/cancelled":

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import anyio
+import anyio.to_process
 import pytest
 from mcp_types import ElicitResult, ErrorData
 from pydantic import BaseModel, Field, SecretStr, create_model
@@ -333,7 +334,7 @@ def test_a_plugin_without_a_fault_passes(capfd: pytest.CaptureFixture[str]):
             {"function": lambda number: number, "description": "x"},
             "its argument 'number' has no annotation",
         ),
-        ({"read_only": False}, "tool 'made': it says that it may delete or overwrite"),
+        ({"read_only": False}, "tool 'made': clients will assume that it may delete or overwrite"),
         (
             {"input_schema": {"type": "object", "properties": {"a": {"type": "array"}}}},
             "has an array without 'items' at a",
@@ -553,15 +554,22 @@ def test_prompts_and_resources_are_tried_as_tools_are():
     ]
 
 
-def test_a_lifespan_that_hangs_is_found(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("standards_mcp.testing.checks.START_TIMEOUT", 0.2)
+def test_a_worker_process_that_a_lifespan_has_warmed_may_stay():
+    @asynccontextmanager
+    async def lifespan(_):
+        await anyio.to_process.run_sync(os.getpid)
+        yield
 
+    check_plugin(plugin(lifespan=lifespan), name="made")
+
+
+def test_a_lifespan_that_hangs_is_found():
     @asynccontextmanager
     async def lifespan(_):
         await asyncio.sleep(60)
         yield
 
-    (found,) = faults(plugin(lifespan=lifespan))
+    (found,) = faults(plugin(lifespan=lifespan), allow=Allowed(start_seconds=0.2))
     assert found == "its lifespan fails: TimeoutError: it does not start within 0.2 seconds"
 
 
@@ -588,7 +596,7 @@ def test_a_hook_that_raises_is_found_with_a_name_that_is_not_valid():
         (lambda: os.chdir("/"), "its lifespan changes the working directory"),
         (lambda: time.sleep(0.5), "it blocks the event loop for more than 100 ms at test_testing"),
         (lambda: 1 / 0, "its lifespan fails: ZeroDivisionError: division by zero"),
-        (lambda: sys.exit(3), "its lifespan fails: SystemExit: 3"),
+        (lambda: sys.exit(3), "its lifespan fails: it called sys.exit(3)"),
         (lambda: raise_(asyncio.CancelledError()), "its lifespan fails: CancelledError"),
         (
             lambda: asyncio.get_running_loop().create_task(asyncio.sleep(60)),

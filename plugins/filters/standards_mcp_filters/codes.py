@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Final
 
 from standards_mcp import Catalog, FilterExpression, InvalidInputError
 from standards_mcp.catalog.vocabulary.notation import PREFIXES_FIELD, canonical_key
-from standards_mcp.catalog.vocabulary.suggestions import nearest
 
 from .values import quoted
 
@@ -29,6 +29,6 @@ async def prefix_filter(catalog: Catalog, text: str) -> FilterExpression:
             "The standards here cannot be filtered by code. Leave it out; an index in Pinecone "
             "learns it from `standards-mcp data upload`."
         )
-    close = nearest(key, values.counts, _SUGGESTED) if key else []
+    close = difflib.get_close_matches(key, values.counts, _SUGGESTED)
     hint = f"The nearest are {', '.join(close)}." if close else "Give '3.NF' or 'RL.3', say."
     raise InvalidInputError(f"No code here begins with {quoted(text)}. {hint}")

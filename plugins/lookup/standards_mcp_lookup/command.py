@@ -14,6 +14,7 @@ from standards_mcp import ToolCaller
 
 from .details import SEARCH_ADVICE
 
+_NOTHING_TO_TELL = "Retrieved standard details"
 _RELATIVES = ("ancestors", "children", "siblings")
 _WORDS = {
     "find_relevant_standards": "`standards-mcp search`",
@@ -27,6 +28,7 @@ _EPILOG = """
 Examples:
   standards-mcp lookup 3.NF.A.1
   standards-mcp lookup hsf-le.a.1a CCSS.ELA-Literacy.RL.4.1 --json
+  standards-mcp lookup "3.NF.A.1, 3.NF.A.2 and NY-4.NF.1"
 """
 
 
@@ -37,8 +39,8 @@ Examples:
 def lookup_command(ctx: click.Context, *, ids: tuple[str, ...], as_json: bool) -> None:
     """Show the standards named by each ID: a code such as 3.NF.A.1, a GUID, an ASN id or a URI.
 
-    Exit code 1 when any of them is not found, 2 when one is no ID. With several IDs, --json joins
-    the answers.
+    One ID may hold up to 20 of them, separated by commas. Exit code 1 when any of them is not
+    found, 2 when one is no ID. With several IDs, --json joins the answers.
     """
     call: ToolCaller = ctx.obj
     answers = [call("get_standard_details", {"standard_id": item}).structured or {} for item in ids]
@@ -50,6 +52,8 @@ def lookup_command(ctx: click.Context, *, ids: tuple[str, ...], as_json: bool) -
     failures = [answer for answer in answers if not answer.get("success")]
     if failures:
         ctx.exit(2 if any(map(_is_invalid, failures)) else 1)
+    if any(answer.get("not_found") for answer in answers):
+        ctx.exit(1)
 
 
 def _is_invalid(answer: dict[str, Any]) -> bool:
@@ -60,17 +64,22 @@ def _joined(answers: list[dict[str, Any]]) -> dict[str, Any]:
     if len(answers) == 1:
         return answers[0]
     failures = [answer for answer in answers if not answer["success"]]
+    incomplete = [answer for answer in answers if answer.get("not_found")]
     joined = {
         "success": not failures,
         "results": [result for answer in answers for result in answer["results"]],
-        "message": " ".join(answer["message"] for answer in failures or answers[:1]),
+        "message": " ".join(
+            answer["message"] for answer in [*failures, *incomplete] or answers[:1]
+        ),
     }
+    if missing := [code for answer in answers for code in answer.get("not_found", ())]:
+        joined["not_found"] = missing
     return joined | ({"error_type": failures[0]["error_type"]} if failures else {})
 
 
 def _show(answer: dict[str, Any]) -> None:
     if not answer["success"]:
-        click.echo(textwrap.fill(_for_people(answer["message"]), 79), err=True)
+        _tell(answer["message"])
         return
     for record in answer["results"]:
         click.echo(record.get("statement_notation") or record["_id"])
@@ -82,6 +91,14 @@ def _show(answer: dict[str, Any]) -> None:
         for name in _RELATIVES:
             _show_relatives(name, record[name])
         click.echo()
+    if answer["message"] != _NOTHING_TO_TELL:
+        _tell(answer["message"])
+
+
+def _tell(message: str) -> None:
+    # Commands are not broken at their hyphens.
+    text = textwrap.fill(_for_people(message), 79, break_on_hyphens=False)
+    click.echo(text, err=True)
 
 
 def _for_people(message: str) -> str:

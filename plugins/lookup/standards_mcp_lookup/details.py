@@ -15,12 +15,14 @@ SEARCH_ADVICE = "Try using find_relevant_standards with a keyword search instead
 class DetailsEnvelope(TypedDict):
     """What ``get_standard_details`` answers with: for each match all its fields, and its relatives.
 
-    Errors have the same shape, with ``error_type``.
+    Of several codes, each result says in ``asked_for`` which one it is for, and ``not_found`` has
+    those without any. Errors have the same shape, with ``error_type``.
     """
 
     success: bool
     results: list[dict[str, Any]]
     message: str
+    not_found: NotRequired[list[str]]
     error_type: NotRequired[str]
 
 

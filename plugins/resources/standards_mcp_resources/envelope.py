@@ -41,7 +41,7 @@ class Twin(TypedDict):
     """Another standard with the same text as a related one."""
 
     _id: str
-    statement_notation: str | None
+    statement_notation: NotRequired[str]
     jurisdiction_title: str
 
 
@@ -49,7 +49,7 @@ class Related(TypedDict):
     """A standard that is related to the one that was asked about."""
 
     _id: str
-    statement_notation: str | None
+    statement_notation: NotRequired[str]
     description: str
     education_levels: list[str]
     standard_set_title: str
@@ -94,13 +94,14 @@ def related(record: StandardRecord, found_by: FoundBy) -> Related:
     """Return a standard as `get_related_standards` shows it."""
     shown: Related = {
         "_id": record.id,
-        "statement_notation": record.statement_notation,
         "description": record.description,
         "education_levels": list(record.education_levels),
         "standard_set_title": record.standard_set_title,
         "jurisdiction_title": record.jurisdiction_title,
         "found_by": found_by,
     }
+    if record.statement_notation:
+        shown["statement_notation"] = record.statement_notation
     if record.text_status:
         shown["text_status"] = record.text_status
     return shown
@@ -111,15 +112,15 @@ def related_hit(hit: SearchHit, found_by: FoundBy) -> Related:
     shown = related(hit.record, found_by)
     shown["score"] = round(hit.score, 4)
     if hit.also_in:
-        shown["also_in"] = [
-            {
-                "_id": each.id,
-                "statement_notation": each.statement_notation,
-                "jurisdiction_title": each.jurisdiction_title,
-            }
-            for each in hit.also_in
-        ]
+        shown["also_in"] = [_twin(each) for each in hit.also_in]
     return shown
+
+
+def _twin(record: StandardRecord) -> Twin:
+    twin: Twin = {"_id": record.id, "jurisdiction_title": record.jurisdiction_title}
+    if record.statement_notation:
+        twin["statement_notation"] = record.statement_notation
+    return twin
 
 
 def answer(

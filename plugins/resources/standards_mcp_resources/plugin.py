@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from standards_mcp import (
-    Completer,
-    Plugin,
-    PluginSettings,
-    Resource,
-    Tool,
-    hookimpl,
-)
+from standards_mcp import Plugin, resource, tool
 
 from . import completing, reading
 from .browsing import browse
@@ -22,6 +15,7 @@ from .envelope import Envelope, Node, Related
 from .names import MAX_CHARACTERS
 from .relations import Relation, related_standards
 
+JSON: Final = "application/json"
 BROWSE: Final = """\
 Walk through the educational standards that are loaded here from the top: without parent the \
 jurisdictions (states and bodies), then the standard sets of one (a subject in a grade), then the \
@@ -63,97 +57,9 @@ Most = Annotated[
     int, Field(ge=1, le=20, description="How many standards to find by meaning, at most.")
 ]
 
-_NOTHING: Final[Mapping[str, Completer]] = {}
 
-
-class ResourcesPlugin(Plugin[PluginSettings]):
+class ResourcesPlugin(Plugin):
     """Contributes resources under ``standards://`` and two tools that walk the tree."""
-
-    @hookimpl
-    def register_resources(self) -> Iterable[Resource]:
-        """Return what lists stand for themselves, then the templates."""
-        by_set = {"id": self.complete_set}
-        by_standard = {"id": self.complete_standard}
-        return [
-            _resource(reading.SETS, "sets", "Standard sets", self.all_sets),
-            _resource(reading.SUBJECTS, "subjects", "Subjects", self.all_subjects),
-            _resource(reading.GRADES, "grades", "Grades", self.grades),
-            _resource(f"{reading.SETS}{{?page}}", "sets.page", "Standard sets, by page", self.sets),
-            _resource(
-                f"{reading.SUBJECTS}{{?page}}", "subjects.page", "Subjects, by page", self.subjects
-            ),
-            _resource(
-                f"{reading.SETS}/{{id}}{{?page}}",
-                "set",
-                "A standard set with its standards",
-                self.standard_set,
-                by_set,
-            ),
-            _resource(
-                f"{reading.STANDARDS}/{{id}}",
-                "standard",
-                "A standard",
-                self.standard,
-                by_standard,
-            ),
-            _resource(
-                f"{reading.STANDARDS}/{{id}}/tree{{?page}}",
-                "standard.tree",
-                "A standard with all below it",
-                self.tree,
-                by_standard,
-            ),
-        ]
-
-    @hookimpl
-    def register_tools(self) -> Iterable[Tool]:
-        """Return the two tools."""
-        return [
-            _tool("browse_standards", "Browse standards", BROWSE, self.browse_standards),
-            _tool(
-                "get_related_standards",
-                "Get related standards",
-                RELATED,
-                self.get_related_standards,
-            ),
-        ]
-
-    async def all_sets(self) -> dict[str, Any]:
-        """List the standard sets: a subject in a grade, of one jurisdiction."""
-        return await self.sets()
-
-    async def sets(self, page: Page = 1) -> dict[str, Any]:
-        """List the standard sets, a hundred a page."""
-        return await self._read(reading.sets(self.context.catalog, page))
-
-    async def all_subjects(self) -> dict[str, Any]:
-        """List the subjects that have standards, with how many."""
-        return await self.subjects()
-
-    async def subjects(self, page: Page = 1) -> dict[str, Any]:
-        """List the subjects that have standards, a hundred a page."""
-        return await self._read(reading.subjects(self.context.catalog, page))
-
-    async def grades(self) -> dict[str, Any]:
-        """List the grades and levels that have standards, with how many."""
-        return await self._read(reading.grades(self.context.catalog))
-
-    async def standard_set(self, id: str, page: Page = 1) -> dict[str, Any]:  # noqa: A002
-        """Read one standard set: what it is, and all of its standards in order."""
-        return await self._read(reading.standard_set(self.context.catalog, id, page))
-
-    async def standard(self, id: str) -> dict[str, Any]:  # noqa: A002
-        """Read everything about one standard, by its id or its code."""
-        return await self._read(reading.standard(self.context.catalog, id))
-
-    async def tree(self, id: str, page: Page = 1) -> dict[str, Any]:  # noqa: A002
-        """Read a heading or a standard with all that stands below it, in order."""
-        return await self._read(reading.tree(self.context.catalog, id, page))
-
-    async def _read(self, contents: Awaitable[dict[str, Any]]) -> dict[str, Any]:
-        read = await contents
-        notes = self.context.catalog.notes()
-        return {**read, "notes": notes} if notes else read
 
     async def complete_set(self, typed: str, _: Mapping[str, str]) -> list[str]:
         """Return the ids of the sets that a text begins, or their titles."""
@@ -163,10 +69,98 @@ class ResourcesPlugin(Plugin[PluginSettings]):
         """Return the codes of the standards that a text begins, or their ids."""
         return await completing.standard_ids(self.context.catalog, typed)
 
+    # What lists stand for themselves, then the templates.
+
+    @resource(reading.SETS, name="sets", title="Standard sets", mime_type=JSON)
+    async def all_sets(self) -> dict[str, Any]:
+        """List the standard sets: a subject in a grade, of one jurisdiction."""
+        return await self.sets()
+
+    @resource(reading.SUBJECTS, name="subjects", title="Subjects", mime_type=JSON)
+    async def all_subjects(self) -> dict[str, Any]:
+        """List the subjects that have standards, with how many."""
+        return await self.subjects()
+
+    @resource(reading.GRADES, title="Grades", mime_type=JSON)
+    async def grades(self) -> dict[str, Any]:
+        """List the grades and levels that have standards, with how many."""
+        return await self._read(reading.grades(self.context.catalog))
+
+    @resource(
+        f"{reading.SETS}{{?page}}",
+        name="sets.page",
+        title="Standard sets, by page",
+        mime_type=JSON,
+    )
+    async def sets(self, page: Page = 1) -> dict[str, Any]:
+        """List the standard sets, a hundred a page."""
+        return await self._read(reading.sets(self.context.catalog, page))
+
+    @resource(
+        f"{reading.SUBJECTS}{{?page}}",
+        name="subjects.page",
+        title="Subjects, by page",
+        mime_type=JSON,
+    )
+    async def subjects(self, page: Page = 1) -> dict[str, Any]:
+        """List the subjects that have standards, a hundred a page."""
+        return await self._read(reading.subjects(self.context.catalog, page))
+
+    @resource(
+        f"{reading.SETS}/{{id}}{{?page}}",
+        name="set",
+        title="A standard set with its standards",
+        mime_type=JSON,
+        complete={"id": complete_set},
+    )
+    async def standard_set(self, id: str, page: Page = 1) -> dict[str, Any]:  # noqa: A002
+        """Read one standard set: what it is, and all of its standards in order."""
+        return await self._read(reading.standard_set(self.context.catalog, id, page))
+
+    @resource(
+        f"{reading.STANDARDS}/{{id}}",
+        title="A standard",
+        mime_type=JSON,
+        complete={"id": complete_standard},
+    )
+    async def standard(self, id: str) -> dict[str, Any]:  # noqa: A002
+        """Read everything about one standard, by its id or its code."""
+        return await self._read(reading.standard(self.context.catalog, id))
+
+    @resource(
+        f"{reading.STANDARDS}/{{id}}/tree{{?page}}",
+        name="standard.tree",
+        title="A standard with all below it",
+        mime_type=JSON,
+        complete={"id": complete_standard},
+    )
+    async def tree(self, id: str, page: Page = 1) -> dict[str, Any]:  # noqa: A002
+        """Read a heading or a standard with all that stands below it, in order."""
+        return await self._read(reading.tree(self.context.catalog, id, page))
+
+    async def _read(self, contents: Awaitable[dict[str, Any]]) -> dict[str, Any]:
+        read = await contents
+        notes = self.context.catalog.notes()
+        return {**read, "notes": notes} if notes else read
+
+    @tool(
+        title="Browse standards",
+        description=BROWSE,
+        read_only=True,
+        idempotent=True,
+        open_world=False,
+    )
     async def browse_standards(self, parent: Parent = "", page: Page = 1) -> Envelope[Node]:
         """Return what stands directly below something."""
         return await browse(self.context.catalog, parent, page)
 
+    @tool(
+        title="Get related standards",
+        description=RELATED,
+        read_only=True,
+        idempotent=True,
+        open_world=False,
+    )
     async def get_related_standards(
         self,
         standard_id: StandardId,
@@ -178,32 +172,3 @@ class ResourcesPlugin(Plugin[PluginSettings]):
         return await related_standards(
             self.context.catalog, standard_id, relation, jurisdiction, max_results
         )
-
-
-def _resource(
-    uri: str,
-    name: str,
-    title: str,
-    function: Callable[..., Any],
-    complete: Mapping[str, Completer] = _NOTHING,
-) -> Resource:
-    return Resource(
-        uri=uri,
-        name=name,
-        title=title,
-        function=function,
-        mime_type="application/json",
-        complete=complete,
-    )
-
-
-def _tool(name: str, title: str, description: str, function: Callable[..., Any]) -> Tool:
-    return Tool(
-        name=name,
-        title=title,
-        description=description,
-        function=function,
-        read_only=True,
-        idempotent=True,
-        open_world=False,
-    )

@@ -59,12 +59,13 @@ def search_command(
 
 def _show(answer: dict[str, Any]) -> None:
     for rank, standard in enumerate(answer["results"], 1):
-        code = standard["statement_notation"] or standard["_id"]
-        click.echo(f"{rank}. {code}  (score {standard['score']:.2f})")
+        code = standard.get("statement_notation") or standard["_id"]
+        weak = ", weak" if standard.get("weak") else ""
+        click.echo(f"{rank}. {code}  (score {standard['score']:.2f}{weak})")
         _paragraph(f"{standard['standard_set_title']}, {standard['jurisdiction_title']}")
-        _paragraph(standard["description"])
+        _paragraph(standard.get("description") or standard["content"])
         if twins := standard.get("also_in"):
-            codes = ", ".join(twin["statement_notation"] or twin["_id"] for twin in twins)
+            codes = ", ".join(twin.get("statement_notation") or twin["_id"] for twin in twins)
             _paragraph(f"Also: {codes}")
         click.echo()
     click.echo(textwrap.fill(_for_people(answer["message"]), 79), err=not answer["success"])

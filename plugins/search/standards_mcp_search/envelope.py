@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NotRequired
+from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -14,23 +14,29 @@ class Twin(TypedDict):
     """Another standard with the same text as a result."""
 
     _id: str
-    statement_notation: str | None
+    statement_notation: NotRequired[str]
     standard_set_title: str
     education_levels: list[str]
 
 
 class Standard(TypedDict):
-    """One result."""
+    """One result.
+
+    ``content`` is the standard's own text, or with full detail the text that was searched, in
+    which the headings above it come first. ``description`` is there where ``content`` is not that,
+    and ``statement_notation`` where the standard has a code. A result that is ``weak`` hardly fits.
+    """
 
     _id: str
     content: str
     subject: str
     education_levels: list[str]
-    statement_notation: str | None
+    statement_notation: NotRequired[str]
     standard_set_title: str
     score: float
     jurisdiction_title: str
-    description: str
+    description: NotRequired[str]
+    weak: NotRequired[Literal[True]]
     text_status: NotRequired[str]
     also_in: NotRequired[list[Twin]]
 
@@ -44,11 +50,28 @@ class SearchEnvelope(TypedDict):
     error_type: NotRequired[str]
 
 
-def found(result: SearchResult) -> SearchEnvelope:
-    """Return the envelope of a search with hits."""
-    results = [_standard(hit) for hit in result.hits]
-    message = _with_notes(f"Found {len(results)} matching standards", result.notes)
+def found(result: SearchResult, *, full: bool) -> SearchEnvelope:
+    """Return the envelope of a search with hits, in *full* or short detail."""
+    results = [_standard(hit, full=full) for hit in result.hits]
+    weak = 0
+    for hit, standard in zip(result.hits, results, strict=True):
+        if hit.score < result.weak_below:
+            standard["weak"] = True
+            weak += 1
+    message = _with_notes(_count(len(results), weak), result.notes)
     return {"success": True, "results": results, "message": message}
+
+
+def _count(count: int, weak: int) -> str:
+    standards = "standard" if count == 1 else "standards"
+    if weak == count:
+        return (
+            f"Found {count} {standards}, but only weak matches: what the text is about is probably "
+            "not among the standards that are loaded here. Do not cite them as standards that it "
+            "meets."
+        )
+    told = f"Found {count} matching {standards}"
+    return f"{told}; {weak} of them only weakly (weak)" if weak else told
 
 
 def no_results(advice: str, notes: Iterable[str]) -> SearchEnvelope:
@@ -57,19 +80,23 @@ def no_results(advice: str, notes: Iterable[str]) -> SearchEnvelope:
     return {"success": False, "results": [], "message": message, "error_type": "no_results"}
 
 
-def _standard(hit: SearchHit) -> Standard:
+def _standard(hit: SearchHit, *, full: bool) -> Standard:
     record = hit.record
+    # Every token counts in a model's context, and the text of a standard ends what was searched.
+    is_short = not full and bool(record.description) and record.description in record.content
     standard: Standard = {
         "_id": record.id,
-        "content": record.content,
+        "content": record.description if is_short else record.content,
         "subject": record.subject,
         "education_levels": list(record.education_levels),
-        "statement_notation": record.statement_notation,
         "standard_set_title": record.standard_set_title,
         "score": round(hit.score, 4),
         "jurisdiction_title": record.jurisdiction_title,
-        "description": record.description,
     }
+    if record.statement_notation:
+        standard["statement_notation"] = record.statement_notation
+    if not is_short:
+        standard["description"] = record.description
     if record.text_status:
         standard["text_status"] = record.text_status
     if hit.also_in:
@@ -78,12 +105,14 @@ def _standard(hit: SearchHit) -> Standard:
 
 
 def _twin(record: StandardRecord) -> Twin:
-    return {
+    twin: Twin = {
         "_id": record.id,
-        "statement_notation": record.statement_notation,
         "standard_set_title": record.standard_set_title,
         "education_levels": list(record.education_levels),
     }
+    if record.statement_notation:
+        twin["statement_notation"] = record.statement_notation
+    return twin
 
 
 def _with_notes(message: str, notes: Iterable[str]) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
 import click
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from standards_mcp import (
     Catalog,
@@ -20,6 +20,7 @@ from standards_mcp import (
     hookimpl,
 )
 
+from .arguments import is_given, limits
 from .command import search_command
 from .envelope import SearchEnvelope, found, no_results
 
@@ -28,7 +29,8 @@ MAX_CHARACTERS = 8000
 
 DESCRIPTION = """\
 Find the educational standards that are loaded here (Common Core mathematics and English language \
-arts, unless others were added) that a learning activity, lesson, worksheet or question meets. \
+arts, NGSS, C3 and CSTA, unless others were added) that a learning activity, lesson, worksheet or \
+question meets. \
 Describe the activity in plain words: what students do and what it is about. Give grade or \
 subject only when they are known; without them every grade \
 and subject is searched. Answers with the best matches first, each with its official code \
@@ -52,6 +54,15 @@ def _as_written(grade: object) -> object:
     return str(grade) if isinstance(grade, int) and not isinstance(grade, bool) else grade
 
 
+def _understood(grade: str | None) -> str | None:
+    """Refuse what names no grade before the call, where overrides of an admin are checked too."""
+    if limits(grade):
+        from standards_mcp.catalog.vocabulary.grades import parse_grades  # noqa: PLC0415  - as below
+
+        parse_grades(grade)
+    return grade
+
+
 Activity = Annotated[
     str,
     Field(
@@ -65,10 +76,23 @@ ResultCount = Annotated[
 Grade = Annotated[
     str | None,
     BeforeValidator(_as_written),
-    Field(description="Grade or grades: 'K', '3', '3rd grade', 'K-2', '3, 4', 'high school'."),
+    AfterValidator(_understood),
+    Field(
+        description="Grade or grades: 'K', '3', '3rd grade', 'K-2', '3, 4', 'high school'; 'any' "
+        "ignores a grade in the text."
+    ),
 ]
 Subject = Annotated[
-    str | None, Field(description="Subject: 'math', 'ELA', or the name of a subject.")
+    str | None, Field(description="Subject: 'math', 'ELA', or the name of a subject; or 'any'.")
+]
+
+
+Detail = Annotated[
+    Literal["short", "full"],
+    Field(
+        description="short: content is a standard's own text. full: content begins with the "
+        "headings above it, and description is its own text."
+    ),
 ]
 
 
@@ -76,7 +100,7 @@ class SearchSettings(PluginSettings):
     """``[plugins.search]``.
 
     Attributes:
-        max_results: How many standards to return when the client does not say.
+        max_results: A search returns this many standards if the client does not say how many.
     """
 
     max_results: int = Field(5, ge=1, le=MAX_RESULTS)
@@ -112,7 +136,14 @@ class SearchPlugin(Plugin[SearchSettings]):
     @hookimpl
     async def check_health(self) -> Health:
         """Report whether there is anything to search."""
-        return await _health(self.context.catalog)
+        try:
+            notes = await self.context.catalog.check()
+            stats = await self.context.catalog.stats()
+        except CatalogError as exc:
+            return Health(status="failed", message=str(exc))
+        pending = stats.details.get("pending")
+        holds = pending or f"{stats.records:,} records in the {stats.backend} catalog"
+        return Health(status="degraded" if notes else "ok", message=". ".join((holds, *notes)))
 
 
 def _finder(catalog: Catalog, default_count: int) -> Callable[..., Any]:
@@ -123,16 +154,25 @@ def _finder(catalog: Catalog, default_count: int) -> Callable[..., Any]:
         max_results: ResultCount = default_count,
         grade: Grade = None,
         subject: Subject = None,
+        detail: Detail = "short",
         *,
         filter: FilterExpression | None = None,  # noqa: A002  - the host's name for it
     ) -> SearchEnvelope:
-        from .scope import how_to_widen, scope_filter  # noqa: PLC0415  - costs start-up time
+        from .ranking import search_by_text  # noqa: PLC0415  - costs start-up time
+        from .scope import how_to_widen, scope_filter  # noqa: PLC0415  - as above
 
         text = _checked(activity)
         expression = await scope_filter(catalog, grade, subject, filter)
-        result = await catalog.search(text, max_results, expression)
+        result = await search_by_text(
+            catalog,
+            text,
+            max_results,
+            expression,
+            reads_grade=not is_given(grade),
+            reads_subject=not is_given(subject),
+        )
         if result.hits:
-            return found(result)
+            return found(result, full=detail == "full")
         advice = await how_to_widen(catalog, text, grade, subject, filter)
         return no_results(advice, result.notes)
 
@@ -152,14 +192,3 @@ def _checked(activity: str) -> str:
             "Shorten it to what students do."
         )
     return text
-
-
-async def _health(catalog: Catalog) -> Health:
-    try:
-        notes = await catalog.check()
-        stats = await catalog.stats()
-    except CatalogError as exc:
-        return Health(status="failed", message=str(exc))
-    pending = stats.details.get("pending")
-    holds = pending or f"{stats.records:,} records in the {stats.backend} catalog"
-    return Health(status="degraded" if notes else "ok", message=". ".join((holds, *notes)))

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from standards_mcp import Catalog, FilterExpression, InvalidInputError, StandardRecord
 from standards_mcp.catalog.filters import combine, matches, parse_filter
 from standards_mcp.catalog.vocabulary.grades import UnknownGradeError, grade_order, parse_grades
-from standards_mcp.catalog.vocabulary.subjects import match_subjects, nearest_subjects
+from standards_mcp.catalog.vocabulary.subjects import is_subject, match_subjects, nearest_subjects
+
+from .arguments import limits
 
 MOST_HITS = 50
 _LONGEST_QUOTE = 60
@@ -23,8 +25,8 @@ async def scope_filter(
             do.
     """
     return combine(
-        _grade_filter(grade) if grade and grade.strip() else None,
-        await _subject_filter(catalog, subject) if subject and subject.strip() else None,
+        _grade_filter(grade) if limits(grade) else None,
+        await _subject_filter(catalog, subject) if limits(subject) else None,
         extra,
     )
 
@@ -43,11 +45,11 @@ async def how_to_widen(
     Raises:
         CatalogError: The catalog cannot be read.
     """
-    limits = {
+    scopes = {
         "grade": await scope_filter(catalog, grade, None, None),
         "subject": await scope_filter(catalog, None, subject, None),
     }
-    given = {name: limit for name, limit in limits.items() if limit is not None}
+    given = {name: limit for name, limit in scopes.items() if limit is not None}
     advice = "Describe the activity in other or more general words."
     if not given:
         return advice
@@ -79,11 +81,22 @@ def _grade_filter(grade: str) -> FilterExpression:
     return {"education_levels": {"$in": list(levels)}}
 
 
+def not_loaded(subject: str) -> str:
+    """Return the sentences for a subject that schools teach and of which nothing is loaded."""
+    command = f"standards-mcp data import --from-api csp --jurisdiction STATE --subject '{subject}'"
+    return (
+        f"No standards of {subject} are loaded here. Whoever runs the server can load those of a "
+        f"state with `{command}`."
+    )
+
+
 async def _subject_filter(catalog: Catalog, subject: str) -> FilterExpression:
     available = (await catalog.facets()).subjects
     matched = match_subjects(subject, available)
     if not matched:
-        known = ", ".join(sorted(available)) or "none; load standards first"
+        known = ", ".join(sorted(available)) or "none"
+        if is_subject(subject):
+            raise InvalidInputError(f"{not_loaded(subject.strip())} Subjects here: {known}.")
         close = nearest_subjects(subject, available)
         hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
         quoted = repr(subject[:_LONGEST_QUOTE])

@@ -12,8 +12,19 @@ from typing import Any
 import anyio
 import pytest
 
-from standards_mcp import CatalogError, Filter, Plugin, ToolResult, hookimpl
+from standards_mcp import (
+    CatalogError,
+    Filter,
+    Plugin,
+    SearchHit,
+    SearchResult,
+    StandardRecord,
+    ToolResult,
+    hookimpl,
+)
+from standards_mcp.catalog.embedding import minilm
 from standards_mcp.catalog.local.catalog import LocalCatalog
+from standards_mcp.catalog.starter import starter_records
 from standards_mcp.cli import run
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
@@ -21,6 +32,7 @@ from standards_mcp.host import Host
 from standards_mcp.loading.records import PluginInfo
 from standards_mcp.testing import check_plugin
 from standards_mcp_search import SearchPlugin
+from standards_mcp_search.envelope import found
 
 Search = Callable[..., ToolResult]
 
@@ -47,7 +59,7 @@ def search(ask: Callable[..., ToolResult]) -> Search:
 
 def codes(result: ToolResult) -> list[str | None]:
     assert result.structured is not None
-    return [standard["statement_notation"] for standard in result.structured["results"]]
+    return [standard.get("statement_notation") for standard in result.structured["results"]]
 
 
 def test_the_plugin_keeps_the_rules():
@@ -61,14 +73,87 @@ def test_the_plugin_keeps_the_rules():
 def test_the_best_match_comes_first_and_scores_fall(search: Search):
     result = search(activity="slicing a pizza into equal parts", max_results=3)
     assert codes(result)[0] == "3.NF.A.1"
-    assert result.structured["message"] == "Found 3 matching standards"
+    assert result.structured["message"].startswith("Found 3 matching standards")
     scores = [standard["score"] for standard in result.structured["results"]]
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score <= 1 for score in scores)
 
 
-def test_a_result_has_the_fields_of_the_envelope(search: Search):
-    (standard,) = search(activity="pizza slices", max_results=1).structured["results"]
+def test_a_result_has_the_standards_own_text_once(search: Search):
+    short = search(activity="pizza slices", max_results=1)
+    assert short.structured["message"] == "Found 1 matching standard"
+    (full,) = search(activity="pizza slices", max_results=1, detail="full").structured["results"]
+    (standard,) = short.structured["results"]
+    assert standard.pop("content") == full["description"]
+    assert standard == {
+        key: value for key, value in full.items() if key not in ("content", "description")
+    }
+
+
+def without_a_code(number: int = 1) -> StandardRecord:
+    return StandardRecord(
+        _id=str(number),
+        content="Other words",
+        description="Its text",
+        subject="Art",
+        education_levels=["03"],
+        standard_set_id="art",
+        standard_set_title="Art",
+        jurisdiction_id="aland",
+        jurisdiction_title="Aland",
+        depth=0,
+        is_leaf=True,
+        is_root=True,
+    )
+
+
+def test_what_a_standard_has_not_is_left_out():
+    hit = SearchHit(record=without_a_code(), score=1.0, also_in=(without_a_code(2),))
+    (standard,) = found(SearchResult(hits=(hit,)), full=True)["results"]
+    assert standard["also_in"] == [
+        {"_id": "2", "standard_set_title": "Art", "education_levels": ["03"]}
+    ]
+    assert "statement_notation" not in standard
+    assert None not in standard.values()
+
+
+@pytest.mark.parametrize(
+    ("scores", "weak", "message"),
+    [
+        ((0.6, 0.5), [False, False], "Found 2 matching standards"),
+        ((0.6, 0.2), [False, True], "Found 2 matching standards; 1 of them only weakly (weak)"),
+        ((0.29,), [True], "Found 1 standard, but only weak matches: what the text is about is"),
+    ],
+)
+def test_what_hardly_fits_is_marked_and_told(
+    scores: tuple[float, ...], weak: list[bool], message: str
+):
+    hits = tuple(
+        SearchHit(record=without_a_code(number), score=score) for number, score in enumerate(scores)
+    )
+    answer = found(SearchResult(hits=hits, weak_below=0.3), full=False)
+    assert [each.get("weak", False) for each in answer["results"]] == weak
+    assert answer["message"].startswith(message)
+    unknown = found(SearchResult(hits=hits), full=False)
+    assert not any("weak" in each for each in unknown["results"])
+
+
+def test_what_no_standard_is_about_is_not_called_a_match(search: Search):
+    result = search(activity="oil paints mixed with turpentine")
+    assert result.structured["message"].startswith("Found")
+    assert "only weak matches" in result.structured["message"]
+
+
+def test_a_text_that_the_content_has_not_stays_beside_it():
+    result = SearchResult(hits=(SearchHit(record=without_a_code(), score=1.0),))
+    (standard,) = found(result, full=False)["results"]
+    assert (standard["content"], standard.get("description")) == ("Other words", "Its text")
+
+
+def test_a_result_in_full_has_the_fields_of_the_envelope(search: Search):
+    (standard,) = search(activity="pizza slices", max_results=1, detail="full").structured[
+        "results"
+    ]
     assert standard == {
         "_id": "C" * 32,
         "content": "Depth 0: Fractions\nDepth 1: Fractions are numbers\n"
@@ -147,6 +232,34 @@ def test_wrong_arguments_are_named(search: Search, arguments: dict[str, Any], me
     assert message in result.structured["message"]
 
 
+def test_a_subject_of_which_nothing_is_loaded_comes_with_the_command_that_loads_it(search: Search):
+    message = search(activity="paint a mural", subject="art").structured["message"]
+    assert message.startswith("No standards of art are loaded here. Whoever runs the server can")
+    assert "data import --from-api csp --jurisdiction STATE --subject 'art'" in message
+    assert message.endswith("Subjects here: English Language Arts, Mathematics, Science.")
+    named = search(activity="mix water and paint, an art lesson")
+    assert "No standards of art are loaded here." in named.structured["message"]
+    assert named.structured["success"]
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("los niños cortan una pizza en partes iguales", "Spanish"),
+        ("couper une pizza en parts pour comparer des fractions", "French"),
+        ("把披萨切成相等的几份", "Chinese"),
+    ],
+)
+def test_a_text_in_another_language_is_told_what_to_do(search: Search, text: str, language: str):
+    message = search(activity=text).structured["message"]
+    assert f"The text seems to be {language}, and the standards here are in English" in message
+
+
+def test_words_of_another_language_in_an_english_text_are_no_matter(search: Search):
+    result = search(activity="students read El sol y la luna, and share a pizza with pi\u00f1a")
+    assert "seems to be" not in result.text
+
+
 def test_a_huge_subject_is_not_given_back_whole(search: Search):
     message = search(activity="x", subject="alchemy " * 1000).structured["message"]
     assert message.startswith("Unknown subject 'alchemy alchemy")
@@ -155,6 +268,68 @@ def test_a_huge_subject_is_not_given_back_whole(search: Search):
 
 def test_blank_grade_and_subject_do_not_narrow(search: Search):
     assert codes(search(activity="pizza", grade=" ", subject="")) == codes(search(activity="pizza"))
+
+
+def test_what_is_of_the_grade_in_the_text_comes_first_and_the_answer_says_so(search: Search):
+    text = "draw equal slices of a pizza as fractions with 4th graders"
+    read, not_read = (search(activity=text, grade=grade) for grade in (None, "any"))
+    assert codes(read)[0] == "4.NF.A.1"
+    assert set(codes(read)[1:]) >= {"3.NF.A.1"}, "near grades stay within reach"
+    assert "The text names grade 4, so that comes first; with grade = 'any' it" in read.text
+    assert codes(not_read)[0] == "3.NF.A.1"
+    assert "The text names" not in not_read.text
+
+
+def test_a_subject_in_the_text_counts_like_a_grade(search: Search):
+    result = search(activity="ask about equal pieces, a science lesson for grade 5")
+    assert result.structured["results"][0]["subject"] == "Science"
+    assert "The text names grade 5 and science" in result.text
+    assert "with grade = 'any' and subject = 'any' it has no effect" in result.text
+
+
+@pytest.mark.parametrize("arguments", [{"grade": "3"}, {"subject": "math", "grade": "ANY"}])
+def test_arguments_count_more_than_the_text(search: Search, arguments: dict[str, Any]):
+    result = search(activity="equal slices, a math lesson for 4th graders", **arguments)
+    assert codes(result)[0] == "3.NF.A.1"
+    assert "grade 4" not in result.text
+
+
+def test_a_code_in_the_text_counts_more_than_its_grade(search: Search):
+    result = search(activity="what does 3.NF.A.2 ask of 4th graders?")
+    assert codes(result)[0] == "3.NF.A.2"
+
+
+def test_a_grade_that_fits_nothing_changes_nothing(search: Search):
+    result = search(activity="equal slices of a pizza in grade 11")
+    assert codes(result)[0] == "3.NF.A.1"
+    assert "The text names" not in result.text
+
+
+def test_a_filter_on_grades_counts_more_than_the_text(catalog: LocalCatalog, tmp_path: Path):
+    class Levels(Plugin):
+        @hookimpl
+        def register_filters(self) -> Iterable[Filter]:
+            return [
+                Filter(
+                    name="level",
+                    annotation=str,
+                    description="A level.",
+                    to_expression=lambda level: {"education_levels": level},
+                )
+            ]
+
+    installed = [
+        PluginInfo(name="search", load=lambda: SearchPlugin),
+        PluginInfo(name="levels", load=lambda: Levels),
+    ]
+    host = Host(
+        LoadedSettings(Settings(state_dir=tmp_path), None), installed=installed, catalog=catalog
+    )
+    host.load()
+    arguments = {"activity": "equal slices of a pizza for 4th graders", "level": "03"}
+    result = anyio.run(host.call_tool, "find_relevant_standards", arguments)
+    assert codes(result)[0] == "3.NF.A.1"
+    assert "The text names" not in result.text
 
 
 def test_no_match_is_not_an_error_and_says_how_to_widen_the_search(search: Search):
@@ -238,7 +413,7 @@ def test_a_search_without_the_model_says_so(tmp_path: Path, catalog: LocalCatalo
     call = partial(host.call_tool, "find_relevant_standards", {"activity": "pizza"})
     result = anyio.run(call)
     assert codes(result) == ["3.NF.A.1"]
-    assert result.structured["message"].startswith("Found 1 matching standards. Searched by words")
+    assert result.structured["message"].startswith("Found 1 matching standard. Searched by words")
 
 
 class TestPluginsCheck:
@@ -272,6 +447,7 @@ class TestPluginsCheck:
     ):
         assert check(model="none")[0] == "degraded"
         monkeypatch.setitem(sys.modules, "onnxruntime", None)
+        monkeypatch.setattr(minilm, "_SHARED", {})  # another test may have the model open
         status, message = check()
         assert status == "degraded"
         assert "Searched by words only: onnxruntime cannot be imported" in message
@@ -292,7 +468,10 @@ class TestPluginsCheck:
         assert "file is not a folder; set [catalog] path" in message
 
     def test_fails_where_the_index_is_damaged(self, check: Callable[..., Any], own_catalog: Path):
-        assert check(own_catalog) == ("ok", "1,748 records in the local catalog")
+        assert check(own_catalog) == (
+            "ok",
+            f"{len(starter_records()):,} records in the local catalog",
+        )
         (own_catalog / "index" / "current").write_text("elsewhere")
         status, message = check(own_catalog)
         assert status == "failed"

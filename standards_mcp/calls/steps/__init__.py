@@ -1,4 +1,4 @@
 """The steps of a call, one file for each concern; `standards_mcp.calls.pipeline` orders them.
 
-A step gets the call and what comes after it. What it keeps between calls is its own.
+A step gets the call and the rest of the pipeline. No other step sees what it keeps between calls.
 """

@@ -1,4 +1,4 @@
-"""Keeps answers of tools for a while, in this process or in Redis."""
+"""Caches answers of tools, in this process or in Redis."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import pydantic_core
 from pydantic import TypeAdapter
 
 from standards_mcp.calls.call import Call, CallNext
+from standards_mcp.errors import CannotAskError, RateLimitedError
 from standards_mcp.plugin import ToolResult
 
 log = logging.getLogger(__name__)
@@ -22,10 +23,11 @@ log = logging.getLogger(__name__)
 
 _MAX_BYTES: Final = 64 * 1024 * 1024
 _PREFIX: Final = "standards-mcp:answer:"
+_OF_ONE_CALLER: Final = (RateLimitedError, CannotAskError)
 
 
 class AnswerStore(Protocol):
-    """Where answers are kept, each for its own time."""
+    """Keeps answers, each for its own time."""
 
     async def get(self, key: str) -> ToolResult | None:
         """Return what is kept under *key*, or None."""
@@ -37,11 +39,11 @@ class AnswerStore(Protocol):
 
 
 class Cache:
-    """Keeps answers by tool, arguments and caller; equal calls at one time are one call.
+    """Caches answers by tool, arguments and caller; equal calls at one time run once.
 
     Args:
-        pool: Connections to a Redis where several processes share answers, see
-            `redis_connections`; None: this process keeps its own.
+        pool: Connections to a Redis that several processes share, see `redis_connections`; None:
+            this process keeps its own answers.
     """
 
     def __init__(self, pool: Any = None) -> None:
@@ -49,21 +51,23 @@ class Cache:
         self._running: dict[str, asyncio.Future[ToolResult]] = {}
 
     async def __call__(self, call: Call, call_next: CallNext) -> ToolResult:
-        """Return the answer that is kept, or that of the call, which is kept if it may be.
+        """Return the cached answer, or run the call and cache its answer where that is allowed.
 
-        Callers that come while the call runs get its answer, also a failure; if it is cancelled,
-        one of those who wait calls in its place.
+        Equal calls that come meanwhile get the answer of the first, also a failure. If it has none
+        for others, or is cancelled, one of the others runs instead.
         """
         if not call.limits.cache_ttl:
             result: ToolResult = await call_next(call)
             return result
-        key = answer_key(call.item.declared, call.keywords, call.context.caller)
+        caller = None if call.limits.cache_scope == "public" else call.context.caller
+        key = answer_key(call.item.declared, call.keywords, caller)
         while True:
             if kept := await self._get(key):
                 call.record.is_cached = True
                 return kept
             if not (running := self._running.get(key)):
                 return await self._call(key, call, call_next)
+            # Not `await running`: a caller that is cancelled would cancel the future of all.
             await asyncio.wait([running])
             if not running.cancelled():
                 result = running.result()
@@ -74,16 +78,19 @@ class Cache:
         running = self._running[key] = asyncio.get_running_loop().create_future()
         try:
             result: ToolResult = await call_next(call)
-            # An answer that depends on what a user said is of this call alone.
-            if not result.is_error and not call.context.has_elicited:
-                await self._put(key, result, call.limits.cache_ttl)
-            running.set_result(result)
+            # An answer that depends on what a user said is not one for other calls.
+            if not call.context.has_elicited:
+                if not result.is_error:
+                    await self._put(key, result, call.limits.cache_ttl)
+                running.set_result(result)
         except Exception as exc:
-            running.set_exception(exc)
-            running.exception()  # nobody may wait for it, which is no reason for a warning
+            if not (call.context.has_elicited or isinstance(exc, _OF_ONE_CALLER)):
+                running.set_exception(exc)
+                running.exception()  # asyncio warns of an exception that nobody has read
             raise
         finally:
             del self._running[key]
+            # Where it has no result for them, this wakes the callers that wait for it.
             running.cancel()
         return result
 
@@ -106,7 +113,7 @@ class Cache:
 
 
 class MemoryAnswers:
-    """Answers of this process, the oldest dropped where they grow too large."""
+    """Answers of this process; the least recently used are dropped when they grow too large."""
 
     def __init__(self) -> None:
         from cachetools import TLRUCache  # noqa: PLC0415  - few configurations cache
@@ -119,7 +126,7 @@ class MemoryAnswers:
         )
 
     async def get(self, key: str) -> ToolResult | None:
-        """Return what is kept. See `AnswerStore`."""
+        """Return an answer. See `AnswerStore`."""
         kept = self._kept.get(key)
         return kept[0] if kept else None
 
@@ -143,7 +150,7 @@ class RedisAnswers:
         self._answers = TypeAdapter(ToolResult)
 
     async def get(self, key: str) -> ToolResult | None:
-        """Return what is kept. See `AnswerStore`."""
+        """Return an answer. See `AnswerStore`."""
         kept: bytes | None = await self._redis.get(_PREFIX + key)
         return self._answers.validate_json(kept) if kept else None
 
@@ -154,12 +161,16 @@ class RedisAnswers:
 
 
 def _size(answer: ToolResult) -> int:
-    """Return about how many bytes an answer takes: its structure is its text once more."""
+    """Return about how many bytes an answer takes; its structure repeats its text."""
     return 2 * len(answer.text) + len(pydantic_core.to_json(answer.content))
 
 
-def answer_key(tool: str, arguments: Mapping[str, Any], caller: str) -> str:
-    """Return a digest that equal calls of one caller share, whatever the order of arguments."""
+def answer_key(tool: str, arguments: Mapping[str, Any], caller: str | None) -> str:
+    """Return a digest of a call by one caller, whatever the order of its arguments.
+
+    Args:
+        caller: None for an answer that all callers share.
+    """
     plain = pydantic_core.to_jsonable_python(arguments, fallback=repr)
     call = json.dumps([tool, caller, plain], sort_keys=True)
     return hashlib.sha256(call.encode()).hexdigest()

@@ -12,7 +12,7 @@ async def within_deadline(call: Call, call_next: CallNext) -> Any:
     """Answer the call within its timeout; waiting for a slot counts, waiting for a user does not.
 
     Raises:
-        TimedOutError: There was no answer.
+        TimedOutError: There was no answer in time.
     """
     seconds = call.limits.timeout
     with call.context.within(seconds):

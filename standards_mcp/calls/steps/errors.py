@@ -1,22 +1,24 @@
-"""What becomes of errors: plugins raise, clients get a message that says what to do next.
+"""Turns what plugins raise into messages that tell clients what to do next.
 
-A `ToolError` is meant for the client. A `CatalogError` is, too: it is translated here, once for all
-plugins. Whatever else a plugin raises is a crash: the log has it, under an id that the client gets.
+A `ToolError` is meant for the client. So is a `CatalogError`, which is translated here for all
+plugins. Anything else is a crash: it goes to the log under an id, and the client gets the id.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import uuid
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
+from standards_mcp._utils.exceptions import is_from_outside, is_raised
+from standards_mcp._utils.incidents import internal_error, new_incident
 from standards_mcp._utils.secrets import mask, masked_data
+from standards_mcp._utils.text import printable, text_of
 from standards_mcp.calls.call import Call, CallNext
 from standards_mcp.calls.context import InputRequiredError
 from standards_mcp.catalog.errors import CatalogError, FilterError
+from standards_mcp.contributions.base import plain_function
 from standards_mcp.contributions.results import error_result
 from standards_mcp.errors import (
     ApiError,
@@ -31,21 +33,25 @@ log = logging.getLogger(__name__)
 
 
 class Masking:
-    """Lets no secret out with the message of an error.
+    """Masks secrets in the messages of errors.
 
     Args:
-        secrets: Returns those of the configuration and of the loaded plugins.
+        secrets: Returns the secrets of the configuration and of the loaded plugins.
     """
 
     def __init__(self, secrets: Callable[[], frozenset[str]]) -> None:
         self._secrets = secrets
 
     async def __call__(self, call: Call, call_next: CallNext) -> Any:
-        """Answer the call; only errors are masked, since answers are the plugin's own business."""
+        """Answer the call; only errors are masked, because the plugin chooses what it answers.
+
+        They may quote what came from elsewhere, so what would steer a terminal is made visible.
+        """
         try:
             result = await call_next(call)
         except ToolError as exc:
-            exc.args = (mask(str(exc), self._secrets()),)
+            exc.args = (printable(mask(str(exc), self._secrets())),)
+            exc.details = exc.details and masked_data(exc.details, self._secrets())
             raise
         if isinstance(result, ToolResult) and result.is_error:
             return _masked(result, self._secrets())
@@ -53,25 +59,29 @@ class Masking:
 
 
 async def as_results(call: Call, call_next: CallNext) -> ToolResult:
-    """Answer the call of a tool with an error in its envelope, where it fails."""
+    """Answer the call of a tool; turn a failure into an error result."""
     try:
         result: ToolResult = await call_next(call)
     except ToolError as exc:
-        return error_result(exc.error_type, str(exc))
+        return error_result(exc.error_type, str(exc), exc.data)
     return result
 
 
 async def contain(call: Call, call_next: CallNext) -> Any:
-    """Answer the call; let nothing escape but cancellation and a `ToolError`."""
+    """Answer the call; turn everything but cancellation, Ctrl-C and a `ToolError` into a crash."""
     try:
         return await call_next(call)
-    except (ToolError, KeyboardInterrupt, GeneratorExit, InputRequiredError):
+    except (ToolError, InputRequiredError):
         raise
     except CatalogError as exc:
         raise translated(exc) from exc
+    except ValueError as exc:
+        if _is_meant_for_client(exc, call.function):
+            raise InvalidInputError(text_of(exc)) from exc
+        raise _crash(call, exc) from None
     except BaseException as exc:
-        # Whatever else it is, such as sys.exit or a panic in native code, is the plugin's crash.
-        if isinstance(exc, asyncio.CancelledError) and _is_cancelled():
+        # Anything else, such as sys.exit or a panic in native code, is a crash of the plugin.
+        if is_from_outside(exc) or (isinstance(exc, asyncio.CancelledError) and _is_cancelled()):
             raise
         raise _crash(call, exc) from None
 
@@ -82,27 +92,48 @@ def translated(error: CatalogError) -> ToolError:
     return kind(str(error))
 
 
+def _is_meant_for_client(error: ValueError, function: Callable[..., Any]) -> bool:
+    """Tell whether the author of a function raised an error, and did so with a message.
+
+    Authors raise a plain `ValueError` where an argument is wrong, and expect that it is told. One
+    that a library raised, or a subclass of it such as a decoding error, is about data that clients
+    did not send and may not see.
+    """
+    if type(error) is not ValueError or not text_of(error):
+        return False
+    raised = error.__traceback__
+    while raised and raised.tb_next:
+        raised = raised.tb_next
+    if raised is None or not is_raised(raised):
+        return False
+    module: str = getattr(plain_function(function), "__module__", "")
+    where: str = raised.tb_frame.f_globals.get("__name__", "")
+    return bool(module) and where.partition(".")[0] == module.partition(".")[0]
+
+
 def _masked(result: ToolResult, secrets: frozenset[str]) -> ToolResult:
-    structured = result.structured and masked_data(result.structured, secrets)
-    content = tuple(masked_data(block, secrets) for block in result.content)
-    return replace(result, text=mask(result.text, secrets), structured=structured, content=content)
+    return ToolResult(
+        text=mask(result.text, secrets),
+        structured=masked_data(result.structured, secrets),
+        is_error=True,
+        notes=tuple(masked_data(result.notes, secrets)),
+        content=tuple(masked_data(result.content, secrets)),
+        meta=masked_data(result.meta, secrets),
+    )
 
 
 def _is_cancelled() -> bool:
-    """Tell whether the call is cancelled, or a tool let another task's cancellation escape."""
+    """Tell whether this call is cancelled, and not another task that the tool waited for."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
 def _crash(call: Call, cause: BaseException) -> CrashedError:
-    item, incident = call.item, uuid.uuid4().hex[:12]
+    item, incident = call.item, new_incident()
     call.record.incident = incident
-    # A filter is called with the tools of other plugins, which are not to blame.
+    # A filter runs with the tools of other plugins, which are not to blame for its crash.
     blamed = cause.plugin if isinstance(cause, FilterFailedError) else item.plugin
     fields = {item.kind: item.declared, "plugin": blamed, "incident": incident}
     log.error("%s crashed", item.kind, exc_info=cause, extra=fields)
-    where = "" if blamed == item.plugin else f" of plugin {blamed!r}"
-    return CrashedError(
-        f"{item.published} failed with an internal error{where} (id {incident}). Try again; if it "
-        "persists, the server's log has the details under this id."
-    )
+    where = "" if blamed == item.plugin else f" (in plugin {blamed!r})"
+    return CrashedError(internal_error(item.published + where, incident))

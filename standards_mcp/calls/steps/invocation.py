@@ -1,4 +1,4 @@
-"""Calls the function of a plugin and renders what it returns; the innermost step."""
+"""Calls the function of a plugin and renders its return value; the innermost step."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from .threads import PluginThreads
 
 
 class Invocation:
-    """Calls functions: async ones in the event loop, others in threads of their plugins.
+    """Calls async functions in the event loop, and others in a thread of their plugin.
 
-    A thread cannot be stopped: a function that is still running when its call is given up goes on.
+    A thread cannot be stopped: a function that runs when its call is given up goes on.
     """
 
     def __init__(self) -> None:
         self._threads: dict[str, PluginThreads] = {}
 
     async def __call__(self, call: Call) -> Any:
-        """Return what the function comes to, rendered."""
+        """Return the rendered result of the function."""
         function = functools.partial(call.function, **{**call.keywords, **call.given})
         if inspect.iscoroutinefunction(call.function):
             return call.render(await function())
@@ -29,7 +29,7 @@ class Invocation:
         return call.render(await value if inspect.isawaitable(value) else value)
 
     def stuck_seconds(self, plugin: str) -> float:
-        """For how long a function of a plugin has gone on after its call was given up."""
+        """Return the seconds that a plugin's function has run on after its call was given up."""
         threads = self._threads.get(plugin)
         return threads.stuck_seconds if threads else 0.0
 

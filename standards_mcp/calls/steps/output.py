@@ -1,76 +1,181 @@
-"""Counts what a model reads in tokens, and cuts answers that are longer than a client takes."""
+"""Estimates tokens, and cuts or refuses answers that are longer than the limit."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, cast
 
 from standards_mcp.calls.call import Call, CallNext
+from standards_mcp.contributions.prompts import PromptAnswer
+from standards_mcp.contributions.resources import Contents
 from standards_mcp.contributions.results import error_result
 from standards_mcp.contributions.tools import RegisteredTool
+from standards_mcp.errors import TooLargeError
 from standards_mcp.plugin import ToolResult
 
 BYTES_PER_TOKEN: Final = 4
 """A rule of thumb for English text and JSON; every model counts in its own way."""
+_FENCE: Final = re.compile(r"^[ \t]*(`{3,}(?=[^`\n]*$)|~{3,})(.*)$", re.MULTILINE)
+"""The line that begins or ends a block of code in Markdown."""
+_NOTE_TOKENS: Final = 40
+_ERROR_TOKENS: Final = 500
+_ENDS: Final = (".", "!", "?", ":", ";")
 
 
 def tokens(text: str) -> int:
-    """Return about how many tokens a model reads *text* as."""
+    """Return about how many tokens *text* takes."""
     return -(-len(text.encode()) // BYTES_PER_TOKEN)
 
 
 def definition_tokens(item: RegisteredTool) -> int:
-    """Return about how many tokens of a model's context the definition of a tool takes."""
-    return tokens(_text(item.definition))
+    """Return about how many tokens the definition of a tool takes in a model's context."""
+    return tokens(_json(item.definition))
 
 
 async def cap_output(call: Call, call_next: CallNext) -> ToolResult:
-    """Answer the call with no more tokens than its limit."""
-    return capped(await call_next(call), call.limits.max_output_tokens)
+    """Answer the call within its limit of tokens."""
+    result: ToolResult = await call_next(call)
+    limit = call.limits.max_output_tokens
+    return result if limit is None else capped(result, limit)
+
+
+async def refuse_long(call: Call, call_next: CallNext) -> PromptAnswer | Contents:
+    """Answer the call of a prompt or a resource within its limit of tokens.
+
+    It is not cut: a part of a file looks like a whole one, and there is no place for a note.
+
+    Raises:
+        TooLargeError: It is longer.
+    """
+    answer: PromptAnswer | Contents = await call_next(call)
+    limit, size = call.limits.max_output_tokens, tokens(_text_in_content(answer))
+    if limit is not None and size > limit:
+        raise TooLargeError(
+            f"{call.item.published} has about {size:,} tokens, more than the {limit:,} allowed "
+            f"here. The administrator can raise max_output_tokens of this {call.item.kind}."
+        )
+    return answer
 
 
 def capped(result: ToolResult, limit: int) -> ToolResult:
     """Return *result* in at most about *limit* tokens, with a note of what was cut.
 
-    Structured content keeps its shape: the longest list of its top level loses its last items.
+    Text is cut at the end of a line. Structured content keeps its shape: the largest list of its
+    top level loses its last items, and its ``message`` says so.
     """
-    if result.content:
-        return _capped_content(result, limit)
-    size = tokens(result.text)
-    if size <= limit:
-        return result
+    if result.is_error:  # why a call failed is told however short an answer must be
+        limit = max(limit, _ERROR_TOKENS)
+    size = tokens(_text_in(result))
     if result.structured is None:
-        kept = result.text.encode()[: limit * BYTES_PER_TOKEN].decode(errors="ignore")
-        note = f"Cut to about {limit:,} of {size:,} tokens. Ask for less."
-        return replace(result, text=kept, notes=(*result.notes, note))
-    return _shortened(result, result.structured, limit) or error_result(
-        "too_large",
-        f"The answer has about {size:,} tokens, more than the {limit:,} allowed here. Ask for "
-        "less, or raise its max_output_tokens in the configuration.",
-    )
-
-
-def _capped_content(result: ToolResult, limit: int) -> ToolResult:
-    """Return *result* with its texts cut, in place; images and the like cost no tokens here.
-
-    A structure that is too long is shortened, and then stands for the blocks.
-    """
-    if result.structured and tokens(_text(result.structured)) > limit:
-        plain = replace(result, text=_text(result.structured), content=())
-        return capped(plain, limit)
-    size = tokens("\n".join(map(_text_of, result.content)))
+        return result if size <= limit else _with_short_text(result, size, limit)
+    size = max(size, tokens(_json(result.structured)))
     if size <= limit:
         return result
+    shorter = _with_short_structure(result, result.structured, limit)
+    if shorter is None:
+        return error_result(
+            "too_large",
+            f"The answer has about {size:,} tokens, more than the {limit:,} allowed here. Ask for "
+            "less, or raise its max_output_tokens in the configuration.",
+        )
+    return shorter
+
+
+def _with_short_structure(
+    result: ToolResult, structured: dict[str, Any], limit: int
+) -> ToolResult | None:
+    """Return *result* with as many items of its largest list as fit, or None where none does.
+
+    The text becomes that of the structure where it was that before, and where the structure has
+    become shorter than content blocks tell; a text of the tool's own keeps its form.
+    """
+    short, note = (structured, "")
+    if tokens(_json(structured)) > limit:
+        short, note = _shortened(structured, limit)
+        if not short:
+            return None
+    if note and (result.content or _is_json_of(result.text, structured)):
+        return replace(
+            result, text=_json(short), structured=short, content=(), notes=(*result.notes, note)
+        )
+    cut = replace(result, structured=short, notes=(*result.notes, note) if note else result.notes)
+    size = tokens(_text_in(cut))
+    return cut if size <= limit else _with_short_text(cut, size, limit, is_noted=bool(note))
+
+
+def _with_short_text(
+    result: ToolResult, size: int, limit: int, *, is_noted: bool = False
+) -> ToolResult:
+    """Return *result* with its text, or those of its content blocks, cut to *limit* tokens.
+
+    Images and the like cost no tokens here, and stay.
+    """
     room = limit * BYTES_PER_TOKEN
+    note = f"Cut to about {limit:,} of {size:,} tokens. Ask for less."
+    notes = result.notes if is_noted else (*result.notes, note)
+    if not result.content:
+        return replace(result, text=cut_text(result.text, room), notes=notes)
     blocks: list[Mapping[str, Any]] = []
     for block in result.content:
-        kept = _text_of(block).encode()[:room]
-        room -= len(kept)
-        blocks.append(_with_text(block, kept.decode(errors="ignore")))
-    note = f"Cut to about {limit:,} of {size:,} tokens. Ask for less."
-    return replace(result, content=tuple(blocks), notes=(*result.notes, note))
+        kept = cut_text(_text_of(block), room)
+        room -= len(kept.encode())
+        blocks.append(_with_text(block, kept))
+    return replace(result, content=tuple(blocks), notes=notes)
+
+
+def cut_text(text: str, size: int) -> str:
+    """Return the beginning of *text* in at most *size* bytes of UTF-8.
+
+    Markdown stays Markdown: the text ends with a whole line, unless that would take half of it
+    away, and a block of code that is cut is closed.
+    """
+    encoded = text.encode()
+    if len(encoded) <= size:
+        return text
+    longest = max((len(mark) + 1 for mark, _ in _FENCE.findall(text)), default=0)
+    kept = encoded[: max(size - longest, 0)].decode(errors="ignore")
+    whole, line_end, _ = kept.rpartition("\n")
+    if line_end and len(whole) >= len(kept) // 2:
+        kept = whole
+    fence = _open_fence(kept)
+    return f"{kept}\n{fence}" if fence else kept
+
+
+def _open_fence(text: str) -> str:
+    """Return what ends the block of code in which *text* ends, or an empty string."""
+    fence = ""
+    for mark, rest in _FENCE.findall(text):
+        if not fence:
+            fence = mark
+        elif mark.startswith(fence) and not rest.strip():
+            fence = ""
+    return fence
+
+
+def _is_json_of(text: str, structured: dict[str, Any]) -> bool:
+    if not text.startswith("{"):
+        return False
+    try:
+        return bool(json.loads(text) == structured)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _text_in_content(answer: PromptAnswer | Contents) -> str:
+    """Return the text of an answer; images and other bytes cost no tokens here."""
+    if isinstance(answer, PromptAnswer):
+        messages = answer.messages
+        return "\n".join(_text_of(m.content) if m.content else m.text for m in messages)
+    if answer.parts is not None:
+        return "\n".join(map(_text_of, answer.parts))
+    return answer.data if isinstance(answer.data, str) else ""
+
+
+def _text_in(result: ToolResult) -> str:
+    return "\n".join(map(_text_of, result.content)) if result.content else result.text
 
 
 def _text_of(block: Mapping[str, Any]) -> str:
@@ -87,29 +192,37 @@ def _with_text(block: Mapping[str, Any], text: str) -> Mapping[str, Any]:
     return {**block, "text": text} if "text" in block else block
 
 
-def _shortened(result: ToolResult, structured: dict[str, Any], limit: int) -> ToolResult | None:
-    """Return *result* with as many items of its longest list as fit, or None if one is too many."""
-    lists = [key for key, value in structured.items() if isinstance(value, list)]
+def _shortened(structured: dict[str, Any], limit: int) -> tuple[dict[str, Any], str]:
+    """Return the structure with as many items of its largest list as fit, and a note about it.
+
+    The structure is empty where not even one fits.
+    """
+    lists = {key: tokens(_json(each)) for key, each in structured.items() if isinstance(each, list)}
     if not lists:
-        return None
-    key = max(lists, key=lambda name: len(structured[name]))
+        return {}, ""
+    key = max(lists, key=lists.__getitem__)
     items = cast("list[Any]", structured[key])
-    room = limit - tokens(_text({**structured, key: []}))
+    has_message = isinstance(structured.get("message"), str)
+    room = limit - tokens(_json({**structured, key: []})) - _NOTE_TOKENS * has_message
     count = 0
     for item in items:
-        room -= tokens(_text(item))
+        room -= tokens(_json(item))
         if room < 0:
             break
         count += 1
     if not count:
-        return None
+        return {}, ""
     note = (
         f"{key}: the first {count} of {len(items)}; the rest was cut to stay within about "
         f"{limit:,} tokens. Ask for less to see them all."
     )
-    shorter = {**structured, key: items[:count]}
-    return replace(result, text=_text(shorter), structured=shorter, notes=(*result.notes, note))
+    short = {**structured, key: items[:count]}
+    # A program that reads only the structure must learn of it, too, where there is a place for it.
+    if has_message:
+        told = structured["message"].strip()
+        short["message"] = f"{told}{'' if told.endswith(_ENDS) else '.'} {note}" if told else note
+    return short, note
 
 
-def _text(data: Any) -> str:
+def _json(data: Any) -> str:
     return json.dumps(data, ensure_ascii=False)

@@ -6,6 +6,7 @@ import logging
 import math
 import time
 from collections import deque
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,11 +24,11 @@ _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 
 
 class RateLimits:
-    """A moving window for each tool and caller.
+    """Counts calls in a moving window for each tool, prompt or resource and each caller.
 
     Args:
-        pool: Connections to a Redis where several processes share the counts, see
-            `redis_connections`; None: this process counts alone.
+        pool: Connections to a Redis that several processes share, see `redis_connections`; None:
+            this process counts alone.
     """
 
     def __init__(self, pool: Any = None) -> None:
@@ -35,19 +36,24 @@ class RateLimits:
         self._pool = pool
 
     async def __call__(self, call: Call, call_next: CallNext) -> Any:
-        """Answer the call unless its tool was called too often.
+        """Answer the call unless what it calls was called too often.
 
-        A call that goes on after a question was counted when it began.
+        A call that continues after a question is not counted again.
 
         Raises:
-            RateLimitedError: It was.
+            RateLimitedError: It was called too often.
         """
-        limit, item = call.limits.rate_limit, call.item
-        if limit and not call.context.is_continuation:
-            seconds = await self.wait(limit, item.declared, call.context.caller)
+        item = call.item
+        # Each answer of a user repeats the call. With `1/minute` nobody could ever answer.
+        limits = () if call.context.is_continuation else call.limits.rate_limits
+        if limits:
+            seconds, limit = await self.wait(
+                limits, f"{item.kind} {item.declared}", call.context.caller
+            )
             if seconds:
                 raise RateLimitedError(
-                    f"{item.published} is limited to {limit}. Try again in {seconds} s."
+                    f"{item.published} is limited to {limit}. Try again in {seconds} s.",
+                    retry_after=seconds,
                 )
         return await call_next(call)
 
@@ -55,39 +61,48 @@ class RateLimits:
     def _shared(self) -> MovingWindowRateLimiter | None:
         return None if self._pool is None else _limiter(self._pool)
 
-    async def wait(self, limit: str, tool: str, caller: str) -> int:
-        """Count a call and return 0, or how many seconds to wait before the next one.
+    async def wait(self, limits: Sequence[str], counted: str, caller: str) -> tuple[int, str]:
+        """Return how many seconds a call has to wait, and for which limit; count it if none.
 
-        When the shared counts cannot be reached, this process counts for itself.
+        A call that one limit refuses counts against none of them. While the shared counts cannot
+        be reached, this process counts for itself.
 
         Args:
-            limit: For example ``60/minute``.
+            limits: For example ``60/minute``.
+            counted: What is called.
         """
         if self._shared:
             try:
-                return await _wait(self._shared, limit, tool, caller)
+                return await _wait(self._shared, limits, counted, caller)
             except Exception as exc:  # noqa: BLE001  - whatever the network and the server do
                 log.warning("shared rate limits cannot be reached", extra={"reason": str(exc)})
-        return self._own_wait(limit, tool, caller)
+        return self._own_wait(limits, counted, caller)
 
-    def _own_wait(self, limit: str, tool: str, caller: str) -> int:
-        """Do the same here: the storage that `limits` has for this costs a third of a call."""
-        count, _, span = limit.partition("/")
-        now, seconds = time.monotonic(), _SECONDS[span]
-        calls = self._calls((limit, tool, caller))
-        while calls and calls[0] <= now - seconds:
-            calls.popleft()
-        if len(calls) >= int(count):
-            return max(1, math.ceil(calls[0] + seconds - now))
-        calls.append(now)
-        return 0
+    def _own_wait(self, limits: Sequence[str], counted: str, caller: str) -> tuple[int, str]:
+        """Count in this process; the memory storage of `limits` would make calls a third slower."""
+        now = time.monotonic()
+        calls = {limit: self._calls((limit, counted, caller)) for limit in limits}
+        longest = max((_seconds(limit, times, now), limit) for limit, times in calls.items())
+        if not longest[0]:
+            for times in calls.values():
+                times.append(now)
+        return longest
 
     def _calls(self, key: tuple[str, str, str]) -> deque[float]:
-        """Return the calls that count; who has been silent for longest is forgotten, if need be."""
+        """Return the times of earlier calls; with too many callers, one is forgotten."""
+        # Removed and added again, so that the first key is the one that was silent for longest.
         calls = self._own[key] = self._own.pop(key, deque())
         if len(self._own) > _MOST_CALLERS:
             del self._own[next(iter(self._own))]
         return calls
+
+
+def _seconds(limit: str, calls: deque[float], now: float) -> int:
+    """Return how long a call has to wait, and forget the calls that no longer count."""
+    count, _, span = limit.partition("/")
+    while calls and calls[0] <= now - _SECONDS[span]:
+        calls.popleft()
+    return max(1, math.ceil(calls[0] + _SECONDS[span] - now)) if len(calls) >= int(count) else 0
 
 
 def _limiter(pool: Any) -> MovingWindowRateLimiter:
@@ -100,11 +115,16 @@ def _limiter(pool: Any) -> MovingWindowRateLimiter:
     return MovingWindowRateLimiter(storage)
 
 
-async def _wait(limiter: MovingWindowRateLimiter, limit: str, tool: str, caller: str) -> int:
+async def _wait(
+    limiter: MovingWindowRateLimiter, limits: Sequence[str], counted: str, caller: str
+) -> tuple[int, str]:
     from limits import parse  # noqa: PLC0415
 
-    item = parse(limit)
-    if await limiter.hit(item, tool, caller):
-        return 0
-    window = await limiter.get_window_stats(item, tool, caller)
-    return max(1, math.ceil(window.reset_time - time.time()))
+    items = {limit: parse(limit) for limit in limits}
+    # With one limit, `hit` alone both asks and counts.
+    for ask in (limiter.test, limiter.hit) if len(items) > 1 else (limiter.hit,):
+        for limit, item in items.items():
+            if not await ask(item, counted, caller):
+                window = await limiter.get_window_stats(item, counted, caller)
+                return max(1, math.ceil(window.reset_time - time.time())), limit
+    return 0, ""

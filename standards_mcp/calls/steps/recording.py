@@ -1,4 +1,4 @@
-"""Tells observers of each call; the outermost step."""
+"""Reports each call to the observers; the outermost step."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Recording:
         self._observers = observers
 
     async def __call__(self, call: Call, call_next: CallNext) -> Any:
-        """Record the call, also one that is cancelled."""
+        """Record the call, even if it is cancelled."""
         record, began, outcome = call.record, time.perf_counter(), "cancelled"
         observers = tuple(self._observers)
         for observer in observers:
@@ -54,7 +54,7 @@ def _tell(observer: Observer, event: str, record: CallRecord) -> None:
     try:
         getattr(observer, event)(record)
     except Exception:
-        # Who watches calls must not be able to fail them.
+        # An observer must not be able to fail a call.
         log.exception("an observer of calls failed")
 
 

@@ -1,4 +1,4 @@
-"""Limits how many calls of a tool, and of a plugin, run at a time."""
+"""Limits how many calls of a tool, a prompt or a resource, and of a plugin, run at a time."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from standards_mcp.calls.call import Call, CallNext
 
 
 class Slots:
-    """Lets a call run when its tool and its plugin have a free slot each."""
+    """Runs a call once what is called and its plugin have a free slot each."""
 
     def __init__(self) -> None:
         self._semaphores: dict[tuple[str, int], asyncio.Semaphore] = {}
 
     async def __call__(self, call: Call, call_next: CallNext) -> Any:
-        """Answer the call, waiting for its slots."""
+        """Wait for the slots, then answer the call."""
         limits, item = call.limits, call.item
-        of_tool = self._slot(f"tool {item.declared}", limits.concurrency)
+        of_item = self._slot(f"{item.kind} {item.declared}", limits.concurrency)
         of_plugin = self._slot(f"plugin {item.plugin}", limits.plugin_concurrency)
-        async with of_tool, of_plugin:
+        # Its slot first: calls that wait for a busy tool must not hold slots of the plugin.
+        async with of_item, of_plugin:
             return await call_next(call)
 
     def _slot(self, owner: str, size: int | None) -> AbstractAsyncContextManager[None]:

@@ -1,4 +1,4 @@
-"""The worker threads of plugins, counted until they really end, and left behind at the end."""
+"""Worker threads of plugins: counted until their function returns, never joined at the end."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ _T = TypeVar("_T")
 
 
 class PluginThreads:
-    """Runs a plugin's sync functions in threads, so many at a time.
+    """Runs a plugin's sync functions in a limited number of threads.
 
-    A thread cannot be stopped. A call that is cancelled returns at once, and its thread counts
-    until the function returns: a plugin that hangs runs out of its own threads, and of nobody
-    else's.
+    A thread cannot be stopped. A call that is cancelled returns at once, but its thread counts
+    until the function returns, so a plugin that hangs uses up only its own threads.
     """
 
     def __init__(self, plugin: str, size: int = THREADS_PER_PLUGIN) -> None:
@@ -38,14 +37,14 @@ class PluginThreads:
 
     @property
     def stuck_seconds(self) -> float:
-        """For how long a function has gone on after its call was cancelled; 0 where none does."""
+        """For how long a function has run on after its call was cancelled; 0 if none has."""
         return max((time.monotonic() - since for since in self._abandoned.values()), default=0.0)
 
     async def run(self, function: Callable[[], _T]) -> _T:
-        """Return what *function* returns, waiting for a thread where all are busy.
+        """Wait for a free thread, and return what *function* returns.
 
         Raises:
-            ThreadsStuckError: All are held by calls that were cancelled, so that waiting is vain.
+            ThreadsStuckError: Calls that were cancelled hold all threads, so none may get free.
         """
         if len(self._abandoned) >= self._size:
             log.error("all threads of a plugin are stuck", extra={"plugin": self._plugin})
@@ -62,20 +61,24 @@ class PluginThreads:
                 raise concurrent.futures.CancelledError  # nobody waits for it
             try:
                 return function()
+            except GeneratorExit as exc:
+                # Raised anew where it is awaited, it would close the coroutines that wait.
+                raise RuntimeError("the function raised GeneratorExit") from exc
             finally:
                 ended.set_result(None)
 
         try:
-            # The limiter has nothing to limit here: it would forget a thread that is abandoned.
+            # A limiter of anyio forgets an abandoned thread, so `_free` counts in its place.
             return await anyio.to_thread.run_sync(
                 work, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1)
             )
         finally:
+            # `cancel` fails once the function has begun: its thread is abandoned, and counts.
             if not ended.done() and not ended.cancel():
                 self._abandoned[ended] = time.monotonic()
 
     def _tracked(self) -> concurrent.futures.Future[None]:
-        """Return a future for the end of a thread's work, which then frees its place."""
+        """Return a future for the end of a thread's work, which frees its place."""
         loop = asyncio.get_running_loop()
         ended = concurrent.futures.Future[None]()
 
@@ -84,7 +87,8 @@ class PluginThreads:
             self._free.release()
 
         def notify(_: object) -> None:
-            with suppress(RuntimeError):  # the loop is closed: nobody is left to be served
+            # The worker thread calls this, and asyncio's semaphore is not safe for threads.
+            with suppress(RuntimeError):  # the loop is closed, so nobody waits for a place
                 loop.call_soon_threadsafe(release)
 
         ended.add_done_callback(notify)
@@ -92,13 +96,13 @@ class PluginThreads:
 
 
 class UnjoinedExecutor(concurrent.futures.ThreadPoolExecutor):
-    """A thread pool for an event loop's `asyncio.to_thread`, whose end waits for nobody.
+    """A thread pool for an event loop's `asyncio.to_thread` that never joins its threads.
 
-    An event loop joins the threads of its default pool when it closes, so that one plugin with a
-    function that hangs would keep the process from ending.
+    An event loop joins the threads of its default pool when it closes, so one function that hangs
+    would keep the process from ending.
     """
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002
-        """Start nothing more; whatever *wait* says, the threads end when they end."""
+        """Start nothing more, and do not wait for the threads, whatever *wait* is."""
         del wait
         super().shutdown(wait=False, cancel_futures=cancel_futures)

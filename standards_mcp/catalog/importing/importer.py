@@ -18,14 +18,14 @@ from typing import Final, TypeAlias
 from standards_mcp._utils.chunks import chunks
 from standards_mcp.catalog.base import Progress
 from standards_mcp.catalog.errors import CatalogError
+from standards_mcp.catalog.local.store import LocalStore
 from standards_mcp.catalog.records import StandardRecord
-from standards_mcp.catalog.sets import merged_with_stored, without_sets
+from standards_mcp.catalog.sets import leaving_sets, merged_with_stored
 
 from .problems import Problem, note
 from .report import Report
 from .selection import Selection
 from .staging import Staging
-from .store import RecordStore
 
 _AT_ONCE: Final = 500  # records in memory
 Documents: TypeAlias = Iterable[Iterable[StandardRecord | Problem]]
@@ -55,7 +55,8 @@ class ImportOptions:
     Attributes:
         selection: What to take of it.
         replace: Delete the records that are gone from the sets which were read. A set of which
-            something had to be skipped loses nothing.
+            something had to be skipped loses nothing, and none does if a document could not be
+            read at all.
         dry_run: Write nothing.
         strict: Raise `StrictImportError` when anything is skipped.
     """
@@ -67,7 +68,7 @@ class ImportOptions:
 
 
 def import_sources(
-    store: RecordStore,
+    store: LocalStore,
     documents: Documents,
     options: ImportOptions | None = None,
     *,
@@ -78,7 +79,7 @@ def import_sources(
 
     Args:
         on_read: Is told the report so far after every document.
-        progress: See `RecordStore.write`.
+        progress: See `LocalStore.write`.
 
     Raises:
         StrictImportError: The import is strict, and something had to be skipped.
@@ -86,7 +87,7 @@ def import_sources(
     """
     options = options or ImportOptions()
     report = Report(dry_run=options.dry_run)
-    is_selected = record_filter(options.selection)
+    is_selected = _filter_of(options.selection)
     with Staging() as staging:
         for number, document in enumerate(documents):
             _read(document, number, staging, is_selected, report)
@@ -102,8 +103,7 @@ def import_sources(
     return report
 
 
-def record_filter(selection: Selection) -> Callable[[StandardRecord], bool]:
-    """Return a function that says whether a record is selected."""
+def _filter_of(selection: Selection) -> Callable[[StandardRecord], bool]:
     has_jurisdiction, has_subject = cache(selection.has_jurisdiction), cache(selection.has_subject)
 
     def is_selected(record: StandardRecord) -> bool:
@@ -128,7 +128,8 @@ def _read(
         if isinstance(item, Problem):
             report.add(item)
             if item.skipped:
-                staging.mark_incomplete(number)
+                # What cannot be read at all may hold records of any set.
+                staging.mark_incomplete(number if item.records else None)
         else:
             report.read += 1
             place = staging.add(item, number, selected=is_selected(item))
@@ -141,7 +142,7 @@ def _read(
 
 
 def _write(
-    store: RecordStore,
+    store: LocalStore,
     staging: Staging,
     options: ImportOptions,
     report: Report,
@@ -151,43 +152,30 @@ def _write(
     for set_id in sorted(incomplete):
         detail = "some of its records were skipped, so none was deleted"
         report.add(note("set not replaced", set_id, detail=detail))
-    leaving, deleted = _gone(store, staging, replaced)
+    # Of a record that was read, `_changes` settles the sets.
+    others = (each for each in store.records(replaced) if not staging.sets_of(each.id))
+    leaving, deleted = leaving_sets(others, replaced)
     report.deleted, report.left = len(deleted), len(leaving)
     changes = _changes(store, staging, replaced, frozenset(deleted), report)
     if options.dry_run:
         deque(changes, maxlen=0)  # `changes` counts while it is used up
         return
-    store.write(chain(changes, leaving.values()), deleted, progress)
-
-
-def _gone(
-    store: RecordStore, staging: Staging, replaced: Collection[str]
-) -> tuple[dict[str, StandardRecord], list[str]]:
-    """Return the stored records that leave some of their sets, and the ids of those that go."""
-    leaving: dict[str, StandardRecord] = {}
-    deleted: list[str] = []
-    for record in store.records(replaced) if replaced else ():
-        if staging.sets_of(record.id):
-            continue  # it was read, so `_changes` settles its sets
-        left = without_sets(record, replaced)
-        if left is None:
-            deleted.append(record.id)
-        else:
-            leaving[record.id] = left
-    return leaving, deleted
+    store.write(chain(changes, leaving), deleted, progress)
 
 
 def _changes(
-    store: RecordStore,
+    store: LocalStore,
     staging: Staging,
     replaced: Collection[str],
     deleted: Collection[str],
     report: Report,
 ) -> Iterator[StandardRecord]:
-    """Yield what differs from the store, and count."""
-    for chunk in chunks(staging.records(), _AT_ONCE):
-        stored = {record.id: record for record in store.fetch([record.id for record in chunk])}
-        for read in chunk:
+    """Yield what differs from the store, and count. A dry run leaves out what is new."""
+    for ids in chunks(staging.ids(), _AT_ONCE):
+        stored = {record.id: record for record in store.fetch(ids)}
+        if report.dry_run:
+            report.new += len(ids) - len(stored)
+        for read in staging.fetch(stored if report.dry_run else ids):
             known = stored.get(read.id)
             record = read if known is None else merged_with_stored(read, known, replaced)
             record = _without_children(record, deleted)

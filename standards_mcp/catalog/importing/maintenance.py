@@ -5,25 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from standards_mcp.catalog.base import Progress
-from standards_mcp.catalog.records import StandardRecord
-from standards_mcp.catalog.sets import without_sets
+from standards_mcp.catalog.local.store import LocalStore
+from standards_mcp.catalog.sets import leaving_sets
 from standards_mcp.catalog.starter import starter_records
 
 from .report import Report
-from .store import RecordStore
 
 
 def remove_set(
-    store: RecordStore, set_id: str, progress: Progress | None = None, *, dry_run: bool = False
+    store: LocalStore, set_id: str, progress: Progress | None = None, *, dry_run: bool = False
 ) -> Report:
     """Delete the records of a set; those that are in other sets too only leave this one."""
     report = Report(dry_run=dry_run)
-    leaving: list[StandardRecord] = []
-    deleted: list[str] = []
-    for record in store.records([set_id]):
-        left = without_sets(record, [set_id])
-        leaving += [left] if left else []
-        deleted += [] if left else [record.id]
+    leaving, deleted = leaving_sets(store.records([set_id]), [set_id])
     report.deleted, report.left = len(deleted), len(leaving)
     if not dry_run and (leaving or deleted):
         store.write(leaving, deleted, progress)
@@ -31,7 +25,7 @@ def remove_set(
 
 
 def remove_starter(
-    store: RecordStore, progress: Progress | None = None, *, dry_run: bool = False
+    store: LocalStore, progress: Progress | None = None, *, dry_run: bool = False
 ) -> Report:
     """Delete what is left of the starter set: its standards that have no official text yet.
 
@@ -44,7 +38,7 @@ def remove_starter(
     return Report(deleted=len(deleted), dry_run=dry_run)
 
 
-def export_lines(store: RecordStore, set_ids: Collection[str] | None = None) -> Iterator[str]:
+def export_lines(store: LocalStore, set_ids: Collection[str] | None = None) -> Iterator[str]:
     """Yield records as lines of JSON, which `formats.jsonl` reads back unchanged."""
     for record in store.records(set_ids):
         yield record.model_dump_json(by_alias=True, exclude_none=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from standards_mcp._utils.text import printable
 from standards_mcp.catalog.errors import CatalogError
 
 
@@ -32,8 +33,10 @@ class Problem:
     records: int = 0
 
     def __str__(self) -> str:
+        """Return the problem on one line that a terminal can show."""
         place = f"{self.source}: {self.where}" if self.where else self.source
-        return f"{place}: {self.reason}" + (f" ({self.detail})" if self.detail else "")
+        text = f"{place}: {self.reason}" + (f" ({self.detail})" if self.detail else "")
+        return printable(" ".join(text.split()).encode("utf-8", "replace").decode())
 
 
 def note(reason: str, source: str, where: str = "", detail: str = "") -> Problem:

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import io
 import json
 import time
 from collections.abc import Iterable, Iterator
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias
 
 from standards_mcp.catalog.records import StandardRecord
 
 from .formats.case import is_case, read_case
 from .formats.csp import is_csp, read_csp
-from .formats.jsonl import is_records, read_jsonl, read_records
+from .formats.decoding import decode, lines_of
+from .formats.jsonl import LONGEST_LINE, is_records, read_jsonl, read_records
 from .formats.tabular import read_table
 from .formats.values import parse_json
 from .problems import Problem, SourceError, lost
-from .sources.files import UNREADABLE, Document
+from .sources.archives import UNREADABLE
+from .sources.files import Document
 
 Format: TypeAlias = Literal["auto", "csp", "case", "jsonl", "csv"]
-FORMATS: Final[tuple[str, ...]] = get_args(Format)
-LARGEST_JSON: Final = 2**28
-"""How many bytes of one JSON document or table are read into memory."""
-_LONGEST_LINE: Final = 2**26
+LARGEST_JSON: Final = 2**27
+"""How many bytes of one JSON document are read into memory."""
+MOST_VALUES: Final = 10_000_000
+"""How many values it may have, about."""
 _LINES: Final = (".jsonl", ".ndjson")
 _FOREIGN: Final = (
     (b"<", "this is a web page or XML; open the address in a browser to see what it says"),
@@ -42,20 +43,19 @@ def read_documents(
         today: The date that decides what is superseded, as ``2030-12-31``; by default today's.
     """
     for document in documents:
-        yield read_document(document, format_, today)
+        if isinstance(document, Problem):
+            yield iter([document])
+        else:
+            yield _guarded(document, format_, today or time.strftime("%Y-%m-%d"))
 
 
-def read_document(
-    document: Document | Problem, format_: Format = "auto", today: str | None = None
-) -> Iterator[StandardRecord | Problem]:
-    """Yield the records of one document and every problem with it; it never raises."""
-    if isinstance(document, Problem):
-        yield document
-        return
+def _guarded(document: Document, format_: Format, today: str) -> Iterator[StandardRecord | Problem]:
+    """Yield what `_read` yields; a document that cannot be read is a problem, no exception."""
     try:
-        yield from _read(document, format_, today or time.strftime("%Y-%m-%d"))
+        yield from _read(document, format_, today)
     except (SourceError, *UNREADABLE) as error:
-        yield lost("cannot be read", document.name, detail=str(error), records=0)
+        detail = str(error) or "it ends too early; fetch it again"
+        yield lost("cannot be read", document.name, detail=detail, records=0)
 
 
 def _read(document: Document, format_: Format, today: str) -> Iterator[StandardRecord | Problem]:
@@ -67,18 +67,18 @@ def _read(document: Document, format_: Format, today: str) -> Iterator[StandardR
     if foreign:
         yield lost("no standards", document.name, detail=foreign, records=0)
         return
-    kind = _kind(document) if format_ == "auto" else format_
+    text = decode(head).lstrip()
+    kind = _kind(document.name, text) if format_ == "auto" else format_
     if kind == "csv":
-        yield from read_table(_whole(document), document.name)
-    elif kind == "jsonl" and (format_ == "auto" or _has_lines(document)):
-        yield from read_jsonl(_lines(document.stream), document.name)
+        yield from read_table(document.stream, document.name)
+    elif kind == "jsonl" and (format_ == "auto" or _has_lines(text)):
+        yield from read_jsonl(lines_of(document.stream, LONGEST_LINE), document.name)
     else:
         yield from _read_json(document, kind, today)
 
 
 def _read_json(document: Document, kind: str, today: str) -> Iterator[StandardRecord | Problem]:
-    value, problems = parse_json(_whole(document), document.name)
-    yield from problems
+    value = parse_json(_whole(document))
     if kind == "case" or (kind == "json" and is_case(value)):
         yield from read_case(value, document.name, today)
     elif kind == "jsonl" or (kind == "json" and is_records(value)):
@@ -90,23 +90,20 @@ def _read_json(document: Document, kind: str, today: str) -> Iterator[StandardRe
         yield lost("unknown format", document.name, detail=detail, records=0)
 
 
-def _kind(document: Document) -> str:
+def _kind(name: str, start: str) -> str:
     """Return csv or jsonl, or json for whatever is one JSON document."""
-    name, start = (
-        document.name.casefold().removesuffix(".gz"),
-        document.head().lstrip(b"\xef\xbb\xbf \t\r\n"),
-    )
+    name = name.casefold().removesuffix(".gz")
     if name.endswith(_LINES):
         return "jsonl"
-    if name.endswith(_TABLES) or (start[:1] not in (b"{", b"[") and not name.endswith(".json")):
+    if name.endswith(_TABLES) or not (start.startswith(("{", "[")) or name.endswith(".json")):
         return "csv"
-    return "jsonl" if _has_lines(document) else "json"
+    return "jsonl" if _has_lines(start) else "json"
 
 
-def _has_lines(document: Document) -> bool:
+def _has_lines(start: str) -> bool:
     """Return whether the first line is a whole JSON object and a second one follows."""
-    first, newline, rest = document.head().lstrip().partition(b"\n")
-    if not newline or not rest.lstrip().startswith(b"{"):
+    first, newline, rest = start.partition("\n")
+    if not newline or not rest.lstrip().startswith("{"):
         return False
     try:
         return isinstance(json.loads(first), dict)
@@ -114,17 +111,10 @@ def _has_lines(document: Document) -> bool:
         return False
 
 
-def _lines(stream: io.BufferedReader) -> Iterator[bytes]:
-    """Yield the lines of *stream*; one that is too long to be a record comes without its end."""
-    while line := stream.readline(_LONGEST_LINE):
-        rest = line
-        while rest and not rest.endswith(b"\n"):
-            rest = stream.readline(_LONGEST_LINE)
-        yield line
-
-
 def _whole(document: Document) -> bytes:
     data = document.stream.read(LARGEST_JSON + 1)
     if len(data) > LARGEST_JSON:
         raise SourceError(f"it is larger than {LARGEST_JSON:,} bytes; split it, or use JSONL")
+    if sum(map(data.count, (b",", b"[", b"{"))) > MOST_VALUES:  # each takes up 64 bytes or more
+        raise SourceError(f"it has more than {MOST_VALUES:,} values; split it, or use JSONL")
     return data

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from standards_mcp._utils.text import counted
+
 from .problems import Problem
 
 KEPT_PER_REASON: Final = 20
@@ -49,11 +51,17 @@ class Report:
     skipped: Counter[str] = field(default_factory=Counter[str])
     notes: Counter[str] = field(default_factory=Counter[str])
     problems: list[Problem] = field(default_factory=list[Problem])
+    _kept: Counter[str] = field(default_factory=Counter[str], init=False, repr=False)
 
     @property
     def written(self) -> int:
         """Records that were added or replaced."""
         return self.new + self.changed
+
+    @property
+    def has_effect(self) -> bool:
+        """Whether anything was taken from what was read, or left out on request."""
+        return bool(self.read > self.skipped_records or self.deleted or self.left)
 
     def add(self, problem: Problem) -> None:
         """Count *problem*, and keep it if it is among the first of its reason."""
@@ -61,8 +69,8 @@ class Report:
         counts[problem.reason] += max(problem.records, 1)
         self.read += problem.records
         self.skipped_records += problem.records
-        kept = sum(1 for each in self.problems if each.reason == problem.reason)
-        if kept < KEPT_PER_REASON:
+        if self._kept[problem.reason] < KEPT_PER_REASON:
+            self._kept[problem.reason] += 1
             self.problems.append(problem)
 
     def to_dict(self) -> dict[str, Any]:
@@ -84,22 +92,27 @@ class Report:
             yield f"Nothing was read: {self.problems[0]}"
             return
         verb = "Would write" if self.dry_run else "Wrote"
-        documents = "document" if self.documents == 1 else "documents"
-        yield f"Read {self.read:,} records in {self.documents:,} {documents}."
+        yield f"Read {counted(self.read, 'record')} in {counted(self.documents, 'document')}."
         yield (
             f"{verb} {self.written:,} ({self.new:,} new, {self.changed:,} changed); "
-            f"{self.unchanged:,} were there already."
+            f"{self.unchanged:,} {_were(self.unchanged)} there already."
         )
         if self.collapsed:
             yield f"{self.collapsed:,} stood in several sets or files and became one with others."
         if self.filtered:
-            yield f"{self.filtered:,} were left out by the filters."
+            yield f"{self.filtered:,} {_were(self.filtered)} left out by the filters."
         if self.deleted:
             deleted = "Would delete" if self.dry_run else "Deleted"
-            yield f"{deleted} {self.deleted:,} that are no longer in the replaced sets."
+            are = "is" if self.deleted == 1 else "are"
+            yield f"{deleted} {self.deleted:,} that {are} no longer in the replaced sets."
         if self.left:
-            yield f"{self.left:,} are no longer in the replaced sets, and stay in others."
+            are, stay = ("is", "stays") if self.left == 1 else ("are", "stay")
+            yield f"{self.left:,} {are} no longer in the replaced sets, and {stay} in others."
         for title, counts in (("Skipped", self.skipped), ("Noted", self.notes)):
             for reason, count in counts.most_common():
-                yield f"{title}: {reason}, {count:,} {'time' if count == 1 else 'times'}"
+                yield f"{title}: {reason}, {counted(count, 'time')}"
         yield from map(str, self.problems)
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"

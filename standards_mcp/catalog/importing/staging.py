@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Iterator
-from itertools import groupby
-from typing import Literal, Self
+from collections.abc import Iterable, Iterator
+from typing import Final, Literal, Self
 
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.sets import memberships, merged
@@ -14,10 +12,11 @@ from standards_mcp.catalog.sets import memberships, merged
 _SCHEMA = """
 CREATE TABLE read (
     id TEXT NOT NULL, set_id TEXT NOT NULL, document INTEGER NOT NULL, selected INTEGER NOT NULL,
-    ancestors TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (id, set_id)
-) WITHOUT ROWID;
+    body TEXT NOT NULL, PRIMARY KEY (id, set_id)
+);
 CREATE TABLE incomplete (document INTEGER PRIMARY KEY);
 """
+_CACHE: Final = 32_768  # KB: the index of a million records, more or less
 
 
 class Staging:
@@ -29,7 +28,10 @@ class Staging:
     def __init__(self) -> None:
         # The empty name is SQLite's own temporary database, which vanishes with the process.
         self._connection = sqlite3.connect("", isolation_level=None, check_same_thread=False)
-        self._connection.executescript(f"PRAGMA journal_mode = OFF; {_SCHEMA} BEGIN;")
+        self._may_lack_any = False
+        self._connection.executescript(
+            f"PRAGMA journal_mode = OFF; PRAGMA cache_size = -{_CACHE}; {_SCHEMA} BEGIN;"
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -47,25 +49,27 @@ class Staging:
         """
         key = record.id, record.standard_set_id
         body = record.model_dump_json(by_alias=True, exclude_none=True)
-        statement = "SELECT body FROM read WHERE (id, set_id) = (?, ?)"
-        before = self._connection.execute(statement, key).fetchone()
-        self._connection.execute(
-            "INSERT OR REPLACE INTO read VALUES (?, ?, ?, ?, ?, ?)",
-            (*key, document, selected, json.dumps(record.ancestor_ids), body),
-        )
-        if before is None:
+        row = (*key, document, selected, body)
+        execute = self._connection.execute
+        if execute("INSERT OR IGNORE INTO read VALUES (?, ?, ?, ?, ?)", row).rowcount:
             return "new"
-        return "same" if before[0] == body else "other"
+        (before,) = execute("SELECT body FROM read WHERE (id, set_id) = (?, ?)", key).fetchone()
+        execute("REPLACE INTO read VALUES (?, ?, ?, ?, ?)", row)
+        return "same" if before == body else "other"
 
-    def mark_incomplete(self, document: int) -> None:
-        """Remember that a document has records that could not be read."""
+    def mark_incomplete(self, document: int | None) -> None:
+        """Remember that a document has records that could not be read; None stands for any."""
+        if document is None:
+            self._may_lack_any = True
+            return
         self._connection.execute("INSERT OR IGNORE INTO incomplete VALUES (?)", (document,))
 
     def keep_ancestors(self) -> None:
         """Let the ancestors of every selected record through as well."""
         self._connection.execute(
             "UPDATE read SET selected = 1 WHERE NOT selected AND id IN"
-            " (SELECT value FROM read AS below, json_each(below.ancestors) WHERE below.selected)"
+            " (SELECT value FROM read AS below, json_each(below.body, '$.ancestor_ids')"
+            " WHERE below.selected)"
         )
 
     def counts(self) -> tuple[int, int, int]:
@@ -76,12 +80,17 @@ class Staging:
         ).fetchone()
         return int(row[0] or 0), int(row[1] or 0), int(row[2] or 0)
 
-    def records(self) -> Iterator[StandardRecord]:
-        """Yield one record for each selected id, in the order of the ids."""
-        statement = "SELECT id, body FROM read WHERE selected ORDER BY id, set_id"
-        rows = self._connection.execute(statement)
-        for _, group in groupby(rows, key=lambda row: str(row[0])):
-            same = [StandardRecord.model_validate_json(body) for _, body in group]
+    def ids(self) -> Iterator[str]:
+        """Yield the ids of the selected records, in their order."""
+        rows = self._connection.execute("SELECT DISTINCT id FROM read WHERE selected ORDER BY id")
+        return (str(id_) for (id_,) in rows)
+
+    def fetch(self, ids: Iterable[str]) -> Iterator[StandardRecord]:
+        """Yield one record for each of these selected ids."""
+        statement = "SELECT body FROM read WHERE id = ? AND selected ORDER BY set_id"
+        for id_ in ids:
+            bodies = self._connection.execute(statement, (id_,))
+            same = [StandardRecord.model_validate_json(body) for (body,) in bodies]
             yield merged(same) if len(same) > 1 else same[0]
 
     def complete_sets(self) -> tuple[set[str], set[str]]:
@@ -90,7 +99,7 @@ class Staging:
             "SELECT set_id, max(document IN (SELECT document FROM incomplete)) FROM read GROUP BY 1"
         )
         states = {str(set_id): bool(incomplete) for set_id, incomplete in rows}
-        complete = {set_id for set_id, incomplete in states.items() if not incomplete}
+        complete = {id_ for id_, lacks in states.items() if not (lacks or self._may_lack_any)}
         return complete, set(states) - complete
 
     def sets_of(self, id_: str) -> set[str]:

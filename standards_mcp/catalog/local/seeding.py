@@ -98,7 +98,6 @@ def save_edition(database: Database, seed: Seed, edition: str) -> None:
 def _changes(
     database: Database, records: Sequence[StandardRecord]
 ) -> tuple[list[StandardRecord], list[str]]:
-    """Return the records to write and the ids to delete."""
     given = _load_fingerprints(database)
     new = {record.id: record for record in records}
     stored = database.fingerprints([*{**given, **new}])

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import SecretStr
 
@@ -18,23 +18,25 @@ from standards_mcp.catalog.base import (
     Facets,
     FieldValues,
     FilterExpression,
+    Progress,
     SearchResult,
     check_query,
 )
 from standards_mcp.catalog.errors import CatalogUnavailableError
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.sets import StandardSet
+from standards_mcp.catalog.vocabulary.grades import grade_order
 from standards_mcp.catalog.vocabulary.notation import canonical_key, codes_in, lookup_keys
 from standards_mcp.catalog.vocabulary.suggestions import nearest
 
 from . import seeding
 from .database import Database
 from .folder import CatalogFolder
+from .index.manifest import current_folder, read_manifest
 from .seeding import SeedSource
-from .stats import stats_of
 
 if TYPE_CHECKING:
-    from .index.engine import Engine, Progress
+    from .index.engine import Engine
     from .index.ranking import Mode
 
 _LONGEST_CODE = 60
@@ -43,6 +45,8 @@ _MOST_CODES = 20
 
 class LocalStore:
     """A catalog in one folder. Its methods may be called from several threads.
+
+    Every method may raise `CatalogError`.
 
     Args:
         path: The folder; it is created when something is written.
@@ -83,10 +87,6 @@ class LocalStore:
 
         Args:
             mode: ``lexical`` and ``dense`` use one half of the index, to compare them.
-
-        Raises:
-            CatalogError: The text is too long, *top_k* is not positive, the filter is wrong, or
-                the catalog cannot be read.
         """
         check_query(text, top_k)
         database = self._open_database()
@@ -123,11 +123,7 @@ class LocalStore:
         return database.fetch([id_ for ids in first_of_each for id_ in ids])
 
     def select(self, expression: FilterExpression, limit: int) -> list[StandardRecord]:
-        """Return the first *limit* records that a filter lets through, in the order of their ids.
-
-        Raises:
-            CatalogError: The filter is wrong, or the catalog cannot be read.
-        """
+        """Return the first *limit* records that a filter lets through, in the order of ids."""
         database = self._open_database()
         return [] if database is None else database.fetch(self._engine.select(expression, limit))
 
@@ -155,7 +151,25 @@ class LocalStore:
             return CatalogStats(
                 backend="local", location=str(self._folder.path), records=0, details=pending
             )
-        return stats_of(self._folder, database, self._facets_of(database))
+        facets, model, details = self._facets_of(database), None, dict[str, Any]()
+        try:
+            manifest = read_manifest(current_folder(self._folder.index))
+            model = manifest.model
+            details["index"] = "current" if manifest.revision == database.revision else "outdated"
+            details["indexed_records"] = manifest.records
+        except CatalogUnavailableError as error:
+            details["index"] = str(error)
+        if changed := database.changed:
+            details["changed"] = f"{changed:%Y-%m-%d %H:%M} UTC"
+        details["jurisdictions"] = facets.jurisdictions
+        details["subjects"] = facets.subjects
+        levels = sorted(facets.education_levels, key=grade_order)
+        details["education_levels"] = {level: facets.education_levels[level] for level in levels}
+        details["licenses"] = database.counts("license")
+        return CatalogStats(
+            backend="local", location=str(self._folder.path), records=database.count(),
+            model=model, size_bytes=self._folder.size(), details=details,
+        )  # fmt: skip
 
     def check(self) -> tuple[str, ...]:
         """Try everything that a search needs, see `standards_mcp.catalog.Catalog.check`.
@@ -176,7 +190,10 @@ class LocalStore:
         return [] if database is None else database.sets()
 
     def records(self, set_ids: Collection[str] | None = None) -> Iterator[StandardRecord]:
-        """Yield the records of these sets, of all by default, in the order of their ids."""
+        """Yield the records of these sets, of all by default, in the order of their ids.
+
+        A record belongs to its ``standard_set_id`` and to each of its ``also_in_set_ids``.
+        """
         database = self._open_database()
         return iter(()) if database is None else database.records(set_ids)
 
@@ -196,10 +213,7 @@ class LocalStore:
         return seed.records
 
     def upsert(self, records: Iterable[StandardRecord], progress: Progress | None = None) -> int:
-        """Add or replace records, rebuild the index, and return how many changed.
-
-        *progress* is told (done, total) while texts are embedded.
-        """
+        """Add or replace records and return how many changed, see `write`."""
         return self.write(records, (), progress)
 
     def write(
@@ -208,14 +222,24 @@ class LocalStore:
         deleted: Iterable[str] = (),
         progress: Progress | None = None,
     ) -> int:
-        """Add, replace and delete in one transaction, see `importing.store.RecordStore.write`."""
+        """Add, replace and delete in one transaction, and make all of it searchable.
+
+        What *records* and *deleted* raise undoes it. While it runs, searches answer with what was
+        there before, and another process that writes is waited for.
+
+        Args:
+            progress: Is told (done, total) while texts are embedded.
+
+        Returns:
+            How many records were new, differed or were deleted.
+        """
         with self._writing() as database:
             changed = database.write(records, deleted)
             self._engine.update(database, progress)
         return changed
 
     def delete(self, ids: Iterable[str]) -> int:
-        """Delete records, rebuild the index, and return how many there were."""
+        """Delete records and return how many there were, see `write`."""
         return self.write((), ids)
 
     def build(self, progress: Progress | None = None) -> CatalogStats:

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from anyio import CapacityLimiter, to_thread
 from pydantic import SecretStr
 
-from .errors import PineconeUnavailableError, Translator, timed_out
+from .errors import PineconeUnavailableError, timed_out, translated
 from .hosts import checked_host, look_up, proxy_for, proxy_passwords
 
 if TYPE_CHECKING:
@@ -122,9 +122,6 @@ class Connections:
         self._lock = threading.Lock()
         self._sessions: dict[asyncio.AbstractEventLoop, Session] = {}
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.index_name!r}, host={self.host!r})"
-
     @property
     def session(self) -> Session:
         """The session of the running event loop."""
@@ -139,11 +136,6 @@ class Connections:
                 )
             return self._sessions[loop]
 
-    @property
-    def attempt_timeout(self) -> float:
-        """Seconds for one attempt: short enough for a second one within the deadline."""
-        return max(_SHORTEST_ATTEMPT, self.deadline / 2)
-
     @asynccontextmanager
     async def index(self) -> AsyncGenerator[AsyncIndex]:
         """Lend the client of the index, under the deadline and in words of our own for errors.
@@ -155,13 +147,9 @@ class Connections:
             yield await self._opened(session)
 
     @asynccontextmanager
-    async def control(self, seconds: float | None = None) -> AsyncGenerator[AsyncPinecone]:
-        """Lend the client of the control plane, like `index`.
-
-        Args:
-            seconds: A deadline in place of the usual one.
-        """
-        async with self._call(seconds, is_control=True) as session:
+    async def control(self) -> AsyncGenerator[AsyncPinecone]:
+        """Lend the client of the control plane, like `index`."""
+        async with self._call(is_control=True) as session:
             async with session.building:
                 control = await self._built_control(session)
             yield control
@@ -176,11 +164,9 @@ class Connections:
                     await client.close()
 
     @asynccontextmanager
-    async def _call(
-        self, seconds: float | None = None, *, is_control: bool = False
-    ) -> AsyncGenerator[Session]:
-        session, seconds = self.session, seconds or self.deadline
-        deadline = asyncio.timeout(seconds)
+    async def _call(self, *, is_control: bool = False) -> AsyncGenerator[Session]:
+        session = self.session
+        deadline = asyncio.timeout(self.deadline)
         try:
             async with deadline, session.calls:
                 yield session
@@ -189,10 +175,16 @@ class Connections:
         except Exception as error:
             host = self._host_of(is_control=is_control)
             if deadline.expired():
-                raise timed_out(host, seconds) from None
+                raise timed_out(host, self.deadline) from None
             if _is_external(error):
                 secrets = (self._key.get_secret_value(), *proxy_passwords())
-                raise Translator(self.index_name, host, secrets)(error, seconds) from None
+                raise translated(
+                    error,
+                    index=self.index_name,
+                    host=host,
+                    deadline=self.deadline,
+                    secrets=secrets,
+                ) from None
             raise
 
     async def _opened(self, session: Session) -> AsyncIndex:
@@ -247,13 +239,13 @@ class Connections:
             look_up(host)
         return {
             "api_key": key,
-            "timeout": self.attempt_timeout,
+            # One attempt is short enough for a second one within the deadline.
+            "timeout": max(_SHORTEST_ATTEMPT, self.deadline / 2),
             "proxy_url": proxy,
             "source_tag": SOURCE_TAG,
         }
 
     def _host_of(self, *, is_control: bool) -> str:
-        """Return the name of the host that a call waits for, for messages."""
         index = self.session.index
         known = self.host if index is None else index.host
         return urlsplit(self._controller if is_control or not known else known).netloc

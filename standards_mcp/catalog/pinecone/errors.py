@@ -6,10 +6,10 @@ https://docs.pinecone.io/reference/api/errors lists the statuses.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Iterable, Mapping
 from typing import Final, Literal, TypeAlias
 
+from standards_mcp._utils.text import printable
 from standards_mcp.catalog.errors import CatalogUnavailableError
 
 Cause: TypeAlias = Literal[
@@ -17,8 +17,7 @@ Cause: TypeAlias = Literal[
     "refused", "client",
 ]  # fmt: skip
 
-KEY_VARIABLE: Final = "PINECONE_API_KEY"
-_KEY_ADVICE: Final = f"check {KEY_VARIABLE}, and that the key belongs to the project of the index"
+_KEY_ADVICE: Final = "check PINECONE_API_KEY, and that the key belongs to the project of the index"
 _LONGEST_QUOTE: Final = 300
 _LATER: Final = frozenset(
     {"minute_quota", "month_quota", "unreachable", "timeout", "malformed", "server"}
@@ -28,14 +27,12 @@ _NO_INDEX: Final = (
     "Pinecone has no index {index!r} under this API key ({text}). Check PINECONE_INDEX_NAME and "
     "PINECONE_HOST, or create it with `standards-mcp data upload --create`."
 )
-_BY_STATUS: Final[Mapping[int, tuple[Cause, str]]] = MappingProxyType(
-    {
-        401: ("key", f"Pinecone does not accept the API key ({{text}}); {_KEY_ADVICE}."),
-        402: ("refused", "Pinecone wants a payment ({text}). See the billing page of its console."),
-        403: ("key", f"The API key may not do this in Pinecone ({{text}}); {_KEY_ADVICE}."),
-        404: ("index", _NO_INDEX),
-    }
-)
+_BY_STATUS: Final[Mapping[int, tuple[Cause, str]]] = {
+    401: ("key", f"Pinecone does not accept the API key ({{text}}); {_KEY_ADVICE}."),
+    402: ("refused", "Pinecone wants a payment ({text}). See the billing page of its console."),
+    403: ("key", f"The API key may not do this in Pinecone ({{text}}); {_KEY_ADVICE}."),
+    404: ("index", _NO_INDEX),
+}
 
 
 class PineconeUnavailableError(CatalogUnavailableError):
@@ -57,76 +54,72 @@ class PineconeUnavailableError(CatalogUnavailableError):
         return self.cause in _LATER
 
 
-class Translator:
-    """Turns what the SDK raises into `PineconeUnavailableError` without any secret in it.
+def translated(
+    error: Exception, *, index: str, host: str, deadline: float, secrets: Iterable[str]
+) -> PineconeUnavailableError:
+    """Return the error to raise in place of one that the SDK raised.
 
     Args:
-        index: The name of the index, for the messages.
-        host: The name of the host that was asked, for the messages.
-        secrets: Texts that no message may contain, whatever a server or a proxy sends back.
+        index: The name of the index, for the message.
+        host: The name of the host that was asked, for the message.
+        deadline: The seconds that the call had.
+        secrets: Texts that the message may not contain, whatever a server or a proxy sends back.
     """
+    from pinecone import (  # noqa: PLC0415  loaded already by whoever raised it
+        ApiError,
+        PineconeConnectionError,
+        PineconeTimeoutError,
+        ResponseParsingError,
+    )
 
-    def __init__(self, index: str, host: str, secrets: tuple[str, ...]) -> None:
-        self._index = index
-        self._host = host
-        self._secrets = tuple(secret for secret in secrets if secret)
-
-    def __call__(self, error: Exception, deadline: float) -> PineconeUnavailableError:
-        """Return the error to raise in place of *error*."""
-        from pinecone import (  # noqa: PLC0415  loaded already by whoever raised it
-            ApiError,
-            PineconeConnectionError,
-            PineconeTimeoutError,
-            ResponseParsingError,
-        )
-
-        if isinstance(error, ApiError):
-            retry_after = getattr(error, "retry_after", None)
-            return self._of_status(error.status_code, str(error.message), retry_after)
-        if isinstance(error, PineconeTimeoutError | TimeoutError):
-            return timed_out(self._host, deadline)
-        if isinstance(error, ResponseParsingError):
-            return PineconeUnavailableError(
-                "malformed",
-                "Pinecone's answer could not be read. Something between here and Pinecone may "
-                "have changed it, such as a proxy; try again, and check PINECONE_HOST.",
-            )
-        if isinstance(error, PineconeConnectionError | OSError):
-            reason = str(error).partition("; request to ")[0]
-            return PineconeUnavailableError(
-                "unreachable",
-                f"Pinecone cannot be reached at {self._host} ({self._quoted(reason)}). Check the "
-                "network, HTTPS_PROXY and PINECONE_HOST, and try again.",
-            )
+    if isinstance(error, ApiError):
+        text = _quoted(str(error.message), secrets)
+        return _of_status(error.status_code, text, index, getattr(error, "retry_after", None))
+    if isinstance(error, PineconeTimeoutError | TimeoutError):
+        return timed_out(host, deadline)
+    if isinstance(error, ResponseParsingError):
         return PineconeUnavailableError(
-            "client",
-            f"The request to Pinecone could not be made ({type(error).__name__}: "
-            f"{self._quoted(str(error))}). Check the PINECONE_ settings and the proxy settings.",
+            "malformed",
+            "Pinecone's answer could not be read. Something between here and Pinecone may "
+            "have changed it, such as a proxy; try again, and check PINECONE_HOST.",
         )
-
-    def _of_status(
-        self, status: int, text: str, retry_after: float | None
-    ) -> PineconeUnavailableError:
-        if status == _TOO_MANY:
-            return _quota(self._quoted(text), retry_after)
-        if status in _BY_STATUS:
-            cause, message = _BY_STATUS[status]
-            message = message.format(index=self._index, text=self._quoted(text))
-            return PineconeUnavailableError(cause, message)
-        if status >= _SERVER:
-            return PineconeUnavailableError(
-                "server",
-                f"Pinecone failed with status {status} ({self._quoted(text)}). Try again in a "
-                "minute; https://status.pinecone.io shows known incidents.",
-            )
+    if isinstance(error, PineconeConnectionError | OSError):
+        reason = str(error).partition("; request to ")[0]
         return PineconeUnavailableError(
-            "refused", f"Pinecone refused the request with status {status}: {self._quoted(text)}"
+            "unreachable",
+            f"Pinecone cannot be reached at {host} ({_quoted(reason, secrets)}). Check the "
+            "network, HTTPS_PROXY and PINECONE_HOST, and try again.",
         )
+    return PineconeUnavailableError(
+        "client",
+        f"The request to Pinecone could not be made ({type(error).__name__}: "
+        f"{_quoted(str(error), secrets)}). Check the PINECONE_ settings and the proxy settings.",
+    )
 
-    def _quoted(self, text: str) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
-        return " ".join(text.split())[:_LONGEST_QUOTE].rstrip(".") or "no reason given"
+
+def _of_status(
+    status: int, text: str, index: str, retry_after: float | None
+) -> PineconeUnavailableError:
+    if status == _TOO_MANY:
+        return _quota(text, retry_after)
+    if status in _BY_STATUS:
+        cause, message = _BY_STATUS[status]
+        return PineconeUnavailableError(cause, message.format(index=index, text=text))
+    if status >= _SERVER:
+        return PineconeUnavailableError(
+            "server",
+            f"Pinecone failed with status {status} ({text}). Try again in a "
+            "minute; https://status.pinecone.io shows known incidents.",
+        )
+    return PineconeUnavailableError(
+        "refused", f"Pinecone refused the request with status {status}: {text}"
+    )
+
+
+def _quoted(text: str, secrets: Iterable[str]) -> str:
+    for secret in filter(None, secrets):
+        text = text.replace(secret, "***")
+    return printable(" ".join(text.split()))[:_LONGEST_QUOTE].rstrip(".") or "no reason given"
 
 
 def timed_out(host: str, deadline: float) -> PineconeUnavailableError:

@@ -136,7 +136,6 @@ class FacetReader:
 
 
 def _sets_of(found: Mapping[str, Mapping[str, Any]]) -> dict[str, StandardSet]:
-    """Return the sets that the metadata of records names, by their ids."""
     return {record.standard_set_id: StandardSet.of(record) for record in readable(found.items())[0]}
 
 

@@ -58,13 +58,10 @@ class FallbackCatalog(Catalog):
         filter: FilterExpression | None = None,  # noqa: A002
     ) -> SearchResult:
         """Return the *top_k* best records for a text; a note says where another store answered."""
-
-        async def ask(catalog: Catalog) -> SearchResult:
-            notes = self._notes_of(catalog)
-            result = await catalog.search(query_text, top_k, filter)
-            return replace(result, notes=(*notes, *result.notes))
-
-        return await self._ask(ask)
+        result, notes = await self._ask_with_notes(
+            lambda catalog: catalog.search(query_text, top_k, filter)
+        )
+        return replace(result, notes=(*notes, *result.notes))
 
     @override
     async def fetch(self, ids: Sequence[str]) -> list[StandardRecord]:
@@ -73,6 +70,10 @@ class FallbackCatalog(Catalog):
     @override
     async def find(self, identifier: str) -> list[StandardRecord]:
         return await self._ask(lambda catalog: catalog.find(identifier))
+
+    @override
+    async def find_all(self, identifiers: Sequence[str]) -> list[list[StandardRecord]]:
+        return await self._ask(lambda catalog: catalog.find_all(identifiers))
 
     @override
     async def suggest(self, identifier: str, limit: int = 5) -> list[StandardRecord]:
@@ -96,27 +97,20 @@ class FallbackCatalog(Catalog):
 
     async def stats(self) -> CatalogStats:
         """Return what Pinecone holds, or the secondary and why it answers."""
-
-        async def ask(catalog: Catalog) -> CatalogStats:
-            notes = self._notes_of(catalog)
-            stats = await catalog.stats()
-            return replace(
-                stats, details={**({"fallback": notes[0]} if notes else {}), **stats.details}
-            )
-
-        return await self._ask(ask)
+        stats, notes = await self._ask_with_notes(lambda catalog: catalog.stats())
+        reason = {"fallback": notes[0]} if notes else {}
+        return replace(stats, details={**reason, **stats.details})
 
     def notes(self) -> tuple[str, ...]:
         """Return that the secondary answers, as long as it does."""
-        return self._notes_of(self.secondary) if self._failure is not None else ()
+        if self._failure is None:
+            return ()
+        return (f"Answered from the embedded index, because of Pinecone: {self._failure}",)
 
     async def check(self) -> tuple[str, ...]:
         """Try Pinecone, or the secondary if that would have to answer."""
-
-        async def ask(catalog: Catalog) -> tuple[str, ...]:
-            return (*self._notes_of(catalog), *await catalog.check())
-
-        return await self._ask(ask)
+        found, notes = await self._ask_with_notes(lambda catalog: catalog.check())
+        return (*notes, *found)
 
     async def upsert(self, records: Iterable[StandardRecord]) -> int:
         """Add or replace records in Pinecone and return how many changed."""
@@ -134,22 +128,24 @@ class FallbackCatalog(Catalog):
             await self.secondary.aclose()
 
     async def _ask(self, call: Callable[[Catalog], Awaitable[_T]]) -> _T:
-        if self._failure is not None and time.monotonic() < self._asked_again_at:
-            return await call(self.secondary)
-        try:
-            answer = await call(self.primary)
-        except PineconeUnavailableError as error:
-            if not error.is_temporary:
-                raise
-            self._failure = error
-            self._asked_again_at = time.monotonic() + self._pause
-            log.warning("the embedded index answers in place of Pinecone: %s", error)
-            return await call(self.secondary)
-        self._failure = None
+        answer, _ = await self._ask_with_notes(call)
         return answer
 
-    def _notes_of(self, catalog: Catalog) -> tuple[str, ...]:
-        """Return what to tell with an answer of *catalog*."""
-        if catalog is self.primary:
-            return ()
-        return (f"Answered from the embedded index, because of Pinecone: {self._failure}",)
+    async def _ask_with_notes(
+        self, call: Callable[[Catalog], Awaitable[_T]]
+    ) -> tuple[_T, tuple[str, ...]]:
+        """Return what one of the catalogs answers, and the note that says so of the second."""
+        if self._failure is None or time.monotonic() >= self._asked_again_at:
+            try:
+                answer = await call(self.primary)
+            except PineconeUnavailableError as error:
+                if not error.is_temporary:
+                    raise
+                self._failure = error
+                self._asked_again_at = time.monotonic() + self._pause
+                log.warning("the embedded index answers in place of Pinecone: %s", error)
+            else:
+                self._failure = None
+                return answer, ()
+        notes = self.notes()  # before another call, which may be answered by Pinecone
+        return await call(self.secondary), notes

@@ -7,7 +7,8 @@ import itertools
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from standards_mcp._utils.chunks import chunks
 from standards_mcp.catalog.records import StandardRecord
@@ -48,32 +49,31 @@ class Finder:
     async def fetch(self, ids: Iterable[str]) -> list[StandardRecord]:
         """Return the records with these ids, in the order of *ids*; unknown ids are left out."""
         wanted = list(ids)
-        metadata: dict[str, Mapping[str, Any]] = {}
         async with self._connections.index() as index:
-            for some in chunks(filter(is_id, dict.fromkeys(wanted)), FETCH_IDS):
-                metadata |= await self._vectors(index, some)
+            metadata = await self._fetched(index, dict.fromkeys(wanted))
         records = {record.id: record for record in self._records(metadata)}
         return [records[id_] for id_ in wanted if id_ in records]
 
     async def metadata(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
         """Return the metadata of at most `FETCH_IDS` records by their id, in one call."""
-        possible = list(filter(is_id, ids))
-        if not possible:
-            return {}
         async with self._connections.index() as index:
-            return await self._vectors(index, possible)
+            return await self._vectors(index, ids)
 
-    async def find(self, identifier: str) -> list[StandardRecord]:
-        """Return the records that *identifier* names, see `PineconeClient.find`."""
-        text = without_surrogates(identifier).strip()
-        keys = lookup_keys(text)
-        if not keys:
-            return []
+    async def find_all(self, identifiers: Sequence[str]) -> list[list[StandardRecord]]:
+        """Return the records that each of *identifiers* names, see `PineconeClient.find`.
+
+        All of them are asked for by their ids first, and those that are not found by their codes.
+        """
+        wanted = [_Wanted.of(identifier) for identifier in identifiers]
+        ids = list(dict.fromkeys(id_ for each in wanted for id_ in each.ids))
         async with self._connections.index() as index:
-            found = await self._vectors(index, list(filter(is_id, _possible_ids(text))))
-            if not found:
-                found = await self._matching(index, _naming(text, keys), MOST_NAMESAKES)
-        return sorted(self._records(found), key=lambda record: _rank(record, text, keys))
+            found = await self._fetched(index, ids)
+            missed = [each for each in wanted if each.keys and not found.keys() & each.ids]
+            if missed:
+                limit = len(missed) * MOST_NAMESAKES
+                found |= await self._matching(index, _naming(missed), limit)
+        records = self._records(found)
+        return [each.among(records) for each in wanted]
 
     async def suggest(self, identifier: str, limit: int) -> list[StandardRecord]:
         """Return records under neighbouring codes, see `PineconeClient.suggest`."""
@@ -94,10 +94,16 @@ class Finder:
             found = await self._matching(index, condition, limit)
         return sorted(self._records(found), key=lambda record: record.id)
 
+    async def _fetched(self, index: AsyncIndex, ids: Iterable[str]) -> dict[str, Mapping[str, Any]]:
+        some = chunks(ids, FETCH_IDS)
+        answers = await asyncio.gather(*(self._vectors(index, each) for each in some))
+        return {id_: metadata for answer in answers for id_, metadata in answer.items()}
+
     async def _vectors(self, index: AsyncIndex, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
-        if not ids:
+        possible = list(filter(is_id, ids))
+        if not possible:
             return {}
-        answer = await index.fetch(ids=list(ids), namespace=self._namespace)
+        answer = await index.fetch(ids=possible, namespace=self._namespace)
         return {id_: vector.metadata or {} for id_, vector in answer.vectors.items()}
 
     async def _matching(
@@ -163,32 +169,72 @@ def _family(key: str) -> Iterator[str]:
     yield from (f"{parent}.{letter}" for letter in "ABCDEF")
 
 
-def _possible_ids(text: str) -> list[str]:
-    """Return the ids that a record named *text* may have: as typed, or a GUID in any spelling."""
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What is asked for by one text.
+
+    Attributes:
+        ids: The ids that the record may have: as typed, or a GUID in any spelling.
+        notations: Its code as other writers may have it.
+    """
+
+    text: str
+    keys: tuple[str, ...]
+    ids: frozenset[str]
+    notations: frozenset[str]
+    asn_ids: frozenset[str]
+
+    @classmethod
+    def of(cls, identifier: str) -> Self:
+        text = without_surrogates(identifier).strip()
+        keys = lookup_keys(text)
+        codes = (key.removeprefix("code:") for key in keys if key.startswith("code:"))
+        return cls(
+            text=text,
+            keys=keys,
+            ids=frozenset(_possible_ids(text) if keys else ()),
+            notations=frozenset((text, text.upper(), *codes)),
+            asn_ids=frozenset((text, asn_id_of(text) or text)),
+        )
+
+    def among(self, records: Iterable[StandardRecord]) -> list[StandardRecord]:
+        """Return those of *records* that the text names, best first; an id excludes the others."""
+        named = [record for record in records if record.id in self.ids]
+        return sorted(named or filter(self._names, records), key=self._rank)
+
+    def _names(self, record: StandardRecord) -> bool:
+        codes = (record.statement_notation, *record.alt_statement_notations)
+        return bool(self.keys) and (
+            not record_keys(record).isdisjoint(self.keys)
+            or not self.notations.isdisjoint(codes)
+            or record.asn_identifier in self.asn_ids
+        )
+
+    def _rank(self, record: StandardRecord) -> tuple[bool, int, str]:
+        known = record_keys(record)
+        best = next((rank for rank, key in enumerate(self.keys) if key in known), len(self.keys))
+        return record.statement_notation != self.text, best, record.id
+
+
+def _possible_ids(text: str) -> tuple[str, ...]:
     guid = guid_of(text)
     if guid is None:
-        return [text]
+        return (text,)
     dashed = "-".join((guid[:8], guid[8:12], guid[12:16], guid[16:20], guid[20:]))
-    return list(dict.fromkeys((text, guid, guid.lower(), dashed.lower(), dashed)))
+    return (text, guid, guid.lower(), dashed.lower(), dashed)
 
 
-def _naming(text: str, keys: Sequence[str]) -> dict[str, Any]:
-    """Return the filter for every record that *text* names, whoever wrote it."""
-    codes = [key.removeprefix("code:") for key in keys if key.startswith("code:")]
-    notations = list(dict.fromkeys((text, text.upper(), *codes)))
+def _naming(wanted: Iterable[_Wanted]) -> dict[str, Any]:
+    """Return the filter for every record that is asked for, whoever wrote it."""
+    every = list(wanted)
+    notations = sorted({each for one in every for each in one.notations})
     conditions: list[dict[str, Any]] = [
-        {KEYS_FIELD: {"$in": list(keys)}},
+        {KEYS_FIELD: {"$in": sorted({key for one in every for key in one.keys})}},
         {"statement_notation": {"$in": notations}},
         {"alt_statement_notations": {"$in": notations}},
-        {"asn_identifier": {"$in": list(dict.fromkeys((text, asn_id_of(text) or text)))}},
+        {"asn_identifier": {"$in": sorted({each for one in every for each in one.asn_ids})}},
     ]
     return {"$or": conditions}
-
-
-def _rank(record: StandardRecord, text: str, keys: Sequence[str]) -> tuple[bool, int, str]:
-    known = record_keys(record)
-    best = next((rank for rank, key in enumerate(keys) if key in known), len(keys))
-    return record.statement_notation != text, best, record.id
 
 
 def _code(record: StandardRecord, neighbours: Sequence[str]) -> str:

@@ -95,8 +95,8 @@ async def diff(
     Raises:
         CatalogError: The index cannot be read.
     """
-    transfer = _Transfer(client, MAX_BATCH_RECORDS, progress, held)
-    return await transfer.run(records, write=False, is_missing=is_missing)
+    known = set[str]() if is_missing else await client.writer.ids()
+    return await _transfer(records, client, known, MAX_BATCH_RECORDS, progress, held, write=False)
 
 
 async def upload(
@@ -113,17 +113,15 @@ async def upload(
     interruption writes what is missing.
 
     Args:
-        batch_size: Records in one request, 1 to 96.
+        batch_size: Records in one request, at most 96.
         progress: Told the state after each batch.
         held: Ids of all records that are here, where *records* are some of them only.
 
     Raises:
         CatalogError: The index cannot be written.
-        ValueError: The batch size is out of range.
     """
-    if not 1 <= batch_size <= MAX_BATCH_RECORDS:
-        raise ValueError(f"the batch size is {batch_size}; give 1 to {MAX_BATCH_RECORDS}")
-    report = await _Transfer(client, batch_size, progress, held).run(records, write=True)
+    known = await client.writer.ids()
+    report = await _transfer(records, client, known, batch_size, progress, held, write=True)
     if report.written:
         report.counted = await _count(client, report.expected)
     return report
@@ -169,53 +167,47 @@ async def prepare_index(
     return True
 
 
-@dataclass(slots=True)
-class _Transfer:
-    """One pass over the records."""
-
-    client: PineconeClient
-    size: int
-    progress: Progress | None
-    held: Collection[str]
-    report: Report = field(default_factory=Report)
-    seen: set[str] = field(default_factory=set[str])
-
-    async def run(
-        self, records: Iterable[StandardRecord], *, write: bool, is_missing: bool = False
-    ) -> Report:
-        known = set[str]() if is_missing else await self.client.writer.ids()
-        for batch in batches(self._acceptable(records), self.size):
-            stale = await self._stale(batch, known)
-            if write:
-                await self.client.writer.write(stale)
-                self.report.written += len(stale)
-            if self.progress is not None:
-                self.progress(self.report)
-        others = known - self.seen
-        self.report.extra = sorted(others.difference(self.held))
-        self.report.aside = len(others) - len(self.report.extra)
-        return self.report
-
-    def _acceptable(self, records: Iterable[StandardRecord]) -> Iterator[StandardRecord]:
-        for record in records:
-            reason = refusal(record)
-            if record.id in self.seen:
-                reason = "another record has the same _id"
-            if reason:
-                self.report.refused.append((record.id, reason))
-                continue
-            self.seen.add(record.id)
-            yield record
-
-    async def _stale(self, batch: list[StandardRecord], known: set[str]) -> list[StandardRecord]:
-        """Return the records of *batch* that the index does not have as they are."""
-        ids = [record.id for record in batch if record.id in known]
-        hashes = await self.client.writer.hashes(ids)
-        stale = [record for record in batch if hashes.get(record.id) != content_hash(record)]
+async def _transfer(  # noqa: PLR0913  - the arguments of `diff` and of `upload`
+    records: Iterable[StandardRecord],
+    client: PineconeClient,
+    known: set[str],
+    size: int,
+    progress: Progress | None,
+    held: Collection[str],
+    *,
+    write: bool,
+) -> Report:
+    """Compare *records* with the index, which has those with the ids *known*, batch by batch."""
+    report, seen = Report(), set[str]()
+    for batch in batches(_acceptable(records, seen, report), size):
+        hashes = await client.writer.hashes([each.id for each in batch if each.id in known])
+        stale = [each for each in batch if hashes.get(each.id) != content_hash(each)]
         for record in stale:
-            (self.report.changed if record.id in hashes else self.report.new).append(record.id)
-        self.report.unchanged += len(batch) - len(stale)
-        return stale
+            (report.changed if record.id in hashes else report.new).append(record.id)
+        report.unchanged += len(batch) - len(stale)
+        if write:
+            await client.writer.write(stale)
+            report.written += len(stale)
+        if progress is not None:
+            progress(report)
+    others = known - seen
+    report.extra = sorted(others.difference(held))
+    report.aside = len(others) - len(report.extra)
+    return report
+
+
+def _acceptable(
+    records: Iterable[StandardRecord], seen: set[str], report: Report
+) -> Iterator[StandardRecord]:
+    for record in records:
+        reason = refusal(record)
+        if record.id in seen:
+            reason = "another record has the same _id"
+        if reason:
+            report.refused.append((record.id, reason))
+            continue
+        seen.add(record.id)
+        yield record
 
 
 async def _described(client: PineconeClient) -> IndexModel:

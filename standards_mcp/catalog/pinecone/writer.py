@@ -16,7 +16,7 @@ from standards_mcp.catalog.records import StandardRecord
 from .connection import Connections
 from .errors import PineconeUnavailableError
 from .lookup import FETCH_IDS, Finder
-from .records import HASH_FIELD, MAX_BATCH_RECORDS, batches, content_hash, refusal, to_pinecone
+from .records import HASH_FIELD, batches, content_hash, refusal, to_pinecone
 
 log = logging.getLogger(__name__)
 
@@ -36,17 +36,14 @@ class Writer:
         self._finder = Finder(connections, namespace)
         self._answered = False
 
-    async def upsert(self, records: Iterable[StandardRecord], size: int = MAX_BATCH_RECORDS) -> int:
+    async def upsert(self, records: Iterable[StandardRecord]) -> int:
         """Add or replace records and return how many changed.
-
-        Args:
-            size: Records in one request, at most 96.
 
         Raises:
             CatalogError: Pinecone cannot hold a record; none of its batch is written.
         """
         count = 0
-        for batch in batches(records, min(size, MAX_BATCH_RECORDS)):
+        for batch in batches(records):
             # Embedding is what costs quota, so records that are there unchanged are not sent.
             known = await self.hashes([record.id for record in batch])
             latest = {record.id: record for record in batch}.values()

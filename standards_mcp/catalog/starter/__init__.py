@@ -1,8 +1,10 @@
 """The starter set: standards by their official codes and ids, described in this project's words.
 
-Codes, GUIDs, grades and structure are facts and are the official ones. Every text is a paraphrase
-written for this project; each record says so and links to the official wording. The tables hold one
-line for each standard; everything else about a record follows from its code, see `codes`.
+Codes, grades and structure are facts and are the official ones. So are the GUIDs of the Common
+Core; other records have a UUID of version 5, made from the ASN id or else from the code. Every text
+is a paraphrase written for this project; each record says so and links to the official wording. The
+tables hold one line for each standard; everything else about a record follows from its code, see
+`codes`.
 """
 
 from __future__ import annotations
@@ -19,10 +21,10 @@ from standards_mcp.catalog.local.seeding import Seed
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.texts import text_hash
 
-from .codes import Place, place
+from .codes import place
+from .frameworks import Place
 
-_FOLDERS: Final = ("mathematics", "literacy")
-_JURISDICTION: Final = "67810E9EF6944F9383DCC602A3484C23"
+_FOLDERS: Final = ("mathematics", "literacy", "science", "social-studies", "computer-science")
 
 
 def starter_records() -> list[StandardRecord]:
@@ -60,8 +62,9 @@ def starter_edition() -> str:
     found = blake2b(digest_size=8)
     for table in _tables():
         found.update(table.read_bytes())
-    for module in ("__init__.py", "codes.py"):
-        found.update((files(__name__) / module).read_bytes())
+    modules = (item for item in files(__name__).iterdir() if item.name.endswith(".py"))
+    for module in sorted(modules, key=lambda item: item.name):
+        found.update(module.read_bytes())
     return found.hexdigest()
 
 
@@ -78,6 +81,7 @@ def _record(
     siblings = children[ancestors[-1]] if ancestors else (notation,)
     ids = [rows[ancestor]["guid"] for ancestor in ancestors]
     framework = found.framework
+    document = f"{framework.jurisdiction_id}_{framework.document_id}"
     lines = (
         f"Depth {depth} ({code}): {rows[code]['text']}" for depth, code in enumerate(found.path)
     )
@@ -85,16 +89,16 @@ def _record(
         {
             "_id": row["guid"],
             "content": "\n".join(lines),
-            "standard_set_id": f"{_JURISDICTION}_{framework.document_id}_{found.set_key}",
+            "standard_set_id": f"{document}_{found.set_key}",
             "standard_set_title": found.set_title,
             "subject": framework.subject,
             "normalized_subject": framework.normalized_subject,
             "education_levels": found.education_levels,
             "document_id": framework.document_id,
-            "document_valid": "2010",
+            "document_valid": framework.valid,
             "publication_status": "Published",
-            "jurisdiction_id": _JURISDICTION,
-            "jurisdiction_title": "Common Core State Standards",
+            "jurisdiction_id": framework.jurisdiction_id,
+            "jurisdiction_title": framework.jurisdiction_title,
             "asn_identifier": row["asn_id"] or None,
             "case_uuid": row["case_uuid"] or None,
             "statement_notation": notation,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from standards_mcp.catalog.errors import CatalogError
@@ -137,6 +137,18 @@ def normalize_levels(raw: Iterable[str]) -> tuple[str, ...]:
 def grade_order(level: str) -> int:
     """Return the position of *level* in `GRADES`; every unknown level stands after the last."""
     return GRADES.index(level) if level in GRADES else len(GRADES)
+
+
+def spoken_levels(levels: Collection[str]) -> str:
+    """Return levels as people write them: ``K-2, 6``. Those beyond school follow as they are."""
+    runs = list[list[str]]()
+    for index, level in enumerate(SCHOOL_GRADES):
+        if level in levels:
+            if not index or SCHOOL_GRADES[index - 1] not in levels:
+                runs.append([])
+            runs[-1].append(level.removeprefix("0"))
+    spans = [run[0] if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
+    return ", ".join((*spans, *(level for level in levels if level not in SCHOOL_GRADES)))
 
 
 def _in_order(levels: Iterable[str]) -> tuple[str, ...]:

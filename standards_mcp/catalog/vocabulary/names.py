@@ -46,6 +46,13 @@ def jurisdictions_named(text: str, titles: Iterable[str]) -> list[str]:
     return []
 
 
+def state_named(text: str) -> str | None:
+    """Return the name of the state that a name or a postal code stands for, such as New York."""
+    given = folded(text)
+    name = _STATES.get(given, given)
+    return name.title().replace(" Of ", " of ") if name in _STATES.values() else None
+
+
 def titles_with(text: str, titles: Iterable[str]) -> list[str]:
     """Return the titles that have each word of a text, or a word that it begins.
 

@@ -12,7 +12,6 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Any, Final
 
 from standards_mcp.catalog.records import StandardRecord
@@ -26,25 +25,23 @@ _NUMBER_AND_LETTER = re.compile(r"(\d+)([A-Z])")
 
 # The last number of each cluster of a Common Core domain: 3.MD has A 1-2, B 3-4, C 5-7, D 8.
 # Other states number anew within each cluster, so that a letter may only go where it says nothing.
-_CLUSTER_ENDS: Mapping[str, Mapping[str, tuple[int, ...]]] = MappingProxyType(
-    {
-        "K": {"CC": (3, 5, 7), "OA": (5,), "NBT": (1,), "MD": (2, 3), "G": (3, 6)},
-        "1": {"OA": (2, 4, 6, 8), "NBT": (1, 3, 6), "MD": (2, 3, 4), "G": (3,)},
-        "2": {"OA": (1, 2, 4), "NBT": (4, 9), "MD": (4, 6, 8, 10), "G": (3,)},
-        "3": {"OA": (4, 6, 7, 9), "NBT": (3,), "NF": (3,), "MD": (2, 4, 7, 8), "G": (2,)},
-        "4": {"OA": (3, 4, 5), "NBT": (3, 6), "NF": (2, 4, 7), "MD": (3, 4, 7), "G": (3,)},
-        "5": {"OA": (2, 3), "NBT": (4, 7), "NF": (2, 7), "MD": (1, 2, 5), "G": (2, 4)},
-        "6": {"RP": (3,), "NS": (1, 4, 8), "EE": (4, 8, 9), "G": (4,), "SP": (3, 5)},
-        "7": {"RP": (3,), "NS": (3,), "EE": (2, 4), "G": (3, 6), "SP": (2, 4, 8)},
-        "8": {"NS": (2,), "EE": (4, 6, 8), "F": (3, 5), "G": (5, 8, 9), "SP": (4,)},
-        "N": {"RN": (2, 3), "Q": (3,), "CN": (3, 6, 9), "VM": (3, 5, 12)},
-        "A": {"SSE": (2, 4), "APR": (1, 3, 5, 7), "CED": (4,), "REI": (2, 4, 9, 12)},
-        "F": {"IF": (3, 6, 9), "BF": (2, 5), "LE": (4, 5), "TF": (4, 7, 9)},
-        "G": {"CO": (5, 8, 11, 13), "SRT": (3, 5, 8, 11), "C": (4, 5), "GPE": (3, 7),
-              "GMD": (3, 4), "MG": (3,)},
-        "S": {"ID": (4, 6, 9), "IC": (2, 6), "CP": (5, 9), "MD": (4, 7)},
-    }
-)  # fmt: skip
+_CLUSTER_ENDS: Mapping[str, Mapping[str, tuple[int, ...]]] = {
+    "K": {"CC": (3, 5, 7), "OA": (5,), "NBT": (1,), "MD": (2, 3), "G": (3, 6)},
+    "1": {"OA": (2, 4, 6, 8), "NBT": (1, 3, 6), "MD": (2, 3, 4), "G": (3,)},
+    "2": {"OA": (1, 2, 4), "NBT": (4, 9), "MD": (4, 6, 8, 10), "G": (3,)},
+    "3": {"OA": (4, 6, 7, 9), "NBT": (3,), "NF": (3,), "MD": (2, 4, 7, 8), "G": (2,)},
+    "4": {"OA": (3, 4, 5), "NBT": (3, 6), "NF": (2, 4, 7), "MD": (3, 4, 7), "G": (3,)},
+    "5": {"OA": (2, 3), "NBT": (4, 7), "NF": (2, 7), "MD": (1, 2, 5), "G": (2, 4)},
+    "6": {"RP": (3,), "NS": (1, 4, 8), "EE": (4, 8, 9), "G": (4,), "SP": (3, 5)},
+    "7": {"RP": (3,), "NS": (3,), "EE": (2, 4), "G": (3, 6), "SP": (2, 4, 8)},
+    "8": {"NS": (2,), "EE": (4, 6, 8), "F": (3, 5), "G": (5, 8, 9), "SP": (4,)},
+    "N": {"RN": (2, 3), "Q": (3,), "CN": (3, 6, 9), "VM": (3, 5, 12)},
+    "A": {"SSE": (2, 4), "APR": (1, 3, 5, 7), "CED": (4,), "REI": (2, 4, 9, 12)},
+    "F": {"IF": (3, 6, 9), "BF": (2, 5), "LE": (4, 5), "TF": (4, 7, 9)},
+    "G": {"CO": (5, 8, 11, 13), "SRT": (3, 5, 8, 11), "C": (4, 5), "GPE": (3, 7),
+          "GMD": (3, 4), "MG": (3,)},
+    "S": {"ID": (4, 6, 9), "IC": (2, 6), "CP": (5, 9), "MD": (4, 7)},
+}  # fmt: skip
 # Common Core codes, once every separator is a single "." or "-". Only a whole match counts, so
 # the codes of others keep all their letters.
 _PREFIX = r"(?:(?:CCSS(?:[.-]?M)?|COMMON[.-]CORE|CC)[.-])?"
@@ -107,6 +104,14 @@ def canonical_key(notation: str) -> str:
     ``RST.9-10.1``. A text without a letter or digit has the key "".
     """
     return _key_of(_plain_code(notation))
+
+
+def is_common_core(code: str) -> bool:
+    """Tell whether a text is written as a code of the Common Core, in any of its spellings.
+
+    A domain or a strand is enough: ``3.NF``, ``RL.4``. No catalog is asked whether it exists.
+    """
+    return _common_core_key(_plain_code(code)) is not None
 
 
 def prefix_keys(codes: Iterable[str]) -> frozenset[str]:

@@ -64,15 +64,20 @@ def match_subjects(text: str, available: Iterable[str]) -> tuple[str, ...]:
     subjects = {subject: _words(subject) for subject in available}
     wanted = _words(text)
     same = _subjects_where(subjects, lambda words: words == wanted)
-    phrases = _phrases(wanted)
-    is_known = bool(phrases and _FILLERS.fullmatch(_PHRASE.sub(" ", wanted)))
-    if same and not (is_known and all(each.is_whole for each in phrases)):
+    is_known = is_subject(text)
+    if same and not (is_known and all(each.is_whole for each in _phrases(wanted))):
         return same
     if is_known:
         return _of_families(wanted, subjects)
     if _FILLERS.fullmatch(wanted):
         return ()
     return _subjects_where(subjects, lambda words: f" {wanted} " in f" {words} ")
+
+
+def is_subject(text: str) -> bool:
+    """Tell whether *text* says nothing but names of subjects that schools teach."""
+    wanted = _words(text)
+    return bool(_phrases(wanted) and _FILLERS.fullmatch(_PHRASE.sub(" ", wanted)))
 
 
 def nearest_subjects(text: str, available: Iterable[str], limit: int = 3) -> tuple[str, ...]:

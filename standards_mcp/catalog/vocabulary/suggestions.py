@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-import difflib
-import heapq
-import itertools
+import string
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 
+from .families import family_of
 from .notation import canonical_key
 
-_SHORT_LIST = 200
-_MOST_FIRST_SEGMENTS = 2_000
 _BANDS = {
     "6": "6-8", "7": "6-8", "8": "6-8", "9": "9-10", "10": "9-10", "11": "11-12", "12": "11-12",
 }  # fmt: skip
+_LETTERS = string.ascii_uppercase
+_SHORTEST_MISTYPED = 4
+_SHORTEST_INCOMPLETE = 3
 
 
 def nearest(key: str, candidates: Iterable[str], limit: int = 5) -> list[str]:
-    """Return the candidates nearest to a canonical key that is not among them, nearest first.
+    """Return the candidates near to a canonical key that is not among them, nearest first.
 
     First come the codes that are the same but for a usual slip: the letter of another cluster,
-    the grade before the strand, a grade in place of its band. Then those that differ from one of
-    these in the last number only, the closest number first; then those that keep most segments at
-    the beginning and the end of *key*, and of them those that take the fewest edits. What
-    resembles *key* in none of this is left out.
+    the grade before the strand, a grade in place of its band. Then those that stand beside one of
+    these, under the same heading, the closest number first. Then those that are one mistyped
+    character away, see `_mistyped`, or have a segment less. No other code is near, and none of
+    another family.
 
     Args:
         key: What `canonical_key` returned for the code that was missed.
@@ -34,9 +34,16 @@ def nearest(key: str, candidates: Iterable[str], limit: int = 5) -> list[str]:
     """
     known = set(candidates)
     meant = meant_by(key)
-    likely = [*(each for each in meant if each in known), *_siblings(meant, known)]
-    resembling = () if len(likely) >= limit else _resembling(key, known, limit + len(likely))
-    return list(dict.fromkeys((*likely, *resembling)))[:limit]
+    likely = [*(each for each in meant if each in known), *_beside(meant, known)]
+    bands = {each.replace("-", "."): each for each in sorted(known) if "-" in each}
+    mistyped = set(_mistyped(key.replace("-", ".")))  # a mistyped band has no dash any more
+    near_by = known & mistyped | {bands[each] for each in bands.keys() & mistyped}
+    alike = sorted(near_by, key=lambda each: (-_kept(key, each), each))
+    shorter = (each for each in _without_a_segment(key) if each in known)
+    near = dict.fromkeys((*likely, *alike, *shorter))
+    if family := family_of(key):
+        near = {each: None for each in near if family_of(each) in {family, None}}
+    return list(near)[:limit]
 
 
 def meant_by(key: str) -> list[str]:
@@ -58,74 +65,55 @@ def _without_slips(key: str) -> Iterator[str]:
                 yield canonical_key(".".join((first, band, *rest)))
 
 
-def _siblings(meant: Iterable[str], known: AbstractSet[str]) -> Iterator[str]:
-    """Yield the known codes that differ from those meant in the last number, the closest first."""
-    for code in meant:
-        parent, _, last = code.rpartition(".")
-        if not parent or not last.isdecimal():
-            continue
-        numbers = {
-            int(number): each
-            for each in known
-            if each.startswith(f"{parent}.") and (number := each[len(parent) + 1 :]).isdecimal()
-        }
-        yield from (
-            numbers[each] for each in sorted(numbers, key=lambda n: (abs(n - int(last)), n))
-        )
+def _beside(meant: Iterable[str], known: AbstractSet[str]) -> Iterator[str]:
+    """Yield the known codes with the heading of one of those meant, the closest first."""
+    wanted = {code: code.rpartition(".") for code in meant if "." in code}
+    parents = {parent for parent, _, _ in wanted.values()}
+    below: defaultdict[str, list[str]] = defaultdict(list)
+    for each in known:
+        parent, _, last = each.rpartition(".")
+        if parent in parents:
+            below[parent].append(last)
+    for parent, _, last in wanted.values():
+        numbers = sorted(int(each) for each in below[parent] if each.isdecimal())
+        letters = sorted(each for each in below[parent] if not each.isdecimal())
+        if last.isdecimal():
+            ordered = [*map(str, sorted(numbers, key=lambda number: abs(number - int(last))))]
+            ordered += letters if parent in known else []
+        else:
+            is_part = "." in parent and last.isalpha() and len(last) == 1
+            ordered = letters if is_part else []
+        yield from (f"{parent}.{each}" for each in ordered)
 
 
-def _resembling(key: str, candidates: Iterable[str], limit: int) -> list[str]:
-    wanted = key.split(".")
-    matcher = difflib.SequenceMatcher(b=key, autojunk=False)
+def _mistyped(key: str) -> Iterator[str]:
+    """Yield what differs from *key* by one character: changed, left out, put in or swapped.
 
-    def roughly(candidate: str) -> tuple[int, int, str]:
-        return -_kept(wanted, candidate), abs(len(candidate) - len(key)), candidate
-
-    def exactly(candidate: str) -> tuple[int, float, str]:
-        matcher.set_seq1(candidate)
-        return -_kept(wanted, candidate), -matcher.ratio(), candidate
-
-    short_list = heapq.nsmallest(_SHORT_LIST, _kindred(wanted, candidates, limit), key=roughly)
-    return heapq.nsmallest(limit, short_list, key=exactly)
-
-
-def _kindred(wanted: list[str], candidates: Iterable[str], enough: int) -> set[str]:
-    """Return candidates that begin like *wanted*; where those are few, also like endings."""
-    by_first: defaultdict[str, list[str]] = defaultdict(list)
-    for each in candidates:
-        by_first[each.partition(".")[0]].append(each)
-    same = first = by_first.get(wanted[0]) or _similar_first(wanted[0], by_first)
-    for length in range(2, len(wanted)):
-        prefix = ".".join(wanted[:length]) + "."
-        narrower = [each for each in same if each.startswith(prefix)]
-        if len(narrower) < enough:
-            break
-        same = narrower
-    return set(same) if same is not first else {*first, *_ending_like(wanted, by_first)}
+    A digit is not taken for a letter, but in a first segment: ``Q.NF.1``. Very short codes are
+    all alike, so that little is near to them.
+    """
+    first, _, rest = key.partition(".")
+    length = len(key) - key.count(".")
+    is_named = any(char.isalpha() for char in rest.partition(".")[0])
+    put_in = "." + (string.digits + _LETTERS if length >= _SHORTEST_INCOMPLETE else "")
+    for place in range(len(key) + 1):
+        yield from (key[:place] + more + key[place:] for more in put_in)
+    for place, char in enumerate(key if length >= _SHORTEST_MISTYPED else ""):
+        before, after = key[:place], key[place + 1 :]
+        yield before + after
+        yield before + after[:1] + char + after[1:]
+        kind = string.digits if char.isdecimal() else _LETTERS
+        if len(first) == 1 and place == 0 and is_named:
+            kind = string.digits + _LETTERS
+        yield from (before + other + after for other in (kind if char != "." else ""))
 
 
-def _similar_first(first: str, by_first: Mapping[str, list[str]]) -> list[str]:
-    if len(by_first) > _MOST_FIRST_SEGMENTS:
-        return []
-    similar = difflib.get_close_matches(first, by_first)
-    return [each for known in similar for each in by_first[known]]
+def _without_a_segment(key: str) -> Iterator[str]:
+    segments = key.split(".")
+    if len(segments) > 3:  # noqa: PLR2004  - three segments are the least that says something
+        yield from (".".join(segments[:at] + segments[at + 1 :]) for at in range(len(segments)))
 
 
-def _ending_like(wanted: list[str], by_first: Mapping[str, list[str]]) -> Iterable[str]:
-    rest = ".".join(wanted[1:])
-    ending = f".{rest}"
-    if "." not in rest:  # one segment, such as a number, ends every other code
-        return ()
-    every = itertools.chain.from_iterable(by_first.values())
-    return (each for each in every if each.endswith(ending) or each == rest)
-
-
-def _kept(wanted: list[str], candidate: str) -> int:
-    segments = candidate.split(".")
-    leading = _shared(wanted, segments)
-    return leading + _shared(wanted[leading:][::-1], segments[leading:][::-1])
-
-
-def _shared(left: list[str], right: list[str]) -> int:
-    same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False))
-    return sum(1 for _ in same)
+def _kept(key: str, candidate: str) -> int:
+    pairs = zip(key.split("."), candidate.split("."), strict=False)
+    return sum(1 for left, right in pairs if left == right)

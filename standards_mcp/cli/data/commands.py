@@ -10,6 +10,7 @@ import anyio
 import click
 
 from standards_mcp._utils.streams import divert_stdout
+from standards_mcp._utils.text import counted
 from standards_mcp.catalog import CatalogError
 from standards_mcp.catalog.base import Catalog, CatalogStats
 from standards_mcp.catalog.local.catalog import LocalCatalog
@@ -108,4 +109,4 @@ def build(invocation: Invocation) -> None:
     """
     with divert_stdout(), ImportProgress() as progress:
         stats = invocation.embedded_catalog.store.build(progress)
-    click.echo(f"Built the index of {stats.records:,} records in {stats.location}")
+    click.echo(f"Built the index of {counted(stats.records, 'record')} in {stats.location}")

@@ -77,7 +77,8 @@ def import_command(invocation: Invocation, /, **given: Any) -> None:
     `starter` stands for the starter set. Official texts that are loaded stay as they are.
 
     What is loaded already and has not changed is not touched. Options that may be repeated take
-    any of their values. Exit code 1 when nothing could be read, 2 when the options are wrong.
+    any of their values. Exit code 1 when nothing could be taken from the sources, 2 when the
+    options are wrong.
     """
     from standards_mcp.catalog.importing.importer import (
         ImportOptions,
@@ -100,7 +101,7 @@ def import_command(invocation: Invocation, /, **given: Any) -> None:
             _print(error.report, as_json=options.as_json)
             raise
     _print(report, as_json=options.as_json)
-    if not report.read:
+    if not report.has_effect:
         click.get_current_context().exit(1)
 
 

@@ -26,7 +26,6 @@ class ImportProgress:
         self._began = self._told = time.monotonic()
         self._is_terminal = sys.stderr.isatty()
         self._of = ""
-        self._done = 0
         self._line = ""
         self._bar: ProgressBar[Any] | None = None
 
@@ -55,23 +54,16 @@ class ImportProgress:
             return
         if self._bar is None:
             self._clear()
-            self._began = time.monotonic()
             self._bar = click.progressbar(
-                length=total, label="Embedding", file=sys.stderr, show_pos=True, show_eta=True,
-                item_show_func=lambda _: self._rate,
-            )  # fmt: skip
-        self._done = done
-        self._bar.update(done - self._bar.pos, self._rate)
+                length=total, label="Embedding", file=sys.stderr, show_pos=True, show_eta=True
+            )
+        self._bar.update(done - self._bar.pos)
 
     def close(self) -> None:
         """End the line."""
         self._clear()
         if self._bar is not None:
             self._bar.render_finish()
-
-    @property
-    def _rate(self) -> str:
-        return f"{self._done / max(time.monotonic() - self._began, _PAUSE):,.0f} a second"
 
     def _show(self, line: str) -> None:
         click.echo("\r" + line.ljust(len(self._line)), err=True, nl=False)

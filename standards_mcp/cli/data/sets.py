@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from standards_mcp._utils.streams import divert_stdout
+from standards_mcp._utils.text import counted
 from standards_mcp.cli.completion import loaded_sets, offer
 from standards_mcp.cli.invocation import Invocation
 from standards_mcp.cli.output import examples, print_json, print_table
@@ -16,7 +17,7 @@ from .importing import STARTER
 from .progress import ImportProgress
 
 if TYPE_CHECKING:
-    from standards_mcp.catalog.importing.store import RecordStore
+    from standards_mcp.catalog.local.store import LocalStore
 
 
 sets_option = click.option(
@@ -73,7 +74,8 @@ def remove(ctx: click.Context, standard_set: str, *, dry_run: bool, as_json: boo
         print_json({"deleted": report.deleted, "left": report.left, "dry_run": dry_run})
     else:
         verb = "Would delete" if dry_run else "Deleted"
-        click.echo(f"{verb} {report.deleted:,} records; {report.left:,} stay in other sets.")
+        stay = f"{report.left:,} {'stays' if report.left == 1 else 'stay'} in other sets"
+        click.echo(f"{verb} {counted(report.deleted, 'record')}; {stay}.")
 
 
 @click.command(
@@ -110,7 +112,7 @@ def template(kind: str) -> None:
     click.echo(csv_template(), nl=False, file=sys.stdout)
 
 
-def set_id(store: RecordStore, name: str) -> str:
+def set_id(store: LocalStore, name: str) -> str:
     """Return the id of the set that *name* means: its id, or a title that only one set has.
 
     Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Awaitable, Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import click
@@ -56,12 +56,12 @@ def upload(
     from standards_mcp.catalog.pinecone import upload as work
 
     async def run(
-        records: Iterator[StandardRecord], held: frozenset[str], client: PineconeClient
+        records: Iterator[StandardRecord], client: PineconeClient, **options: Any
     ) -> Report:
         is_missing = await work.prepare_index(client, create=create, dry_run=dry_run)
         if dry_run:
-            return await work.diff(records, client, _tell, is_missing=is_missing, held=held)
-        return await work.upload(records, client, batch_size=batch_size, progress=_tell, held=held)
+            return await work.diff(records, client, is_missing=is_missing, **options)
+        return await work.upload(records, client, batch_size=batch_size, **options)
 
     report = _run(ctx.ensure_object(Invocation), standard_sets, run)
     _show(report, as_json=as_json)
@@ -77,28 +77,21 @@ def diff(invocation: Invocation, *, standard_sets: tuple[str, ...], as_json: boo
     """Show how the embedded index and the one in Pinecone differ; nothing is written."""
     from standards_mcp.catalog.pinecone import upload as work
 
-    async def run(
-        records: Iterator[StandardRecord], held: frozenset[str], client: PineconeClient
-    ) -> Report:
-        return await work.diff(records, client, _tell, held=held)
-
-    _show(_run(invocation, standard_sets, run), as_json=as_json)
+    _show(_run(invocation, standard_sets, work.diff), as_json=as_json)
 
 
 def _run(
-    invocation: Invocation,
-    standard_sets: tuple[str, ...],
-    work: Callable[[Iterator[StandardRecord], frozenset[str], PineconeClient], Awaitable[Report]],
+    invocation: Invocation, standard_sets: tuple[str, ...], work: Callable[..., Awaitable[Report]]
 ) -> Report:
     local, client = _stores(invocation)
 
     async def run() -> Report:
         try:
             wanted = [set_id(local.store, each) for each in standard_sets]
-            held = (
-                frozenset(each.id for each in local.store.records()) if wanted else frozenset[str]()
+            held = {each.id for each in local.store.records()} if wanted else set[str]()
+            return await work(
+                local.store.records(wanted or None), client, progress=_tell, held=held
             )
-            return await work(local.store.records(wanted or None), held, client)
         finally:
             if sys.stderr.isatty():
                 click.echo(err=True)  # ends the line of `_tell`
@@ -110,11 +103,7 @@ def _run(
 
 
 def _stores(invocation: Invocation) -> tuple[LocalCatalog, PineconeClient]:
-    """Return the two stores, whichever of them the configuration chooses for searching.
-
-    Raises:
-        ConfigError: There is no key.
-    """
+    """Return the two stores, whichever of them the configuration chooses for searching."""
     from standards_mcp.catalog import open_pinecone
 
     access = invocation.host.settings.catalog.pinecone.access

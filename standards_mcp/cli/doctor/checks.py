@@ -2,41 +2,46 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import platform
 import re
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import importlib_metadata
 
+from standards_mcp._utils.text import counted
 from standards_mcp.calls.steps.output import definition_tokens
 from standards_mcp.catalog import CatalogError
 from standards_mcp.cli.install.files import missing_variables, own_servers
 from standards_mcp.cli.install.known import CLIENTS, Client, Entry, System
+from standards_mcp.cli.install.options import configuration_of, install_command, options_of
+from standards_mcp.config.layers import key_name
 from standards_mcp.config.loading import LoadedSettings, user_config_file
+from standards_mcp.config.models.settings import Settings
+from standards_mcp.config.programs import check_programs
 from standards_mcp.errors import ClientFileError, StandardsMcpError
 from standards_mcp.host import Host
 from standards_mcp.loading.health import check_health
+from standards_mcp.loading.manager import PluginManager
 from standards_mcp.loading.records import PluginRecord, Status
 from standards_mcp.plugin import Health
-
-from .advice import fix_for
 
 _PACKAGES: Final = ("standards-mcp", "mcp", "pinecone", "pluggy", "pydantic", "onnxruntime")
 _PORTABLE_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,50}")
 _MANY_TOOLS: Final = 40  # what one client counts as too many
-_SLOW_START: Final = 5.0  # seconds; the least patient client waits for 10
-_SLOW_PLUGIN: Final = 1.0  # seconds
-_START_DEADLINE: Final = 60.0
+_CORRECT: Final = "Correct it; `standards-mcp config check` reads it again."
 _INSTALL_AGAIN: Final = "Install standards-mcp again."
 _DATA_STATUS: Final = "Run `standards-mcp data status` to see more."
+_LOST_FILE: Final = (
+    "Put the file back, or correct its path in the entry; without it, the server does not start."
+)
 _BY_HAND: Final = "Run `standards-mcp serve` in a terminal, and read what it says."
 
 
@@ -73,16 +78,15 @@ async def examine(load: Callable[[], Host], start: Callable[[], Sequence[str]]) 
     loaded: LoadedSettings | None = None
     try:
         host = load()
-        loaded = host.loaded
+        loaded = dataclasses.replace(host.loaded, layers=host.layers)
         findings += _configuration(host)
         async with host.running():
             await host.manager.wait_started()
             findings += [finding async for finding in _catalog(host)]
             findings += [finding async for finding in _plugins(host)]
-        findings += [*_tools(host), *_start(start(), host.manager.records.values())]
+        findings += [*_tools(host), *_start(start(), host.manager)]
     except StandardsMcpError as exc:  # no server starts like this either
-        fix = "Correct it; `standards-mcp config check` reads it again."
-        findings.append(Finding("configuration", "error", str(exc), fix))
+        findings.append(Finding("configuration", "error", str(exc), _CORRECT))
     return [*findings, *_clients(System.current(), loaded)]
 
 
@@ -102,19 +106,20 @@ def _configuration(host: Host) -> Iterator[Finding]:
     found = str(file) if file else "no file; all keys have their defaults"
     yield Finding("configuration", "ok", found)
     for warning in host.warnings():
-        yield Finding("configuration", "warning", warning, "Correct it or remove it.")
+        yield Finding("configuration", "warning", warning, _CORRECT)
     for line in host.exposed_secrets():
         yield Finding("configuration", "warning", line, "Set the variable, and take the key out.")
 
 
 async def _catalog(host: Host) -> AsyncGenerator[Finding]:
     try:
-        stats = await host.catalog_stats()
+        # The first search may load the starter set, which is then to be counted.
         found = await host.catalog.search("fractions on a number line", 1)
+        stats = await host.catalog_stats()
     except CatalogError as exc:
         yield Finding("catalog", "error", str(exc), _DATA_STATUS)
         return
-    about = f"{stats.backend}: {stats.records:,} standards; {stats.details['reason']}"
+    about = f"{stats.backend}: {counted(stats.records, 'standard')}; {stats.details['reason']}"
     yield Finding("catalog", "ok", about)
     for note in found.notes:
         yield Finding("catalog", "warning", note, _DATA_STATUS)
@@ -126,18 +131,29 @@ async def _plugins(host: Host) -> AsyncGenerator[Finding]:
         subject = f"plugin {record.name}"
         health = healths.get(record.name) or Health(status="ok")
         if record.status is Status.FAILED:
-            fix = fix_for(record, host.settings, "correct it, update it")
+            fix = _fix_for(record, host.settings, "correct it, update it")
             yield Finding(subject, "error", record.reason, fix)
         elif health.status == "ok":
             yield Finding(subject, "ok", record.reason or health.message or str(record.status))
         else:
             level: Level = "error" if health.status == "failed" else "warning"
             message = health.message or f"it calls itself {health.status}"
-            fix = fix_for(record, host.settings, "correct what it reports")
+            fix = _fix_for(record, host.settings, "correct what it reports")
             yield Finding(subject, level, message, fix)
         for use in record.deprecated:
             fix = "Update it, or ask its author for a version without it."
             yield Finding(subject, "warning", use, fix)
+
+
+def _fix_for(record: PluginRecord, settings: Settings, otherwise: str) -> str:
+    """Return what to do about a plugin that fails, or *otherwise* if no more is known."""
+    known = [each.fix or f"correct {key_name(each.path)}" for each in record.problems]
+    known += [each.fix for each in check_programs(settings) if each.path[1] == record.name]
+    fixes = "; ".join(dict.fromkeys(known)) or otherwise
+    if settings.section(record.name).required:  # what it does, the server is not to be without
+        return f"{fixes[:1].upper()}{fixes[1:]}."
+    disable = f"disable it: `standards-mcp plugins disable {record.name}`."
+    return f"{fixes[:1].upper()}{fixes[1:]}, or {disable}"
 
 
 def _tools(host: Host) -> Iterator[Finding]:
@@ -168,25 +184,26 @@ def _clients(system: System, loaded: LoadedSettings | None) -> Iterator[Finding]
             yield Finding(client.title, "error", str(exc), "Correct the file, or move it away.")
             continue
         for name, entry in entries.items():
-            finding = _client_entry(client.title, name, client.command_line(entry), client.key)
+            finding = _client_entry(client, name, entry)
             if loaded and finding.level == "ok":
                 finding = _without_settings(client, name, entry, loaded) or finding
             yield finding
 
 
-def _client_entry(title: str, name: str, line: Sequence[str], key: str) -> Finding:
-    command = line[0]
-    fix = f"Run `standards-mcp install {key} --name {name}` again."
+def _client_entry(client: Client, name: str, entry: Entry) -> Finding:
+    line = client.command_line(entry)
+    command, file = line[0], configuration_of(client, entry)
+    if file is not None and not file.is_file():
+        # To install it again without the file would serve what the file keeps back.
+        message = f"{name!r} names the configuration {file}, which is not there"
+        return Finding(client.title, "error", message, _LOST_FILE)
+    fix = f"Run `{install_command(client, name, options_of(line))}` again."
     if not Path(command).is_absolute():
         message = f"{name!r} starts {command!r}, which the client may not find"
-        return Finding(title, "warning", message, fix)
+        return Finding(client.title, "warning", message, fix)
     if not Path(command).exists():
-        return Finding(title, "error", f"{name!r} starts {command}, which is not there", fix)
-    for option, file in pairwise(line):
-        if option == "--config" and not Path(file).is_file():
-            message = f"{name!r} names the configuration {file}, which is not there"
-            return Finding(title, "error", message, fix)
-    return Finding(title, "ok", f"{name!r} starts {command}")
+        return Finding(client.title, "error", f"{name!r} starts {command}, which is not there", fix)
+    return Finding(client.title, "ok", f"{name!r} starts {command}")
 
 
 def _without_settings(
@@ -196,22 +213,20 @@ def _without_settings(
 
     An entry with another configuration file is left out: the variables here are not meant for it.
     """
-    options = dict(pairwise(client.command_line(entry)))
-    file = None if loaded.file in (None, user_config_file()) else str(loaded.file.resolve())
+    file = None if loaded.file in (None, user_config_file()) else loaded.file.resolve()
     missing = missing_variables(client, entry, loaded.layers.variables())
-    if not missing or options.get("--config") != file:
+    if not missing or configuration_of(client, entry) != file:
         return None
-    profile = f" --profile {options['--profile']}" if "--profile" in options else ""
-    variables = " ".join(f"--env {each}" for each in missing)
+    command = install_command(client, name, options_of(client.command_line(entry)), missing)
     message = f"{name!r} starts a server without what comes from .env or the environment here: "
     fix = (
-        f"Run `standards-mcp install {client.key} --name {name}{profile} {variables}` here, which "
-        "hands it over as it is; or leave it, if the server is to do without."
+        f"Run `{command}` here, which hands it over as it is; or leave it, if the server is to do "
+        "without."
     )
     return Finding(client.title, "warning", message + ", ".join(missing), fix)
 
 
-def _start(command: Sequence[str], plugins: Iterable[PluginRecord]) -> Iterator[Finding]:
+def _start(command: Sequence[str], manager: PluginManager) -> Iterator[Finding]:
     """Start a server as a client does, and check that every line of its stdout is a message."""
     began = time.perf_counter()
     try:
@@ -219,15 +234,15 @@ def _start(command: Sequence[str], plugins: Iterable[PluginRecord]) -> Iterator[
             [*command, "serve"],
             input=_handshake(),
             capture_output=True,
-            timeout=_START_DEADLINE,
+            timeout=manager.timing.trial,
             check=False,
         )
     except OSError as exc:
         yield Finding("start", "error", str(exc), _BY_HAND)
         return
     except subprocess.TimeoutExpired:
-        message = f"the server did not end within {_START_DEADLINE:g} seconds"
-        yield Finding("start", "error", _slow_start(message, plugins)[0], _BY_HAND)
+        message = f"the server did not end within {manager.timing.trial:g} seconds"
+        yield Finding("start", "error", _slow_start(message, manager)[0], _BY_HAND)
         return
     seconds = time.perf_counter() - began
     lines = ran.stdout.decode(errors="replace").splitlines()
@@ -240,15 +255,16 @@ def _start(command: Sequence[str], plugins: Iterable[PluginRecord]) -> Iterator[
         yield Finding("start", "error", message, _BY_HAND)
         return
     message = f"from start to end with a list of tools in {seconds:.1f} s; stdout is clean"
-    if seconds <= _SLOW_START:
+    if seconds <= manager.timing.slow_server:
         yield Finding("start", "ok", message)
     else:
-        yield Finding("start", "warning", *_slow_start(message, plugins))
+        yield Finding("start", "warning", *_slow_start(message, manager))
 
 
-def _slow_start(message: str, plugins: Iterable[PluginRecord]) -> tuple[str, str]:
+def _slow_start(message: str, manager: PluginManager) -> tuple[str, str]:
     """Return what made the start slow and what to do: a plugin, or else bytecode to be compiled."""
-    slow = [record for record in plugins if record.seconds >= _SLOW_PLUGIN]
+    records, limit = manager.records.values(), manager.timing.slow_plugin
+    slow = [record for record in records if record.seconds >= limit]
     if not slow:
         folder = Path(__file__).parents[2]
         return message, f'Compile the bytecode: `"{sys.executable}" -m compileall "{folder}"`.'

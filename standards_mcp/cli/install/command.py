@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-from click.shell_completion import CompletionItem
 
 from standards_mcp._utils.files import Edit, diff, edit_text
 from standards_mcp._utils.secrets import looks_secret, mask
-from standards_mcp._utils.text import did_you_mean
+from standards_mcp.cli.agreement import agree, yes_option
 from standards_mcp.cli.invocation import Invocation, keys_of
 from standards_mcp.cli.output import examples, print_json, print_table, say
 from standards_mcp.config.layers import variable_name
@@ -31,36 +30,21 @@ from .files import (
     without_server,
 )
 from .known import CLIENTS, Client, Entry, Launch, System, own_command
+from .options import Options, lost, options_in_force
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,30}")
 
 
-class _ClientName(click.ParamType[Client]):
-    name = "client"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Client:
-        known = {client.key: client for client in CLIENTS}
-        if isinstance(value, Client):
-            return value
-        if str(value) not in known:
-            hint = did_you_mean(str(value), known) or f"; there are {', '.join(known)}"
-            self.fail(f"{value!r} is not a known client{hint}", param, ctx)
-        return known[str(value)]
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        del ctx, param
-        return [
-            CompletionItem(client.key, help=client.title)
-            for client in CLIENTS
-            if client.key.startswith(incomplete)
-        ]
+_BY_KEY: Final = {client.key: client for client in CLIENTS}
 
 
-_client = click.argument("client", type=_ClientName())
+def _client_of(_: click.Context, __: click.Parameter, key: str) -> Client:
+    return _BY_KEY[key]
+
+
+_client = click.argument(
+    "client", type=click.Choice(list(_BY_KEY)), metavar="CLIENT", callback=_client_of
+)
 _name = click.option(
     "--name", default="standards", show_default=True, help="What the client calls the server."
 )
@@ -95,12 +79,14 @@ _dry_run = click.option("--dry-run", is_flag=True, help="Show the change and wri
 @click.option("--profile", metavar="NAME", help="Use [profiles.NAME] of the configuration.")
 @click.option("--print", "only_print", is_flag=True, help="Print the entry, to paste it yourself.")
 @_dry_run
+@yes_option
 @click.pass_obj
 def install(invocation: Invocation, /, client: Client, name: str, **options: Any) -> None:
     """Add this server to CLIENT; `clients list` names them.
 
     The client starts this installation, with the configuration file that is in force here. The
-    rest of the client's file stays as it is, and a copy of the old file is kept.
+    rest of the client's file stays as it is, and a copy of the old file is kept. Before an entry
+    loses its configuration, its profile or a setting, that is told and asked for.
     """
     if not _NAME.fullmatch(name):
         raise click.UsageError(
@@ -108,7 +94,7 @@ def install(invocation: Invocation, /, client: Client, name: str, **options: Any
         )
     if options["profile"]:
         invocation = replace(invocation, profile=options["profile"])
-    variables = invocation.load_settings().layers.variables()
+    variables = _variables(invocation)
     _refuse_secrets(invocation)
     launch = _launch(invocation, options["pairs"], variables)
     file = _file(client, project=options["project"])
@@ -117,9 +103,16 @@ def install(invocation: Invocation, /, client: Client, name: str, **options: Any
         click.echo(text, nl=False)
         _warn_of_missing(client, servers(client, file, text)[name], variables)
         return
-    done = _edit(
-        file, lambda text: with_server(client, file, text, name, launch), dry_run=options["dry_run"]
-    )
+    yes: bool = options["yes"] or options["dry_run"]
+
+    def change(text: str) -> str:
+        after = with_server(client, file, text, name, launch)
+        if loses := lost(*(_options(client, file, each, name) for each in (text, after))):
+            what = f"{name!r} loses {', '.join(loses)}; now also served: what that kept back"
+            agree(what, yes=yes)
+        return after
+
+    done = _edit(file, change, dry_run=options["dry_run"])
     if not done.changes:
         click.echo(f"{client.title} has it already: {name!r} in {file}")
     elif options["dry_run"]:
@@ -209,6 +202,18 @@ def _launch(invocation: Invocation, pairs: Iterable[str], in_force: Mapping[str,
     return Launch(command, (*args, *invocation.options), variables)
 
 
+def _variables(invocation: Invocation) -> dict[str, str]:
+    """Return the variables that set something here, with those that only plugins know."""
+    # Whether plugins fail is not what was asked here.
+    invocation.configure_logging(silent=True)
+    try:
+        return invocation.loaded_host.layers.variables()
+    except StandardsMcpError:  # the client's user will see why; the host's own variables are known
+        return invocation.load_settings().layers.variables()
+    finally:
+        invocation.configure_logging()
+
+
 def _refuse_secrets(invocation: Invocation) -> None:
     """Refuse a secret on the command line of the server, which every process can read."""
     pairs = [pair.partition("=") for pair in invocation.pairs]
@@ -223,6 +228,12 @@ def _refuse_secrets(invocation: Invocation) -> None:
                 f"--set {key}: a secret does not belong on the command line of the server, where "
                 f"others can read it; use --env {variable_name(path)}=..."
             )
+
+
+def _options(client: Client, file: Path, text: str, name: str) -> Options:
+    """Return the options of an entry in a client's file; none where there is no such entry."""
+    entry = servers(client, file, text).get(name)
+    return options_in_force(client, entry) if entry else ()
 
 
 def _file(client: Client, *, project: bool) -> Path:

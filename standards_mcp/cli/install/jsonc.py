@@ -60,7 +60,7 @@ def loads(text: str) -> Any:
     Raises:
         JsoncError: It is not JSON with comments; the message names the line.
     """
-    root = _parse(text)
+    root = _Parser(text).document()
     return None if root is None else root.value
 
 
@@ -70,7 +70,7 @@ def set_value(text: str, path: Sequence[str], value: Any) -> str:
     Raises:
         JsoncError: It is not JSON with comments, or something on the path is not an object.
     """
-    node = _parse(text)
+    node = _Parser(text).document()
     if node is None:
         head = text.rstrip()
         return (head + "\n" if head else "") + json.dumps(_nested(path, value), indent=2) + "\n"
@@ -94,7 +94,7 @@ def remove_value(text: str, path: Sequence[str]) -> str:
     Raises:
         JsoncError: It is not JSON with comments.
     """
-    node = _parse(text)
+    node = _Parser(text).document()
     for key in path[:-1]:
         member = node.member(key) if node else None
         node = member.node if member else None
@@ -149,14 +149,6 @@ def _newline(text: str) -> str:
 def _indent(text: str) -> str:
     match = re.search(r'^([ \t]+)"', text, re.MULTILINE)
     return match[1] if match else "  "
-
-
-def _parse(text: str) -> _Node | None:
-    parser = _Parser(text)
-    try:
-        return parser.document()
-    except RecursionError:
-        raise JsoncError("it is nested too deeply") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,6 @@ from .render import MAX_NAME, Kind, distribution_of, package_of, render_plugin, 
 
 _KINDS: Final = get_args(Kind)
 _OWN_PREFIX: Final = re.compile(r"standards_mcp(_|$)")
-_DEVICE: Final = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]")
-_SCHEMES: Final = frozenset(("file", "ftp", "git", "http", "https", "standards", "ui"))
-"""Of URIs that mean something else to clients, or are another plugin's."""
 
 
 @click.command(epilog=examples("plugins new acme", "plugins new acme --kind prompts --into .."))
@@ -45,25 +42,20 @@ def new(name: str, *, kind: Kind, into: Path) -> None:
 
     NAME is lower_snake_case, such as acme. The folder is standards-mcp-NAME.
     """
-    _check_name(name, kind)
+    _check_name(name)
     folder = into / distribution_of(name)
     version = importlib_metadata.version(DISTRIBUTION)
     write_project(folder, render_plugin(name, kind, version))
     click.echo(f"Wrote {folder}. Its README.md says how to install, test and use it.")
 
 
-def _check_name(name: str, kind: Kind) -> None:
-    """Check that a plugin can have this name.
-
-    Raises:
-        click.BadParameter: It cannot.
-    """
+def _check_name(name: str) -> None:
     if not PLUGIN_NAME.fullmatch(name) or len(name) > MAX_NAME:
         allowed = f"use lower_snake_case, at most {MAX_NAME} characters"
         raise _bad(f"{name!r} cannot be the name of a plugin; {allowed}{_suggestion(name)}")
     if _OWN_PREFIX.match(name):
         raise _bad(f"standards_mcp is put before each name; leave it out{_suggestion(name)}")
-    if why := _taken(name) or _unusable(name, kind):
+    if why := _taken(name):
         raise _bad(f"{why}; choose another name")
 
 
@@ -74,22 +66,13 @@ def _taken(name: str) -> str:
         return f"{name!r} is a plugin of {plugins[name]}, which is installed"
     if name in COMMANDS:
         return f"`standards-mcp {name}` is a command"
+    if name == "plugin":
+        return "its settings would be called PluginSettings, as a class of the host is"
     extras = map(Requirement, importlib_metadata.requires(DISTRIBUTION) or ())
     if distribution_of(name) in {each.name for each in extras}:
         return f"{distribution_of(name)} is a plugin of standards-mcp itself"
     if find_spec(package_of(name)):
         return f"the package {package_of(name)} is installed already"
-    return ""
-
-
-def _unusable(name: str, kind: Kind) -> str:
-    """Return what would not work with this name, or an empty string."""
-    if name == "plugin":
-        return "its settings would be called PluginSettings, as a class of the host is"
-    if _DEVICE.fullmatch(name):
-        return f"Windows keeps {name!r} for a device, and can make no folder of this name"
-    if kind == "resources" and name in _SCHEMES:
-        return f"the URIs of its resources would begin with {name}://, which others use"
     return ""
 
 

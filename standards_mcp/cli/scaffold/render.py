@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from string import Template
@@ -99,30 +98,22 @@ def compatible_versions(version: str) -> str:
 
 
 def write_project(folder: Path, rendered: Mapping[PurePosixPath, str]) -> None:
-    """Write a project into a folder that is made for it; nothing stays of one that cannot be.
+    """Write a project into a folder that is made for it.
 
     Raises:
         StandardsMcpError: The folder is there already, or cannot be written.
     """
     try:
         folder.mkdir()
+        for path, text in rendered.items():
+            file = folder / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8", newline="\n")
     except FileExistsError:
         advice = "choose another name, or another folder with --into"
         raise StandardsMcpError(f"{folder} is there already; {advice}") from None
     except OSError as exc:
-        raise StandardsMcpError(f"{folder} cannot be made: {exc.strerror}") from exc
-    try:
-        _write(folder, rendered.items())
-    except OSError as exc:
-        shutil.rmtree(folder, ignore_errors=True)
         raise StandardsMcpError(f"{folder} cannot be written: {exc.strerror}") from exc
-
-
-def _write(folder: Path, rendered: Iterable[tuple[PurePosixPath, str]]) -> None:
-    for path, text in rendered:
-        file = folder / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8", newline="\n")
 
 
 def _fill(text: str, words: Mapping[str, str]) -> str:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Final, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from standards_mcp._utils.addresses import is_unencrypted
-from standards_mcp.catalog import CatalogError
 from standards_mcp.catalog.base import PineconeAccess
 from standards_mcp.catalog.embedding.spec import KEY_IN_THE_OPEN, check_model, is_address
 
@@ -36,9 +35,10 @@ class LocalCatalogSettings(Table):
     """``[catalog.local]``: the embedded index.
 
     Attributes:
-        model: The text encoder, see docs/data.md; ``none`` searches by words only.
-        api_key: For an encoder that asks for one. Given by ``STANDARDS_MCP_EMBEDDING_API_KEY`` of
-            the environment or of ``.env``; refused in a file and on the command line.
+        model: This is the text encoder, see docs/data.md. With ``none``, searches go by words only.
+        api_key: This key is for an encoder that asks for one. It is given by
+            ``STANDARDS_MCP_EMBEDDING_API_KEY`` of the environment or of ``.env``, and refused in a
+            file and on the command line.
     """
 
     model: str = "minilm"
@@ -46,28 +46,22 @@ class LocalCatalogSettings(Table):
 
     @field_validator("model", mode="after")
     @classmethod
-    def _check_address(cls, model: str) -> str:
+    def _check_model(cls, model: str) -> str:
         # The model's name is written to the index, to messages and to `data status`.
         if "://" in model and "@" in urlsplit(model).netloc:
             raise ValueError(
                 "an address here has no user name and no password in it; set "
                 f"{EMBEDDING_KEY_VARIABLE} in the environment or in .env"
             )
-        return model
-
-    @field_validator("model", mode="after")
-    @classmethod
-    def _check_model(cls, model: str) -> str:
-        try:
-            check_model(model)
-        except CatalogError as error:
-            raise ValueError(str(error)) from None
+        check_model(model)
         return model
 
     @model_validator(mode="after")
     def _keep_the_key_secret(self) -> Self:
         if self.api_key and is_address(self.model) and is_unencrypted(self.model):
-            raise error_at("model", f"{self.model!r}: {KEY_IN_THE_OPEN}")
+            raise error_at(
+                "model", f"{self.model!r}: {KEY_IN_THE_OPEN}, or unset {EMBEDDING_KEY_VARIABLE}"
+            )
         return self
 
 
@@ -83,13 +77,14 @@ class PineconeCatalogSettings(Table):
     of the environment or of ``.env`` come before the table.
 
     Attributes:
-        api_key: Given by ``PINECONE_API_KEY``; refused in a file and on the command line, where
-            others can read it.
-        index_name: The index that holds the standards.
-        namespace: The part of the index that holds them.
-        host: The host of the index, which saves asking for it; http only on loopback.
-        deadline: Seconds for one call.
-        fallback: ``local``: an unreachable Pinecone is answered from the embedded index.
+        api_key: This key is given by ``PINECONE_API_KEY``, and refused in a file and on the command
+            line, where others can read it.
+        index_name: This index holds the standards.
+        namespace: This part of the index holds the standards.
+        host: This is the host of the index. To give it saves asking for it. It may be http only on
+            loopback.
+        deadline: One call may take this many seconds.
+        fallback: With ``local``, the embedded index answers while Pinecone cannot be reached.
     """
 
     api_key: SecretStr | None = None
@@ -125,7 +120,8 @@ class CspSettings(Table):
     """``[catalog.csp]``: the API of the Common Standards Project.
 
     Attributes:
-        api_key: Given by ``CSP_API_KEY`` of the environment or of ``.env``; refused in a file.
+        api_key: This key is given by ``CSP_API_KEY`` of the environment or of ``.env``, and refused
+            in a file.
     """
 
     api_key: SecretStr | None = None
@@ -135,9 +131,9 @@ class CatalogSettings(Table):
     """``[catalog]``: where the standards are.
 
     Attributes:
-        backend: ``local``, ``pinecone``, or ``auto``: Pinecone when there is a key for it, else
-            the embedded index.
-        path: The folder of the embedded index; the user's data folder by default.
+        backend: The standards are in this store. With ``auto``, it is Pinecone if there is a key
+            for it, else the embedded index.
+        path: The embedded index is in this folder. By default it is the user's data folder.
     """
 
     backend: Literal["auto", "local", "pinecone"] = "auto"
@@ -164,19 +160,3 @@ class CatalogSettings(Table):
         if self.pinecone.api_key is None:
             return "local", '[catalog] backend = "auto", and PINECONE_API_KEY is not set'
         return "pinecone", '[catalog] backend = "auto", and PINECONE_API_KEY is set'
-
-
-def named_values(variables: Mapping[str, str | None]) -> dict[str, Any]:
-    """Return the settings that `VARIABLES` give, as nested tables; an empty one gives none.
-
-    Args:
-        variables: By their names in capitals.
-    """
-    values: dict[str, Any] = {}
-    for (*tables, key), name in VARIABLES.items():
-        if value := (variables.get(name) or "").strip():
-            table = values
-            for below in tables:
-                table = table.setdefault(below, {})
-            table[key] = SecretStr(value) if key == "api_key" else value
-    return values

@@ -64,16 +64,18 @@ class ServerSettings(PluginSettings):
     variable of the environment, and ``${NAME:-text}`` for *text* where there is none.
 
     Attributes:
-        type: As in other clients' files; it has no effect, ``command`` or ``url`` decides.
-        command: The program to start; it speaks MCP over stdin and stdout.
-        args: Its arguments.
-        env: Variables that it gets beside PATH, HOME and the like.
-        cwd: The folder that it runs in; the host's own by default.
-        url: The address of a server that is reached by streamable HTTP, in place of a command.
-        headers: Sent with every request to it.
-        prefix: What its tools' names begin with; the server's name and a dot by default.
-        start_timeout: Seconds that it may take to start and to list its tools.
-        timeout: Seconds for one call of its tools, in place of ``tools.timeout``.
+        type: It has no effect, because ``command`` or ``url`` decides. The files of other clients
+            have it.
+        command: This program is started. It speaks MCP over stdin and stdout.
+        args: The program gets these arguments.
+        env: The program gets these variables beside PATH, HOME and the like.
+        cwd: The program runs in this folder. By default it is the host's own.
+        url: The server is reached at this address by streamable HTTP, in place of a command.
+        headers: These headers are sent with every request to the server.
+        prefix: The names of its tools begin with this. By default it is the server's name and a
+            dot.
+        start_timeout: The server may take this many seconds to start and to list its tools.
+        timeout: One call of its tools may take this many seconds, in place of ``tools.timeout``.
     """
 
     type: Literal["stdio", "http", "streamable-http"] | None = None
@@ -92,8 +94,8 @@ class ServerSection(ServerSettings):
     """``[servers.<name>]``: another MCP server.
 
     Attributes:
-        enabled: Whether its tools are served.
-        required: Whether the host refuses to start without it.
+        enabled: If true, what the server has is served.
+        required: If true, the host refuses to start without the server.
     """
 
     enabled: bool = True
@@ -106,11 +108,6 @@ class ServerSection(ServerSettings):
         if self.enabled and self.command is not None and self.url is not None:
             raise ValueError("has both command (a program) and url (an address); keep one of them")
         return self
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The keys that are the server's own."""
-        return {name: getattr(self, name) for name in ServerSettings.model_fields}
 
 
 class VariableError(ValueError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, cast
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
@@ -27,14 +27,17 @@ class PluginSection(Documented):
     """What the host reads of ``[plugins.<name>]``; every other key is the plugin's own.
 
     Attributes:
-        enabled: Whether to import it; without this key, as ``autoload`` says.
-        required: Whether the host refuses to start without it.
-        isolate: Whether it runs in a process of its own, so that whatever it does costs only its
-            own calls.
-        python: The interpreter that runs it, such as that of another environment; implies
+        enabled: If true, the plugin is imported, and if false, it is not. Without this key,
+            ``autoload`` decides.
+        required: If true, the host refuses to start without the plugin.
+        isolate: If true, the plugin runs in a process of its own, so that whatever it does costs
+            only its own calls.
+        python: This interpreter runs the plugin, such as that of another environment. It implies
             ``isolate``.
-        memory: How much address space an isolated plugin may have, such as ``512MB``. Linux only.
-        processes: How many processes an isolated plugin may have at a time. Linux only.
+        memory: An isolated plugin may have this much address space, such as ``512MB``. It has an
+            effect on Linux only.
+        processes: An isolated plugin may have this many processes at a time. It has an effect on
+            Linux only.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -69,14 +72,17 @@ class Settings(Table):
     It holds what it is given; `load_settings` reads files and the environment.
 
     Attributes:
-        autoload: Whether plugins are loaded that do not say ``enabled = true``.
-        strict: Whether any plugin that fails keeps the host from starting.
-        tool_names: ``portable`` publishes ``a.b`` as ``a_b``, for clients that refuse dots.
-        state_dir: Where plugins keep state; the user's state folder by default.
-        trusted: Globs over names of distributions; plugins of others are not imported.
-        profile: Which of ``profiles`` applies.
-        servers: Other MCP servers, by names of your choice.
-        servers_file: A JSON file with ``mcpServers``, as other clients have; its servers are added.
+        autoload: If true, plugins are loaded that do not say ``enabled = true``, too.
+        strict: If true, any plugin that fails keeps the host from starting.
+        tool_names: With ``portable``, ``a.b`` is published as ``a_b``, because some clients refuse
+            dots.
+        state_dir: Plugins keep state in this folder. By default it is the user's state folder.
+        trusted: Only plugins of distributions with a name that matches one of these globs are
+            imported.
+        profile: This one of the ``profiles`` applies.
+        servers: Each table is another MCP server, with a name of your choice.
+        servers_file: The servers in this JSON file are added. It has ``mcpServers``, as those of
+            other clients have.
     """
 
     autoload: Annotated[bool, AtStart()] = True
@@ -93,6 +99,15 @@ class Settings(Table):
     plugins: dict[str, PluginSection] = Field(default_factory=dict[str, PluginSection])
     servers: dict[str, ServerSection] = Field(default_factory=dict[str, ServerSection])
     servers_file: Path | None = None
+
+    @field_validator("profile", mode="before")
+    @classmethod
+    def _check_is_name(cls, profile: object) -> object:
+        if isinstance(profile, dict):  # [profile.x]
+            table = cast("dict[str, object]", profile)
+            name = next((key for key, value in table.items() if isinstance(value, dict)), "NAME")
+            raise ValueError(f"it names one of the profiles; for the table write [profiles.{name}]")  # noqa: TRY004  for pydantic
+        return profile
 
     @field_validator("profile")
     @classmethod

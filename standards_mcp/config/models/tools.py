@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
@@ -24,10 +24,11 @@ ToolName = Annotated[
     ),
 ]
 Count = Annotated[int, Field(gt=0), NoFlag]
+RATE_LIMIT: Final = r"[1-9][0-9]*/(second|minute|hour|day)"
 RateLimit = Annotated[
     str,
     Like(
-        r"[1-9][0-9]*/(second|minute|hour|day)",
+        RATE_LIMIT,
         "a number of calls for each second, minute, hour or day, for example '60/minute'",
     ),
 ]
@@ -37,8 +38,10 @@ class Rules(Table):
     """Rules that a prompt or a resource passes to be served. A match in ``disable`` always wins.
 
     Attributes:
-        enable: Globs over declared and published names.
-        disable: Globs over declared and published names.
+        enable: Only what has a declared or published name that matches one of these globs is
+            served.
+        disable: What has a declared or published name that matches one of these globs is not
+            served.
     """
 
     enable: tuple[str, ...] = ("*",)
@@ -61,9 +64,11 @@ class ToolRules(Rules):
     """Rules that a tool passes to be served. A match in ``disable`` always wins.
 
     Attributes:
-        enable: Globs over declared and published names.
-        disable: Globs over declared and published names.
-        read_only: Serve only tools that change nothing.
+        enable: Only what has a declared or published name that matches one of these globs is
+            served.
+        disable: What has a declared or published name that matches one of these globs is not
+            served.
+        read_only: If true, only tools that change nothing are served.
     """
 
     read_only: bool = False
@@ -86,23 +91,38 @@ class Override(Table):
     """What an admin changes of one prompt or resource.
 
     Attributes:
-        name: The name that clients see.
-        title: In place of the author's.
-        description: In place of the author's.
+        name: This is the name that clients see.
+        title: This title replaces the author's.
+        description: This description replaces the author's.
+        timeout: One call may take this many seconds.
+        rate_limit: One caller may ask for it this often, such as ``60/minute``.
+        concurrency: This many calls of it run at a time, and more wait.
+        max_output_tokens: An answer has about this many tokens at most. A longer one is refused.
     """
 
     name: ToolName | None = None
     title: str | None = None
     description: Annotated[str, Field(min_length=1)] | None = None
+    timeout: Seconds | None = None
+    rate_limit: RateLimit | None = None
+    concurrency: Count | None = None
+    max_output_tokens: Count | None = None
 
 
 class ContributionSettings(Rules):
     """``[prompts]`` or ``[resources]``.
 
     Attributes:
-        overrides: By a declared or published name.
+        rate_limit: One caller may ask for each this often, such as ``60/minute``, unless the
+            override of it sets another limit.
+        max_output_tokens: An answer has about this many tokens at most, with 4 bytes a token. A
+            longer one is refused.
+        overrides: Each table changes the prompt or the resource with this declared or published
+            name.
     """
 
+    rate_limit: RateLimit | None = None
+    max_output_tokens: Count | None = None
     overrides: dict[str, Override] = Field(default_factory=dict[str, Override])
 
 
@@ -110,9 +130,9 @@ class ArgumentOverride(Table):
     """What an admin changes of one argument.
 
     Attributes:
-        description: In place of the author's.
-        default: What the tool gets where the client leaves the argument out.
-        fixed: What the tool always gets; clients no longer see the argument.
+        description: This description replaces the author's.
+        default: The tool gets this value if the client leaves the argument out.
+        fixed: The tool always gets this value, and clients no longer see the argument.
     """
 
     description: str | None = None
@@ -130,38 +150,36 @@ class ToolOverride(Override):
     """``[tools.overrides."<name>"]``: what an admin changes of one tool.
 
     Attributes:
-        name: The name that clients see; the tool still answers to its declared one.
-        title: In place of the author's.
-        description: In place of the author's.
-        arguments: By their names.
-        timeout: Seconds for one call.
-        rate_limit: How often it may be called, such as ``60/minute``.
-        cache_ttl: Seconds for which an answer is given again; 0: never. Read-only tools only.
-        concurrency: How many calls of it run at a time; more wait.
-        max_output_tokens: About how long an answer may be; more is cut, and a note says so.
+        name: This is the name that clients see. The tool still answers to its declared name.
+        title: This title replaces the author's.
+        description: This description replaces the author's.
+        arguments: Each table changes the argument with this name.
+        timeout: One call may take this many seconds.
+        rate_limit: One caller may call the tool this often, such as ``60/minute``.
+        cache_ttl: The same call gets the same answer for this many seconds; 0 means never. The tool
+            must be read-only.
+        concurrency: This many calls of the tool run at a time, and more wait.
+        max_output_tokens: An answer has about this many tokens at most. A longer one is cut, and a
+            note says so.
     """
 
     arguments: dict[str, ArgumentOverride] = Field(default_factory=dict[str, ArgumentOverride])
-    timeout: Seconds | None = None
-    rate_limit: RateLimit | None = None
     cache_ttl: Annotated[float, Field(ge=0, allow_inf_nan=False), NoFlag] | None = None
-    concurrency: Count | None = None
-    max_output_tokens: Count | None = None
 
 
 class ToolSettings(ToolRules):
     """``[tools]``.
 
     Attributes:
-        timeout: Seconds for one call of a tool that sets no timeout of its own.
-        concurrency: How many calls of one plugin's tools run at a time; more wait.
-        rate_limit: How often each tool may be called, such as ``60/minute``, where its override
-            says nothing else.
-        max_output_tokens: About how long an answer may be, a token taken as 4 bytes; more is cut,
-            and a note says so.
-        storage: A ``redis://`` URL where several processes share rate limits and cached answers;
-            each keeps its own without.
-        overrides: By a tool's declared or published name.
+        timeout: One call of a tool that has no timeout of its own may take this many seconds.
+        concurrency: This many calls of one plugin's tools run at a time, and more wait.
+        rate_limit: One caller may call each tool this often, such as ``60/minute``, unless the
+            tool's override sets another limit.
+        max_output_tokens: An answer has about this many tokens at most, with 4 bytes for a token. A
+            longer one is cut, and a note says so.
+        storage: Several processes share rate limits and cached answers at this ``redis://`` URL.
+            Without it, each process keeps its own.
+        overrides: Each table changes the tool with this declared or published name.
     """
 
     timeout: Seconds = 30.0
@@ -188,9 +206,9 @@ class Profile(ToolRules):
     """``[profiles.<name>]``: rules that apply beside ``[tools]``, and so can only narrow it.
 
     Attributes:
-        plugins: Globs over the names of plugins; nothing of the others is served.
-        prompts: Rules for prompts, beside ``[prompts]``.
-        resources: Rules for resources, beside ``[resources]``.
+        plugins: Only plugins with a name that matches one of these globs serve anything.
+        prompts: These rules for prompts apply beside ``[prompts]``.
+        resources: These rules for resources apply beside ``[resources]``.
     """
 
     plugins: tuple[str, ...] = ("*",)

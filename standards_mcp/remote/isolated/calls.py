@@ -17,6 +17,7 @@ import anyio
 from pydantic import ValidationError
 
 from standards_mcp.calls.context import HostContext
+from standards_mcp.config.timing import Timing
 from standards_mcp.errors import (
     ApiError,
     CrashedError,
@@ -28,9 +29,8 @@ from standards_mcp.errors import (
 from standards_mcp.plugin import ToolResult
 from standards_mcp.remote.errors import RefusedError, why_not_valid
 from standards_mcp.remote.tools import tool_result
-from standards_mcp.remote.transport import Timing
 
-from .protocol import CALLER, CheckHealth, HealthReport, Request
+from .protocol import CALLER, LOG_FIELDS, CheckHealth, HealthReport, Request
 
 if TYPE_CHECKING:
     from standards_mcp.remote.connection import Connection
@@ -76,6 +76,8 @@ class IsolatedCalls:
         async with self._counted():
             meta = {CALLER: caller.caller}  # each caller's answers and limits are its own
             raw = await self._connection().call_tool(name, arguments, caller, meta)
+        told: dict[str, Any] = raw.get("_meta") or {}
+        caller.add_log_fields(**told.pop(LOG_FIELDS, {}))
         result = tool_result(raw)
         only: Mapping[str, Any] = result.content[0] if len(result.content) == 1 else {}
         is_text = only.keys() == {"type", "text"}
@@ -97,7 +99,8 @@ class IsolatedCalls:
         except RefusedError as exc:
             if not exc.refused_type:
                 raise
-            raise _ERRORS.get(exc.refused_type, ToolError)(exc.reason) from None
+            data = {key: exc.error_data.get(key) for key in ("retry_after", "status", "details")}
+            raise _ERRORS.get(exc.refused_type, ToolError)(exc.reason, **data) from None
         try:
             return request.decode_result(raw)
         except ValidationError as exc:

@@ -10,23 +10,26 @@ import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import WithJsonSchema
+from pydantic import TypeAdapter, WithJsonSchema
 
 from standards_mcp.calls.context import CALL, HostContext
-from standards_mcp.contributions.arguments import Arguments, filter_arguments, refuse_unknown
-from standards_mcp.contributions.base import common_fields
+from standards_mcp.contributions.arguments import Arguments, filter_arguments
+from standards_mcp.contributions.base import Completion, common_fields
+from standards_mcp.contributions.mistakes import refuse_unknown
 from standards_mcp.contributions.prompts import TOOLS_ARGUMENT, RegisteredPrompt
 from standards_mcp.contributions.resources import Contents, RegisteredResource, template_of
 from standards_mcp.contributions.results import Result
 from standards_mcp.contributions.schemas import Schema, SchemaError
 from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.errors import ApiError, FilterFailedError, InvalidInputError, ToolError
-from standards_mcp.plugin import Completer, Filter, Message, Prompt, Resource, Tool, ToolResult
+from standards_mcp.plugin import Filter, Message, Prompt, Resource, Tool, ToolResult
 
 from . import protocol as wire
 from .calls import IsolatedCalls
+
+_T = TypeVar("_T", Tool, Prompt, Resource)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +55,20 @@ class PassedArguments:
         return rest if expression is None else {**rest, wire.FILTER_ARGUMENT: expression}
 
 
-def isolated_tool(plugin: str, told: wire.ToolDescription, calls: IsolatedCalls) -> RegisteredTool:
+def _declared(kind: type[_T], told: wire.Described, **functions: Any) -> _T:
+    """Return what the author declared, with *functions* that ask the process."""
+    given = told.model_dump(include={"name", "title", "description"})
+    return TypeAdapter(kind).validate_python({**told.declared, **given, **functions})
+
+
+def isolated_tool(plugin: str, told: wire.Described, calls: IsolatedCalls) -> RegisteredTool:
     """Return a tool that a process describes."""
 
     async def function(**arguments: Any) -> ToolResult:
         caller: HostContext = arguments.pop(CALL)
         return await calls.call_tool(told.name, arguments, caller)
 
-    fields = told.model_dump(exclude={"input_schema", "output_schema"})
-    tool = Tool(**fields, function=function)
+    tool = _declared(Tool, told, function=function)
     return RegisteredTool(
         **common_fields(plugin, tool, told.description),
         tool=tool,
@@ -104,27 +112,19 @@ def isolated_filter(plugin: str, told: wire.FilterDescription, calls: IsolatedCa
     )
 
 
-def isolated_prompt(
-    plugin: str, told: wire.PromptDescription, calls: IsolatedCalls
-) -> RegisteredPrompt:
+def isolated_prompt(plugin: str, told: wire.Described, calls: IsolatedCalls) -> RegisteredPrompt:
     """Return a prompt that a process describes."""
 
     async def function(**arguments: Any) -> list[Message]:
         tools: dict[str, str] = {}
-        if told.needs or told.uses:  # any other prompt may have an argument of this name
+        if prompt.needs or prompt.uses:  # any other prompt may have an argument of this name
             tools = arguments.pop(TOOLS_ARGUMENT)
         request = wire.GetPrompt(name=told.name, arguments=arguments, tools=tools)
         messages: list[Message] = await calls.request(request)
         return messages
 
-    prompt = Prompt(
-        name=told.name,
-        function=function,
-        needs=told.needs,
-        title=told.title,
-        uses=told.uses,
-        complete=_completers("prompt", told, calls),
-    )
+    completers = _completers("prompt", told, calls)
+    prompt = _declared(Prompt, told, function=function, complete=completers)
     return RegisteredPrompt(
         **common_fields(plugin, prompt, told.description),
         prompt=prompt,
@@ -133,7 +133,7 @@ def isolated_prompt(
 
 
 def isolated_resource(
-    plugin: str, told: wire.ResourceDescription, calls: IsolatedCalls
+    plugin: str, told: wire.Described, calls: IsolatedCalls
 ) -> RegisteredResource:
     """Return a resource that a process describes."""
 
@@ -143,32 +143,26 @@ def isolated_resource(
         data = held.data if held.is_text else base64.b64decode(held.data)
         return Contents(data, held.mime_type)
 
-    resource = Resource(
-        uri=told.uri,
-        name=told.name,
-        function=function,
-        title=told.title,
-        mime_type=told.mime_type,
-        complete=_completers("resource", told, calls),
-    )
+    completers = _completers("resource", told, calls)
+    resource = _declared(Resource, told, function=function, complete=completers)
     return RegisteredResource(
         **common_fields(plugin, resource, told.description),
         resource=resource,
-        template=template_of(told.uri),
+        template=template_of(resource.uri),
         arguments=PassedArguments(told.input_schema),
     )
 
 
 def _completers(
-    kind: Literal["prompt", "resource"],
-    told: wire.PromptDescription | wire.ResourceDescription,
-    calls: IsolatedCalls,
-) -> dict[str, Completer]:
-    async def complete(argument: str, typed: str, others: Mapping[str, str]) -> list[str]:
+    kind: Literal["prompt", "resource"], told: wire.Described, calls: IsolatedCalls
+) -> dict[str, Any]:
+    """Return completers that also tell how many values there are."""
+
+    async def complete(argument: str, typed: str, others: Mapping[str, str]) -> Completion:
         request = wire.Complete(
             kind=kind, name=told.name, argument=argument, typed=typed, others=dict(others)
         )
-        values: list[str] = await calls.request(request)
-        return values
+        found: Completion = await calls.request(request)
+        return found
 
-    return {argument: partial(complete, argument) for argument in told.complete}
+    return {argument: partial(complete, argument) for argument in told.completers}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -18,18 +18,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from pydantic import Field, ValidationError
 
 from standards_mcp._utils.secrets import long_texts, revealed
-from standards_mcp.config.layers import Layers
+from standards_mcp.config.layers import DOT_ENV, Layers
 from standards_mcp.config.loading import LoadedSettings
-from standards_mcp.config.models.settings import PluginSection, Settings
+from standards_mcp.config.models.tools import Kind
+from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.contributions.collection import Contributions, RegisteredFilter
 from standards_mcp.errors import ApiError
 from standards_mcp.hookspecs import hookimpl
-from standards_mcp.loading import lifecycle
 from standards_mcp.loading.records import PluginInfo, PluginKind
 from standards_mcp.plugin import Health, PluginContext, PluginSettings
 from standards_mcp.remote.errors import why_not_valid
 from standards_mcp.remote.plugin import RemotePlugin
-from standards_mcp.remote.transport import DEFAULT_TIMING, Timing
 
 from .calls import IsolatedCalls
 from .contributions import isolated_filter, isolated_prompt, isolated_resource, isolated_tool
@@ -39,8 +38,8 @@ if TYPE_CHECKING:
     from standards_mcp.remote.session import OpenSession
     from standards_mcp.remote.stdio import StdioTransport
 
-START_TIMEOUT: Final = lifecycle.START_TIMEOUT + 5
-"""Seconds until its tools are known: longer, since the process itself tells of a slow lifespan."""
+_REPORT_SECONDS: Final = 5.0
+"""How much longer its tools may take than its lifespan: the process tells of a slow one itself."""
 
 
 class IsolationSettings(PluginSettings):
@@ -88,8 +87,8 @@ def isolate(
 def _isolated(
     info: PluginInfo, loaded: LoadedSettings, state_dir: Path, timing: Timing
 ) -> PluginInfo:
-    settings = loaded.settings
-    section = settings.section(info.name)
+    name, settings = info.name, loaded.settings
+    section = settings.section(name)
     if not section.is_isolated or info.kind is PluginKind.ISOLATED:
         return info
     facts = {
@@ -98,27 +97,41 @@ def _isolated(
         "layers": loaded.layers,
         "timing": timing,
     }
-    return replace(
-        info,
-        kind=PluginKind.ISOLATED,
-        load=partial(type, "IsolatedPlugin", (IsolatedPlugin,), facts),
-        settings=_isolation(info.name, section, settings, state_dir),
-    )
-
-
-def _isolation(
-    name: str, section: PluginSection, settings: Settings, state_dir: Path
-) -> IsolationSettings:
     inner = {
         "state_dir": str(state_dir),
         "catalog": revealed(settings.catalog),
         "plugins": {name: revealed(section.options)},
     }
-    return IsolationSettings(
+    isolation = IsolationSettings(
         python=section.python or sys.executable,
         processes=section.processes,
-        worker=WorkerConfig(name=name, memory=section.memory_bytes, settings=inner),
+        worker=WorkerConfig(
+            name=name,
+            memory=section.memory_bytes,
+            settings=inner,
+            folders=_folders(loaded.layers, name, section.options),
+            variables=_variables(loaded.layers),
+            timing=timing,
+        ),
     )
+    return replace(
+        info,
+        kind=PluginKind.ISOLATED,
+        load=partial(type, "IsolatedPlugin", (IsolatedPlugin,), facts),
+        settings=isolation,
+    )
+
+
+def _folders(layers: Layers, name: str, options: Iterable[str]) -> dict[str, str]:
+    """Return where relative paths start, by the plugin's keys: only its model knows which are."""
+    found = {key: layers.source(("plugins", name, key)) for key in options}
+    return {key: str(layer.folder) for key, layer in found.items() if layer}
+
+
+def _variables(layers: Layers) -> dict[str, str]:
+    """Return the variables of ``.env`` that are not the host's; the process has the others."""
+    found = [dict(layer.others) for layer in layers.ordered if layer.name == DOT_ENV]
+    return found[0] if found else {}
 
 
 class IsolatedPlugin(RemotePlugin[IsolationSettings]):
@@ -126,9 +139,11 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
 
     Attributes:
         layers: Where its settings come from, for naming problems in them.
+        has_commands: Whether it adds commands to the command line, as far as that is known.
     """
 
     settings_type = IsolationSettings
+    has_commands = True
     layers: ClassVar[Layers] = Layers()
     is_eager = True
     version: ClassVar[str] = ""
@@ -136,7 +151,7 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
     def __init__(self, settings: IsolationSettings, context: PluginContext) -> None:
         self._calls = IsolatedCalls(lambda: self.connection, self.timing)
         identity = [settings.python, self.version, [context.name]]
-        super().__init__(settings, context, identity, START_TIMEOUT)
+        super().__init__(settings, context, identity, self.timing.start + _REPORT_SECONDS)
 
     @hookimpl
     @asynccontextmanager
@@ -148,12 +163,13 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
             finally:
                 self._calls.stop()
 
-    async def fetch(self, session: OpenSession) -> dict[str, Any]:
+    async def fetch(self, session: OpenSession, kinds: Collection[Kind]) -> dict[str, Any]:
         """Ask the process what the plugin contributes. See `RemotePlugin.fetch`.
 
         Raises:
             ApiError: The process runs another version of the host.
         """
+        del kinds  # one answer describes them all
         from mcp import MCPError  # noqa: PLC0415  - imported with the session
         from mcp_types import METHOD_NOT_FOUND  # noqa: PLC0415  - as above
 
@@ -171,9 +187,13 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         self.problems = told.problems
         lines = "; ".join(each.line(self.layers) for each in told.problems)
         self.failure, self.notice = lines or told.failure, told.notice
+        # Without a listing nothing is known, and the process itself says that it has none.
+        self.has_commands = told.has_commands or not listing
         self.instructions = told.instructions
         options = self.settings.options
-        self.secrets = long_texts([options[key] for key in told.secret if key in options])
+        variables = {**self.settings.worker.variables, **os.environ}
+        named = [variables[name] for name in told.secret_variables if name in variables]
+        self.secrets = long_texts([options[key] for key in told.secret if key in options] + named)
         filters = (isolated_filter(name, each, calls) for each in told.filters)
         self.contributions = Contributions(
             tuple(isolated_tool(name, each, calls) for each in told.tools),
@@ -206,15 +226,17 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
 
     def connect(self) -> StdioTransport:
         """Return a new process. See `RemotePlugin.connect`."""
+        from standards_mcp.remote.processes import new_mark  # noqa: PLC0415  - not at every start
         from standards_mcp.remote.stdio import Command, StdioTransport  # noqa: PLC0415  - imports the SDK
 
-        settings = self.settings
+        settings, mark = self.settings, new_mark()
         command = Command(
             program=settings.python,
             args=("-m", "standards_mcp.server.worker", self.context.name),
-            env=dict(os.environ),
+            env={**os.environ, **mark},
             first_line=settings.worker.model_dump_json().encode() + b"\n",
             most_processes=settings.processes,
+            mark=mark,
             # Only the process knows which of them are secret.
             secrets=long_texts(settings.options),
         )

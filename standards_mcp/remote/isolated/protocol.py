@@ -14,10 +14,14 @@ from typing import Any, ClassVar, Final, Literal
 from pydantic import BaseModel, TypeAdapter
 
 from standards_mcp.config.errors import Problem
+from standards_mcp.config.timing import DEFAULT_TIMING, Timing
+from standards_mcp.contributions.base import Completion
 from standards_mcp.plugin import Health, Message
 
 CALLER: Final = "standards-mcp/caller"
 """In the ``_meta`` of a call: the name of who calls."""
+LOG_FIELDS: Final = "standards-mcp/log-fields"
+"""In the ``_meta`` of a result: what the plugin adds to the host's log line of the call."""
 FILTER_ARGUMENT: Final = "standards_mcp_filter"
 """The argument of a call with the expression that the host made of the values of filters."""
 
@@ -28,32 +32,35 @@ class WorkerConfig(BaseModel):
     Attributes:
         memory: The most that it may use, in bytes.
         settings: Those of the host, as far as they are about this plugin.
+        folders: Where relative paths start, by the keys of the plugin's table.
+        variables: Those of ``.env``; the settings of the plugin may name some.
+        timing: The host's.
     """
 
     name: str
     memory: int | None
     settings: dict[str, Any]
+    folders: dict[str, str] = {}
+    variables: dict[str, str] = {}
+    timing: Timing = DEFAULT_TIMING
 
 
-class _Described(BaseModel):
+class Described(BaseModel):
+    """A tool, a prompt or a resource.
+
+    Attributes:
+        declared: The other fields of its class that are data.
+        completers: The arguments or variables that can be completed.
+        output_schema: That of a tool's answers.
+    """
+
     name: str
     title: str | None
     description: str
+    declared: dict[str, Any]
     input_schema: dict[str, Any]
-
-
-class ToolDescription(_Described):
-    """A tool. See `standards_mcp.Tool`."""
-
-    read_only: bool
-    destructive: bool
-    idempotent: bool
-    open_world: bool
-    accepts_filters: bool
-    timeout: float | None
-    cache_ttl: float
-    meta: dict[str, Any]
-    output_schema: dict[str, Any] | None
+    completers: tuple[str, ...] = ()
+    output_schema: dict[str, Any] | None = None
 
 
 class FilterDescription(BaseModel):
@@ -64,22 +71,6 @@ class FilterDescription(BaseModel):
     value_schema: dict[str, Any]
 
 
-class PromptDescription(_Described):
-    """A prompt, with the arguments that can be completed. See `standards_mcp.Prompt`."""
-
-    needs: tuple[str, ...]
-    uses: tuple[str, ...]
-    complete: tuple[str, ...]
-
-
-class ResourceDescription(_Described):
-    """A resource, with the variables that can be completed. See `standards_mcp.Resource`."""
-
-    uri: str
-    mime_type: str | None
-    complete: tuple[str, ...]
-
-
 class Description(BaseModel):
     """What the plugin contributes.
 
@@ -87,19 +78,23 @@ class Description(BaseModel):
         failure: Why it cannot be served, or an empty string.
         problems: Those in its settings for which it cannot.
         secret: The keys of its table whose values are secrets.
+        secret_variables: The variables that set such keys.
         instructions: See `standards_mcp.Plugin`.
         notice: What has no effect, or an empty string.
+        has_commands: Whether it adds commands to the command line.
     """
 
     failure: str = ""
     problems: tuple[Problem, ...] = ()
     secret: tuple[str, ...] = ()
+    secret_variables: tuple[str, ...] = ()
     instructions: str = ""
     notice: str = ""
-    tools: tuple[ToolDescription, ...] = ()
+    has_commands: bool = False
+    tools: tuple[Described, ...] = ()
     filters: tuple[FilterDescription, ...] = ()
-    prompts: tuple[PromptDescription, ...] = ()
-    resources: tuple[ResourceDescription, ...] = ()
+    prompts: tuple[Described, ...] = ()
+    resources: tuple[Described, ...] = ()
 
 
 class Held(BaseModel):
@@ -193,7 +188,7 @@ class Complete(Request):
     """Which values may an argument have, best first? See `standards_mcp.plugin.Completer`."""
 
     method = "standards-mcp/complete"
-    result = list[str]
+    result = Completion
     kind: Literal["prompt", "resource"]
     name: str
     argument: str

@@ -12,6 +12,7 @@ import anyio
 import pytest
 
 from standards_mcp import Plugin, Tool, ToolCall, ToolError, ToolHandler, ToolResult, hookimpl
+from standards_mcp.config.timing import Timing
 from standards_mcp.host import Host
 from standards_mcp.plugin import Plugin as AnyPlugin
 
@@ -109,9 +110,7 @@ async def hang_after(call_next: ToolHandler, call: ToolCall) -> ToolResult:
     return result
 
 
-@pytest.fixture
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("standards_mcp.calls.steps.wrappers.WRAPPER_SECONDS", 0.1)
+IMPATIENT = Timing(wrappers=0.1)
 
 
 async def test_wrappers_see_every_call_the_first_plugin_outermost(make_host: MakeHost):
@@ -159,9 +158,8 @@ async def test_a_wrapper_may_refuse_a_call(make_host: MakeHost):
 async def test_a_wrapper_that_fails_is_passed_by_and_no_tool_is_called_twice(
     make_host: MakeHost, caplog: pytest.LogCaptureFixture, wrapper: Wrapper
 ):
-    host = make_host(
-        {"bad": wrapping(wrapper), "good": wrapping(appending("g")), "work": WorkPlugin}
-    )
+    plugins = {"bad": wrapping(wrapper), "good": wrapping(appending("g")), "work": WorkPlugin}
+    host = make_host(plugins, timing=IMPATIENT)
     for number in (1, 2):
         result = await host.call_tool("work", {"text": "-"})
         assert (result.structured, result.is_error) == ({"text": "-g"}, False)
@@ -179,40 +177,38 @@ async def test_where_its_plugin_is_required_the_call_fails_instead(
     host = make_host(plugins, plugins={"audit": {"required": True}})
     result = await host.call_tool("work", {})
     assert result.is_error
-    assert "plugin 'audit', which stands around every call, failed" in result.text
+    assert "plugin 'audit', which wraps every call, failed" in result.text
     assert "secret" not in result.text
 
 
-@pytest.mark.usefixtures("_impatient")
+@pytest.mark.parametrize("good", ["a_good", "good"], ids=["the inner one", "the outer one"])
 @pytest.mark.parametrize(("wrapper", "answered"), [(hang_before, False), (hang_after, True)])
 async def test_a_wrapper_that_hangs_costs_one_call_at_most(
-    make_host: MakeHost, wrapper: Wrapper, *, answered: bool
+    make_host: MakeHost, wrapper: Wrapper, good: str, *, answered: bool
 ):
-    host = make_host(
-        {"bad": wrapping(wrapper), "good": wrapping(appending("g")), "work": WorkPlugin}
-    )
+    wrappers = {"bad": wrapping(wrapper), good: wrapping(appending("g"))}
+    host = make_host(dict(sorted(wrappers.items())) | {"work": WorkPlugin}, timing=IMPATIENT)
     first = await host.call_tool("work", {"text": "-"})
     assert first.is_error is not answered
     if not answered:
-        assert "plugin 'bad', which stands around every call, hangs. Try again." in first.text
+        assert "plugin 'bad', which wraps every call, does not answer. Try again." in first.text
     with anyio.fail_after(5):
         second = await host.call_tool("work", {"text": "-"})
     assert second.structured == {"text": "-g"}
 
 
-@pytest.mark.usefixtures("_impatient")
 async def test_a_required_wrapper_that_hangs_is_never_left_out(make_host: MakeHost):
     plugins = {"audit": wrapping(hang_before), "work": WorkPlugin}
-    host = make_host(plugins, plugins={"audit": {"required": True}})
+    host = make_host(plugins, timing=IMPATIENT, plugins={"audit": {"required": True}})
     for _ in range(2):
         result = await host.call_tool("work", {"text": "-"})
-        assert "which stands around every call, hangs. Restart the server." in result.text
+        assert "which wraps every call, does not answer. Restart the server." in result.text
     assert WorkPlugin.calls == 0
 
 
-@pytest.mark.usefixtures("_impatient")
 async def test_a_slow_tool_is_not_the_wrapper_s_fault(make_host: MakeHost):
-    host = make_host({"good": wrapping(appending("g")), "work": WorkPlugin})
+    plugins = {"good": wrapping(appending("g")), "work": WorkPlugin}
+    host = make_host(plugins, timing=IMPATIENT)
     slow = await host.call_tool("work", {"seconds": 5})
     assert "work did not answer within 0.2 s" in slow.text
     assert (await host.call_tool("work", {"text": "-"})).structured == {"text": "-g"}

@@ -12,7 +12,7 @@ from standards_mcp.catalog.sets import StandardSet, memberships
 
 
 class MemoryStore:
-    """A store with the semantics that `RecordStore` asks for, and a count of what it wrote."""
+    """A store with the semantics of `LocalStore`, and a count of what it wrote."""
 
     def __init__(self) -> None:
         self.contents: dict[str, StandardRecord] = {}

@@ -270,7 +270,7 @@ class TestLookup:
         await client.upsert(records)
         server.requests.clear()
         assert await client.fetch([each.id for each in records]) == records
-        assert [len(each.query["ids"]) for each in server.sent("fetch")] == [100, 100, 50]
+        assert sorted(len(each.query["ids"]) for each in server.sent("fetch")) == [50, 100, 100]
 
     @pytest.mark.parametrize(
         "identifier",
@@ -309,6 +309,31 @@ class TestLookup:
             "/vectors/fetch",
             "/vectors/fetch_by_metadata",
         ]
+
+    async def test_twenty_codes_take_two_requests(
+        self, filled: PineconeClient, server: PineconeServer
+    ) -> None:
+        codes = [*(f"XQ.{number}" for number in range(1, 19)), "XQ.77", ""]
+        found = await filled.find_all(codes)
+        assert [each.path for each in server.requests] == [
+            "/vectors/fetch",
+            "/vectors/fetch_by_metadata",
+        ]
+        assert found[0] == await filled.find("XQ.1")
+        assert [len(each) for each in (found[0], found[1], *found[-2:])] == [1, 1, 0, 0]
+
+    async def test_ids_and_codes_at_once_are_each_answered(
+        self, client: PineconeClient, server: PineconeServer, record: MakeRecord
+    ) -> None:
+        records = [
+            record(1, "One", statement_notation="xq-9"),
+            record(2, "Two", _id="EA60C8D165F6481B90BFF782CE193F93", statement_notation="XQ.9"),
+        ]
+        await client.upsert(records)
+        del server.records()["R001"]["notation_keys"]
+        names = ["XQ.9", "R001", "ea60c8d1-65f6-481b-90bf-f782ce193f93", "xq-9", "nothing"]
+        found = await client.find_all(names)
+        assert ["".join(each.id[0] for each in one) for one in found] == ["ER", "R", "E", "RE", ""]
 
     async def test_the_record_that_is_written_so_comes_first(
         self, client: PineconeClient, record: MakeRecord
@@ -677,6 +702,16 @@ class TestFailures:
 
         with pytest.raises(ZeroDivisionError):
             await broken()
+
+
+async def test_what_pinecone_says_steers_no_terminal(
+    make_client: MakeClient, server: PineconeServer
+) -> None:
+    client = make_client()
+    server.fail("describe_index_stats", status=400, text="no \x1b[31mred\x1b[0m", times=1)
+    with pytest.raises(PineconeUnavailableError, match=r"no \\u001b\[31mred\\u001b\[0m"):
+        await client.stats()
+    await client.aclose()
 
 
 class TestSecrecy:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import runpy
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from standards_mcp.catalog.starter import starter_records
 
 SCRIPT = Path(__file__).parents[3] / "scripts" / "check_starter.py"
 CODE = "CCSS.Math.Content.3.NF.A.1"
+COUNT = len(starter_records())
 
 
 def check(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -41,7 +43,7 @@ def written(path: Path, *rows: dict[str, str]) -> str:
 
 def test_the_starter_set_passes_its_checks(facts: dict[str, str], tmp_path: Path):
     done = check("--codes", written(tmp_path / "codes.csv", facts))
-    assert (done.returncode, done.stdout) == (0, "1748 records, 0 problems\n")
+    assert (done.returncode, done.stdout) == (0, f"{COUNT} records, 0 problems\n")
 
 
 def test_codes_that_are_missing_and_facts_that_differ_are_named(
@@ -56,8 +58,34 @@ def test_codes_that_are_missing_and_facts_that_differ_are_named(
         f"{CODE}: official_guid is {facts['official_guid']}, not x",
         f"{CODE}: grades is 03, not x",
         f"{CODE}: parent is {facts['parent']}, not x",
-        "1748 records, 4 problems",
+        f"{COUNT} records, 4 problems",
     ]
+
+
+def official(path: Path, *records: dict[str, Any]) -> str:
+    path.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
+    return str(path)
+
+
+def test_words_of_the_publisher_are_found_in_all_that_is_there_of_it(tmp_path: Path):
+    ours = {record.statement_notation: record for record in starter_records()}
+    same, other = ours["MS-PS1-1"], ours["MS-PS1-4"]
+    record = {
+        "_id": same.id,
+        "jurisdiction_id": "publisher",
+        "statement_notation": "MS-PS1-1",
+        "education_levels": ["06", "07", "08"],
+        "description": "Words that nobody else has.",
+    }
+    heading = record | {"_id": "x", "description": other.description}
+    elsewhere = heading | {"jurisdiction_id": "somebody else", "description": same.description}
+    first = official(tmp_path / "first.jsonl", record | {"education_levels": ["06"]}, elsewhere)
+    done = check("--official", first, official(tmp_path / "second.jsonl", heading))
+    problems = [line for line in done.stdout.splitlines() if "is not among" not in line]
+    assert done.returncode == 1
+    assert problems[0] == "MS-PS1-1: education_levels is ('06', '07', '08'), officially ['06']"
+    assert problems[1].startswith("MS-PS1-4: official words: ")
+    assert len(problems) == 3, "two problems and the summary"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,9 @@ import pytest
 
 from standards_mcp.catalog import open_local
 from standards_mcp.catalog.local.store import LocalStore
+from standards_mcp.catalog.vocabulary.subjects import match_subjects
+
+BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +66,32 @@ def test_the_standard_that_a_teacher_means_is_among_the_first_five(
     starter: LocalStore, question: str, code: str
 ) -> None:
     assert code in codes(starter, question)
+
+
+@pytest.mark.parametrize("table", ["starter_questions.csv", "starter_questions_unseen.csv"])
+def test_questions_of_all_subjects_find_their_standard_among_the_first_five(
+    starter: LocalStore, table: str
+) -> None:
+    with (BENCHMARKS / table).open(encoding="utf-8", newline="") as file:
+        found = [row["code"] in codes(starter, row["question"]) for row in csv.DictReader(file)]
+    assert sum(found) >= 0.85 * len(found)
+
+
+@pytest.mark.parametrize(
+    ("subject", "question", "code"),
+    [
+        ("science", "rocks and minerals", "MS-ESS2-1"),
+        ("social studies", "needs and wants", "D2.Eco.1.K-2"),
+        ("computer science", "loops", "1A-AP-10"),
+    ],
+)
+def test_a_subject_is_understood_as_people_write_it(
+    starter: LocalStore, subject: str, question: str, code: str
+) -> None:
+    subjects = list(match_subjects(subject, starter.facets().subjects))
+    hits = starter.search(question, 5, {"subject": {"$in": subjects}}).hits
+    assert code in [hit.record.statement_notation for hit in hits]
+    assert {hit.record.subject.lower() for hit in hits} == {subject}
 
 
 def test_codes_in_a_sentence_come_first(starter: LocalStore) -> None:

@@ -11,6 +11,7 @@ from standards_mcp.catalog.embedding.minilm import MiniLmEncoder
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.starter import starter_records, starter_seed
 from standards_mcp.catalog.starter.codes import place
+from standards_mcp.catalog.vocabulary.notation import record_keys
 
 
 @pytest.fixture(scope="module")
@@ -23,19 +24,31 @@ def find(records: list[StandardRecord], code: str) -> StandardRecord:
     return found
 
 
-def test_every_common_core_standard_is_there_once(records: list[StandardRecord]):
+def test_every_standard_is_there_once(records: list[StandardRecord]):
     subjects = Counter(record.subject for record in records)
-    assert subjects == {"Mathematics": 729, "English Language Arts": 1019}
+    assert subjects == {
+        "Mathematics": 729,
+        "English Language Arts": 1019,
+        "Science": 269,
+        "Social Studies": 282,
+        "Computer Science": 120,
+    }
     for name in ("id", "statement_notation", "description"):
         values = [getattr(record, name) for record in records]
         assert len(set(values)) == len(values)
 
 
 def test_texts_are_paraphrases_of_12_to_60_words_with_a_link(records: list[StandardRecord]):
+    sites = {
+        "Common Core State Standards": "https://www.thecorestandards.org/",
+        "Next Generation Science Standards": "https://www.nextgenscience.org/",
+        "C3 Framework (NCSS)": "https://www.socialstudies.org/standards/c3",
+        "CSTA": "https://csteachers.org/k12standards/",
+    }
     for record in records:
         assert 12 <= len(record.description.split()) <= 60, record.statement_notation
         assert record.text_status == "paraphrase"
-        assert record.source_url.startswith("https://www.thecorestandards.org/")
+        assert record.source_url.startswith(sites[record.jurisdiction_title])
 
 
 def test_the_tree_agrees_with_itself(records: list[StandardRecord]):
@@ -61,7 +74,7 @@ def test_the_tree_agrees_with_itself(records: list[StandardRecord]):
             ("03",),
             "Common Core Mathematics: Grade 3",
             ("3.NF.A.2a", "3.NF.2.a"),
-            "Math/Content/3/NF/A/2/a/",
+            "www.thecorestandards.org/Math/Content/3/NF/A/2/a/",
         ),
         (
             "CCSS.Math.Content.K.CC",
@@ -69,7 +82,7 @@ def test_the_tree_agrees_with_itself(records: list[StandardRecord]):
             ("K",),
             "Common Core Mathematics: Kindergarten",
             ("K.CC",),
-            "Math/Content/K/CC/",
+            "www.thecorestandards.org/Math/Content/K/CC/",
         ),
         (
             "CCSS.Math.Content.HSF-LE.A",
@@ -77,7 +90,7 @@ def test_the_tree_agrees_with_itself(records: list[StandardRecord]):
             ("09", "10", "11", "12"),
             "Common Core Mathematics: High School, Functions",
             ("HSF-LE.A",),
-            "Math/Content/HSF/LE/",
+            "www.thecorestandards.org/Math/Content/HSF/LE/",
         ),
         (
             "CCSS.ELA-Literacy.L.9-10.1a",
@@ -85,7 +98,7 @@ def test_the_tree_agrees_with_itself(records: list[StandardRecord]):
             ("09", "10"),
             "Common Core English Language Arts: Grades 9-10",
             ("L.9-10.1.a",),
-            "ELA-Literacy/L/9-10/1/a/",
+            "www.thecorestandards.org/ELA-Literacy/L/9-10/1/a/",
         ),
         (
             "CCSS.ELA-Literacy.RH.6-8.1",
@@ -93,7 +106,39 @@ def test_the_tree_agrees_with_itself(records: list[StandardRecord]):
             ("06", "07", "08"),
             "Common Core English Language Arts: Literacy in History/Social Studies, Grades 6-8",
             ("RH.6-8.1",),
-            "ELA-Literacy/RH/6-8/1/",
+            "www.thecorestandards.org/ELA-Literacy/RH/6-8/1/",
+        ),
+        (
+            "MS-ESS1",
+            "Disciplinary Core Idea",
+            ("06", "07", "08"),
+            "NGSS: Middle School",
+            (),
+            "www.nextgenscience.org/dci-arrangement/ms-ess1-earths-place-universe",
+        ),
+        (
+            "K-2-ETS1-3",
+            "Performance Expectation",
+            ("K", "01", "02"),
+            "NGSS: Grades K-2",
+            (),
+            "www.nextgenscience.org/pe/k-2-ets1-3-engineering-design",
+        ),
+        (
+            "D2.Eco.14.K-2",
+            "Indicator",
+            ("K", "01", "02"),
+            "C3 Framework: Economics, Grades K-2",
+            (),
+            "www.socialstudies.org/standards/c3",
+        ),
+        (
+            "3A-AP-14",
+            "Standard",
+            ("09", "10"),
+            "CSTA Computer Science: Level 3A, Grades 9-10",
+            (),
+            "csteachers.org/k12standards/",
         ),
     ],
 )
@@ -111,7 +156,7 @@ def test_a_code_says_where_it_stands(
     assert record.education_levels == grades
     assert record.standard_set_title == title
     assert record.alt_statement_notations == short
-    assert record.source_url == f"https://www.thecorestandards.org/{page}"
+    assert record.source_url == f"https://{page}"
 
 
 def test_practices_and_anchors_are_for_all_grades(records: list[StandardRecord]):
@@ -124,9 +169,22 @@ def test_a_set_has_one_title(records: list[StandardRecord]):
     assert len(titles) == len({record.standard_set_id for record in records})
 
 
-def test_what_is_no_common_core_code_is_refused():
-    with pytest.raises(ValueError, match="is not a Common Core code"):
-        place("MA.5.NSO.2.5")
+def test_performance_expectations_stand_under_their_core_idea(records: list[StandardRecord]):
+    idea = find(records, "4-PS3")
+    children = [find(records, f"4-PS3-{number}").id for number in range(1, 5)]
+    assert idea.child_ids == tuple(children)
+    assert find(records, "4-PS3-2").asn_identifier == "S2454438"
+
+
+def test_no_two_standards_are_found_by_one_code(records: list[StandardRecord]):
+    keys = Counter(key for record in records for key in record_keys(record))
+    assert [key for key, count in keys.items() if count > 1] == []
+
+
+@pytest.mark.parametrize("code", ["MA.5.NSO.2.5", "MS-PS9-1", "6-PS1-1", "4A-AP-01", "D2.Civ.1"])
+def test_a_code_of_no_framework_in_the_starter_set_is_refused(code: str):
+    with pytest.raises(ValueError, match="is not a code of a framework in the starter set"):
+        place(code)
 
 
 def test_the_vectors_are_those_of_the_texts(records: list[StandardRecord]):

@@ -96,6 +96,32 @@ def test_filters_and_flags_reach_the_import(run, store, table):
     assert len(store.contents) == 1
 
 
+def test_an_import_that_takes_nothing_fails_and_leaves_what_is_loaded(run, store, table, tmp_path):
+    assert run(import_command, table).exit_code == 0
+    before = dict(store.contents)
+    (tmp_path / "bad.jsonl").write_text('{"_id": "A"}\n', encoding="utf-8")
+    (tmp_path / "bad.csv").write_text("code,text\n,no code\n", encoding="utf-8")
+    for name in ("bad.jsonl", "bad.csv"):
+        for flags in ((), ("--dry-run",), ("--replace",)):
+            assert run(import_command, str(tmp_path / name), *flags).exit_code == 1
+    assert store.contents == before
+    assert run(import_command, table).exit_code == 0  # nothing new, and nothing wrong
+
+
+def test_nothing_is_replaced_while_a_file_cannot_be_read(run, store, table, tmp_path):
+    assert run(import_command, table).exit_code == 0
+    before = dict(store.contents)
+    lines = Path(table).read_text(encoding="utf-8").splitlines(keepends=True)
+    Path(table).write_text("".join(lines[:-1]), encoding="utf-8")
+    broken = tmp_path / "rest.csv.gz"
+    broken.write_bytes(b"\x1f\x8b")
+    result = run(import_command, table, str(broken), "--replace")
+    assert "set not replaced" in result.output
+    assert store.contents.keys() == before.keys()
+    assert run(import_command, table, "--replace").exit_code == 0
+    assert len(store.contents) == len(before) - 1
+
+
 def test_a_grade_that_does_not_exist_is_bad_usage(run, store, table):
     refused = run(import_command, table, "--grade", "99")
     assert refused.exit_code == 2
@@ -176,7 +202,7 @@ def test_the_starter_set_is_removed_by_its_name(run, store, table):
     run(import_command, table)
     own = set(store.contents)
     store.contents |= {record.id: record for record in starter_records()}
-    assert "Deleted 1,748 " in run(remove, "starter").output
+    assert f"Deleted {len(starter_records()):,} " in run(remove, "starter").output
     assert set(store.contents) == own
 
 
@@ -185,7 +211,7 @@ def test_the_starter_set_comes_back_by_its_name(run, store):
 
     store.load_seed = starter_records
     dry = json.loads(run(import_command, "starter", "--dry-run", "--json").stdout)
-    assert (dry["new"], store.contents) == (1748, {})
+    assert (dry["new"], store.contents) == (len(starter_records()), {})
     assert run(import_command, "starter", "--subject", "math").exit_code == 0
     assert {record.subject for record in store.contents.values()} == {"Mathematics"}
 
@@ -248,13 +274,15 @@ class TestStatus:
         return status
 
     def test_says_what_is_damaged_and_how_it_is_repaired(self, status, tmp_path, planted):
+        from standards_mcp.catalog.starter import starter_records
+
         shutil.copytree(planted, tmp_path / "catalog")
         code, facts, _ = status()
-        assert (code, facts["records"], facts["search"]) == (0, 1748, "ok")
+        assert (code, facts["records"], facts["search"]) == (0, len(starter_records()), "ok")
         (columns,) = (tmp_path / "catalog" / "index").glob("g*/columns.npz")
         columns.write_bytes(bytes(columns.stat().st_size))
         code, facts, _ = status()
-        assert (code, facts["records"]) == (0, 1748)
+        assert (code, facts["records"]) == (0, len(starter_records()))
         assert "columns.npz is damaged; run `standards-mcp data build`" in facts["search"]
 
     def test_is_one_line_where_there_can_be_no_catalog(self, status, tmp_path):

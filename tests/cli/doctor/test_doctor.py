@@ -14,21 +14,22 @@ import pytest
 from click.testing import CliRunner, Result
 
 from standards_mcp.cli import cli
+from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 
 Install = Callable[..., Path]
 FILE = Path("standards-mcp.toml")
-FIX = re.compile(r"(Compile|Correct|Disable|Install|Run|Set|Update)\b.+\.")
+FIX = re.compile(r"(Compile|Correct|Disable|Install|Put|Run|Set|Update)\b.+\.")
 
 
 pytestmark = pytest.mark.usefixtures("starter_catalog")
 
 
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(cli, list(arguments), prog_name="standards-mcp")
+def run(*arguments: str, timing: Timing = DEFAULT_TIMING) -> Result:
+    return CliRunner().invoke(cli, list(arguments), prog_name="standards-mcp", obj=timing)
 
 
-def findings(*arguments: str, code: int) -> dict[str, list[Any]]:
-    result = run(*arguments, "doctor", "--json")
+def findings(*arguments: str, code: int, timing: Timing = DEFAULT_TIMING) -> dict[str, list[Any]]:
+    result = run(*arguments, "doctor", "--json", timing=timing)
     assert result.exit_code == code, result.output
     found: dict[str, list[Any]] = {}
     for each in json.loads(result.stdout):
@@ -193,6 +194,7 @@ def test_a_client_that_starts_what_is_gone_is_an_error():
     assert astray["message"] == (
         "'lost' names the configuration /nowhere/school.toml, which is not there"
     )
+    assert "install" not in astray["fix"]
     assert "cannot be edited as JSON" in found["Windsurf"][0]["message"]
     assert found["Windsurf"][0]["level"] == "error"
 
@@ -215,8 +217,8 @@ def test_an_entry_that_lacks_settings_of_this_folder_is_a_warning():
         "PINECONE_NAMESPACE"
     )
     fix = (
-        "Run `standards-mcp install cursor --name standards --profile class "
-        "--env PINECONE_NAMESPACE` here"
+        f"Run `standards-mcp --config {FILE.resolve()} --profile class install cursor "
+        "--name standards --env PINECONE_NAMESPACE` here"
     )
     assert lacking["fix"].startswith(fix)
     assert (elsewhere["level"], whole["level"]) == ("ok", "ok")
@@ -270,25 +272,20 @@ SLOW = """
 
 @pytest.mark.parametrize(("at_import", "in_lifespan"), [(0.6, 0), (0, 0.6), (0, 60)])
 def test_a_slow_start_is_put_down_to_the_plugin_that_takes_long(
-    install: Install, monkeypatch: pytest.MonkeyPatch, at_import: float, in_lifespan: float
+    install: Install, at_import: float, in_lifespan: float
 ):
     install("slow", SLOW.format(at_import=at_import, in_lifespan=in_lifespan))
-    monkeypatch.setattr("standards_mcp.cli.doctor.checks._SLOW_START", 0.1)
-    monkeypatch.setattr("standards_mcp.cli.doctor.checks._SLOW_PLUGIN", 0.6)
-    monkeypatch.setattr("standards_mcp.loading.lifecycle.START_TIMEOUT", 0.7)
-    monkeypatch.setattr("standards_mcp.cli.doctor.checks._START_DEADLINE", 2.0)
-    (start,) = findings(code=1)["start"]
+    timing = Timing(start=0.7, slow_server=0.1, slow_plugin=0.6, trial=2.0)
+    (start,) = findings(code=1, timing=timing)["start"]
     assert re.search(r"when it was loaded here, .*plugin 'slow' took \d+\.\d s", start["message"])
     assert "bytecode" not in start["fix"]
 
 
 def test_a_slow_start_without_a_slow_plugin_is_put_down_to_bytecode(
-    install: Install, monkeypatch: pytest.MonkeyPatch
+    install: Install,
 ):
     install("slow", SLOW.format(at_import=0, in_lifespan=0))
-    monkeypatch.setattr("standards_mcp.cli.doctor.checks._SLOW_START", 0.1)
-    monkeypatch.setattr("standards_mcp.cli.doctor.checks._SLOW_PLUGIN", 60.0)
-    found = findings(code=1)
+    found = findings(code=1, timing=Timing(slow_server=0.1, slow_plugin=60.0))
     (start,) = found["start"]
     assert start["fix"].startswith(f'Compile the bytecode: `"{sys.executable}" -m compileall ')
     (slow,) = found["plugin slow"]

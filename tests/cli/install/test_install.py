@@ -330,7 +330,8 @@ def test_settings_that_the_server_would_lack_are_named_and_handed_over_on_demand
     assert result.stderr == ""
     found = entry(by_key["cursor"], by_key["cursor"].file(System.current()))
     assert found["env"] == {"PINECONE_API_KEY": "sesame-too", TOKEN: "opensesame"}
-    assert f": {missing[2]}. To hand" in run("install", "cursor").stderr  # the entry has the others
+    again = run("install", "cursor", "--yes")  # its entry has the others
+    assert f": {missing[2]}. To hand" in again.stderr
 
 
 def test_a_variable_of_the_shell_can_be_handed_over_that_is_no_setting(
@@ -361,8 +362,7 @@ def test_removing_what_is_not_there_says_so():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["codx"], "did you mean 'codex'"),
-        (["x"], "there are claude-desktop, "),
+        (["codx"], "not one of 'claude-desktop', "),
         (["cursor", "--name", "a b"], "letters, digits"),
         (["cursor", "--env", "KEY"], "write KEY=VALUE"),
     ],
@@ -410,11 +410,36 @@ def test_a_folder_that_cannot_be_written_is_named():
     assert "cannot be changed" in refused.stderr
 
 
-def test_an_installation_in_a_cache_is_not_written_into_a_file(monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize(
+    ("origin", "source"),
+    [
+        (None, "standards-mcp"),
+        ({"url": "file:///a%20b/clone", "dir_info": {"editable": True}}, "'/a b/clone'"),
+        (
+            {"url": "ssh://git@host/s.git", "vcs_info": {"vcs": "git", "commit_id": "0a1"}},
+            "git+ssh://git@host/s.git",
+        ),
+        (
+            {"url": "file:///clone", "vcs_info": {"vcs": "git", "requested_revision": "v1"}},
+            "git+file:///clone@v1",
+        ),
+        ({"url": "https://host/s.whl", "archive_info": {}}, "https://host/s.whl"),
+    ],
+)
+@pytest.mark.skipif(sys.platform == "win32", reason="paths and quotes of a shell")
+def test_an_installation_in_a_cache_is_not_written_into_a_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, origin: object, source: str
+):
+    info = tmp_path / "site" / "standards_mcp-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: standards-mcp\nVersion: 1\n")
+    if origin:
+        (info / "direct_url.json").write_text(json.dumps(origin))
+    monkeypatch.syspath_prepend(str(info.parent))
     monkeypatch.setattr(sys, "executable", "/home/u/.cache/uv/archive-v0/abc/bin/python")
     refused = run("install", "cursor")
     assert refused.exit_code == 1
-    assert "uv tool install standards-mcp" in refused.output
+    assert f"install it with `uv tool install {source}` and run that one" in refused.output
 
 
 def test_without_a_script_the_interpreter_starts_it(

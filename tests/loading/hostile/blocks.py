@@ -8,7 +8,7 @@ from standards_mcp import Plugin, Tool, hookimpl
 class BlocksPlugin(Plugin):
     @hookimpl
     def register_tools(self):
-        async def block(seconds: float) -> str:
+        async def block(seconds: float = 0.2) -> str:
             time.sleep(seconds)
             return "done"
 

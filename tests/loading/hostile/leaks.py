@@ -8,7 +8,7 @@ class LeaksPlugin(Plugin):
     def register_tools(self):
         kept = []
 
-        def leak(megabytes: int) -> int:
+        def leak(megabytes: int = 10) -> int:
             kept.append(bytearray(megabytes << 20))
             return sum(map(len, kept)) >> 20
 

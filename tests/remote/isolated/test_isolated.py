@@ -30,15 +30,15 @@ from standards_mcp._utils.logs import configure_logging
 from standards_mcp.calls.context import Principal, Unattended
 from standards_mcp.config.loading import LoadedSettings, load_settings
 from standards_mcp.config.models.settings import Settings
-from standards_mcp.errors import ConfigError, PluginError
+from standards_mcp.config.timing import DEFAULT_TIMING, Timing
+from standards_mcp.errors import ConfigError, InvalidInputError, NotFoundError, PluginError
 from standards_mcp.host import Host
 from standards_mcp.loading.discovery import installed_plugins
 from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import PluginRecord, Status
 from standards_mcp.remote.isolated.plugin import isolate
-from standards_mcp.remote.isolated.protocol import Description, PromptDescription
-from standards_mcp.remote.stdio import count_processes
-from standards_mcp.remote.transport import DEFAULT_TIMING, Timing
+from standards_mcp.remote.isolated.protocol import Described, Description
+from standards_mcp.remote.processes import count_processes
 from standards_mcp.server.server import build_server
 
 pytestmark = pytest.mark.anyio
@@ -236,7 +236,7 @@ def load(tmp_path: Path, timing: Timing = DEFAULT_TIMING, **settings: Any) -> Ho
     state_dir = tmp_path / "state"
     loaded = LoadedSettings(Settings(state_dir=state_dir, **settings), None)
     found = isolate(each_of("acme", "rest"), loaded, state_dir, timing)
-    host = Host(loaded, installed=found)
+    host = Host(loaded, installed=found, timing=timing)
     host.load()
     return host
 
@@ -392,7 +392,7 @@ async def test_a_prompt_that_needs_a_tool_of_another_plugin_is_completed(
     )
     async with started(isolated()) as host:
         lost = host.content.prompt("lost", Unattended())
-        assert await host.content.complete(lost, "grade", "3", {}) == ["3", "31"]
+        assert (await host.content.complete(lost, "grade", "3", {})).values == ["3", "31"]
 
 
 async def test_filters_of_other_plugins_reach_an_isolated_tool_and_its_own_reach_theirs(
@@ -426,7 +426,7 @@ async def test_filters_of_other_plugins_reach_an_isolated_tool_and_its_own_reach
         wrong = await host.call_tool("find", {"even": 3})
         assert message(wrong) == "even: it must be even (plugin 'acme')"
         crashed = await host.call_tool("find", {"even": 8})
-        assert "failed with an internal error of plugin 'acme' (id " in message(crashed)
+        assert "(in plugin 'acme') failed with an internal error (id " in message(crashed)
 
 
 async def test_what_it_is_known_by_is_there_at_the_next_start(isolated: Callable[..., Host]):
@@ -518,7 +518,7 @@ async def test_a_process_in_which_a_function_never_returns_is_ended_once_nothing
                 await anyio.sleep(0.1)
         assert beside.done()
         assert (await beside).text == "rested"
-    ends = [record.reason for record in caplog.records if record.getMessage() == "ended"]
+    ends = [record.reason for record in caplog.records if record.getMessage() == "connection ended"]
     assert "it was ended: a function went on after its call was given up" in ends[0]
 
 
@@ -559,6 +559,14 @@ async def test_a_plugin_that_multiplies_is_ended_with_all_its_processes(
         assert "it had more than 4 processes" in message(result)
         await until(lambda: not count_processes(session))
         assert (await recovered(host)).text == "rested"
+
+
+async def test_errors_of_prompts_and_resources_keep_their_types(isolated: Callable[..., Host]):
+    async with started(isolated()) as host:
+        with pytest.raises(InvalidInputError, match="no lesson"):
+            await host.content.get_prompt("align", {"lesson": "none"})
+        with pytest.raises(NotFoundError, match="no such thing"):
+            await host.content.read_resource("acme://things/none")
 
 
 @pytest.mark.parametrize(
@@ -784,7 +792,7 @@ async def test_its_last_words_are_those_of_its_end_and_not_the_log_of_its_calls(
 async def test_an_interpreter_with_another_version_of_the_host_is_told_as_the_reason(
     isolated: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
 ):
-    class LaterPrompt(PromptDescription):
+    class LaterPrompt(Described):
         later: str
 
     class OfAnotherVersion(Description):

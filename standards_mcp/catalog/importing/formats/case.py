@@ -7,15 +7,16 @@ has no standard sets; here a set is what a framework says for one combination of
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
 from standards_mcp.catalog.importing.problems import Problem, lost, note
 from standards_mcp.catalog.records import StandardRecord
-from standards_mcp.catalog.vocabulary.grades import SCHOOL_GRADES
+from standards_mcp.catalog.vocabulary.grades import spoken_levels
 from standards_mcp.catalog.vocabulary.subjects import match_subjects
 
-from .case_links import Links, identifier, read_links
 from .csp import known_levels
 from .tree import Node, build_tree
 from .values import Fields, Object, array_of, is_object, present, unwrapped
@@ -25,6 +26,7 @@ _SUBJECTS = (
     "Math", "English", "Science", "Social Studies", "Technology", "The Arts", "Health",
     "Physical Education", "Foreign Language", "Career Education", "Financial Literacy",
 )  # fmt: skip
+_SYMMETRIC: Final = ("exactMatchOf", "isPeerOf", "isRelatedTo", "isTranslationOf")
 
 
 def is_case(value: object) -> bool:
@@ -64,7 +66,7 @@ def _read_package(data: Object, source: str, today: str) -> Iterator[StandardRec
         count = len(array_of(data.get("CFItems") or []))
         yield lost("CASE package without CFDocument", source, records=count)
         return
-    links = read_links(package, document_id)
+    links = _read_links(package, document_id)
     licences = _licences(package)
     common = _document_fields(document, document_id, licences)
     items = _items(package, source, problems)
@@ -151,22 +153,14 @@ def _set_fields(common: Mapping[str, Any], levels: tuple[str, ...]) -> dict[str,
     if not levels:
         return {}
     grades = "grade" if len(levels) == 1 else "grades"
-    spoken = " ".join((grades.capitalize(), _range(levels)))
+    spoken = " ".join((grades.capitalize(), spoken_levels(levels)))
     return {
         "standard_set_id": f"{common['standard_set_id']}_{grades}-{'-'.join(levels).lower()}",
         "standard_set_title": f"{common['standard_set_title']} ({spoken})",
     }
 
 
-def _range(levels: tuple[str, ...]) -> str:
-    """Return levels as people write them: ``3``, ``K-12``, ``6, 8``."""
-    short = [level.lstrip("0") for level in levels]
-    places = [SCHOOL_GRADES.index(level) for level in levels if level in SCHOOL_GRADES]
-    is_run = len(places) == len(levels) and places == list(range(places[0], places[-1] + 1))
-    return f"{short[0]}-{short[-1]}" if is_run and len(short) > 1 else ", ".join(short)
-
-
-def _node(item: Fields, id_: str, links: Links, licences: Mapping[str, str], today: str) -> Node:
+def _node(item: Fields, id_: str, links: _Links, licences: Mapping[str, str], today: str) -> Node:
     parents = links.parents.get(id_, ())
     first = parents[0] if parents else None
     other = [parent.id for parent in parents[1:] if parent.id != links.document_id]
@@ -200,3 +194,71 @@ def _node(item: Fields, id_: str, links: Links, licences: Mapping[str, str], tod
         levels=known_levels(item, "educationLevel"),
         fields=present(extra),
     )
+
+
+class _Parent(NamedTuple):
+    """A parent, and where the child stands among its children."""
+
+    order: float
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Links:
+    """What the associations say about the items of one package, by their identifiers.
+
+    Attributes:
+        parents: The parents of an item, that of the lowest sequence number first.
+        crosswalk: Other items, by the kind of the link in snake case, such as ``replaced_by``.
+    """
+
+    document_id: str
+    parents: Mapping[str, Sequence[_Parent]]
+    crosswalk: Mapping[str, Mapping[str, list[str]]]
+
+
+def _read_links(package: Fields, document_id: str) -> _Links:
+    """Return the associations of *package*. Only ``isChildOf`` makes the tree.
+
+    Its origin is the child, and its destination the parent: an item, or the document for a root.
+    """
+    parents: defaultdict[str, list[_Parent]] = defaultdict(list)
+    crosswalk: defaultdict[str, defaultdict[str, list[str]]]
+    crosswalk = defaultdict(lambda: defaultdict(list))
+    for number, link in enumerate(package.parts("CFAssociations")):
+        origin, destination = _node_id(link, "originNodeURI"), _node_id(link, "destinationNodeURI")
+        kind = link.text("associationType")
+        if not (origin and destination and kind):
+            link.note("association without ends or type", f"number {number + 1}")
+        elif kind == "isChildOf":
+            order = link.number("sequenceNumber", float("inf"))
+            parents[origin].append(_Parent(order, destination))
+        else:
+            crosswalk[origin][_snake(kind)].append(destination)
+            if kind in _SYMMETRIC:
+                crosswalk[destination][_snake(kind)].append(origin)
+    for found in parents.values():
+        found.sort(key=lambda parent: parent.order)
+    unique = {
+        id_: {kind: list(dict.fromkeys(ids)) for kind, ids in kinds.items()}
+        for id_, kinds in crosswalk.items()
+    }
+    return _Links(document_id, parents, unique)
+
+
+def _node_id(link: Fields, name: str) -> str:
+    """Return the identifier at one end of a link, which some write as a bare URI."""
+    if isinstance(link.data.get(name), str):
+        return link.text(name).rpartition("/")[2].lower()
+    return identifier(link.part(name))
+
+
+def identifier(fields: Fields) -> str:
+    """Return the identifier of a CASE object, or what its URI ends in, lower-case."""
+    return (fields.text("identifier") or fields.text("uri").rpartition("/")[2]).lower()
+
+
+def _snake(kind: str) -> str:
+    """Return ``exact_match_of`` for ``exactMatchOf``."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind)
+    return re.sub(r"\W+", "_", words).strip("_").lower() or "related"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
@@ -10,8 +11,12 @@ from pydantic_core import PydanticSerializationError
 from standards_mcp.catalog.importing.problems import Problem, SourceError, lost
 from standards_mcp.catalog.records import StandardRecord
 
+from .text import without_controls
 from .tree import first_error
-from .values import array_of, is_object, parse_json, type_name
+from .values import array_of, is_array, is_object, parse_json, type_name
+
+LONGEST_LINE: Final = 2**24
+"""How many characters one record may have."""
 
 
 def is_records(value: object) -> bool:
@@ -20,19 +25,20 @@ def is_records(value: object) -> bool:
     return bool(first) and is_object(first[0]) and "_id" in first[0]
 
 
-def read_jsonl(lines: Iterable[bytes], source: str) -> Iterator[StandardRecord | Problem]:
+def read_jsonl(lines: Iterable[str], source: str) -> Iterator[StandardRecord | Problem]:
     """Yield the record of each line; blank lines do not count."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         where = f"line {number}"
+        if len(line) > LONGEST_LINE:
+            detail = f"it has more than {LONGEST_LINE:,} characters; a record is one line"
+            yield lost("line too long", source, where, detail)
+            continue
         try:
-            value, problems = parse_json(line, where)
+            yield _record(parse_json(line), source, where)
         except SourceError as error:
             yield lost("not JSON", source, where, str(error).partition(": ")[2])
-        else:
-            yield from problems
-            yield _record(value, source, where)
 
 
 def read_records(value: object, source: str) -> Iterator[StandardRecord | Problem]:
@@ -51,7 +57,7 @@ def _record(value: object, source: str, where: str) -> StandardRecord | Problem:
     if code := value.get("statement_notation") or value.get("_id"):
         where = f"{where} ({str(code)[:80]})"
     try:
-        record = StandardRecord.from_dict(value)
+        record = StandardRecord.from_dict(_printable(value))
         record.model_dump_json()  # what cannot be written again must not be read
     except ValidationError as error:
         return lost("not a valid record", source, where, first_error(error))
@@ -60,3 +66,14 @@ def _record(value: object, source: str, where: str) -> StandardRecord | Problem:
     if not (record.description.strip() or record.content.strip()):
         return lost("no text", source, where)
     return record
+
+
+def _printable(value: Any) -> Any:
+    """Return a JSON value whose texts have no control characters."""
+    if isinstance(value, str):
+        return without_controls(value)
+    if is_array(value):
+        return [_printable(each) for each in value]
+    if is_object(value):
+        return {without_controls(name): _printable(each) for name, each in value.items()}
+    return value

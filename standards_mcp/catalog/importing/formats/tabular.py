@@ -6,63 +6,32 @@ The first line names the columns. `COLUMNS` documents each of them, `template` s
 from __future__ import annotations
 
 import csv
-import difflib
 import io
 import re
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import IO, Any, Final
 
-from standards_mcp.catalog.importing.problems import Problem, lost, note
+from standards_mcp.catalog.importing.problems import Problem, SourceError, lost, note
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.vocabulary.grades import GRADES, normalize_levels
 
-from .cells import read_rows
-from .text import clean, decode
+from .cells import LONGEST_ROW, MOST_COLUMNS, read_rows
+from .decoding import lines_of
+from .header import COLUMNS, column_name, read_header
+from .rows import Row, RowStore
+from .text import clean
 from .tree import Node, build_tree
 from .values import present
 
-COLUMNS: Final[Mapping[str, str]] = {
-    "id": "any text that never changes; made from set and code when there is none",
-    "code": "the code people use, such as 3.NF.A.1; required where there is no id",
-    "text": "what the standard says; required",
-    "parent": "the id or the code of the row above this one in the tree",
-    "grades": "3, K-2, high school ...; empty: those of the parent",
-    "subject": "Mathematics",
-    "jurisdiction": "the state or organization",
-    "set_title": "the name of the collection, such as Grade 3",
-    "set_id": "made from jurisdiction, subject and set_title when there is none",
-    "label": "Domain, Cluster, Standard ...",
-    "other_codes": "more codes of the same standard, separated by |",
-    "order": "a number; rows stand in the order of the file otherwise",
-    "document": "the title of the published document",
-    "edition": "its year or version",
-    "license": "under which terms the text may be used",
-    "rights_holder": "whose text it is",
-    "source_url": "where the official text is",
-}
-_ALIASES: Final[Mapping[str, str]] = {
-    "_id": "id", "guid": "id", "identifier": "id", "notation": "code", "statement_notation": "code",
-    "humancodingscheme": "code", "description": "text", "statement": "text",
-    "fullstatement": "text", "standard": "text",
-    "parent_id": "parent", "grade": "grades", "grade_level": "grades",
-    "education_levels": "grades", "educationlevel": "grades", "state": "jurisdiction",
-    "set": "set_title", "standard_set_title": "set_title", "standard_set_id": "set_id",
-    "statement_label": "label", "type": "label", "valid": "edition", "licence": "license",
-    "url": "source_url", "sequence": "order", "alt_statement_notations": "other_codes",
-    "alternate_codes": "other_codes",
-}  # fmt: skip
+MOST_ROWS: Final = 2_000_000
 _EXAMPLE: Final = (
     ("D1-M", "M", "Counting and comparing", "", "K-2", "Domain"),
     ("D1-M-1", "M.1", "Count up to 100 things in several ways.", "M", "1", "Standard"),
     ("D1-M-2", "M.2", "Say which of two groups has more.", "M", "1", "Standard"),
 )
-_MADE: Final = frozenset(
-    {
-        "content", "depth", "is_leaf", "is_root", "root_id", "ancestor_ids", "child_ids",
-        "sibling_count",
-    }
-)  # fmt: skip
+_OWN: Final = frozenset({"", "id", "code", "text", "parent", "grades", "order"})
 _NUMBER: Final = re.compile(r"-?\d{1,9}(?:\.\d{1,9})?")
 
 
@@ -78,147 +47,142 @@ def template() -> str:
     return file.getvalue()
 
 
-def read_table(data: bytes, source: str) -> Iterator[StandardRecord | Problem]:
+def read_table(stream: IO[bytes], source: str) -> Iterator[StandardRecord | Problem]:
     """Yield the records of a table, set by set.
 
     Args:
-        data: The file; UTF-8 or UTF-16 with or without a byte order mark, or Windows-1252.
+        stream: The file; UTF-8, UTF-16 with a byte order mark, or Windows-1252.
         source: The name of the document, for problems.
+
+    Raises:
+        SourceError: It has an encoding that is not read, or too many rows or columns.
     """
-    text, encoding = decode(data)
-    if encoding == "windows-1252":
-        yield note("not UTF-8", source, detail="read as Windows-1252")
-    problems: list[Problem] = []
-    sets: dict[str, list[dict[str, str]]] = {}
-    for row in _rows(text, source, problems):
-        sets.setdefault(_set_id(row), []).append(row)
-    yield from problems
-    if not (sets or any(problem.skipped for problem in problems)):
-        yield lost("table without rows", source, records=0)
-    for set_id, rows in sets.items():
-        yield from _read_set(set_id, rows, source)
+    lines = lines_of(stream, LONGEST_ROW)
+    with RowStore() as sets:
+        is_told = False
+        for item in _rows(lines, source):
+            if isinstance(item, Problem):
+                is_told = is_told or item.skipped
+                yield item
+            else:
+                sets.add(_set_id(item), item)
+                if sets.count > MOST_ROWS:
+                    raise SourceError(f"it has more than {MOST_ROWS:,} rows; split it")
+        if lines.has_windows:
+            yield note("not UTF-8", source, detail="read as Windows-1252")
+        if not (sets.count or is_told):
+            yield lost("table without rows", source, records=0)
+        for set_id in sets:
+            yield from _read_set(set_id, sets, source)
 
 
-def _rows(text: str, source: str, problems: list[Problem]) -> Iterator[dict[str, str]]:
+def _rows(lines: Iterable[str], source: str) -> Iterator[dict[str, str] | Problem]:
     names: list[str] = []
-    for line, cells, damage in read_rows(text, _count_known):
+    for line, cells, damage in read_rows(lines, _count_known):
         where = f"line {line}"
         if damage:
-            found = note if cells else lost
-            problems.append(found("damaged row", source, where, damage))
+            yield (note if cells else lost)("damaged row", source, where, damage)
         if not cells:
             continue
         if names:
-            if row := _row(names, cells, source, where, problems):
-                yield row
+            yield from _row(names, cells, source, where)
             continue
-        names = _header(cells, source, where, problems)
+        if len(cells) > MOST_COLUMNS:
+            raise SourceError(f"it has more than {MOST_COLUMNS:,} columns; take out what is none")
+        names, problems = read_header(cells, source, where)
+        yield from problems
         if "text" not in names:
             detail = f"the columns are {', '.join(filter(None, names))[:200]}"
-            problems.append(lost("no column named text", source, where, detail, 0))
+            yield lost("no column named text", source, where, detail, 0)
             return
 
 
 def _count_known(cells: Sequence[str]) -> int:
-    return sum(_column(cell) in COLUMNS for cell in cells)
-
-
-def _column(cell: str) -> str:
-    name = _plain(cell)
-    return _ALIASES.get(name, name)
-
-
-def _plain(cell: str) -> str:
-    return re.sub(r"\W+", "_", clean(cell).casefold().strip("\"' ")).strip("_")
-
-
-def _header(cells: Sequence[str], source: str, where: str, problems: list[Problem]) -> list[str]:
-    """Return the name of each column, "" for one that is not read."""
-    names = [_column(cell) for cell in cells]
-    for place, (cell, name) in enumerate(zip(cells, names, strict=True)):
-        same = [number for number, other in enumerate(names) if other == name]
-        exact = [number for number in same if _plain(cells[number]) == name]
-        first = (exact or same)[0]
-        if not name:
-            continue
-        if place != first:
-            names[place] = ""
-            detail = (
-                f"column {place + 1} {clean(cell)[:80]!r}; column {first + 1} was read as {name}"
-            )
-            problems.append(note("column given twice", source, where, detail))
-        elif name in _MADE:
-            names[place] = ""
-            problems.append(note("column not needed", source, where, f"{name!r} is made anew"))
-        elif name not in COLUMNS:
-            close = difflib.get_close_matches(name, COLUMNS, n=1)
-            detail = f"{name!r}" + (f"; did you mean {close[0]!r}?" if close else "; kept as it is")
-            problems.append(note("unknown column", source, where, detail))
-    if missing := [name for name in ("subject", "jurisdiction") if name not in names]:
-        detail = f"{' and '.join(missing)} will be 'Unspecified'"
-        problems.append(note("column missing", source, where, detail))
-    return names
+    return sum(column_name(cell) in COLUMNS for cell in cells)
 
 
 def _row(
-    names: Sequence[str], cells: Sequence[str], source: str, where: str, problems: list[Problem]
-) -> dict[str, str] | None:
+    names: Sequence[str], cells: Sequence[str], source: str, where: str
+) -> Iterator[dict[str, str] | Problem]:
     found = {name: clean(cell) for name, cell in zip(names, cells, strict=False) if name}
     if code := found.get("code") or found.get("id"):
         where = f"{where} ({code[:80]})"
     else:
-        problems.append(lost("neither id nor code", source, where))
-        return None
+        yield lost("neither id nor code", source, where)
+        return
     if any(cell.strip() for cell in cells[len(names) :]):
-        detail = f"{len(cells)} cells for {len(names)} columns"
-        problems.append(lost("more cells than columns", source, where, detail))
-        return None
-    if found.get("order") and not _NUMBER.fullmatch(found["order"]):
-        detail = f"order is {found['order'][:80]!r}; the place in the file counts"
-        problems.append(note("not a number", source, where, detail))
-    return found | {"": where}
+        detail = f"{len(cells):,} cells for {len(names):,} columns"
+        yield lost("more cells than columns", source, where, detail)
+        return
+    if (order := found.get("order")) and not _NUMBER.fullmatch(order):
+        detail = f"order is {order[:80]!r}; the place in the file counts"
+        yield note("not a number", source, where, detail)
+    found[""] = where
+    yield found
 
 
-def _set_id(row: Mapping[str, str]) -> str:
-    if row.get("set_id"):
-        return row["set_id"]
+def _set_id(row: Row) -> str:
     names = (row.get(name, "") for name in ("jurisdiction", "subject", "set_title"))
-    slug = re.sub(r"\W+", "-", "-".join(filter(None, names)).casefold()).strip("-")
-    return slug or "unnamed"
+    return row.get("set_id") or _slug("-".join(filter(None, names))) or "unnamed"
 
 
-def _read_set(
-    set_id: str, rows: Sequence[dict[str, str]], source: str
-) -> Iterator[StandardRecord | Problem]:
-    ids = {row["code"]: _id(set_id, row) for row in reversed(rows) if row.get("code")}
-    problems: list[Problem] = []
-    nodes = [_node(set_id, row, ids, position) for position, row in enumerate(rows)]
-    for row, made in zip(rows, nodes, strict=True):
+@lru_cache(1_024)
+def _slug(text: str) -> str:
+    return re.sub(r"\W+", "-", text.casefold()).strip("-")
+
+
+def _read_set(set_id: str, sets: RowStore, source: str) -> Iterator[StandardRecord | Problem]:
+    ids: dict[str, str] = {}
+    for row in sets.rows(set_id):
+        if (code := row.get("code")) and code not in ids:
+            ids[code] = _id(set_id, row)
+    nodes: list[Node] = []
+    for row in sets.rows(set_id):
+        made = _node(set_id, row, ids, len(nodes))
+        nodes.append(made)
         if unknown := [level for level in made.levels if level not in GRADES]:
             detail = ", ".join(unknown)[:200]
-            problems.append(note("unknown education level", source, row[""], detail))
-    yield from problems
+            yield note("unknown education level", source, row[""], detail)
     yield from build_tree(nodes, lambda _: {"standard_set_id": set_id}, source)
 
 
-def _id(set_id: str, row: Mapping[str, str]) -> str:
+def _id(set_id: str, row: Row) -> str:
     """Return a row's id, or one that is the same whenever the same set is read again."""
     if row.get("id"):
         return row["id"]
     return uuid.uuid5(uuid.NAMESPACE_URL, f"{set_id}\n{row['code']}").hex.upper()
 
 
-def _node(set_id: str, row: Mapping[str, str], ids: Mapping[str, str], position: int) -> Node:
-    parent, order = row.get("parent", ""), row.get("order", "")
+def _node(set_id: str, row: Row, ids: Mapping[str, str], position: int) -> Node:
+    parent, order, grades = row.get("parent", ""), row.get("order", ""), row.get("grades", "")
+    return Node(
+        id=row.get("id") or ids[row["code"]],
+        description=row.get("text", ""),
+        notation=row.get("code", ""),
+        parents=(ids.get(parent, parent),) if parent else (),
+        order=float(order) if _NUMBER.fullmatch(order) else position,
+        levels=_levels(grades) if grades else (),
+        fields=_fields(set_id, tuple(each for each in row.items() if each[0] not in _OWN)),
+        where=row[""],
+    )
+
+
+@lru_cache(1_024)
+def _levels(grades: str) -> tuple[str, ...]:
+    return normalize_levels([grades])
+
+
+@lru_cache(1_024)
+def _fields(set_id: str, cells: tuple[tuple[str, str], ...]) -> Mapping[str, Any]:
+    """Return the fields of a record that many rows have in common."""
+    row = dict(cells)
     codes = row.get("other_codes", "").split("|")
     jurisdiction = row.get("jurisdiction") or "Unspecified"
-    extra: dict[str, Any] = {
-        name: value for name, value in row.items() if name and name not in COLUMNS
-    }
+    extra: dict[str, Any] = {name: value for name, value in cells if name not in COLUMNS}
     named = {
         "standard_set_title": row.get("set_title") or set_id,
         "subject": row.get("subject") or "Unspecified",
-        "jurisdiction_id": re.sub(r"\W+", "-", jurisdiction.casefold()).strip("-") or "unknown",
+        "jurisdiction_id": _slug(jurisdiction) or "unknown",
         "jurisdiction_title": jurisdiction,
         "statement_label": row.get("label"),
         "alt_statement_notations": [each for each in map(str.strip, codes) if each],
@@ -228,13 +192,4 @@ def _node(set_id: str, row: Mapping[str, str], ids: Mapping[str, str], position:
         "rights_holder": row.get("rights_holder"),
         "source_url": row.get("source_url"),
     }
-    return Node(
-        id=_id(set_id, row),
-        description=row.get("text", ""),
-        notation=row.get("code", ""),
-        parents=(ids.get(parent, parent),) if parent else (),
-        order=float(order) if _NUMBER.fullmatch(order) else position,
-        levels=normalize_levels([row["grades"]]) if row.get("grades") else (),
-        fields=present(extra | named),
-        where=row[""],
-    )
+    return present(extra | named)

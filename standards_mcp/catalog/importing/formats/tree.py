@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from pydantic import ValidationError
 
@@ -25,7 +25,7 @@ SetFields: TypeAlias = Callable[[tuple[str, ...]], Mapping[str, Any]]
 """Return the fields of the set that a record with these education levels belongs to."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)  # frozen ones take four times as long to make
 class Node:
     """One standard or heading, before its place is known.
 
@@ -52,8 +52,7 @@ class Node:
         return self.where or (f"{self.id} ({self.notation})" if self.notation else self.id)
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(NamedTuple):
     ancestors: tuple[str, ...]
     lines: tuple[str, ...]
     levels: tuple[str, ...]
@@ -74,11 +73,13 @@ def build_tree(
     children = _settled(known, parents, source, problems)
     yield from problems
     places: dict[str, _Place] = {}
-    pending = list(reversed(children[None]))
+    pending = list(reversed(children.get(None, ())))
     while pending:
         id_ = pending.pop()
-        pending += reversed(children[id_])
-        place = places[id_] = _place(known[id_], places.get(parents[id_] or ""))
+        place = _place(known[id_], places.get(parents[id_] or ""))
+        if below := children.get(id_):
+            places[id_] = place
+            pending += reversed(below)
         data = _fields(known[id_], place, children, set_fields(place.levels))
         yield _record(data, source, known[id_].name)
 
@@ -159,9 +160,9 @@ def _from_roots(
     """Return all ids, parents first, after moving up those that stand deeper than `DEEPEST`."""
     children = _children(parents)
     depths: dict[str | None, int] = {None: -1}
-    order = list(children[None])
+    order = list(children.get(None, ()))
     for id_ in order:
-        order += children[id_]
+        order += children.get(id_, ())
         parent = parents[id_]
         if depths[parent] == DEEPEST and parent is not None:
             parents[id_] = parents[parent]
@@ -171,7 +172,7 @@ def _from_roots(
     return order
 
 
-def _children(parents: Mapping[str, str | None]) -> defaultdict[str | None, list[str]]:
+def _children(parents: Mapping[str, str | None]) -> _Children:
     children: defaultdict[str | None, list[str]] = defaultdict(list)
     for id_, parent in parents.items():
         children[parent].append(id_)
@@ -196,7 +197,7 @@ def _line(depth: int, notation: str, text: str) -> str:
 def _fields(
     node: Node, place: _Place, children: _Children, set_fields: Mapping[str, Any]
 ) -> dict[str, Any]:
-    *ancestors, _ = place.ancestors
+    ancestors, below = place.ancestors[:-1], tuple(children.get(node.id, ()))
     own = _line(len(ancestors), node.notation, node.description)
     siblings = len(children[ancestors[-1]]) - 1 if ancestors else 0
     return {
@@ -208,12 +209,12 @@ def _fields(
         "statement_notation": node.notation or None,
         "education_levels": place.levels,
         "depth": len(ancestors),
-        "is_leaf": not children[node.id],
+        "is_leaf": not below,
         "is_root": not ancestors,
         "parent_id": ancestors[-1] if ancestors else None,
         "root_id": place.ancestors[0],
-        "ancestor_ids": tuple(ancestors),
-        "child_ids": tuple(children[node.id]),
+        "ancestor_ids": ancestors,
+        "child_ids": below,
         "sibling_count": siblings,
     }
 

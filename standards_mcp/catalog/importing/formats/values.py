@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, TypeAlias, TypeGuard, cast
+from typing import Any, Final, TypeAlias, TypeGuard
 
 from standards_mcp.catalog.importing.problems import Problem, SourceError, note
 
-from .text import LONGEST_TEXT, clean, decode
+from .decoding import decode
+from .text import LONGEST_TEXT, clean
 
 Object: TypeAlias = Mapping[str, object]
 """A JSON object."""
@@ -16,26 +17,15 @@ Object: TypeAlias = Mapping[str, object]
 _NUMBER: Final = (int, float)
 
 
-def parse_json(data: bytes | str, source: str) -> tuple[object, list[Problem]]:
-    """Return the value of a JSON document and what is odd about it.
+def parse_json(data: bytes | str) -> object:
+    """Return the value of a JSON document.
 
     Raises:
-        SourceError: It is not JSON, or nests too deep to be read.
+        SourceError: It is not JSON, nests too deep, or has an encoding that is not read.
     """
-    problems: list[Problem] = []
-
-    def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        found = dict(pairs)
-        if len(found) != len(pairs):
-            keys = [key for key, _ in pairs]
-            twice = next(key for key in keys if keys.count(key) > 1)
-            detail = f"{clean(twice)[:80]!r}; the last was read"
-            problems.append(Problem(reason="key given twice", source=source, detail=detail))
-        return found
-
+    text = data if isinstance(data, str) else decode(data)
     try:
-        text = data if isinstance(data, str) else decode(data)[0]
-        return json.loads(text, object_pairs_hook=unique), problems
+        return json.loads(text)
     except (ValueError, RecursionError) as error:
         reason = "nested too deep" if isinstance(error, RecursionError) else str(error)
         raise SourceError(f"it is not JSON that can be read: {reason}") from None
@@ -155,4 +145,4 @@ def present(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def array_of(value: object) -> Sequence[object]:
     """Return *value* as an array: an array itself, or any other value as its one element."""
-    return cast("Sequence[object]", value) if isinstance(value, list) else (value,)
+    return value if is_array(value) else (value,)

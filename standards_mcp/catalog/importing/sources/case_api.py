@@ -11,7 +11,7 @@ from typing import Final
 from urllib.parse import quote
 
 from standards_mcp.catalog.base import Progress
-from standards_mcp.catalog.importing.formats.case_links import identifier
+from standards_mcp.catalog.importing.formats.case import identifier
 from standards_mcp.catalog.importing.formats.values import Fields, is_object, parse_json
 from standards_mcp.catalog.importing.problems import Problem, SourceError, lost, note
 from standards_mcp.catalog.importing.selection import Selection
@@ -72,8 +72,10 @@ def _pages(base: str, web: Web, problems: list[Problem]) -> Iterator[Fields]:
     seen: set[str] = set()
     for page in range(_MOST_PAGES):
         address = f"{base}/CFDocuments?limit={_PAGE}&offset={page * _PAGE}"
-        value, found = parse_json(web.get(address), address)
-        listed = _documents(value, address, found)
+        found: list[Problem] = []
+        value = parse_json(web.get(address))
+        listing = value if is_object(value) else {"CFDocuments": value}
+        listed = list(Fields(listing, address, "", found).parts("CFDocuments"))
         fresh = [each for each in listed if identifier(each) not in seen]
         # Servers give fewer than asked for although there are more, or all of them every time.
         if page and not fresh:
@@ -82,11 +84,6 @@ def _pages(base: str, web: Web, problems: list[Problem]) -> Iterator[Fields]:
         seen.update(map(identifier, fresh))
         yield from fresh
     problems.append(note("too many pages", base))
-
-
-def _documents(value: object, address: str, problems: list[Problem]) -> list[Fields]:
-    listing = value if is_object(value) else {"CFDocuments": value}
-    return list(Fields(listing, address, "", problems).parts("CFDocuments"))
 
 
 def _is_selected(document: Fields, selection: Selection) -> bool:

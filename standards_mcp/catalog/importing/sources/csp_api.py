@@ -8,7 +8,6 @@ one never, because the server refuses it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
 
@@ -52,48 +51,46 @@ def csp_documents(
         on_set: Is told how many sets are read, and of how many.
     """
     web = web or csp_web()
-    api = _Api(base_url.rstrip("/"), cache.reader(web) if cache else web.get)
+    base, get = base_url.rstrip("/"), cache.reader(web) if cache else web.get
     problems: list[Problem] = []
-    places = list(_places(api, selection, problems))
+    places = list(_places(base, get, selection, problems))
     addresses = [address for place in places for address in place]
     if not (addresses or problems):
         what = "standard set" if places else "jurisdiction"
-        yield lost(f"no such {what}", api.base, detail=selection.no_match, records=0)
+        yield lost(f"no such {what}", base, detail=selection.no_match, records=0)
     yield from problems
-    yield from download_documents(addresses, api.get, on_set)
+    yield from download_documents(addresses, get, on_set)
 
 
-@dataclass(frozen=True, slots=True)
-class _Api:
-    base: str
-    get: Callable[[str], bytes]
-
-    def objects(self, address: str, problems: list[Problem]) -> Iterator[Fields]:
-        """Yield the objects of one answer: the elements of an array, or the only one."""
-        try:
-            value, found = parse_json(self.get(address), address)
-        except SourceError as error:
-            problems.append(lost("cannot be read", address, detail=str(error), records=0))
-            return
-        problems += found
-        for element in array_of(unwrapped(value)):
-            if is_object(element) and element:
-                yield Fields(element, address, "", problems)
-            else:
-                problems.append(lost("empty answer", address, records=0))
-
-
-def _places(api: _Api, selection: Selection, problems: list[Problem]) -> Iterator[list[str]]:
+def _places(
+    base: str, get: Callable[[str], bytes], selection: Selection, problems: list[Problem]
+) -> Iterator[list[str]]:
     """Yield the addresses of the selected sets, jurisdiction by jurisdiction."""
-    for place in api.objects(f"{api.base}/jurisdictions", problems):
+    for place in _objects(f"{base}/jurisdictions", get, problems):
         id_ = place.text("id")
         if id_ and selection.has_jurisdiction(id_, place.text("title")):
-            address = f"{api.base}/jurisdictions/{quote(id_, safe='')}"
+            address = f"{base}/jurisdictions/{quote(id_, safe='')}"
             yield [
-                f"{api.base}/standard_sets/{quote(set_id, safe='')}"
-                for detail in api.objects(address, problems)
+                f"{base}/standard_sets/{quote(set_id, safe='')}"
+                for detail in _objects(address, get, problems)
                 for set_id in _sets(detail, selection)
             ]
+
+
+def _objects(
+    address: str, get: Callable[[str], bytes], problems: list[Problem]
+) -> Iterator[Fields]:
+    """Yield the objects of one answer: the elements of an array, or the only one."""
+    try:
+        value = parse_json(get(address))
+    except SourceError as error:
+        problems.append(lost("cannot be read", address, detail=str(error), records=0))
+        return
+    for element in array_of(unwrapped(value)):
+        if is_object(element) and element:
+            yield Fields(element, address, "", problems)
+        else:
+            problems.append(lost("empty answer", address, records=0))
 
 
 def _sets(place: Fields, selection: Selection) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """Find the documents in what a user names: files, folders, archives and addresses.
 
 Nothing is unpacked to disk, so that no name inside an archive can lead anywhere. What has been
-unpacked is counted, so that no archive can fill the memory.
+unpacked is counted, so that no archive can fill the memory or take for ever; archives themselves
+are in `archives`.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from __future__ import annotations
 import gzip
 import io
 import os
-import tarfile
-import zipfile
-import zlib
+import stat
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import IO, Final, TypeAlias
 
@@ -23,19 +24,27 @@ from typing_extensions import Buffer
 from standards_mcp.catalog.base import Progress
 from standards_mcp.catalog.importing.problems import Problem, SourceError, lost, note
 
+from .archives import (
+    MOST_FILES,
+    UNREADABLE,
+    Member,
+    is_gzip,
+    is_tar,
+    is_zip,
+    tar_members,
+    zip_members,
+)
 from .web import Web, is_address
 
 LARGEST_SOURCE: Final = 4 * 2**30
 """How many bytes one file or address may unpack to, with all documents in it."""
-MOST_MEMBERS: Final = 200_000
+MOST_TIMES: Final = 200
+"""How many times its own size it may unpack to; `_SMALL` bytes are always allowed."""
+_SMALL: Final = 64 * 2**20
 _READABLE: Final = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".txt", ".tab")
 _PACKED: Final = (".gz", ".tgz", ".tar", ".zip")
-_GZIP, _ZIP, _TAR = b"\x1f\x8b", (b"PK\x03\x04", b"PK\x05\x06"), b"ustar"
-_TAR_MARK: Final = 257
 _PEEK: Final = 65_536
 _DEEPEST: Final = 3
-UNREADABLE: Final = (OSError, EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile)
-"""What reading a damaged file may raise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,34 +67,40 @@ class Document:
 Found: TypeAlias = Iterator[Document | Problem]
 
 
-@dataclass(slots=True)
 class _Allowance:
     """How many bytes the streams of one source may still give together."""
 
-    limit: int
-    used: int = 0
+    def __init__(self, size: int, largest: int) -> None:
+        self._limit = min(largest, max(MOST_TIMES * size, _SMALL))
+        self._used = 0
+        self.size = size
 
     def take(self, count: int) -> None:
-        self.used += count
-        if self.used > self.limit:
+        self._used += count
+        if self._used > self._limit:
             raise SourceError(
-                f"it unpacks to more than {self.limit:,} bytes; unpack it, and import its parts"
+                f"it unpacks to more than {self._limit:,} bytes; unpack it, and import its parts"
             )
 
 
 class _Bounded(io.RawIOBase):
-    """A stream that gives as much as *allowance* lets it."""
+    """A stream that gives as much as *allowance* lets it.
 
-    def __init__(self, stream: IO[bytes], allowance: _Allowance) -> None:
-        self._stream, self._allowance = stream, allowance
+    Args:
+        size: How many bytes it has; what a file grows by while it is read does not count.
+    """
+
+    def __init__(self, stream: IO[bytes], allowance: _Allowance, size: int = sys.maxsize) -> None:
+        self._stream, self._allowance, self._left = stream, allowance, size
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Buffer, /) -> int:
         view = memoryview(buffer)
-        data = self._stream.read(len(view))
+        data = self._stream.read(min(len(view), self._left))
         self._allowance.take(len(data))
+        self._left -= len(data)
         view[: len(data)] = data
         return len(data)
 
@@ -107,7 +122,7 @@ def open_sources(
         try:
             if is_address(str(source)):
                 with (web or Web()).download(str(source)) as stream:
-                    yield from _open(str(source), stream, _Allowance(largest))
+                    yield from _outermost(str(source), stream, largest)
             elif Path(source).is_dir():
                 yield from _folder(Path(source), largest)
             else:
@@ -130,7 +145,19 @@ def download_documents(
 
 
 def _folder(folder: Path, largest: int) -> Found:
-    found = 0
+    found = list(islice(_paths(folder), MOST_FILES + 1))
+    if len(found) > MOST_FILES:
+        raise SourceError(f"it has more than {MOST_FILES:,} files; import its folders one by one")
+    for each in found:
+        if isinstance(each, Problem):
+            yield each
+        else:
+            yield from _file(each, largest)
+    if not any(isinstance(each, Path) or each.skipped for each in found):
+        yield lost("nothing to read", str(folder), detail="no file of a known kind", records=0)
+
+
+def _paths(folder: Path) -> Iterator[Path | Problem]:
     errors: list[OSError] = []
     for place, below, names in os.walk(folder, onerror=errors.append):
         below[:] = sorted(filter(_is_visible, below))
@@ -142,45 +169,52 @@ def _folder(folder: Path, largest: int) -> Found:
             elif not path.is_file():
                 yield lost("not a plain file", str(path), records=0)
             else:
-                found += 1
-                yield from _file(path, largest)
+                yield path
     for error in errors:
         yield lost("cannot be read", str(error.filename), detail=_reason(error), records=0)
-    if not (found or errors):
-        yield lost("nothing to read", str(folder), detail="no file of a known kind", records=0)
 
 
 def _is_visible(name: str) -> bool:
     return not name.startswith((".", "__MACOSX"))
 
 
-def _reason(error: OSError) -> str:
-    return error.strerror or str(error)
+def _reason(error: OSError | ValueError) -> str:
+    return getattr(error, "strerror", None) or str(error)
 
 
 def _file(path: Path, largest: int) -> Found:
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe may take for ever
+            detail = "it is no plain file; save what it gives into one, and import that"
+            yield lost("cannot be read", str(path), detail=detail, records=0)
+            return
         with path.open("rb") as stream:
-            yield from _open(str(path), stream, _Allowance(largest))
+            yield from _outermost(str(path), stream, largest)
     except SourceError as error:
         yield lost("cannot be read", str(path), detail=str(error), records=0)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # such as a name with a NUL
         yield lost("cannot be read", str(path), detail=_reason(error), records=0)
 
 
-def _open(name: str, stream: IO[bytes], allowance: _Allowance, depth: int = 0) -> Found:
-    """Yield the documents of one stream, which is seekable unless it is inside another."""
-    reader: io.BufferedReader = io.BufferedReader(_Bounded(stream, allowance), _PEEK)
+def _outermost(name: str, stream: IO[bytes], largest: int) -> Found:
+    size = os.fstat(stream.fileno()).st_size
+    yield from _open(name, stream, _Allowance(size, largest), 0)
+
+
+def _open(name: str, stream: IO[bytes], allowance: _Allowance, depth: int) -> Found:
+    """Yield the documents of one stream, which is seekable at depth 0."""
+    size = sys.maxsize if depth else allowance.size
+    reader: io.BufferedReader = io.BufferedReader(_Bounded(stream, allowance, size), _PEEK)
     head = reader.peek(_PEEK)
-    is_tar = head[_TAR_MARK:].startswith(_TAR)
-    if head.startswith(_GZIP) and depth < _DEEPEST:
+    if is_gzip(head) and depth < _DEEPEST:
         with closing(io.BufferedReader(gzip.GzipFile(fileobj=reader))) as unpacked:
             yield from _guarded(name, _open(name, unpacked, allowance, depth + 1))
-    elif head.startswith(_ZIP) and not depth:
-        yield from _guarded(name, _zip(name, stream, allowance))
-    elif is_tar and depth < _DEEPEST:
-        yield from _guarded(name, _tar(name, reader, allowance, depth + 1))
-    elif head.startswith((_GZIP, *_ZIP)) or is_tar:
+    elif is_zip(head) and not depth:
+        yield from _guarded(name, _members(name, zip_members(name, stream), allowance, 1))
+    elif is_tar(head) and depth < _DEEPEST:
+        members = tar_members(name, reader)
+        yield from _guarded(name, _members(name, members, allowance, depth + 1))
+    elif is_gzip(head) or is_zip(head) or is_tar(head):
         yield lost("archive in an archive", name, detail="unpack it first", records=0)
     else:
         yield Document(name, reader)
@@ -190,56 +224,34 @@ def _guarded(name: str, found: Found) -> Found:
     try:
         yield from found
     except UNREADABLE as error:
-        yield lost("damaged archive", name, detail=str(error), records=0)
+        detail = str(error) or "it ends too early"
+        yield lost("damaged archive", name, detail=f"{detail}; fetch or pack it again", records=0)
 
 
-def _tar(name: str, stream: IO[bytes], allowance: _Allowance, depth: int) -> Found:
-    with tarfile.open(fileobj=stream, mode="r|") as archive:
-        for number, member in enumerate(archive):
-            inner = f"{name}:{_printable(member.name)}"
-            if number >= MOST_MEMBERS:
-                yield lost("too many files in an archive", name, records=0)
-                return
-            content = archive.extractfile(member) if member.isreg() else None
-            if content is not None:
-                yield from _member(inner, content, allowance, depth)
-            elif not member.isdir():
-                yield lost("not a plain file", inner, records=0)
+def _members(
+    name: str, members: Iterable[Member | Problem], allowance: _Allowance, depth: int
+) -> Found:
+    is_empty = True
+    for member in members:
+        is_empty = False
+        if isinstance(member, Problem):
+            yield member
+        else:
+            yield from _member(f"{name}:{member.name}", member, allowance, depth)
+    if is_empty:
+        yield lost("nothing to read", name, detail="the archive is empty", records=0)
 
 
-def _zip(name: str, stream: IO[bytes], allowance: _Allowance) -> Found:
-    stream.seek(0)
-    with zipfile.ZipFile(stream) as archive:
-        if "[Content_Types].xml" in archive.namelist():
-            detail = "this is a spreadsheet or document; save it as CSV"
-            yield lost("no standards", name, detail=detail, records=0)
-            return
-        for info in archive.infolist()[:MOST_MEMBERS]:
-            inner = f"{name}:{_printable(info.filename)}"
-            if info.is_dir():
-                continue
-            try:
-                with archive.open(info) as content:
-                    yield from _guarded(inner, _member(inner, content, allowance, 1))
-            except zipfile.BadZipFile as error:
-                yield lost("damaged archive", inner, detail=str(error), records=0)
-            except (RuntimeError, NotImplementedError) as error:  # encrypted, or an odd method
-                yield lost("cannot be unpacked", inner, detail=str(error), records=0)
-        if not archive.infolist():
-            yield lost("nothing to read", name, detail="the archive is empty", records=0)
-        if len(archive.infolist()) > MOST_MEMBERS:
-            yield lost("too many files in an archive", name, records=0)
-
-
-def _member(name: str, content: IO[bytes], allowance: _Allowance, depth: int) -> Found:
-    path = Path(name.rpartition(":")[2])
+def _member(name: str, member: Member, allowance: _Allowance, depth: int) -> Found:
+    path = Path(member.name)
     if any(part.startswith(("._", "__MACOSX")) for part in path.parts):
         return
     if path.suffix.casefold() in (*_READABLE, ".gz"):
-        yield from _open(name, content, allowance, depth)
+        yield from _guarded(name, _opened(name, member, allowance, depth))
     else:
         yield note("file of another kind", name)
 
 
-def _printable(name: str) -> str:
-    return "".join(char if char.isprintable() else "?" for char in name)[:300]
+def _opened(name: str, member: Member, allowance: _Allowance, depth: int) -> Found:
+    with member.open() as content:
+        yield from _open(name, content, allowance, depth)

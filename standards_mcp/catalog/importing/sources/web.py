@@ -15,13 +15,15 @@ import urllib.request
 from collections import deque
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Final
 from urllib.parse import urlsplit
 
-from standards_mcp._utils.addresses import is_unencrypted, origin
+from standards_mcp._utils.addresses import is_unencrypted
 from standards_mcp.catalog.importing.problems import SourceError
 
 LARGEST_DOWNLOAD: Final = 2 * 2**30
+LARGEST_ANSWER: Final = 2**27
+"""How many bytes of one answer of an API are read into memory."""
 _CHUNK: Final = 2**16
 _REDIRECTS: Final = (301, 302, 303, 307, 308)
 _HINTS: Final = {400: "check the address", 401: "check the key", 403: "check the key"}
@@ -30,6 +32,7 @@ _LONGEST_PAUSE: Final = 60.0
 _GRACE: Final = 60.0
 _SLOWEST: Final = 10_000
 """Bytes a second that a download must have, once `_GRACE` seconds are over."""
+_LONGEST: Final = 3_600.0  # seconds
 _ATTEMPTS: Final = 4
 _FINAL: Final = (TimeoutError, ValueError, http.client.InvalidURL, socket.gaierror)
 _WHAT: Final[tuple[tuple[type[Exception], str], ...]] = (
@@ -80,7 +83,7 @@ class Web:
     of a second for each new object, and brought certificates and redirect rules of its own.
 
     Args:
-        secret_headers: Sent to the host that is asked, and to no other that it redirects to; an
+        secret_headers: Sent to the address that is asked, and to none that it redirects to; an
             address that is not encrypted is not read at all, unless it is loopback.
         timeout: Seconds for connecting and for each wait for data; not tried again.
         largest: Bytes after which a download is given up.
@@ -101,23 +104,29 @@ class Web:
     ) -> None:
         self._headers = {"User-Agent": "standards-mcp", "Accept": "*/*"}
         self._secret_headers = dict(secret_headers or {})
-        self._opener = urllib.request.build_opener(_Redirections(self._secret_headers))
+        self._opener = urllib.request.build_opener()
         self._timeout, self._largest = timeout, largest
         self._limit, self._sleep, self._clock = limit, sleep, clock
 
     @contextlib.contextmanager
-    def download(self, address: str) -> Generator[IO[bytes], None, None]:
+    def download(
+        self, address: str, largest: int | None = None
+    ) -> Generator[IO[bytes], None, None]:
         """Open the content of *address*, read to the end, in a temporary file.
 
         Busy servers are asked again, after the pause that they ask for.
+
+        Args:
+            largest: Bytes after which it is given up, if these are fewer than usual.
 
         Raises:
             NotFoundOnServerError: There is nothing.
             SourceError: It is no http address, or cannot be read, or is too large.
         """
+        largest = min(largest or self._largest, self._largest)
         with tempfile.TemporaryFile() as file:
             for attempt in range(1, _ATTEMPTS + 1):
-                pause = self._try(address, file, is_last=attempt == _ATTEMPTS)
+                pause = self._try(address, file, largest, is_last=attempt == _ATTEMPTS)
                 if pause is None:
                     break
                 self._sleep(pause or 2.0 ** (attempt - 1))
@@ -125,11 +134,11 @@ class Web:
             yield file
 
     def get(self, address: str) -> bytes:
-        """Return the content of *address*; raises what `download` raises."""
-        with self.download(address) as file:
+        """Return the content of *address*, `LARGEST_ANSWER` at most; raises as `download` does."""
+        with self.download(address, LARGEST_ANSWER) as file:
             return file.read()
 
-    def _try(self, address: str, file: IO[bytes], *, is_last: bool) -> float | None:
+    def _try(self, address: str, file: IO[bytes], largest: int, *, is_last: bool) -> float | None:
         """Read *address* into *file*; return the pause before trying again, or None when done."""
         if not is_address(address):
             raise SourceError("it is no http address")
@@ -141,15 +150,14 @@ class Web:
             request = urllib.request.Request(address, headers=self._headers)  # noqa: S310  checked
             self._add_secrets(request)
             with self._opener.open(request, timeout=self._timeout) as answer:
-                self._copy(answer, file)
+                self._copy(answer, file, largest)
         except urllib.error.HTTPError as error:
             with error:
                 return _pause(error, is_last=is_last)
         except (OSError, http.client.HTTPException, ValueError) as error:
             cause = _cause(error)
             if is_last or isinstance(cause, _FINAL):
-                host = _host(address)
-                raise SourceError(_reason(cause, host, self._timeout)) from None
+                raise SourceError(_reason(cause, address, self._timeout)) from None
             return 0
         return None
 
@@ -159,13 +167,13 @@ class Web:
         for name, value in self._secret_headers.items():
             request.add_unredirected_header(name, value)
 
-    def _copy(self, answer: http.client.HTTPResponse, file: IO[bytes]) -> None:
+    def _copy(self, answer: http.client.HTTPResponse, file: IO[bytes], largest: int) -> None:
         began, size = self._clock(), 0
         while chunk := answer.read1(_CHUNK):  # what there is: `read` would wait for all of it
             size += len(chunk)
-            if size > self._largest:
-                raise SourceError(f"it is larger than {self._largest:,} bytes")
-            if self._clock() - began > _GRACE + size / _SLOWEST:
+            if size > largest:
+                raise SourceError(f"it is larger than {largest:,} bytes; ask for a part of it")
+            if self._clock() - began > min(_GRACE + size / _SLOWEST, _LONGEST):
                 raise SourceError(
                     f"it came too slowly ({size:,} bytes in {self._clock() - began:,.0f} seconds); "
                     "download it with another program, and import the file"
@@ -173,24 +181,6 @@ class Web:
             file.write(chunk)
         if answer.length:
             raise http.client.IncompleteRead(b"", answer.length)
-
-
-class _Redirections(urllib.request.HTTPRedirectHandler):
-    """Follows redirections, and takes secret headers along within one scheme, host and port."""
-
-    def __init__(self, secret_headers: Mapping[str, str]) -> None:
-        self._secret_headers = secret_headers
-
-    def redirect_request(
-        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
-    ) -> urllib.request.Request | None:
-        new = super().redirect_request(req, fp, code, msg, headers, newurl)
-        # A request that has lost them once does not get them back.
-        has_them = all(name.capitalize() in req.unredirected_hdrs for name in self._secret_headers)
-        if new is not None and has_them and origin(newurl) == origin(req.full_url):
-            for name, value in self._secret_headers.items():
-                new.add_unredirected_header(name, value)
-        return new
 
 
 class Cache:
@@ -248,20 +238,12 @@ def _pause(error: urllib.error.HTTPError, *, is_last: bool) -> float:
     return pause
 
 
-def _host(address: str) -> str:
-    try:
-        return urlsplit(address).hostname or address
-    except ValueError:
-        return address
-
-
 def _cause(error: Exception) -> Exception:
     inner = getattr(error, "reason", None)
     return inner if isinstance(inner, Exception) else error
 
 
-def _reason(cause: Exception, host: str, timeout: float) -> str:
-    """Return what went wrong with *host*, and what to do."""
+def _reason(cause: Exception, address: str, timeout: float) -> str:
     if isinstance(cause, (ValueError, http.client.InvalidURL)):
         return "it is no address that can be read; check its spelling"
     what = next(
@@ -269,4 +251,5 @@ def _reason(cause: Exception, host: str, timeout: float) -> str:
     )
     told = getattr(cause, "verify_message", None) or getattr(cause, "strerror", None) or cause
     what = what.format(seconds=timeout, cause=" ".join(str(told).split()))
+    host = urlsplit(address).hostname
     return f"{host} {what}; check the address, the network and HTTPS_PROXY"

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 from pydantic import SecretStr
 
-from standards_mcp.catalog.base import FilterExpression, SearchResult
+from standards_mcp.catalog.base import FilterExpression, Progress, SearchResult
 from standards_mcp.catalog.embedding.encoders import open_encoder
-from standards_mcp.catalog.embedding.minilm import EncoderUnavailableError, TextEncoder
+from standards_mcp.catalog.embedding.minilm import (
+    MINILM_NAME,
+    EncoderUnavailableError,
+    TextEncoder,
+)
 from standards_mcp.catalog.errors import CatalogUnavailableError
 from standards_mcp.catalog.local.database import Database
 from standards_mcp.catalog.local.vectors import embed_missing
@@ -22,14 +25,14 @@ from . import generation
 from .generation import Generation
 from .manifest import REBUILD, current_folder, pointer_stamp, read_manifest
 from .masks import select
-from .ranking import Mode, Ranker
+from .ranking import WEAK_SCORE, Mode, Ranker
 from .results import hits_of, rows_of, with_named_first
-
-Progress: TypeAlias = Callable[[int, int], None]
 
 
 class Engine:
     """Searches the index folder that serves, and builds new ones.
+
+    Every method may raise `CatalogError`: the index cannot be read, or the encoder not be used.
 
     Args:
         index: The folder of all index folders, see `manifest`.
@@ -58,9 +61,6 @@ class Engine:
 
         Args:
             mode: ``lexical`` and ``dense`` use one half of the index, to compare them.
-
-        Raises:
-            CatalogError: The filter is wrong, or the index cannot be read.
         """
         served = self._open_index()
         selection = select(expression, served.columns, served.lexical, served.manifest.records)
@@ -73,14 +73,15 @@ class Engine:
         rows = rows_of(served, selection, named)
         matches = with_named_first(rows, ranker.best(top_k + len(rows)), top_k)
         hits = tuple(hits_of(database, served, matches))
-        return SearchResult(hits=hits, notes=(*notes, *_outdated(served, database)))
+        is_measured = encoder is not None and encoder.name == MINILM_NAME
+        return SearchResult(
+            hits=hits,
+            notes=(*notes, *_outdated(served, database)),
+            weak_below=WEAK_SCORE if is_measured else 0,
+        )
 
     def select(self, expression: FilterExpression, limit: int) -> list[str]:
-        """Return the ids of the first *limit* records that a filter lets through.
-
-        Raises:
-            CatalogError: The filter is wrong, or the index cannot be read.
-        """
+        """Return the ids of the first *limit* records that a filter lets through."""
         served = self._open_index()
         ids = served.ids()
         mask = select(expression, served.columns, served.lexical, served.manifest.records).mask
@@ -89,11 +90,7 @@ class Engine:
         return [ids[row] for row in np.flatnonzero(mask)[:limit].tolist()]
 
     def values(self, name: str) -> dict[str, int]:
-        """Return the texts that a field has, each with its number of records.
-
-        Raises:
-            CatalogError: The index cannot be read.
-        """
+        """Return the texts that a field has, each with its number of records."""
         column = self._open_index().columns.get(name)
         return {} if column is None else column.counts()
 
@@ -119,21 +116,13 @@ class Engine:
         generation.build(database, self._index, encoder.name, encoder.dimensions)
 
     def check(self, database: Database) -> tuple[str, ...]:
-        """Open everything that a search needs, and return the notes that it would have.
-
-        Raises:
-            CatalogError: A search cannot be done.
-        """
+        """Open everything that a search needs, and return the notes that it would have."""
         served = self._open_index()
         _, notes = self._query_encoder(served)
         return (*notes, *_outdated(served, database))
 
     def check_encoder(self) -> tuple[str, ...]:
-        """Open the text encoder, and return the note that a search without it would have.
-
-        Raises:
-            CatalogError: It cannot be used.
-        """
+        """Open the text encoder, and return the note that a search without it would have."""
         encoder = self._open_encoder()
         return (_words_only(encoder),) if isinstance(encoder, EncoderUnavailableError) else ()
 
@@ -159,14 +148,7 @@ class Engine:
         if serving is not None and serving[0] == stamp:
             return serving[1]
         with self._opening:
-            try:
-                opened = Generation(current_folder(self._index))
-            except CatalogUnavailableError:
-                if stamp == pointer_stamp(self._index):
-                    raise
-                # A build keeps the folder before it only, so two of them have removed this one.
-                stamp = pointer_stamp(self._index)
-                opened = Generation(current_folder(self._index))
+            opened = Generation(current_folder(self._index))
             self._serving = stamp, opened
             return opened
 

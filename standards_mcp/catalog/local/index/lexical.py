@@ -112,7 +112,10 @@ class LexicalIndex:
         # A boost of the square root of the inverse document frequency, which tantivy multiplies
         # into each score once already, gives it the exponent 1.5.
         clauses = [
-            (Occur.Should, self._term(term, sqrt(n * self._rarity(having[term]))))
+            (
+                Occur.Should,
+                Query.boost_query(self._term(term), sqrt(n * self._rarity(having[term]))),
+            )
             for term, n in terms.items()
             if having[term]
         ]
@@ -154,9 +157,8 @@ class LexicalIndex:
         """Return the inverse document frequency of BM25, as tantivy computes it."""
         return log1p((self._searcher.num_docs - having + 0.5) / (having + 0.5))
 
-    def _term(self, term: str, weight: float) -> Query:
-        query = Query.term_query(self._schema, _TEXT, term, index_option="freq")
-        return query if weight == 1 else Query.boost_query(query, weight)
+    def _term(self, term: str) -> Query:
+        return Query.term_query(self._schema, _TEXT, term, index_option="freq")
 
 
 def _can_be_locked(folder: Path) -> bool:

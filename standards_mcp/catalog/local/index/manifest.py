@@ -34,7 +34,7 @@ class Manifest:
     Attributes:
         model: The name of the encoder of the vectors, or None when there are none.
         revision: The revision of the database that the index was built from.
-        files: The size in bytes and the `checksums.checksum` of every other file of the folder,
+        files: The size in bytes and the `generation.checksum` of every other file of the folder,
             by relative path.
     """
 

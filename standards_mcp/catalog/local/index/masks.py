@@ -69,7 +69,8 @@ class _Compiler:
         column = self._columns.get(condition.field)
         # No record has the field: all match when it must be absent, otherwise none does.
         if column is None:
-            return self._everything() if condition.accepts_missing else self._nothing()
+            nothing = _Part(np.zeros(self._rows, dtype=np.bool_), Query.empty_query())
+            return self._everything() if condition.accepts_missing else nothing
         if condition.accepts_missing:
             return self._without(self._everything(), self._present(column))
         accepted = np.fromiter(map(condition.accepts, column.values), np.bool_, len(column.values))
@@ -80,7 +81,6 @@ class _Compiler:
         return self._with_codes(column, accepted)
 
     def _with_codes(self, column: Column, wanted: npt.NDArray[np.bool_]) -> _Part:
-        """Return the rows that have one of the wanted codes."""
         mask = np.zeros(self._rows, dtype=np.bool_)
         column.mark(mask, wanted)
         tokens = [column.token(code) for code in np.flatnonzero(wanted).tolist()]
@@ -93,9 +93,6 @@ class _Compiler:
 
     def _everything(self) -> _Part:
         return _Part(np.ones(self._rows, dtype=np.bool_), Query.all_query())
-
-    def _nothing(self) -> _Part:
-        return _Part(np.zeros(self._rows, dtype=np.bool_), Query.empty_query())
 
     @staticmethod
     def _without(part: _Part, excluded: _Part) -> _Part:

@@ -31,6 +31,8 @@ LEXICAL_WEIGHT = 0.45
 HEADING_PENALTY = 0.1
 LEAST_LIKENESS = 0.33
 """The cosine below which a text of unknown words alone matches nothing."""
+WEAK_SCORE = 0.3
+"""The score below which hits hardly ever fit, with the built-in model (docs/benchmarks.md)."""
 
 
 class Match(NamedTuple):

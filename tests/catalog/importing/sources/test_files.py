@@ -274,7 +274,7 @@ def test_other_files_in_an_archive_are_noted(tmp_path, set_bytes):
 
 
 def test_a_line_beyond_all_bounds_is_told_and_the_next_one_read(tmp_path, starter, monkeypatch):
-    monkeypatch.setattr("standards_mcp.catalog.importing.readers._LONGEST_LINE", 2_000)
+    monkeypatch.setattr("standards_mcp.catalog.importing.readers.LONGEST_LINE", 2_000)
     line = json.dumps(starter("Z").to_dict())
     path = tmp_path / "x.jsonl"
     path.write_text(f'{line}\n{{"_id": "{"x" * 9_000}"}}\n{line}\n', encoding="utf-8")

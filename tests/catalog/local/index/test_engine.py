@@ -17,8 +17,7 @@ from standards_mcp.catalog.embedding.minilm import MiniLmEncoder
 from standards_mcp.catalog.filters import matches, parse_filter
 from standards_mcp.catalog.local.database import Database
 from standards_mcp.catalog.local.index import engine, generation
-from standards_mcp.catalog.local.index.checksums import SAMPLED_FROM, checksum
-from standards_mcp.catalog.local.index.generation import Generation
+from standards_mcp.catalog.local.index.generation import SAMPLED_FROM, Generation, checksum
 from standards_mcp.catalog.local.index.lexical import LexicalIndex, LexicalWriter
 from standards_mcp.catalog.local.index.masks import select
 from standards_mcp.catalog.local.sqlite import create_database

@@ -1,0 +1,97 @@
+"""Searches for what a text names beside what it describes: its grade and its subject."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from standards_mcp import Catalog, FilterExpression, SearchHit, SearchResult
+from standards_mcp.catalog.filters import combine, fields, parse_filter
+from standards_mcp.catalog.vocabulary.grades import spoken_levels
+from standards_mcp.catalog.vocabulary.notation import codes_in
+from standards_mcp.catalog.vocabulary.subjects import match_subjects
+
+from .language import foreign_language
+from .named import named_grades, named_subject
+from .scope import not_loaded
+
+_FITTING: Final = 0.5
+"""From this part of the best score on, what is of the named grade comes first."""
+
+
+async def search_by_text(
+    catalog: Catalog,
+    text: str,
+    count: int,
+    given: FilterExpression | None,
+    *,
+    reads_grade: bool,
+    reads_subject: bool,
+) -> SearchResult:
+    """Search with a filter; what is of the grade and the subject that the text names comes first.
+
+    Args:
+        reads_grade: Whether the grade in the text counts: none is given as an argument.
+        reads_subject: The same for the subject.
+
+    Raises:
+        CatalogError: The catalog cannot be read.
+    """
+    levels = named_grades(text) if reads_grade and not _limits_grades(given) else ()
+    subject = named_subject(text) if reads_subject else ""
+    subjects = match_subjects(subject, (await catalog.facets()).subjects) if subject else ()
+    named = combine(
+        {"education_levels": {"$in": list(levels)}} if levels else None,
+        {"subject": {"$in": list(subjects)}} if subjects else None,
+    )
+    notes = _shortcomings(text, subject if not subjects else "")
+    if named is None:
+        found = await catalog.search(text, count, given)
+        return replace(found, notes=(*notes, *found.notes))
+    narrow, wide = await asyncio.gather(
+        catalog.search(text, count, combine(named, given)), catalog.search(text, count, given)
+    )
+    # A code in the text is clearer than a grade; its standards have the highest score there is.
+    by_code = [hit for hit in wide.hits if hit.score == 1] if codes_in(text) else []
+    best = max((hit.score for hit in wide.hits if hit not in by_code), default=0)
+    fitting = [hit for hit in narrow.hits if hit.score >= _FITTING * best]
+    hits = wide.hits
+    if fitting:
+        notes = (_note(spoken_levels(levels), subject if subjects else ""), *notes)
+        hits = _each_once((*by_code, *fitting, *hits))[:count]
+    return replace(wide, hits=hits, notes=(*notes, *wide.notes))
+
+
+def _shortcomings(text: str, missing_subject: str) -> tuple[str, ...]:
+    """Return why the search may find nothing that fits, in full sentences."""
+    notes = [not_loaded(missing_subject)] if missing_subject else []
+    if language := foreign_language(text):
+        advice = "the standards here are in English: search again with an English text."
+        notes.append(f"The text seems to be {language}, and {advice}")
+    return tuple(notes)
+
+
+def _limits_grades(given: FilterExpression | None) -> bool:
+    return "education_levels" in fields(parse_filter(given))
+
+
+def _each_once(hits: Iterable[SearchHit]) -> tuple[SearchHit, ...]:
+    found = dict[str, SearchHit]()
+    for hit in hits:
+        found.setdefault(hit.record.id, hit)
+    return tuple(found.values())
+
+
+def _note(grades: str, subject: str) -> str:
+    names = [f"grade {grades}"] if grades else []
+    arguments = ["grade"] if grades else []
+    if subject:
+        names.append(subject)
+        arguments.append("subject")
+    turned_off = " and ".join(f"{name} = 'any'" for name in arguments)
+    return (
+        f"The text names {' and '.join(names)}, so that comes first; with {turned_off} "
+        "it has no effect."
+    )

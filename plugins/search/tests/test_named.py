@@ -1,0 +1,113 @@
+"""The grade and the subject that a text names."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from standards_mcp.catalog.vocabulary.grades import SCHOOL_GRADES
+from standards_mcp_search.named import named_grades, named_subject
+
+MIDDLE, HIGH = ("06", "07", "08"), ("09", "10", "11", "12")
+
+
+@pytest.mark.parametrize(
+    ("text", "levels"),
+    [
+        ("long division with remainders for 4th graders", ("04",)),
+        ("Grade 5\nObjective: students compare fractions", ("05",)),
+        ("counting bears, Grade K", ("K",)),
+        ("Grade Level(s): 7", ("07",)),
+        ("grades 3-5 science fair", ("03", "04", "05")),
+        ("Grades K\u20132: shapes", ("K", "01", "02")),
+        ("K-2 counting bears", ("K", "01", "02")),
+        ("gr. 4 multiplication", ("04",)),
+        ("fifth-grade students write letters", ("05",)),
+        ("5th and 6th grade ratios", ("05", "06")),
+        ("a 3rd grader and a 5th grader compare heights", ("03", "05")),
+        ("kindergarteners sort shapes", ("K",)),
+        ("kindergarten", ("K",)),
+        ("pre-kindergarten songs", ("Pre-K",)),
+        ("pre-K children clap", ("Pre-K",)),
+        ("middle schoolers build bridges", MIDDLE),
+        ("high school students model data", HIGH),
+        ("high-school algebra", HIGH),
+        ("poems in middle school", MIDDLE),
+        ("12th-grade English class", ("12",)),
+    ],
+)
+def test_a_grade_is_read_as_teachers_write_it(text: str, levels: tuple[str, ...]):
+    assert named_grades(text) == levels
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "grade a paper with a rubric",
+        "students grade 5 papers of their peers",
+        "grade 3 tests",
+        "5th period warm-up about fractions",
+        "the 1st step of a proof",
+        "how to get from a C-grade to a B",
+        "upgrade 3 devices",
+        "a steep grade of 6 percent",
+        "beyond third grade",
+        "texts below grade 4",
+        "a third grade reading level",
+        "In grade 3, students learned that area is additive. They now find areas of rectangles",
+        "a center that was introduced in kindergarten",
+        "students use place value understanding from grade 2",
+        "corresponding angles, which they learned in grade 7",
+        "the second graded essay",
+        "visit the high school gym and measure it",
+        "an elementary particle",
+        "a K-pop song",
+        "kindergarten, grade 2, grade 4, grade 6, grade 8 and grade 10 compared",
+        "grade 13",
+        "vitamin K",
+    ],
+)
+def test_other_senses_name_no_grade(text: str):
+    assert named_grades(text) == ()
+
+
+@given(st.text(max_size=300))
+def test_any_text_can_be_read(text: str):
+    assert set(named_grades(text)) <= set(SCHOOL_GRADES)
+    named_subject(text)
+
+
+@pytest.mark.parametrize("words", ["grade 3 ", "k-", "3rd and ", "subject: ", "high school ", "  "])
+def test_a_long_text_is_read_in_a_moment(words: str):
+    named_grades(words * 2_000)
+    named_subject(words * 2_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "subject"),
+    [
+        ("a math lesson about sharing", "math"),
+        ("Subject: Science. Topic: rocks", "science"),
+        ("rocks and minerals for science, grade 4", "science"),
+        ("social studies unit on maps", "social studies"),
+        ("my computer science class codes a game", "computer science"),
+        ("12th-grade English class", "english"),
+    ],
+)
+def test_a_subject_is_read_where_it_is_named_as_one(text: str, subject: str):
+    assert named_subject(text) == subject
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "students write science fiction",
+        "do the math on a receipt",
+        "a math lesson that is also a science lesson",
+        "interest in science-based careers",
+        "translate from English",
+    ],
+)
+def test_other_uses_name_no_subject(text: str):
+    assert named_subject(text) == ""

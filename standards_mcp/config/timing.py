@@ -1,0 +1,51 @@
+"""How long the host waits for what it does not control. No configuration key sets these."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """Seconds for each thing that may take too long.
+
+    Attributes:
+        start: For a plugin's lifespan to start; clients give a server 30 to 60.
+        head_start: Until the next plugin is started beside one that takes longer.
+        stop: For a plugin's lifespan to stop, after which it is abandoned.
+        end: For all plugins together to stop, after which the process is ended.
+        hung: Until a plugin that is loading is named in the log. If the process never ends, the
+            plugin counts as crashed.
+        health: For the health checks of all plugins together.
+        wrappers: For all wrappers of a call together, beside the time that the tool has.
+        redis: For one answer of Redis, after which the call goes on without it.
+        retry: Until a process or server that could not be started with the host is tried again.
+        listen: Until a stream of changes that ended is opened again.
+        stuck: For an isolated process to answer, and for a function to return, after a call was
+            cancelled.
+        drain: For other calls to end before a stuck process is ended; one may be asking a user.
+        slow_server: Above this `doctor` says that the start is slow; the least patient client
+            waits for 10.
+        slow_plugin: Above this `doctor` blames a plugin for a slow start.
+        trial: For the whole life of the server that `doctor` starts.
+    """
+
+    start: float = 20.0
+    head_start: float = 2.0
+    stop: float = 5.0
+    end: float = 8.0
+    hung: float = 10.0
+    health: float = 10.0
+    wrappers: float = 5.0
+    redis: float = 2.0
+    retry: float = 60.0
+    listen: float = 10.0
+    stuck: float = 5.0
+    drain: float = 30.0
+    slow_server: float = 5.0
+    slow_plugin: float = 1.0
+    trial: float = 60.0
+
+
+DEFAULT_TIMING: Final = Timing()

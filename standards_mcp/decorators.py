@@ -1,0 +1,193 @@
+"""Declares tools, prompts and resources where their functions are written.
+
+A decorated function stays the function that it was. The host finds what methods of a plugin
+declare; a plain function is declared where a hook such as ``register_tools`` returns it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final, Literal, TypeAlias, TypeVar, cast, overload
+
+from typing_extensions import TypedDict, Unpack
+
+from .plugin import Completer, Prompt, Resource, Tool
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_DECLARATIONS: Final = "__standards_mcp__"
+_Declaration: TypeAlias = Tool | Prompt | Resource
+_D = TypeVar("_D", bound=_Declaration)
+_Method: TypeAlias = Callable[
+    [Any, str, Mapping[str, str]], Iterable[str] | Awaitable[Iterable[str]]
+]
+"""A `Completer` with ``self``, as the body of a class knows it."""
+
+
+class ToolOptions(TypedDict, total=False):
+    """The fields of `Tool` but its function; the name is the function's where none is given."""
+
+    name: str
+    title: str | None
+    description: str | None
+    read_only: bool
+    destructive: bool
+    idempotent: bool
+    open_world: bool
+    accepts_filters: bool
+    timeout: float | None
+    cache_ttl: float
+    cache_scope: Literal["private", "public"]
+    rate_limit: str | None
+    max_output_tokens: int | None
+    input_schema: Mapping[str, Any] | None
+    output_schema: Mapping[str, Any] | type | None
+    meta: Mapping[str, Any]
+
+
+class PromptOptions(TypedDict, total=False):
+    """The fields of `Prompt` but its function; the name is the function's where none is given."""
+
+    name: str
+    title: str | None
+    description: str | None
+    needs: tuple[str, ...]
+    uses: tuple[str, ...]
+    complete: Mapping[str, Completer | _Method]
+
+
+class ResourceOptions(TypedDict, total=False):
+    """The fields of `Resource` but two; the name is the function's where none is given."""
+
+    name: str
+    title: str | None
+    description: str | None
+    mime_type: str | None
+    complete: Mapping[str, Completer | _Method]
+
+
+@overload
+def tool(function: _F, /) -> _F: ...
+@overload
+def tool(**options: Unpack[ToolOptions]) -> Callable[[_F], _F]: ...
+def tool(function: Any = None, /, **options: Any) -> Any:
+    """Declare a function as a `Tool`.
+
+    Args:
+        options: The fields of `Tool`.
+
+    Raises:
+        TypeError: There is no such field.
+    """
+    return _declare(Tool, options, function)
+
+
+@overload
+def prompt(function: _F, /) -> _F: ...
+@overload
+def prompt(**options: Unpack[PromptOptions]) -> Callable[[_F], _F]: ...
+def prompt(function: Any = None, /, **options: Any) -> Any:
+    """Declare a function as a `Prompt`.
+
+    Args:
+        options: The fields of `Prompt`; methods, too, may complete arguments.
+
+    Raises:
+        TypeError: There is no such field.
+    """
+    return _declare(Prompt, options, function)
+
+
+def resource(uri: str, **options: Unpack[ResourceOptions]) -> Callable[[_F], _F]:
+    """Declare a function as a `Resource`.
+
+    Args:
+        uri: Its URI, or a template of RFC 6570.
+        options: The other fields of `Resource`; methods, too, may complete variables.
+
+    Raises:
+        TypeError: There is no such field, or *uri* is a function: the parentheses are missing.
+    """
+    if not isinstance(uri, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError('write @resource("acme://things/{id}"): a resource needs its URI')
+    declared: Callable[[_F], _F] = _declare(Resource, {"uri": uri, **options})
+    return declared
+
+
+def declarations(plugin: object, kind: type[_D]) -> Iterator[_D]:
+    """Yield what the methods of a plugin declare of one kind: base classes first, then in order.
+
+    A method that overrides a declared one must be decorated itself to be served.
+    """
+    for name in _declared_names(plugin):
+        # What the class has is marked, and what the instance has is bound: either may be wrapped.
+        for each in _marks(inspect.getattr_static(type(plugin), name)):
+            if isinstance(each, kind):
+                item = replace(each, function=getattr(plugin, name))
+                yield (
+                    item if isinstance(item, Tool) else replace(item, complete=_bound(plugin, item))
+                )
+
+
+def undecorated(plugin: object) -> list[str]:
+    """Return the methods that override a declared one and, not decorated, take it away."""
+    values = {name: inspect.getattr_static(type(plugin), name) for name in _declared_names(plugin)}
+    return [name for name, value in values.items() if callable(value) and not _marks(value)]
+
+
+def _declared_names(plugin: object) -> Iterable[str]:
+    owners = reversed(type(plugin).__mro__)
+    names = [name for owner in owners for name, value in vars(owner).items() if _marks(value)]
+    return dict.fromkeys(names)
+
+
+def declared(item: object, kind: type[_D]) -> Iterable[object]:
+    """Return what a function declares that a hook returned; anything else as it is."""
+    found = [each for each in _marks(item) if isinstance(each, kind)]
+    return [replace(each, function=cast("Any", item)) for each in found] or (item,)
+
+
+def _bound(plugin: object, item: Prompt | Resource) -> Mapping[str, Completer]:
+    """Return the completers of a declaration; those that are methods, as methods of *plugin*."""
+    return {name: _own_method(plugin, each) or each for name, each in item.complete.items()}
+
+
+def _own_method(plugin: object, function: object) -> Any:
+    name = getattr(function, "__name__", "")
+    is_own = any(vars(owner).get(name) is function for owner in type(plugin).__mro__)
+    return getattr(plugin, name) if is_own else None
+
+
+def _declare(kind: type[_Declaration], options: Mapping[str, Any], function: Any = None) -> Any:
+    def mark(function: Any) -> Any:
+        plain = _function(function)
+        if not inspect.isfunction(plain):
+            name = kind.__name__.lower()
+            is_name = isinstance(plain, str)
+            advice = f"write @{name}(name=...)" if is_name else "put it directly above the function"
+            raise TypeError(f"@{name} decorates a function, not {function!r}; {advice}")
+        given: dict[str, Any] = {"name": plain.__name__, **options, "function": plain}
+        item: _Declaration = kind(**given)
+        setattr(plain, _DECLARATIONS, (*_marks(plain), item))
+        return function
+
+    return mark if function is None else mark(function)
+
+
+def _marks(value: object) -> tuple[_Declaration, ...]:
+    """Return what a function declares, or what wraps one as `functools.update_wrapper` does it."""
+    # Not by `getattr`, which classes and proxies may answer with something else.
+    found: tuple[_Declaration, ...] = getattr(_function(value), "__dict__", {}).get(
+        _DECLARATIONS, ()
+    )
+    return found
+
+
+def _function(value: object) -> object:
+    """Return the function of a method, also of a static one or one of a class."""
+    return getattr(value, "__func__", value) if _is_method(value) else value
+
+
+def _is_method(value: object) -> bool:
+    return inspect.ismethod(value) or isinstance(value, staticmethod | classmethod)

@@ -1,0 +1,39 @@
+"""What plugin authors subclass and return.
+
+A plugin never gets the server object. It returns tools, prompts, resources, filters and commands as
+data, and the host serves them.
+"""
+
+from .base import Plugin, PluginContext, PluginSettings, SettingsT, Variable
+from .calls import (
+    AnswerT,
+    CallContext,
+    Health,
+    Message,
+    ToolCall,
+    ToolCaller,
+    ToolHandler,
+    ToolResult,
+)
+from .declared import Completer, Filter, Prompt, Resource, Tool
+
+__all__ = [
+    "AnswerT",
+    "CallContext",
+    "Completer",
+    "Filter",
+    "Health",
+    "Message",
+    "Plugin",
+    "PluginContext",
+    "PluginSettings",
+    "Prompt",
+    "Resource",
+    "SettingsT",
+    "Tool",
+    "ToolCall",
+    "ToolCaller",
+    "ToolHandler",
+    "ToolResult",
+    "Variable",
+]

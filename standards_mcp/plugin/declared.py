@@ -1,0 +1,136 @@
+"""What plugins declare: tools, prompts, resources and filters."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from standards_mcp.catalog.base import FilterExpression
+
+Completer: TypeAlias = Callable[[str, Mapping[str, str]], Iterable[str] | Awaitable[Iterable[str]]]
+"""Takes what was typed of an argument and the other arguments; returns values, best first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A tool that a plugin contributes.
+
+    Attributes:
+        name: Unique in the process; letters, digits, ``_``, ``-`` and dots.
+        function: Sync (it runs in a worker thread) or async. The host derives the input schema
+            from its signature and the output schema from its return annotation. Describe an
+            argument with ``Annotated[int, Field(description="...")]``.
+        description: What the model reads to choose the tool. Defaults to the docstring.
+        read_only: The tool changes nothing. Only such tools are served under
+            ``tools.read_only``.
+        destructive: The tool may delete or overwrite. Meaningless when it is read-only.
+        idempotent: Calling it again with the same arguments changes nothing more.
+        open_world: The tool reaches systems beyond this server and its data.
+        accepts_filters: Every registered `Filter` becomes an optional argument, and the
+            function gets one combined expression, or None, as its argument ``filter``.
+        timeout: Seconds for one call, instead of ``tools.timeout``.
+        cache_ttl: Seconds for which an answer is cached for the same arguments; 0: never. For
+            read-only tools only.
+        cache_scope: Who gets a cached answer: only the same caller, or everybody, for an answer
+            that does not depend on who calls.
+        rate_limit: How often one caller may call it, such as ``60/minute``; the configuration's
+            limit for all tools counts beside it.
+        max_output_tokens: About how long an answer may be, where that is less than the
+            configuration allows; more is cut.
+        input_schema: A hand-written JSON Schema instead of the derived one; the function gets
+            the validated arguments by keyword.
+        output_schema: A pydantic model, a ``TypedDict`` or a dataclass, or a JSON Schema of an
+            object, for a function that returns `ToolResult`: its ``structured`` must fit. Without
+            one the return annotation counts.
+        meta: Published as the tool's ``_meta``.
+    """
+
+    name: str
+    function: Callable[..., Any] = field(repr=False)
+    title: str | None = None
+    description: str | None = None
+    read_only: bool = False
+    destructive: bool = True
+    idempotent: bool = False
+    open_world: bool = True
+    accepts_filters: bool = False
+    timeout: float | None = None
+    cache_ttl: float = 0
+    cache_scope: Literal["private", "public"] = "private"
+    rate_limit: str | None = None
+    max_output_tokens: int | None = None
+    input_schema: Mapping[str, Any] | None = None
+    output_schema: Mapping[str, Any] | type | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """An optional argument that the host adds to every tool with ``accepts_filters``.
+
+    Attributes:
+        name: The argument's name; lower_snake_case.
+        annotation: The type of its value, for example ``bool`` or ``list[str]``.
+        description: What the model reads to use it well.
+        to_expression: Returns the filter expression for a value. It is sync, without I/O, or async,
+            and may raise `InvalidInputError` or another `ToolError`.
+    """
+
+    name: str
+    annotation: Any
+    description: str
+    to_expression: Callable[[Any], FilterExpression | Awaitable[FilterExpression | None] | None] = (
+        field(repr=False)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """A prompt that a plugin contributes: a user picks it to begin a conversation.
+
+    Attributes:
+        name: Unique among the prompts in the process; the same characters as in a tool's name.
+        function: Sync (it runs in a worker thread) or async. Its parameters are the arguments of
+            the prompt, which clients send as text. It returns a text, a `Message`, or several.
+        description: What the user reads to choose it. Defaults to the docstring.
+        needs: The declared names of tools that the prompt names. It is served only while all of
+            them are served.
+        uses: The declared names of tools that the prompt names if they are served.
+        complete: A completer for each argument that has one, by the argument's name.
+
+    With *needs* or *uses* the function gets one more argument, ``tools``: a mapping from the
+    declared names of served tools to the names that clients see.
+    """
+
+    name: str
+    function: Callable[..., Any] = field(repr=False)
+    title: str | None = None
+    description: str | None = None
+    needs: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
+    complete: Mapping[str, Completer] = field(default_factory=dict[str, Completer], repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource:
+    """A resource that a plugin contributes: something to read under a URI.
+
+    Attributes:
+        uri: Its URI, or a template of RFC 6570 such as ``standards://sets/{id}``.
+        name: Unique among the resources in the process; the same characters as in a tool's name.
+        function: Sync or async. Its parameters are the variables of the template; those of a query,
+            as in ``{?page}``, need defaults. It returns text, bytes, or a value for JSON.
+        description: What the user reads to choose it. Defaults to the docstring.
+        mime_type: By default ``text/plain`` for text, ``application/octet-stream`` for bytes and
+            ``application/json`` for anything else.
+        complete: A completer for each variable that has one, by the variable's name.
+    """
+
+    uri: str
+    name: str
+    function: Callable[..., Any] = field(repr=False)
+    title: str | None = None
+    description: str | None = None
+    mime_type: str | None = None
+    complete: Mapping[str, Completer] = field(default_factory=dict[str, Completer], repr=False)

@@ -1,0 +1,151 @@
+"""Other MCP servers as plugins: what they contribute is served as that of plugins is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import SecretStr
+
+from standards_mcp.calls.context import HostContext
+from standards_mcp.config.errors import InvalidSettingsError, Problem
+from standards_mcp.config.models.external import (
+    Expansion,
+    ServerSection,
+    ServerSettings,
+    VariableError,
+)
+from standards_mcp.config.models.tools import Kind
+from standards_mcp.config.timing import DEFAULT_TIMING, Timing
+from standards_mcp.contributions.collection import Contributions
+from standards_mcp.contributions.resources import RegisteredResource
+from standards_mcp.loading.records import PluginInfo, PluginKind
+from standards_mcp.plugin import PluginContext
+
+from .definitions import Origin, object_of, objects_of
+from .plugin import RemotePlugin
+from .prompts import read_remote_prompt
+from .resources import Links, read_remote_resources
+from .tools import read_remote_tool
+from .transport import Transport
+
+if TYPE_CHECKING:
+    from .session import OpenSession
+
+_IDENTITY_KEYS: Final = {"command", "args", "env", "cwd", "url", "headers"}
+_LISTS: Final = "tools, prompts, resources"
+"""What is kept of a server; where a version kept less, the server is asked anew."""
+
+
+def server_records(
+    servers: Mapping[str, ServerSection], timing: Timing = DEFAULT_TIMING
+) -> list[PluginInfo]:
+    """Return a record of every server in the configuration; nothing is started."""
+    return [
+        PluginInfo(
+            name=name,
+            load=partial(_server_type, required=section.required, timing=timing),
+            distribution=f"[servers.{name}]",
+            settings=section,
+            kind=PluginKind.SERVER,
+            is_installed=False,
+        )
+        for name, section in servers.items()
+    ]
+
+
+def _server_type(**facts: Any) -> type[ServerPlugin]:
+    return type("ServerPlugin", (ServerPlugin,), facts)
+
+
+class ServerPlugin(RemotePlugin[ServerSettings]):
+    """One other MCP server.
+
+    Raises:
+        InvalidSettingsError: Its configuration names a variable that is not set.
+    """
+
+    settings_type = ServerSettings
+    kind = "server"
+
+    def __init__(self, settings: ServerSettings, context: PluginContext) -> None:
+        expansion = Expansion()
+
+        def text(value: SecretStr | str, *key: str | int) -> str:
+            try:
+                return expansion.text(value)
+            except VariableError as exc:
+                fix = f"set {exc.variable} in the environment"
+                problem = Problem(("servers", context.name, *key), str(exc), fix)
+                raise InvalidSettingsError(problem) from None
+
+        self._args = tuple(text(arg, "args", at) for at, arg in enumerate(settings.args))
+        self._env = {name: text(value, "env", name) for name, value in settings.env.items()}
+        self._headers = {
+            name: text(value, "headers", name) for name, value in settings.headers.items()
+        }
+        self._url = text(settings.url or "", "url")
+        self.secrets = frozenset(expansion.secrets)
+        identity = [_LISTS, settings.model_dump(mode="json", include=_IDENTITY_KEYS)]
+        self._links = Links()
+        super().__init__(settings, context, identity, settings.start_timeout)
+
+    def connect(self) -> Transport:
+        """Return a process or an address. See `RemotePlugin.connect`."""
+        if self.settings.command is None:
+            from .http import HttpTransport  # noqa: PLC0415  - imports the SDK's client
+
+            return HttpTransport(self._url, self._headers)
+        from mcp.client.stdio import get_default_environment  # noqa: PLC0415  - as above
+
+        from .stdio import Command, StdioTransport  # noqa: PLC0415  - as above
+
+        command = Command(
+            program=self.settings.command,
+            args=self._args,
+            env=get_default_environment() | self._env,
+            cwd=self.settings.cwd,
+        )
+        return StdioTransport(self.context.name, command)
+
+    async def fetch(self, session: OpenSession, kinds: Collection[Kind]) -> dict[str, Any]:
+        """List what it contributes. See `RemotePlugin.fetch`."""
+        from .listing import list_kinds  # noqa: PLC0415  - as above
+
+        return await list_kinds(session, self.context.name, kinds, self.listing)
+
+    def read(self, listing: Mapping[str, Any]) -> None:
+        """Take over what the server lists. See `RemotePlugin.read`."""
+        name, prefix = self.context.name, self.settings.prefix
+        prefix = f"{name}." if prefix is None else prefix
+        tools = (
+            read_remote_tool(name, each, prefix, self._call, self.settings.timeout)
+            for each in listing.get("tools", ())
+        )
+        origin = Origin(
+            name=name,
+            prefix=prefix,
+            ask=self._ask,
+            completes=listing.get("completes") is True,
+            timeout=self.settings.timeout,
+        )
+        prompts = (read_remote_prompt(origin, each) for each in listing.get("prompts", ()))
+        resources: tuple[RegisteredResource, ...] = ()
+        if "resources" in listing:
+            lists = listing["resources"], listing.get("resourceTemplates", ())
+            resources = read_remote_resources(origin, *lists, self._links)
+        self.contributions = Contributions(tuple(tools), tuple(prompts), resources)
+
+    async def _call(
+        self, name: str, arguments: Mapping[str, Any], caller: HostContext
+    ) -> Mapping[str, Any]:
+        result = await self.connection.call_tool(name, arguments, caller)
+        self._links.note(objects_of(result.get("content")))
+        return result
+
+    async def _ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        result = await self.connection.ask(method, params)
+        messages = objects_of(result.get("messages"))
+        self._links.note(object_of(each.get("content")) for each in messages)
+        return result

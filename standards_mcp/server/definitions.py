@@ -1,0 +1,142 @@
+"""What clients are given of contributions, as MCP spells it."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import mcp_types as types
+from pydantic import TypeAdapter, ValidationError
+
+from standards_mcp.config.models.tools import Kind
+from standards_mcp.contributions.base import Contribution
+from standards_mcp.contributions.prompts import RegisteredPrompt
+from standards_mcp.contributions.resources import Contents, RegisteredResource
+from standards_mcp.contributions.selection import Selection, visible
+from standards_mcp.contributions.tools import RegisteredTool
+from standards_mcp.plugin import Message
+
+_PARTS: Final[TypeAdapter[list[types.TextResourceContents | types.BlobResourceContents]]] = (
+    TypeAdapter(list[types.TextResourceContents | types.BlobResourceContents])
+)
+
+_T = TypeVar("_T")
+
+
+def listed(selection: Selection) -> dict[Kind, list[Any]]:
+    """Return what clients are given of what is visible, by kind."""
+    resources = [item for item in visible(selection.resources) if item.is_listed]
+    return {
+        "tools": [wire_tool(item) for item in selection.visible_tools],
+        "prompts": [wire_prompt(item) for item in visible(selection.prompts)],
+        "resources": [
+            wire_template(item) if item.template else wire_resource(item) for item in resources
+        ],
+    }
+
+
+def _with_extra(kind: Callable[..., _T], item: Contribution, **fields: Any) -> _T:
+    """Return a definition with the fields that another server gave it, where MCP knows them."""
+    try:
+        return kind(**fields, **item.extra)
+    except ValidationError:
+        return kind(**fields)
+
+
+def wire_tool(item: RegisteredTool) -> types.Tool:
+    """Return the definition of a tool."""
+    tool = item.tool
+    return _with_extra(
+        types.Tool,
+        item,
+        name=item.published,
+        title=item.title,
+        description=item.description,
+        input_schema=item.arguments.schema,
+        output_schema=item.result.schema,
+        annotations=types.ToolAnnotations(
+            title=item.title,
+            read_only_hint=tool.read_only,
+            destructive_hint=tool.destructive and not tool.read_only,
+            idempotent_hint=tool.idempotent,
+            open_world_hint=tool.open_world,
+        ),
+        _meta={"standards-mcp/plugin": item.plugin, **tool.meta},
+    )
+
+
+def wire_prompt(item: RegisteredPrompt) -> types.Prompt:
+    """Return the definition of a prompt."""
+    schema = item.arguments.schema
+    required = schema.get("required", ())
+    return _with_extra(
+        types.Prompt,
+        item,
+        name=item.published,
+        title=item.title,
+        description=item.description or None,
+        arguments=[
+            types.PromptArgument(
+                name=name,
+                title=argument.get("title"),
+                description=argument.get("description"),
+                required=name in required,
+            )
+            for name, argument in schema["properties"].items()
+        ],
+        _meta={"standards-mcp/plugin": item.plugin, **item.meta},
+    )
+
+
+def wire_message(message: Message) -> types.PromptMessage:
+    """Return a message of a prompt.
+
+    Raises:
+        pydantic.ValidationError: MCP has no such content.
+    """
+    content: Any = wire_text(message.text) if message.content is None else dict(message.content)
+    return types.PromptMessage(role=message.role, content=content)
+
+
+def wire_resource(item: RegisteredResource) -> types.Resource:
+    """Return the definition of a resource with a plain URI."""
+    return _with_extra(types.Resource, item, uri=item.resource.uri, **_resource(item))
+
+
+def wire_template(item: RegisteredResource) -> types.ResourceTemplate:
+    """Return the definition of a resource with a template."""
+    uri = item.resource.uri
+    return _with_extra(types.ResourceTemplate, item, uri_template=uri, **_resource(item))
+
+
+def _resource(item: RegisteredResource) -> dict[str, Any]:
+    return {
+        "name": item.published,
+        "title": item.title,
+        "description": item.description or None,
+        "mime_type": item.resource.mime_type,
+        "_meta": {"standards-mcp/plugin": item.plugin, **item.meta},
+    }
+
+
+def wire_contents(
+    uri: str, contents: Contents
+) -> list[types.TextResourceContents | types.BlobResourceContents]:
+    """Return the contents of a resource.
+
+    Raises:
+        pydantic.ValidationError: MCP has no such contents.
+    """
+    if contents.parts is not None:
+        return _PARTS.validate_python(contents.parts)
+    data, mime_type = contents.data, contents.mime_type
+    if isinstance(data, str):
+        return [types.TextResourceContents(uri=uri, text=data, mime_type=mime_type)]
+    blob = base64.b64encode(data).decode()
+    return [types.BlobResourceContents(uri=uri, blob=blob, mime_type=mime_type)]
+
+
+def wire_text(text: str) -> types.TextContent:
+    """Return a text as a content block."""
+    return types.TextContent(type="text", text=text)

@@ -1,0 +1,89 @@
+"""Usual mistakes in the file, told in the reader's terms: the file, the line, what to write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from standards_mcp.config.loading import load_settings
+from standards_mcp.errors import ConfigError
+
+FILE = Path("standards-mcp.toml")
+
+
+def told(text: str) -> str:
+    FILE.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        load_settings()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "advice"),
+    [
+        ("[tools]\nread_only = True", 2, "True means nothing here; write true"),
+        ("strict = yes # please", 1, "yes means nothing here; write true"),
+        ("[tools.overrides.x]\narguments = {a = {fixed = False}}", 2, "write false"),
+        ("[catalog]\n\npath = None", 3, "None means nothing here; leave the key out"),
+        ("profile = \u201cclass\u201d", 1, '\u201c is a curly quote; write ", before the text'),
+        ("profile = \u2018class\u2019", 1, "\u2018 is a curly quote; write ', before the text"),
+        ("[tools]\ndisable = [\n  \u201ea\u201d,\n]", 3, "\u201e is a curly quote"),
+        ("[\u201ctools\u201d]", 1, "\u201c is a curly quote"),
+        ('state_dir = "C:\\Users\\me"', 1, "write the path as 'C:\\Users\\me'"),
+        ('strict = true\nstate_dir = "D:\\state\\"', 2, "write the path as 'D:\\state\\'"),
+        ('strict = true\nstate_dir = "D:\\state\\"\n', 2, "write the path as 'D:\\state\\'"),
+        ('state_dir = "\\\\server\\share"', 1, "write the path as '\\\\server\\share'"),
+        ("profile = class", 1, 'text must be in quotes; write "..."'),
+        ("strict: true", 1, "write = between a key and its value, in place of :"),
+        ("[tools]\r\nread_only = True\r\n", 2, "True means nothing here; write true"),
+    ],
+)
+def test_a_usual_mistake_is_told_with_what_to_write(text: str, line: int, advice: str):
+    message = told(text)
+    assert message.startswith(f"standards-mcp.toml:{line}: not valid TOML: ")
+    assert advice in message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['state_dir = "C:\\temp"', '[servers.a]\ncommand = "x"\nargs = ["-f", "C:\\new\\file"]'],
+)
+def test_a_path_of_which_toml_made_something_else_is_refused(text: str):
+    message = told(text)
+    assert message.startswith(f"standards-mcp.toml:{text.count(chr(10)) + 1}: ")
+    assert message.endswith("write the path in single quotes")
+
+
+@pytest.mark.parametrize(
+    "text", ["state_dir = 'C:\\temp'", 'state_dir = "C:\\\\temp"', 'state_dir = "C:/temp"']
+)
+def test_a_path_that_is_written_as_it_should_be_is_taken(text: str):
+    FILE.write_text(text)
+    assert load_settings().settings.state_dir
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "table"),
+    [
+        ("strict = true\n[profile.class]\nread_only = true", 2, "[profiles.class]"),
+        ("[profile]\nread_only = true", 1, "[profiles.NAME]"),
+    ],
+)
+def test_a_table_of_a_profile_has_its_name_in_the_plural(text: str, line: int, table: str):
+    assert told(text) == (
+        f"standards-mcp.toml:{line}: profile: it names one of the profiles; for the table write "
+        f"{table}"
+    )
+
+
+def test_other_mistakes_are_told_in_the_words_of_the_parser():
+    assert "Cannot overwrite a value" in told("strict = true\nstrict = true")
+    assert "Invalid hex value" in told('profile = "\\uZZ"')
+    assert "Unterminated string" in told('profile = """x')
+
+
+def test_a_value_that_may_be_secret_is_not_quoted():
+    for text in ("token = opensesame", "token = \u201copensesame\u201d", 'token = "opensesame\\q"'):
+        assert "opensesame" not in told(f"[plugins.search]\n{text}")

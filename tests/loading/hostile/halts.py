@@ -1,0 +1,20 @@
+"""Stops the event loop, and closes it."""
+
+import asyncio
+
+from standards_mcp import Plugin, tool
+
+
+class HaltsPlugin(Plugin):
+    @tool
+    async def halt(self) -> str:
+        """Halt."""
+        asyncio.get_running_loop().stop()
+        await asyncio.sleep(0.05)
+        return "done"
+
+    @tool
+    async def close_loop(self) -> str:
+        """Close."""
+        asyncio.get_running_loop().close()
+        return "done"

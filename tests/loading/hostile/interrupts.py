@@ -1,0 +1,3 @@
+"""Raises KeyboardInterrupt while it is imported."""
+
+raise KeyboardInterrupt

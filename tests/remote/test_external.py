@@ -1,0 +1,897 @@
+"""Other MCP servers behind the host, as real processes and over real HTTP."""
+# ruff: noqa: ASYNC220, ASYNC240  nothing tells of what other processes do
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.context import ClientRequestContext
+from mcp.client.subscriptions import SubscriptionLost
+from mcp_types import ElicitRequestParams, ElicitResult, ToolListChangedNotification
+from support.hosts import entry_of, served, started, until_answered
+from support.waiting import WAIT, until, wait_until
+from support.web_server import WebServer, web_server
+
+from standards_mcp import Plugin, Tool, ToolResult, hookimpl
+from standards_mcp.config.models.external import ServerSection
+from standards_mcp.config.timing import Timing
+from standards_mcp.errors import PluginError
+from standards_mcp.host import Host
+from standards_mcp.loading.health import check_health
+from standards_mcp.loading.records import Status
+from standards_mcp.remote import connection as connections
+from standards_mcp.remote import listing
+from standards_mcp.remote import stdio as child_process
+from standards_mcp.remote.output_log import MAX_LINES
+from standards_mcp.server.server import build_server
+
+pytestmark = pytest.mark.anyio
+MakeHost = Callable[..., Host]
+OpenClient = Callable[..., AbstractAsyncContextManager[Client]]
+entry = entry_of("plain_server.py")
+posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and process groups")
+
+
+def runs(folder: Path) -> list[int]:
+    return [int(file.stem) for file in folder.glob("*.pid")]
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    status = Path(f"/proc/{pid}/stat")
+    return not (status.exists() and status.read_text().split()[2] == "Z")
+
+
+def text_of(result: ToolResult) -> str:
+    return result.content[0]["text"]
+
+
+async def test_tools_of_a_server_are_served_under_its_name(host: Host):
+    async with started(host):
+        assert served(host)[:2] == ["peer_echo", "peer_ask"]
+        assert len(served(host)) == 12
+        echo = host.visible().find("peer.echo")
+        assert echo.tool.read_only
+        assert echo.title == "Echo"
+        assert not host.visible().find("peer_blocks").tool.read_only
+        for name in ("peer_echo", "peer.echo"):
+            assert text_of(await host.call_tool(name, {"value": "hi"})) == "hi"
+
+
+async def test_an_answer_is_passed_on_as_the_server_gave_it(host: Host):
+    async with Client(build_server(host, "1")) as client:
+        result = await client.call_tool("peer_blocks", {})
+        kinds = [block.type for block in result.content]
+        assert kinds == ["text", "image", "resource_link", "resource"]
+        assert result.content[1].data == "aGk="
+        assert result.structured_content == {"count": 2, "none": None}
+        assert result.meta["acme/cost"] == 1
+        failed = await client.call_tool("peer_fail", {"value": "luck"})
+        assert failed.is_error
+        assert failed.content[0].text == "no luck"
+
+
+@pytest.mark.parametrize("value", [None, [None, {"a": None}], "[1]", "{}", 5, {"": {}}])
+async def test_arguments_are_passed_on_unaltered(host: Host, value: object):
+    async with started(host):
+        result = await host.call_tool("peer_echo", {"value": value})
+        answered = text_of(result)
+        assert (answered if isinstance(value, str) else json.loads(answered)) == value
+
+
+@pytest.mark.parametrize("code", [-32602, -32000, -32603])
+async def test_a_call_that_a_server_refuses_does_not_end_it(host: Host, folder: Path, code: int):
+    (folder / "vague").touch()  # it refuses to speak the newest protocol with -32000, too
+    async with started(host):
+        for _ in range(2):
+            refused = await host.call_tool("peer_refuse", {"value": code})
+            assert "refused it: Unknown tool: refuse" in refused.structured["message"]
+        assert len(runs(folder)) == 1
+
+
+async def test_arguments_that_do_not_fit_are_refused_by_the_host(make_host: MakeHost, folder: Path):
+    server = entry(folder)
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    tool = {"name": "count", "inputSchema": schema | {"additionalProperties": False}}
+    (folder / "tools.json").write_text(json.dumps([tool]))
+    async with started(make_host(servers={"peer": server})) as host:
+        for wrong in ({}, {"n": "one"}, {"n": "1.5"}, {"n": None}, {"n": 1, "m": 2}):
+            result = await host.call_tool("peer_count", wrong)
+            assert result.structured["error_type"] == "invalid_input"
+        assert text_of(await host.call_tool("peer_count", {"n": 1})) == "null"
+
+
+@pytest.mark.parametrize(
+    ("schema", "given", "passed"),
+    [
+        ({"type": "integer"}, "91", 91),
+        ({"type": "integer"}, 91.0, 91.0),
+        ({"type": "number"}, "9.5", 9.5),
+        ({"type": "boolean"}, "true", True),
+        ({"type": ["integer", "null"]}, "7", 7),
+        ({"anyOf": [{"type": "null"}, {"type": "integer"}]}, "7", 7),
+        ({"type": "array", "items": {"type": "integer"}}, '["1", 2]', [1, 2]),
+        ({"type": "object", "properties": {"x": {"type": "number"}}}, '{"x": "1"}', {"x": 1}),
+        ({"type": ["string", "integer"]}, "91", "91"),
+        ({}, "91", "91"),
+        ({"type": "integer"}, None, "left out"),
+    ],
+)
+async def test_arguments_of_a_neighbouring_type_reach_a_server_as_its_schema_has_them(
+    make_host: MakeHost, folder: Path, schema: dict[str, Any], given: object, passed: object
+):
+    server = entry(folder)
+    tool = {"name": "all", "inputSchema": {"type": "object", "properties": {"value": schema}}}
+    (folder / "tools.json").write_text(json.dumps([tool]))
+    async with started(make_host(servers={"peer": server})) as host:
+        answered = text_of(await host.call_tool("peer_all", {"value": given, "other": "1"}))
+    sent = json.loads(answered)
+    assert sent == {"other": "1"} | ({} if passed == "left out" else {"value": passed})
+    assert type(sent.get("value")) is type(None if passed == "left out" else passed)
+
+
+async def test_a_server_is_started_by_the_first_call_once_its_tools_are_known(
+    make_host: MakeHost, folder: Path
+):
+    async with started(make_host(servers={"peer": entry(folder)})):
+        assert len(runs(folder)) == 1
+    assert (folder / "ended").exists()
+    again = make_host(servers={"peer": entry(folder)})
+    assert len(served(again)) == 12
+    async with started(again) as host:
+        await anyio.sleep(0.1)
+        assert len(runs(folder)) == 1
+        assert text_of(await host.call_tool("peer_echo", {"value": "x"})) == "x"
+        await host.call_tool("peer_echo", {"value": "x"})
+        assert len(runs(folder)) == 2
+    changed = make_host(servers={"peer": entry(folder, env={"OTHER": "1"})})
+    assert served(changed) == []
+
+
+async def test_a_server_that_ends_during_a_call_costs_that_call_and_is_started_again(
+    host: Host, folder: Path
+):
+    async with started(host):
+        result = await host.call_tool("peer_crash", {})
+        assert result.is_error
+        message = result.structured["message"]
+        assert "it ended with exit code 3; its last words: giving up: it is too late" in message
+        result = await host.call_tool("peer_echo", {"value": "x"})
+        assert result.structured["error_type"] == "api_error"
+        assert "It is started again when called in 1 s or later" in result.structured["message"]
+        health = (await check_health(host.manager))["peer"]
+        assert health.status == "failed"
+        assert "exit code 3" in health.message
+        result = await until_answered(host, "peer_echo", {"value": "x"})
+        assert text_of(result) == "x"
+        assert len(runs(folder)) == 2
+        await host.call_tool("peer_crash", {})
+        result = await host.call_tool("peer_echo", {"value": "x"})
+        assert "It is started again when called in 2 s or later" in result.structured["message"]
+
+
+async def test_a_call_that_is_cancelled_or_overdue_is_cancelled_at_the_server(
+    make_host: MakeHost, folder: Path
+):
+    host = make_host(servers={"peer": entry(folder, timeout=0.3)})
+    async with started(host):
+        result = await host.call_tool("peer_sleep", {})
+        assert result.structured["error_type"] == "timeout"
+        await until((folder / "cancelled").exists)
+        (folder / "cancelled").unlink()
+        call = asyncio.create_task(host.call_tool("peer_sleep", {}))
+        await anyio.sleep(0.1)
+        call.cancel()
+        await until((folder / "cancelled").exists)
+        assert text_of(await host.call_tool("peer_echo", {"value": "x"})) == "x"
+
+
+async def test_calls_at_one_time_share_one_process(host: Host, folder: Path):
+    async with started(host):
+        results = await asyncio.gather(
+            *(host.call_tool("peer_echo", {"value": number}) for number in range(20))
+        )
+        assert [text_of(result) for result in results] == [str(number) for number in range(20)]
+    assert len(runs(folder)) == 1
+
+
+async def test_changed_tools_are_taken_over_and_clients_are_told(host: Host, folder: Path):
+    told = anyio.Event()
+
+    async def hear(message: object) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            told.set()
+
+    entry(folder)
+    (folder / "tools.json").write_text(
+        json.dumps([{"name": "change", "inputSchema": {"type": "object"}}])
+    )
+    new = [{"name": "new", "inputSchema": {"type": "object"}}]
+    async with Client(build_server(host, "1"), mode="legacy", message_handler=hear) as client:
+        before = [tool.name for tool in (await client.list_tools()).tools]
+        assert before == ["peer_change"]
+        await client.call_tool("peer_change", {"value": new})
+        with anyio.fail_after(WAIT):
+            await told.wait()
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["peer_new"]
+
+
+async def test_a_tool_that_cannot_be_served_is_withheld_alone_with_the_reason(
+    make_host: MakeHost, folder: Path
+):
+    server = entry(folder)
+    recursive = {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}}
+    recursive["$defs"] = {"a": {"$ref": "#/$defs/a"}}
+    bad = {
+        "none": {},
+        "union": {"anyOf": [{"type": "object"}]},
+        "recursive": recursive,
+        "odd": {"type": "object", "properties": {"a b": {}}},
+        "no-schema": {"type": "object", "properties": {"a": {"type": "nonsense"}}},
+        "n" * 80: {"type": "object"},
+    }
+    tools = [{"name": name, "inputSchema": schema} for name, schema in bad.items()]
+    tools += [{"name": "missing"}, {}, {"name": 5, "inputSchema": []}]
+    tools += [{"name": "good", "inputSchema": {"type": "object", "title": "kept"}}]
+    (folder / "tools.json").write_text(json.dumps(tools))
+    async with started(make_host(servers={"peer": server})) as host:
+        assert served(host) == ["peer_good"]
+        assert host.visible().visible_tools[0].arguments.schema == {
+            "type": "object",
+            "title": "kept",
+        }
+        reasons = {item.tool.name: item.hidden_reason for item in host.visible().tools}
+        assert "refers to itself" in reasons["peer.recursive"]
+        assert "longer than 64" in reasons["peer." + "n" * 80]
+        assert all(reasons[name] for name in reasons if name != "peer.good")
+        health = (await check_health(host.manager))["peer"]
+        assert health.status == "degraded"
+        result = await host.call_tool("peer.odd", {})
+        assert result.structured["error_type"] == "disabled"
+
+
+async def test_a_name_that_is_taken_can_be_changed_by_an_override(
+    make_host: MakeHost, folder: Path
+):
+    class Mine(Plugin):
+        @hookimpl
+        def register_tools(self):
+            return [Tool(name="echo", description="Mine", function=lambda: "mine")]
+
+    servers = {"peer": entry(folder, prefix=""), "second": entry(folder, prefix="")}
+    async with started(make_host({"mine": Mine}, servers=servers)) as host:
+        assert served(host).count("echo") == 1
+        item = host.visible().find("peer.echo")
+        assert "'echo' already belongs to plugin 'mine'" in item.hidden_reason
+        assert '[tools.overrides."peer.echo"]' in item.hidden_reason
+        assert (await host.call_tool("echo", {})).text == "mine"
+        also_taken = host.visible().find("second.echo").hidden_reason
+        assert "belongs to plugin 'mine'" in also_taken
+        assert "belongs to plugin 'peer'" in host.visible().find("second.blocks").hidden_reason
+    renamed = {"peer.echo": {"name": "peer_says"}}
+    async with started(
+        make_host({"mine": Mine}, servers=servers, tools={"overrides": renamed})
+    ) as host:
+        assert text_of(await host.call_tool("peer_says", {"value": "x"})) == "x"
+        assert (await host.call_tool("echo", {})).text == "mine"
+
+
+async def test_the_rules_for_tools_hold_for_those_of_servers(make_host: MakeHost, folder: Path):
+    tools = {
+        "read_only": True,
+        "overrides": {"peer.echo": {"name": "say", "arguments": {"value": {"fixed": "mine"}}}},
+    }
+    async with started(make_host(servers={"peer": entry(folder)}, tools=tools)) as host:
+        assert served(host) == ["say"]
+        assert text_of(await host.call_tool("say", {})) == "mine"
+    tools = {"disable": ["peer.*"], "max_output_tokens": 10}
+    async with started(make_host(servers={"peer": entry(folder)}, tools=tools)) as host:
+        assert served(host) == []
+    async with started(
+        make_host(servers={"peer": entry(folder)}, tools={"max_output_tokens": 10})
+    ) as host:
+        result = await host.call_tool("peer_echo", {"value": "x" * 100})
+        assert result.content[0]["text"] == "x" * 40
+        assert "Cut to about 10" in result.notes[0]
+
+
+async def test_what_a_server_writes_goes_to_the_log_line_by_line_and_not_without_end(
+    host: Host, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.INFO, "standards_mcp")
+    logging.getLogger("standards_mcp").propagate = True
+    async with started(host):
+        for lines in (1, 5000):
+            assert text_of(await host.call_tool("peer_noise", {"value": lines})) == "done"
+    texts = [record.text for record in caplog.records if record.getMessage() == "output"]
+    assert "line one" in texts
+    assert "line  [31mtwo" in texts
+    assert any("not a message" in text for text in texts)
+    assert max(map(len, texts)) <= 2000
+    assert len(texts) <= MAX_LINES
+    assert any("dropped" in record.getMessage() for record in caplog.records)
+
+
+@posix
+async def test_one_server_that_hangs_and_one_that_dies_delay_no_other(
+    make_host: MakeHost, tmp_path: Path
+):
+    servers = {name: entry(tmp_path / name) for name in ("dies", "good", "hangs")}
+    servers["hangs"]["start_timeout"] = 600
+    servers["none"] = {"command": "no-such-program"}
+    (tmp_path / "dies" / "die").touch()
+    (tmp_path / "hangs" / "hang").touch()
+    host = make_host(servers=servers)
+    async with host.running():
+        await until(lambda: "good_echo" in served(host))
+        assert text_of(await host.call_tool("good_echo", {"value": "x"})) == "x"
+        await until(lambda: host.manager.records["dies"].status is Status.FAILED)
+        assert "its last words: cannot start" in host.manager.records["dies"].reason
+        assert "cannot be started: no such program" in host.manager.records["none"].reason
+    assert not any(is_alive(pid) for name in servers for pid in runs(tmp_path / name))
+
+
+async def test_a_start_is_awaited_for_its_time_and_not_again_after_a_failure(
+    make_host: MakeHost, folder: Path
+):
+    server = entry(folder, start_timeout=0.5)
+    (folder / "hang").touch()
+    async with started(make_host(servers={"peer": server})) as host:
+        await until(lambda: host.manager.records["peer"].status is Status.FAILED)
+        assert "did not answer within 0.5 s" in host.manager.records["peer"].reason
+    again = make_host(servers={"peer": server | {"start_timeout": 600}})
+    async with again.running():
+        with anyio.fail_after(WAIT):
+            await again.manager.wait_listed()
+
+
+async def test_a_server_that_is_required_must_start(make_host: MakeHost, folder: Path):
+    server = entry(folder, required=True)
+    async with started(make_host(servers={"peer": server})):
+        assert len(runs(folder)) == 1
+    (folder / "die").touch()
+    with pytest.raises(PluginError, match=r"plugin 'peer' failed: .* did not start"):
+        async with started(make_host(servers={"peer": server})):
+            pytest.fail("it started")
+
+
+async def test_secrets_stay_out_of_errors_and_come_from_variables(
+    make_host: MakeHost, folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PEER_TOKEN", "s3cret-value")
+    env = {"TOKEN": "${PEER_TOKEN}", "LEVEL": "${PEER_LEVEL:-warn}", "KEY": "literal-secret"}
+    async with started(make_host(servers={"peer": entry(folder, env=env)})) as host:
+        assert text_of(await host.call_tool("peer_env", {"value": "TOKEN"})) == "s3cret-value"
+        assert text_of(await host.call_tool("peer_env", {"value": "LEVEL"})) == "warn"
+        assert text_of(await host.call_tool("peer_env", {"value": "PEER_TOKEN"})) == "unset"
+        failed = await host.call_tool("peer_fail", {"value": "s3cret-value, literal-secret"})
+        assert text_of(failed) == "no ***, ***"
+        assert "s3cret" not in repr(host.manager.records["peer"])
+        assert "literal-secret" not in repr(host.settings)
+    monkeypatch.delenv("PEER_TOKEN")
+    host = make_host(servers={"peer": entry(folder, env=env)})
+    record = host.manager.records["peer"]
+    assert record.status is Status.FAILED
+    assert record.reason == (
+        "[servers.peer.env] TOKEN: ${PEER_TOKEN} is not set; set PEER_TOKEN in the environment"
+    )
+
+
+@posix
+async def test_what_a_server_started_ends_with_it(host: Host):
+    async with started(host):
+        grandchild = int(text_of(await host.call_tool("peer_spawn", {})))
+        assert is_alive(grandchild)
+    await until(lambda: not is_alive(grandchild))
+
+
+@posix
+async def test_servers_end_when_the_host_is_killed(folder: Path, tmp_path: Path):
+    config = tmp_path / "servers.toml"
+    args = json.dumps(entry(folder)["args"])
+    config.write_text(
+        f"state_dir = {json.dumps(str(tmp_path / 'state'))}\n"
+        f"[servers.peer]\ncommand = {json.dumps(sys.executable)}\nargs = {args}\n"
+    )
+    command = [sys.executable, "-m", "standards_mcp", "--config", str(config), "serve"]
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    try:
+        await until(lambda: bool(runs(folder)))
+        (pid,) = runs(folder)
+        os.kill(process.pid, signal.SIGKILL)
+        await until(lambda: not is_alive(pid))
+    finally:
+        process.kill()
+        process.communicate()
+
+
+async def test_an_answer_that_is_not_of_the_protocol_and_a_refusal_are_errors_of_the_call(
+    host: Host,
+):
+    async with started(host):
+        wrong = await host.call_tool("peer_wrong", {})
+        assert "is not of the protocol (" in wrong.structured["message"]
+        refused = await host.call_tool("peer_refuse", {})
+        assert refused.structured["message"].startswith(
+            "server 'peer' refused it: Unknown tool: refuse"
+        )
+        assert text_of(await host.call_tool("peer_echo", {"value": "x"})) == "x"
+
+
+async def ada(_: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+    assert params.message == "Your name?"
+    await anyio.sleep(1.2)
+    return ElicitResult(action="accept", content={"name": "Ada"})
+
+
+async def test_progress_of_a_server_reaches_the_client(host: Host, open_client: OpenClient):
+    heard: list[tuple[float, float | None, str | None]] = []
+
+    async def hear(done: float, total: float | None, message: str | None) -> None:
+        heard.append((done, total, message))
+
+    async with open_client(host) as client:
+        await client.call_tool("peer_progress", {}, progress_callback=hear)
+        assert heard == [(1, None, "at 1"), (2, None, "at 2")]
+        await client.call_tool("peer_progress", {})
+        assert len(heard) == 2
+
+
+async def test_a_server_of_an_earlier_generation_asks_clients_of_one(
+    make_host: MakeHost, folder: Path
+):
+    host = make_host(servers={"peer": entry(folder)})
+    able = folder / "able.json"
+    async with Client(build_server(host, "1"), mode="legacy", elicitation_callback=ada) as client:
+        await client.list_tools()
+        assert json.loads(able.read_text()) == {}, "it was started before anybody called"
+        result = await client.call_tool("peer_ask", {})
+        assert json.loads(able.read_text()) == {"elicitation": {"form": {}}}
+        reply = {"action": "accept", "content": {"name": "Ada"}}
+        assert json.loads(result.content[0].text) == reply
+        page = await client.call_tool("peer_ask", {"value": "https://example.org"})
+        assert page.content[0].text == "Only forms can be shown to the user."
+        beside = asyncio.create_task(client.call_tool("peer_sleep", {}))
+        await anyio.sleep(0.1)
+        confused = await client.call_tool("peer_ask", {})
+        assert "2 calls are running" in confused.content[0].text
+        beside.cancel()
+    assert len(runs(folder)) == 2
+
+
+async def test_the_deadline_stands_still_while_a_server_asks(make_host: MakeHost, folder: Path):
+    host = make_host(servers={"peer": entry(folder, timeout=1)})
+    async with Client(build_server(host, "1"), mode="legacy", elicitation_callback=ada) as client:
+        with anyio.fail_after(WAIT):
+            while (await client.call_tool("peer_echo", {})).is_error:
+                pass  # it is being started
+        assert not (await client.call_tool("peer_ask", {})).is_error
+
+
+@pytest.mark.parametrize(("mode", "callback"), [("auto", ada), ("legacy", None)])
+async def test_a_server_of_an_earlier_generation_is_told_where_nobody_can_be_asked(
+    host: Host, folder: Path, mode: Any, callback: Any
+):
+    async with Client(build_server(host, "1"), mode=mode, elicitation_callback=callback) as client:
+        result = await client.call_tool("peer_ask", {})
+        assert "Ask in the conversation: 'Your name?'" in result.content[0].text
+        assert json.loads((folder / "able.json").read_text()) == {}
+    assert len(runs(folder)) == 1
+
+
+async def test_a_server_of_the_2026_generation_asks_clients_of_every_one(
+    make_host: MakeHost, modern: Path, open_client: OpenClient
+):
+    server = {"command": sys.executable, "args": [str(modern)]}
+    host = make_host(servers={"modern": server})
+    async with open_client(host, elicitation_callback=ada) as client:
+        for _ in range(2):
+            result = await client.call_tool("modern_greet", {"greeting": "Hello"})
+            assert result.content[0].text == "Hello Ada"
+    async with open_client(make_host(servers={"modern": server})) as client:
+        result = await client.call_tool("modern_greet", {"greeting": "Hello"})
+        assert "elicitation" in result.structured_content["message"]
+
+
+MODERN = """
+    import sys
+    from typing import Annotated
+    from pydantic import BaseModel, Field
+    from mcp.server.mcpserver import Context, Elicit, MCPServer, Resolve
+    from mcp_types import CreateMessageRequest, CreateMessageRequestParams, InputRequiredResult
+
+    class Name(BaseModel):
+        name: str
+
+    async def ask_name() -> Name | Elicit[Name]:
+        return Elicit("Your name?", Name)
+
+    server = MCPServer("modern", version="2")
+
+    @server.tool()
+    def add(a: int, b: int = 1) -> int:
+        return a + b
+
+    @server.tool()
+    def place(where: Annotated[str, Field(json_schema_extra={"x-mcp-header": "Where"})]) -> str:
+        return where
+
+    @server.tool()
+    async def greet(greeting: str, name: Annotated[Name, Resolve(ask_name)]) -> str:
+        return f"{greeting} {name.name}"
+
+    @server.tool()
+    async def odd(how: str, ctx: Context) -> str | InputRequiredResult:
+        if how == "wait" and ctx.request_state is None:
+            return InputRequiredResult(request_state="later")
+        if how == "sample":
+            params = CreateMessageRequestParams(messages=[], max_tokens=1)
+            request = CreateMessageRequest(params=params)
+            return InputRequiredResult(input_requests={"it": request})
+        return "done"
+
+    @server.tool()
+    async def grow(ctx: Context) -> str:
+        server.add_tool(add, name="more")
+        await ctx.notify_tools_changed()
+        return "grown"
+
+    if len(sys.argv) > 1:
+        server.run("streamable-http", port=int(sys.argv[1]))
+    server.run()
+"""
+
+
+@pytest.fixture
+def modern(tmp_path: Path) -> Path:
+    import textwrap
+
+    file = tmp_path / "modern.py"
+    file.write_text(textwrap.dedent(MODERN))
+    return file
+
+
+async def test_the_2026_generation_is_spoken_and_its_changes_are_heard(
+    make_host: MakeHost, modern: Path
+):
+    server = {"command": sys.executable, "args": [str(modern)]}
+    async with started(make_host(servers={"modern": server})) as host:
+        result = await host.call_tool("modern.add", {"a": 2})
+        assert result.structured == {"result": 3}
+        await host.call_tool("modern.grow", {})
+        await until(lambda: "modern_more" in served(host))
+
+
+async def test_a_server_may_want_to_be_called_again_but_not_what_clients_are_not_asked_for(
+    make_host: MakeHost, modern: Path
+):
+    server = {"command": sys.executable, "args": [str(modern)]}
+    async with started(make_host(servers={"modern": server})) as host:
+        assert text_of(await host.call_tool("modern.odd", {"how": "wait"})) == "done"
+        asked = await host.call_tool("modern.odd", {"how": "sample"})
+        assert "cannot be passed on (sampling/createMessage)" in asked.structured["message"]
+
+
+async def test_a_server_of_the_2026_generation_may_start_slowly(
+    make_host: MakeHost, modern: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("mcp.client.session.DISCOVER_TIMEOUT_SECONDS", 0.2)
+    source = modern.read_text("utf-8")
+    modern.write_text(f"import time\ntime.sleep(1)\n{source}", encoding="utf-8")
+    server = {"command": sys.executable, "args": [str(modern)]}
+    async with started(make_host(servers={"modern": server})) as host:
+        assert (await host.call_tool("modern.add", {"a": 2})).structured == {"result": 3}
+
+
+def is_open(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+        return True
+    return False
+
+
+@pytest.fixture
+def address(modern: Path) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
+    """Return a function that serves by HTTP at the same port whenever it is called."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    running: list[subprocess.Popen[bytes]] = []
+
+    def serve() -> str:
+        command = [sys.executable, str(modern), str(port)]
+        running.append(subprocess.Popen(command, stderr=subprocess.DEVNULL))
+        wait_until(lambda: is_open(port))
+        return f"http://127.0.0.1:{port}/mcp"
+
+    serve.stop = lambda: [(each.kill(), each.wait()) for each in running]
+    yield serve
+    serve.stop()
+
+
+async def test_a_server_is_reached_by_http_and_again_after_it_was_gone(
+    make_host: MakeHost, address: Any
+):
+    url = address()
+    async with started(make_host(servers={"web": {"url": url}})) as host:
+        assert (await host.call_tool("web.add", {"a": 2})).structured == {"result": 3}
+        placed = await host.call_tool("web.place", {"where": "über"})  # it goes in a header, too
+        assert placed.structured == {"result": "über"}
+        address.stop()
+        gone = await host.call_tool("web.add", {"a": 2})
+        assert gone.structured["error_type"] == "api_error"
+        address()
+        assert (await until_answered(host, "web.add", {"a": 2})).structured == {"result": 3}
+
+
+async def test_the_program_serves_them_with_nothing_else_on_its_stdout(
+    folder: Path, tmp_path: Path
+):
+    shared = tmp_path / "clients.json"
+    shared.write_text(json.dumps({"mcpServers": {"peer": entry(folder) | {"disabled": False}}}))
+    config = tmp_path / "servers.toml"
+    config.write_text(f"servers_file = {json.dumps(shared.name)}\n")
+    parameters = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "standards_mcp", "--config", str(config), "serve"],
+        env=dict(os.environ),
+    )
+    async with Client(parameters) as client:
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        assert "peer_echo" in names
+        assert "find_relevant_standards" in names
+        result = await client.call_tool("peer_noise", {"value": 3})
+        assert result.content[0].text == "done"
+
+
+@pytest.fixture
+def web() -> Iterator[WebServer]:
+    with web_server() as server:
+        yield server
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (401, "it answered with HTTP status 401 Unauthorized; check the token in headers"),
+        (404, "it answered with HTTP status 404 Not Found; check url"),
+        (418, "it answered with HTTP status 418 I'm a Teapot; check url and headers"),
+        (503, "it answered with HTTP status 503 Service Unavailable; whoever runs it knows why"),
+        (499, "it answered with HTTP status 499"),
+    ],
+)
+async def test_a_server_that_refuses_by_its_http_status_is_told_with_what_to_do(
+    make_host: MakeHost, web: WebServer, status: int, reason: str
+):
+    web.status = status
+    async with started(make_host(servers={"web": {"url": web.url}})) as host:
+        told = f"its tools are not known: server 'web' did not start: {reason}"
+        assert host.manager.records["web"].reason == told
+
+
+async def test_an_address_of_no_server_is_told_with_what_to_do(make_host: MakeHost, web: WebServer):
+    web.page = "<html></html>"
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        urls = {
+            "page": web.url,
+            "bare": "localhost:80/mcp",
+            "dead": f"http://127.0.0.1:{unused.getsockname()[1]}/mcp",
+        }
+        servers = {name: {"url": url} for name, url in urls.items()}
+        async with started(make_host(servers=servers)) as host:
+            reasons = {name: host.manager.records[name].reason for name in urls}
+    assert "text/html; check url, which leads to no MCP server" in reasons["page"]
+    assert "its url must begin with http:// or https://" in reasons["bare"]
+    assert "it cannot be reached (ConnectError" in reasons["dead"]
+    assert "check url and that it runs" in reasons["dead"]
+
+
+async def test_a_call_whose_session_has_expired_is_made_in_a_new_one(
+    make_host: MakeHost, web: WebServer
+):
+    async with started(make_host(servers={"web": {"url": web.url}})) as host:
+        assert text_of(await host.call_tool("web.count", {})) == "1"
+        web.sessions.clear()
+        results = await asyncio.gather(*(host.call_tool("web.count", {}) for _ in range(3)))
+        assert sorted(map(text_of, results)) == ["2", "3", "4"]
+        assert web.calls == 4
+        web.refusal = "Not Found"
+        refused = await host.call_tool("web.count", {})
+        assert refused.structured["message"] == "server 'web' refused it: Not Found"
+        web.status = 401
+        refused = await host.call_tool("web.count", {})
+    assert "HTTP status 401 Unauthorized; check the token" in refused.structured["message"]
+
+
+async def test_a_list_that_the_sdk_refuses_costs_only_the_tools_that_are_wrong_in_it(
+    make_host: MakeHost, folder: Path
+):
+    server = entry(folder)
+    wrong = {
+        "schema": {"$schema": 5},
+        "required": {"required": "a"},
+        "properties": {"properties": [1]},
+    }
+    tools = [
+        {"name": name, "inputSchema": {"type": "object", **odd}} for name, odd in wrong.items()
+    ]
+    good = {"name": "good", "inputSchema": {"type": "object"}}
+    (folder / "tools.json").write_text(json.dumps([*tools, good, good]))
+    async with started(make_host(servers={"peer": server})) as host:
+        assert host.manager.records["peer"].reason == ""
+        assert "peer_good" in served(host)
+        assert served(host).count("peer_good") == 1
+        refusals = [
+            item.hidden_reason for item in host.visible().tools if item.tool.name == "peer.good"
+        ]
+        assert refusals == ["", "it is listed twice under this name"]
+
+
+async def test_changes_are_heard_of_again_after_their_stream_has_ended(
+    make_host: MakeHost, modern: Path, monkeypatch: pytest.MonkeyPatch
+):
+    listen = listing.listen
+    ended: list[bool] = []
+
+    @asynccontextmanager
+    async def ends_at_first(session: Any, **kinds: bool) -> AsyncGenerator[Any]:
+        async with listen(session, **kinds) as events:
+            if not ended:
+                ended.append(True)
+                raise SubscriptionLost
+            yield events
+
+    monkeypatch.setattr(listing, "listen", ends_at_first)
+    servers = {"modern": ServerSection(command=sys.executable, args=[str(modern)])}
+    host = make_host(servers=servers, timing=Timing(listen=0.01))
+    async with started(host):
+        await host.call_tool("modern.grow", {})
+        await until(lambda: "modern_more" in served(host))
+
+
+async def test_one_that_is_required_may_take_as_long_as_its_start_timeout_says(
+    make_host: MakeHost, folder: Path
+):
+    timing = Timing(start=0.01)
+    server = entry(folder, required=True, start_timeout=20)
+    async with started(make_host(servers={"peer": server}, timing=timing)) as host:
+        assert "peer_echo" in served(host)
+    (folder / "die").touch()
+    reason = "plugin 'peer' failed: its lifespan failed: server 'peer' did not start: it ended"
+    with pytest.raises(PluginError, match=reason):
+        async with started(make_host(servers={"peer": server}, timing=timing)):
+            pytest.fail("it started")
+
+
+@posix
+async def test_while_its_tools_are_not_known_a_server_says_so_and_no_longer_once_they_are(
+    make_host: MakeHost, folder: Path
+):
+    server = entry(folder)
+    (folder / "hang").touch()
+    host = make_host(servers={"peer": server})
+    async with host.running():
+        assert "not known yet" in host.manager.records["peer"].reason
+
+    def remembered() -> str:
+        again = make_host(servers={"peer": server})
+        again.restore()
+        return again.manager.records["peer"].reason
+
+    assert "not known yet" in remembered()
+    (folder / "hang").unlink()
+    async with started(host := make_host(servers={"peer": server})):
+        assert host.manager.records["peer"].reason == ""
+    assert remembered() == ""
+
+
+@posix
+async def test_servers_that_do_not_end_by_themselves_are_ended_side_by_side(
+    make_host: MakeHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    ending: list[int] = []
+    most: list[int] = []
+    end = child_process.end_process
+
+    async def slow(process: Any) -> None:
+        ending.append(process.pid)
+        await until(lambda: len(most) >= 2 or len(ending) >= 2)
+        most.append(len(ending))
+        await end(process)
+
+    monkeypatch.setattr(child_process, "end_process", slow)
+    servers = {name: entry(tmp_path / name) for name in ("one", "two")}
+    async with started(make_host(servers=servers)):
+        pass
+    assert most == [2, 2]
+
+
+async def test_what_a_server_said_when_it_failed_is_kept_without_its_secrets(
+    make_host: MakeHost, folder: Path, tmp_path: Path
+):
+    server = entry(folder, env={"KEY": "s3cret-value"})
+    (folder / "die").touch()
+    async with started(make_host(servers={"peer": server})) as host:
+        assert "the key *** is not valid" in host.manager.records["peer"].reason
+    kept = (tmp_path / "state" / "plugins" / "peer" / "tools.json").read_text("utf-8")
+    assert "the key *** is not valid" in kept
+
+
+async def test_who_can_be_asked_ends_no_server_that_others_have_called(
+    make_host: MakeHost, folder: Path
+):
+    host = make_host(servers={"peer": entry(folder)})
+    async with Client(build_server(host, "1"), mode="legacy", elicitation_callback=ada) as client:
+        await client.list_tools()
+        assert text_of(await host.call_tool("peer_echo", {"value": "x"})) == "x"
+        await client.call_tool("peer_ask", {})
+        assert len(runs(folder)) == 1
+
+
+async def test_a_caller_who_gives_up_while_a_server_starts_costs_no_other_its_answer(
+    make_host: MakeHost, folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    begun, may_go_on = anyio.Event(), anyio.Event()
+    negotiate = connections.negotiate
+
+    async def slowly(session: Any, *, can_ask: bool) -> None:
+        begun.set()
+        await may_go_on.wait()
+        await negotiate(session, can_ask=can_ask)
+
+    async with started(make_host(servers={"peer": entry(folder)})):
+        pass
+    monkeypatch.setattr(connections, "negotiate", slowly)
+    async with started(make_host(servers={"peer": entry(folder)})) as host:
+        first = asyncio.create_task(host.call_tool("peer_echo", {"value": "x"}))
+        await begun.wait()
+        first.cancel()
+        second = asyncio.create_task(host.call_tool("peer_echo", {"value": "y"}))
+        await anyio.lowlevel.checkpoint()
+        may_go_on.set()
+        assert text_of(await second) == "y"
+    assert len(runs(folder)) == 2
+
+
+@pytest.mark.parametrize(
+    ("cursor", "size", "kept"), [("same", 1, 2), ("{}", 1, 100), ("{}", 600, 1000)]
+)
+async def test_a_list_without_end_is_taken_up_to_a_limit(
+    make_host: MakeHost,
+    web: WebServer,
+    caplog: pytest.LogCaptureFixture,
+    cursor: str,
+    size: int,
+    kept: int,
+):
+    def page(number: int) -> dict[str, Any]:
+        names = [f"t{number}_{each}" for each in range(size)]
+        tools = [{"name": name, "inputSchema": {"type": "object"}} for name in names]
+        return {"tools": tools, "nextCursor": cursor.format(number)}
+
+    logging.getLogger("standards_mcp").propagate = True
+    web.page_of = page
+    async with started(make_host(servers={"web": {"url": web.url}})) as host:
+        assert len(served(host)) == kept
+    assert any("more tools than are taken" in record.getMessage() for record in caplog.records)

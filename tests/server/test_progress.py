@@ -1,0 +1,123 @@
+"""Progress: clients hear the first reports, then the newest, and the last before the answer."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client
+
+from standards_mcp import CallContext, Plugin, Tool, hookimpl
+from standards_mcp.host import Host
+
+pytestmark = pytest.mark.anyio
+MakeHost = Callable[..., Host]
+OpenClient = Callable[..., AbstractAsyncContextManager[Client]]
+Report = tuple[float, float | None, str | None]
+
+
+def with_tool(function: Callable[..., Any]) -> type[Plugin[Any]]:
+    tool = Tool(name="work", description="Work.", function=function)
+    return type("Work", (Plugin,), {"register_tools": hookimpl(lambda _: [tool])})
+
+
+@asynccontextmanager
+async def calling(client: Client) -> AsyncGenerator[list[Report]]:
+    """Call the tool, and give what was heard of it."""
+    heard: list[Report] = []
+
+    async def hear(*report: Any) -> None:
+        heard.append(report)
+
+    result = await client.call_tool("work", {}, progress_callback=hear)
+    assert result.content[0].text == "done"
+    yield heard
+
+
+async def test_of_many_reports_in_a_row_few_are_sent_and_the_last_is_one_of_them(
+    make_host: MakeHost, open_client: OpenClient
+):
+    async def work(context: CallContext) -> str:
+        for done in range(10_000):
+            await context.report_progress(done, 10_000, f"at {done}")
+        return "done"
+
+    host = make_host({"work": with_tool(work)})
+    async with open_client(host) as client, calling(client) as heard:
+        assert heard[-1] == (9999, 10_000, "at 9999")
+        assert [each[0] for each in heard] == sorted({each[0] for each in heard})
+        assert len(heard) < 1000
+
+
+async def test_all_reports_of_a_call_with_few_are_sent(
+    make_host: MakeHost, open_client: OpenClient
+):
+    async def work(context: CallContext) -> str:
+        for done in range(20):
+            await context.report_progress(done)
+        return "done"
+
+    host = make_host({"work": with_tool(work)})
+    async with open_client(host) as client, calling(client) as heard:
+        assert [each[0] for each in heard] == list(range(20))
+
+
+async def test_a_report_is_not_held_back_until_the_answer(
+    make_host: MakeHost, open_client: OpenClient
+):
+    last = anyio.Event()
+
+    async def work(context: CallContext) -> str:
+        for done in range(1001):
+            await context.report_progress(done)
+        await last.wait()
+        return "done"
+
+    async def hear(done: float, _: float | None, __: str | None) -> None:
+        if done == 1000:
+            last.set()
+
+    async with open_client(make_host({"work": with_tool(work)})) as client:
+        await client.call_tool("work", {}, progress_callback=hear)
+    assert last.is_set()
+
+
+async def test_what_is_no_progress_is_dropped_with_one_line(
+    make_host: MakeHost, open_client: OpenClient, caplog: pytest.LogCaptureFixture
+):
+    wrong: list[tuple[Any, ...]] = [
+        (object(),),
+        ("x", 5),
+        (float("nan"), 5),
+        (1, float("inf")),
+        (10**400,),
+        (1, 5, "half \ud83d"),
+        (1, 5, b"bytes\xff"),
+    ]
+
+    async def work(context: CallContext) -> str:
+        await context.report_progress(1, 2, "right\x1b")
+        for report in wrong:
+            await context.report_progress(*report)
+        return "done"
+
+    host = make_host({"work": with_tool(work)})
+    async with open_client(host) as client, calling(client) as heard:
+        assert heard == [(1, 2, "right\\u001b")]
+    lines = [each for each in caplog.records if each.getMessage() == "progress was dropped"]
+    assert [vars(line)["tool"] for line in lines] == ["work"]
+
+
+async def test_a_tool_that_does_nothing_but_report_can_be_stopped(
+    make_host: MakeHost, open_client: OpenClient
+):
+    async def work(context: CallContext) -> str:
+        while True:
+            await context.report_progress(1)
+
+    async with open_client(make_host({"work": with_tool(work)}, tools={"timeout": 0.2})) as client:
+        result = await client.call_tool("work", {})
+    assert result.structured_content["error_type"] == "timeout"

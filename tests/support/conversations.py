@@ -1,0 +1,71 @@
+"""A server on two pipes, without a process around it, and a client that says all at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from standards_mcp.host import Host
+from standards_mcp.server.server import build_server
+from standards_mcp.server.stdio import serve_stdio
+
+INITIALIZE = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "test", "version": "1"},
+}
+
+
+def request(number: int, method: str, **params: Any) -> bytes:
+    data = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+    return json.dumps(data).encode() + b"\n"
+
+
+async def conversation(
+    host: Host, *lines: bytes, drain_seconds: float = 20, pause: float = 0, **capabilities: Any
+) -> dict[int | None, dict[str, Any]]:
+    """Serve a client that sends all lines at once and the end after them; return the answers.
+
+    Args:
+        pause: Seconds that the client takes before it reads.
+        capabilities: What the client can do.
+
+    Returns:
+        The answers by the ids of the requests; 0 is that of ``initialize``.
+    """
+    (their_end, ours), (answers, wire) = os.pipe(), os.pipe()
+    received = bytearray()
+
+    def write() -> None:
+        first = request(0, "initialize", **INITIALIZE | {"capabilities": capabilities})
+        data = first + b"".join(lines)
+        while data:
+            data = data[os.write(ours, data) :]
+        os.close(ours)
+
+    def read() -> None:
+        time.sleep(pause)
+        while data := os.read(answers, 1 << 16):
+            received.extend(data)
+
+    threads = [threading.Thread(target=task, daemon=True) for task in (write, read)]
+    for thread in threads:
+        thread.start()
+    with anyio.fail_after(60):
+        server = build_server(host, "1")
+        await serve_stdio(server, reader=their_end, writer=wire, drain_seconds=drain_seconds)
+    os.close(wire)
+    for thread in threads:
+        await anyio.to_thread.run_sync(thread.join)
+    os.close(their_end)
+    os.close(answers)
+    found = [json.loads(line) for line in received.splitlines()]
+    found = [message for message in found if "method" not in message]
+    assert len({answer["id"] for answer in found}) == len(found), "one answer to each"
+    return {answer["id"]: answer for answer in found}
