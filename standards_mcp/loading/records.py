@@ -25,7 +25,7 @@ DISTRIBUTION: Final = "standards-mcp"
 def failure_reason(cause: BaseException) -> str:
     """Return why a plugin failed, from what was raised while its code ran."""
     if isinstance(cause, PluginError):
-        return cause.reason
+        return getattr(cause, "reason", str(cause))  # its type may not call ours
     return str(cause) if isinstance(cause, ChangedStateError) else describe_exception(cause)
 
 

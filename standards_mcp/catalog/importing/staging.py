@@ -17,6 +17,7 @@ CREATE TABLE read (
 CREATE TABLE incomplete (document INTEGER PRIMARY KEY);
 """
 _CACHE: Final = 32_768  # KB: the index of a million records, more or less
+_PAGE: Final = 16_384  # bytes: records of some 700 are written in a third less time than at 4,096
 
 
 class Staging:
@@ -30,7 +31,8 @@ class Staging:
         self._connection = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         self._may_lack_any = False
         self._connection.executescript(
-            f"PRAGMA journal_mode = OFF; PRAGMA cache_size = -{_CACHE}; {_SCHEMA} BEGIN;"
+            f"PRAGMA page_size = {_PAGE}; PRAGMA journal_mode = OFF;"
+            f" PRAGMA cache_size = -{_CACHE}; {_SCHEMA} BEGIN;"
         )
 
     def __enter__(self) -> Self:

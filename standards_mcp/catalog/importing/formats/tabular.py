@@ -122,8 +122,13 @@ def _row(
 
 
 def _set_id(row: Row) -> str:
-    names = (row.get(name, "") for name in ("jurisdiction", "subject", "set_title"))
-    return row.get("set_id") or _slug("-".join(filter(None, names))) or "unnamed"
+    get = row.get
+    return get("set_id") or _named_set(get("jurisdiction"), get("subject"), get("set_title"))
+
+
+@lru_cache(1_024)
+def _named_set(*names: str | None) -> str:
+    return _slug("-".join(filter(None, names))) or "unnamed"
 
 
 @lru_cache(1_024)
