@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import signal
 import sys
 import textwrap
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
@@ -32,6 +33,10 @@ Install = Callable[..., Path]
 
 # By its module: what pytest loads by entry point is imported before coverage is measured.
 pytest_plugins = ["standards_mcp.testing"]
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell starts what runs in its background so, and the processes of tests would inherit it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long an example takes depends on what else the machine does.
 hypothesis.settings.register_profile("standards-mcp", deadline=None, max_examples=50)

@@ -1,17 +1,19 @@
 """Install the project for development into .venv-dev and run its checks.
 
-usage: python3 scripts/check.py [format] [lint] [types] [contracts] [tests] [package] [PLUGIN...]
+usage: python3 scripts/check.py [format] [lint] [types] [contracts] [tests] [package] [coverage]
+                                [PLUGIN...]
 
 Without names the checks run in this order, up to the first that fails; `package`, which builds and
-installs all that is published, then runs in CI only. It needs Python 3.11 or later with pip, and
+installs all that is published, then runs in CI only, and `coverage`, which is the tests once more
+at twice the processor time, only by its name. It needs Python 3.11 or later with pip, and
 nothing else; Node.js, where it is there, packs the bundle. The folder is its own: it touches no
 environment of yours.
 
-PLUGIN is a folder in plugins/ that is a distribution of its own. Its `types`, `tests` and `package`
-run in an environment made from its own pyproject.toml, .venv-PLUGIN: `check.py tests filters`, or
-all three with `check.py filters`. A plugin that says `environment = "own"` in its table
-`[tool.standards-mcp]` is left out of .venv-dev, and so of the types, tests and package of the core;
-CI checks such plugins side by side, after the core.
+PLUGIN is a folder in plugins/ that is a distribution of its own. Its `types`, `tests`,
+`package` and `coverage` run in an environment made from its own pyproject.toml, .venv-PLUGIN:
+`check.py tests filters`, or the first three with `check.py filters`. A plugin that says
+`environment = "own"` in its table `[tool.standards-mcp]` is left out of .venv-dev, and so of the
+types, tests and package of the core; CI checks such plugins side by side, after the core.
 """
 
 import configparser
@@ -31,10 +33,11 @@ CONTRACTS = CORE / "import-contracts.ini"
 PUBLIC = {"__init__", "catalog", "testing"}
 """What plugins import."""
 CODE = ("benchmarks", "packaging", "plugins", "scripts", "standards_mcp", "tests")
-CHECKS = ("format", "lint", "types", "contracts", "tests", "package")
-OF_PLUGINS = ("types", "tests", "package")
+CHECKS = ("format", "lint", "types", "contracts", "tests", "package", "coverage")
+OF_PLUGINS = ("types", "tests", "package", "coverage")
 """The checks that need what a plugin depends on."""
 ONLY_IN_CI = "package"
+ONLY_BY_NAME = "coverage"
 WORKERS = os.environ.get("CHECK_WORKERS", "auto")
 """How many processes run tests."""
 
@@ -71,13 +74,17 @@ def main() -> int:
         )
         return 2
     for plugin in plugins:
-        if code := check_plugin(plugin, checks or OF_PLUGINS):
+        if code := check_plugin(plugin, checks or without(OF_PLUGINS, ONLY_BY_NAME)):
             return code
     if plugins:
         return 0
     in_ci = bool(os.environ.get("CI"))
-    names = checks or [name for name in CHECKS if name != ONLY_IN_CI or in_ci]
+    names = checks or without(CHECKS, ONLY_BY_NAME, *(() if in_ci else (ONLY_IN_CI,)))
     return check_core(names) or (check_heavy() if in_ci and not checks else 0)
+
+
+def without(checks: Sequence[str], *others: str) -> list[str]:
+    return [name for name in checks if name not in others]
 
 
 def check_core(names: list[str]) -> int:
@@ -85,6 +92,7 @@ def check_core(names: list[str]) -> int:
     write_contracts()
     packages = [package for package in PACKAGES if package.parent not in HEAVY.values()]
     measured = [f"--cov={name}" for name in ("standards_mcp", *(each.name for each in packages))]
+    tests = ["pytest", "-n", WORKERS]
     commands = {
         "format": [["ruff", "format", "--check", *CODE]],
         "lint": [["ruff", "check", *CODE]],
@@ -93,8 +101,9 @@ def check_core(names: list[str]) -> int:
             ["pytest", "-q", "-m", "types"],
         ],
         "contracts": [["lint-imports", "--config", str(CONTRACTS)]],
-        "tests": [["pytest", "-n", WORKERS, *measured, "--cov-report=term"]],
+        "tests": [tests],
         "package": [["python", "scripts/check_package.py"]],
+        "coverage": [[*tests, *measured, "--cov-report=term"]],
     }
     return run_checks(CORE, {name: commands[name] for name in names})
 
@@ -104,10 +113,12 @@ def check_plugin(name: str, checks: Sequence[str]) -> int:
     install(environment, {name: folder})
     packages = [package for package in PACKAGES if package.parent == folder]
     measured = [f"--cov={package.name}" for package in packages]
+    tests = ["pytest", "-n", WORKERS, str(folder)]
     commands = {
         "types": types(environment, packages),
-        "tests": [["pytest", "-n", WORKERS, *measured, "--cov-report=term", str(folder)]],
+        "tests": [tests],
         "package": [["python", "scripts/check_package.py", name]],
+        "coverage": [[*tests, *measured, "--cov-report=term"]],
     }
     return run_checks(environment, {check: commands[check] for check in checks})
 
