@@ -38,6 +38,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts what runs in its background so, and the processes of tests would inherit it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# A process that compiles the host anew takes a quarter longer to start, and tests start hundreds.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # How long an example takes depends on what else the machine does.
 hypothesis.settings.register_profile("standards-mcp", deadline=None, max_examples=50)
 # For a search at leisure: pytest --hypothesis-profile thorough
