@@ -9,6 +9,8 @@ from typing import Any, Protocol
 
 from standards_mcp._utils.logs import STANDARD_FIELDS
 
+from .context import LOCAL
+
 log = logging.getLogger(__name__)
 
 
@@ -70,6 +72,8 @@ class CallLog:
             "duration_ms": round(record.seconds * 1000, 2),
             "outcome": record.outcome,
         }
+        if record.caller != LOCAL.name:
+            fields["caller"] = record.caller
         if record.results is not None:
             fields["results"] = record.results
         if log.isEnabledFor(logging.DEBUG):

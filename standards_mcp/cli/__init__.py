@@ -23,6 +23,7 @@ from standards_mcp.errors import StandardsMcpError
 BEGAN: Final = time.perf_counter()
 INTERRUPTED: Final = 130
 COMMANDS: Final = {
+    "auth": "auth:auth",
     "call": "tools:call",
     "clients": "install.command:clients",
     "config": "config:config",

@@ -27,14 +27,16 @@ def edit_config(
     invocation: Invocation,
     edit: Callable[[str], str],
     *,
-    dry_run: bool,
+    dry_run: bool = False,
     gains: Gains | None = None,
     yes: bool = False,
+    says: Callable[[str], None] = click.echo,
 ) -> None:
     """Apply *edit* to the text of the file in force, or of a new one in the user's folder.
 
     Args:
         gains: Where the edit may serve more; that is told, and asked for without *yes*.
+        says: Tells what was changed.
 
     Raises:
         click.ClickException: The file cannot be read or written, or nobody agrees.
@@ -60,13 +62,13 @@ def edit_config(
     except (OSError, UnicodeDecodeError) as exc:
         raise click.ClickException(f"{file} cannot be changed: {exc}") from None
     if not done.changes:
-        click.echo(f"{file} says so already.")
+        says(f"{file} says so already.")
     elif dry_run:
         change_shown = diff(file, without_secrets(done.before), without_secrets(done.after))
         say(mask(change_shown, invocation.host.secrets()))
     else:
         kept = f"; the old file is {done.backup.name}" if done.backup else ""
-        click.echo(f"Changed {file}{kept}")
+        says(f"Changed {file}{kept}")
 
 
 def settings_of(invocation: Invocation, text: str) -> Settings:

@@ -6,7 +6,9 @@ import asyncio
 import gc
 import signal
 import sys
+from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 import anyio
 import click
@@ -18,52 +20,134 @@ from . import BEGAN
 from .invocation import Invocation
 from .output import examples
 
+if TYPE_CHECKING:
+    from standards_mcp.server.ending import Ending
+    from standards_mcp.server.reload import Reloading
 
-@click.command(epilog=examples("serve", "--set tools.read_only=true serve", "serve --watch"))
+
+@click.command(
+    epilog=examples(
+        "serve", "--set tools.read_only=true serve", "serve --watch", "serve --transport http"
+    )
+)
+@click.option(
+    "--transport",
+    type=click.Choice(["stdio", "http"]),
+    default="stdio",
+    show_default=True,
+    help="How clients reach the server.",
+)
+@click.option("--host", help="Listen at this address, with --transport http.")
+@click.option(
+    "--port", type=click.IntRange(0, 65_535), help="Listen at this port, with --transport http."
+)
+@click.option("--stateless", flag_value="true", help="Keep no sessions, with --transport http.")
+@click.option(
+    "--json-response", flag_value="true", help="Answer without streams, with --transport http."
+)
+@click.option("--insecure", is_flag=True, help="Serve everybody who reaches an address over HTTP.")
 @click.option("--watch", is_flag=True, help="Reload the configuration file when it changes.")
 @click.pass_context
-def serve(ctx: click.Context, *, watch: bool) -> None:
-    """Serve MCP over stdin and stdout, for one client.
+def serve(
+    ctx: click.Context,
+    /,
+    *,
+    transport: str,
+    insecure: bool,
+    watch: bool,
+    **options: str | int | None,
+) -> None:
+    """Serve MCP: over stdin and stdout for one client, or over HTTP for many.
 
-    This is what a client such as Claude Desktop starts. Logs go to stderr. SIGHUP reloads the
-    configuration: which tools are served, their overrides and limits; the rest needs a restart.
+    The first is what a client such as Claude Desktop starts. Logs go to stderr. SIGHUP reloads the
+    configuration: which tools are served, their overrides and limits, tokens and scopes; the rest
+    needs a restart.
     """
-    if sys.stdin is None:
-        raise click.ClickException(
-            "stdin is closed; an MCP client starts this with both pipes open"
-        )
     # Until the event loop handles it, Ctrl-C just ends the process: raised in the midst of an
     # import, it can come out as any other exception.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if hasattr(signal, "SIGHUP"):  # Windows has none; the start reads the configuration anyway
         signal.signal(signal.SIGHUP, lambda _number, _frame: None)
     invocation = ctx.ensure_object(Invocation)
+    given = [f"server.{key}={value}" for key, value in options.items() if value is not None]
+    if transport == "http":
+        invocation.pairs += (*given,)
+        _serve_http(invocation, watch=watch, insecure=insecure)
+    elif given or insecure:
+        raise click.UsageError("these options need --transport http")
+    else:
+        _serve_stdio(invocation, watch=watch)
+
+
+def _serve_stdio(invocation: Invocation, *, watch: bool) -> None:
+    if sys.stdin is None:
+        raise click.ClickException(
+            "stdin is closed; an MCP client starts this with both pipes open"
+        )
     invocation.configure_logging(serving=True)
     reader, writer = claim_standard_streams()
     host = invocation.loaded_host
 
-    from standards_mcp.server.ending import Ending
-    from standards_mcp.server.reload import Reloading
     from standards_mcp.server.run import run
     from standards_mcp.server.stdio import serve_stdio
+
+    async def serve_until_the_end(ending: Ending) -> None:
+        transport = partial(serve_stdio, reader=reader, writer=writer, on_leaving=ending.begin)
+        reloading = _reloading(invocation, watch=watch)
+        await run(host, transport, reloading=reloading, began=BEGAN, on_signal=ending.begin)
+
+    _run(invocation, serve_until_the_end)
+
+
+def _serve_http(invocation: Invocation, *, watch: bool, insecure: bool) -> None:
+    invocation.configure_logging(serving=True)
+    settings = invocation.host.settings.server
+
+    from standards_mcp.server.http.authorization import Principals
+    from standards_mcp.server.http.serving import check_exposure, listen, serve_http
+    from standards_mcp.server.run import run
+
+    if not insecure:
+        check_exposure(settings)
+    listening = listen(settings)
+    host = invocation.loaded_host
+
+    async def serve_until_the_end(ending: Ending) -> None:
+        await run(
+            host,
+            partial(serve_http, host=host, listening=listening),
+            principal_of=Principals(lambda: host.settings.server.auth),
+            reloading=_reloading(invocation, watch=watch),
+            began=BEGAN,
+            on_signal=lambda: ending.begin(settings.drain),
+        )
+
+    _run(invocation, serve_until_the_end)
+
+
+def _reloading(invocation: Invocation, *, watch: bool) -> Reloading:
+    from standards_mcp.server.reload import Reloading
+
+    paths = config_paths(invocation.config)
+    return Reloading(load=invocation.load_settings, paths=paths, watch=watch)
+
+
+def _run(invocation: Invocation, serve_until_the_end: Callable[[Ending], Awaitable[None]]) -> None:
+    from standards_mcp.server.ending import Ending
     from standards_mcp.server.steady_loop import SteadyLoop
 
-    reloading = Reloading(
-        load=invocation.load_settings, paths=config_paths(invocation.config), watch=watch
-    )
     gc.freeze()
     gc.enable()
 
-    async def run_until_the_end() -> None:
-        ending = Ending(invocation.timing.end, host.plugins_by_package)
-        transport = partial(serve_stdio, reader=reader, writer=writer, on_leaving=ending.begin)
+    async def begin() -> None:
+        ending = Ending(invocation.timing.end, invocation.host.plugins_by_package)
         try:
-            await run(host, transport, reloading=reloading, began=BEGAN, on_signal=ending.begin)
+            await serve_until_the_end(ending)
         finally:
             ending.finish()
 
     try:
-        anyio.run(run_until_the_end, backend_options={"loop_factory": SteadyLoop})
+        anyio.run(begin, backend_options={"loop_factory": SteadyLoop})
     except asyncio.CancelledError:
         why = "all tasks of the server were cancelled, which only a plugin can do"
         raise click.ClickException(why) from None

@@ -114,6 +114,29 @@ def _drop_empty(path: Sequence[str], kept: int, document: _Document) -> None:
         del table[key]
 
 
+def with_token(text: str, name: str, sha256: str, scopes: Sequence[str]) -> str:
+    """Return *text* with the token ``[server.auth.tokens.<name>]``, and tokens required."""
+
+    def change(document: _Document) -> None:
+        auth = _table(_table(document, "server", is_super=True), "auth")
+        auth["required"] = True
+        token = _table(_table(auth, "tokens", is_super=True), name)
+        token["sha256"] = sha256
+        token["scopes"] = list(scopes)
+
+    return _changed(text, change)
+
+
+def without_token(text: str, name: str) -> str:
+    """Return *text* without ``[server.auth.tokens.<name>]``; tokens stay required."""
+
+    def change(document: _Document) -> None:
+        tokens = document.get("server", {}).get("auth", {}).get("tokens", {})
+        tokens.pop(name, None)
+
+    return _changed(text, change)
+
+
 def without_secrets(text: str) -> str:
     """Return *text* for showing, since a table of one line is shown whole.
 

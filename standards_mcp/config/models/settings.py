@@ -15,6 +15,7 @@ from standards_mcp._utils.text import did_you_mean
 from .base import AtStart, Like, Table
 from .catalog import CatalogSettings
 from .external import ServerSection
+from .http import HttpSettings, Scope
 from .tools import ContributionSettings, Kind, Profile, Rules, ToolSettings
 
 _SIZE: Final = re.compile(r"([1-9][0-9]*) ?([KMGkmg])[Bb]")
@@ -80,6 +81,7 @@ class Settings(Table):
         trusted: Only plugins of distributions with a name that matches one of these globs are
             imported.
         profile: This one of the ``profiles`` applies.
+        server: The service over HTTP, for ``serve --transport http``.
         servers: Each table is another MCP server, with a name of your choice.
         servers_file: The servers in this JSON file are added. It has ``mcpServers``, as those of
             other clients have.
@@ -97,6 +99,7 @@ class Settings(Table):
     profiles: dict[str, Profile] = Field(default_factory=dict[str, Profile])
     profile: str | None = None
     plugins: dict[str, PluginSection] = Field(default_factory=dict[str, PluginSection])
+    server: HttpSettings = Field(default_factory=HttpSettings)
     servers: dict[str, ServerSection] = Field(default_factory=dict[str, ServerSection])
     servers_file: Path | None = None
 
@@ -118,6 +121,16 @@ class Settings(Table):
             hint = did_you_mean(profile, profiles) or known
             raise ValueError(f"there is no [profiles.{profile}]{hint}")
         return profile
+
+    @field_validator("server")
+    @classmethod
+    def _check_scopes(cls, server: HttpSettings, info: ValidationInfo) -> HttpSettings:
+        profiles: dict[str, Profile] = info.data.get("profiles", {})
+        for name, scope in server.auth.scopes.items():
+            if isinstance(scope, Scope) and scope.profile and scope.profile not in profiles:
+                hint = did_you_mean(scope.profile, profiles)
+                raise ValueError(f"scope {name!r}: there is no [profiles.{scope.profile}]{hint}")
+        return server
 
     @property
     def profiles_in_force(self) -> tuple[str, ...]:

@@ -1,0 +1,113 @@
+"""``[server]``: the service over HTTP, and who may use it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, TypeAlias
+
+from pydantic import Field, ValidationInfo, field_validator
+
+from .base import AtStart, Like, NoFlag, Seconds, Table
+
+_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}"
+Name: TypeAlias = Annotated[
+    str, Like(_NAME, "a name of up to 64 letters, digits, '.', '_', '@' and '-'")
+]
+Digest: TypeAlias = Annotated[
+    str, Like(r"[0-9a-f]{64}", "a SHA-256 in 64 hexadecimal digits, which `auth token new` writes")
+]
+_Count: TypeAlias = Annotated[int, Field(gt=0), NoFlag]
+ALL: Final = "*"
+"""The scope of a token that may use all that is served."""
+
+
+class TokenSection(Table):
+    """``[server.auth.tokens.<name>]``: a token, of which only the hash is kept.
+
+    Attributes:
+        sha256: The SHA-256 of the token. ``standards-mcp auth token new`` writes it.
+        scopes: The scopes of the token. ``*`` stands for all that is served.
+    """
+
+    sha256: Digest
+    scopes: tuple[str, ...] = (ALL,)
+
+
+class Scope(Table):
+    """``[server.auth.scopes.<name>]``: what a scope lets its holders see and use.
+
+    Attributes:
+        names: Globs over the names of tools, prompts and resources.
+        profile: This one of the ``profiles`` applies, too.
+    """
+
+    names: tuple[str, ...] = ("*",)
+    profile: str | None = None
+
+
+class AuthSettings(Table):
+    """``[server.auth]``: without it, everybody who reaches the service may use it.
+
+    Attributes:
+        required: If true, requests need a token, even if there is none. By default they need one
+            where there are tokens.
+        tokens: Each table is a token, with a name of your choice.
+        scopes: What the holders of each scope may use: globs over names, or a table with ``names``
+            and ``profile``. Globs of several scopes add up, and each profile narrows.
+    """
+
+    required: bool | None = None
+    tokens: dict[Name, TokenSection] = Field(default_factory=dict[str, TokenSection])
+    scopes: Annotated[dict[Name, tuple[str, ...] | Scope], Field(validate_default=True)] = Field(
+        default_factory=dict[str, tuple[str, ...] | Scope]
+    )
+
+    @field_validator("scopes")
+    @classmethod
+    def _check_scopes(
+        cls, scopes: dict[str, tuple[str, ...] | Scope], info: ValidationInfo
+    ) -> dict[str, tuple[str, ...] | Scope]:
+        tokens: dict[str, TokenSection] = info.data.get("tokens", {})
+        for name, token in tokens.items():
+            if gone := next((each for each in token.scopes if each not in (ALL, *scopes)), None):
+                raise ValueError(f"the token {name!r} has the scope {gone!r}, which is not there")
+        return scopes
+
+    @property
+    def is_required(self) -> bool:
+        """Whether requests need a token."""
+        return bool(self.tokens) if self.required is None else self.required
+
+
+class HttpSettings(Table):
+    """``[server]``: how ``serve --transport http`` serves.
+
+    Attributes:
+        host: The service listens at this address.
+        port: The service listens at this port. 0 takes any that is free.
+        allowed_hosts: Requests may name these hosts, such as ``mcp.example.org`` or
+            ``*.example.org``. By default they are those of this machine when the service listens
+            there only, and otherwise any, which needs authorization.
+        allowed_origins: Pages of these origins may use the service from a browser, such as
+            ``https://chat.example.org``.
+        stateless: If true, the service keeps no sessions. Clients of the generations before
+            2026-07-28 then get no questions and no notice of changes.
+        json_response: If true, calls are answered with JSON in place of a stream. It is faster,
+            and there is no progress.
+        max_request_bytes: The body of a request may have this many bytes.
+        max_sessions: This many sessions may be open at a time.
+        session_idle: A session without a request for this many seconds is closed.
+        drain: When the service ends, calls in flight may take this many seconds to finish.
+        auth: Who may use the service.
+    """
+
+    host: Annotated[str, AtStart()] = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65_535), NoFlag, AtStart()] = 8000
+    allowed_hosts: Annotated[tuple[str, ...], AtStart()] = ()
+    allowed_origins: Annotated[tuple[str, ...], AtStart()] = ()
+    stateless: Annotated[bool, AtStart()] = False
+    json_response: Annotated[bool, AtStart()] = False
+    max_request_bytes: Annotated[_Count, AtStart()] = 4_194_304
+    max_sessions: Annotated[_Count, AtStart()] = 1000
+    session_idle: Annotated[Seconds, AtStart()] = 1800.0
+    drain: Annotated[Seconds, AtStart()] = 10.0
+    auth: AuthSettings = Field(default_factory=AuthSettings)

@@ -1,0 +1,83 @@
+"""Who makes a request: bearer tokens of the configuration, and what their scopes let them use."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Final, cast
+
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from starlette.requests import Request
+
+from standards_mcp._utils.tokens import token_hash
+from standards_mcp.calls.context import Principal
+from standards_mcp.config.models.http import ALL, AuthSettings, Scope
+from standards_mcp.contributions.selection import EVERYTHING, Access
+from standards_mcp.server.context import Context
+
+ANONYMOUS: Final = Principal("anonymous")
+"""Everybody, where no authorization is configured."""
+
+
+class Tokens:
+    """Verifies the tokens of the configuration as it is at the time of the request.
+
+    Args:
+        settings: Returns the settings in force.
+    """
+
+    def __init__(self, settings: Callable[[], AuthSettings]) -> None:
+        self._settings = settings
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """Return whose token it is, or None for one that is not known."""
+        given, found = token_hash(token), None
+        # All are compared, so that the time tells nothing.
+        for name, section in self._settings().tokens.items():
+            if hmac.compare_digest(section.sha256, given):
+                found = AccessToken(token=given, client_id=name, scopes=list(section.scopes))
+        return found
+
+
+class Principals:
+    """Tells who makes a request of MCP.
+
+    Args:
+        settings: Returns the settings in force.
+    """
+
+    def __init__(self, settings: Callable[[], AuthSettings]) -> None:
+        self._settings = settings
+
+    def __call__(self, context: Context) -> Principal:
+        """Return the principal of a request that the transport has let through."""
+        request = context.request
+        if not isinstance(request, Request):
+            raise TypeError("a request without HTTP has no principal")
+        return self.of_request(cast("Request", request))
+
+    def of_request(self, request: Request) -> Principal:
+        """Return the principal of an HTTP request."""
+        user = request.scope.get("user")
+        if not isinstance(user, AuthenticatedUser):
+            return ANONYMOUS
+        return Principal(user.username, access_of(user.scopes, self._settings()))
+
+
+def access_of(scopes: Iterable[str], settings: AuthSettings) -> Access:
+    """Return what the holder of these scopes may use; scopes that are not known give nothing."""
+    held = frozenset(scopes)
+    if ALL in held:
+        return EVERYTHING
+    return _joined(tuple(settings.scopes[name] for name in sorted(held & settings.scopes.keys())))
+
+
+@lru_cache(1_024)
+def _joined(scopes: tuple[tuple[str, ...] | Scope, ...]) -> Access:
+    """Return an access of equal value for equal scopes, since selections are kept by access."""
+    tables = [each if isinstance(each, Scope) else Scope(names=each) for each in scopes]
+    names = dict.fromkeys(name for each in tables for name in each.names)
+    profiles = dict.fromkeys(each.profile for each in tables if each.profile)
+    return Access(names=tuple(names), profiles=tuple(profiles))

@@ -1,0 +1,394 @@
+"""The service over HTTP: both generations, who gets in, and how it ends."""
+# ruff: noqa: ASYNC240  small files, in tests
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import httpx2
+import pytest
+from click.testing import CliRunner
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+from support.http import bearer, http_client, served_over_http
+from support.peer import COMMAND, Peer
+from support.waiting import WAIT
+
+from standards_mcp import CallContext, Plugin, Prompt, Resource, hookimpl, tool
+from standards_mcp._utils.tokens import new_token, token_hash
+from standards_mcp.cli import cli
+from standards_mcp.config.models.http import AuthSettings, HttpSettings
+from standards_mcp.config.models.settings import Settings
+from standards_mcp.errors import ConfigError, StandardsMcpError
+from standards_mcp.host import Host
+from standards_mcp.server.http.authorization import access_of
+from standards_mcp.server.http.serving import check_exposure, listen
+
+pytestmark = pytest.mark.anyio
+MakeHost = Callable[..., Host]
+ANN, BOB, CAROL = (new_token() for _ in range(3))
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
+ACCEPT = {"accept": "application/json, text/event-stream"}
+
+
+class BooksPlugin(Plugin):
+    """Tools of two kinds, one that waits, a prompt and a resource."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.going, self.go = anyio.Event(), anyio.Event()
+
+    @tool(read_only=True)
+    async def find_book(self, context: CallContext) -> str:
+        """Find."""
+        return f"found for {context.caller}"
+
+    @tool(rate_limit="1/day")
+    def drop_book(self) -> str:
+        """Drop."""
+        return "dropped"
+
+    @tool
+    async def wait(self) -> str:
+        """Wait."""
+        self.going.set()
+        await self.go.wait()
+        return "waited"
+
+    @hookimpl
+    def register_prompts(self):
+        return [Prompt(name="drop_all", description="Drop", function=lambda: "Drop all.")]
+
+    @hookimpl
+    def register_resources(self):
+        return [Resource(uri="books://all", name="all", description="All", function=lambda: "all")]
+
+
+def auth() -> dict[str, Any]:
+    held = {"ann": (ANN, ["reader"]), "bob": (BOB, ["*"]), "carol": (CAROL, [])}
+    return {
+        "tokens": {
+            name: {"sha256": token_hash(token), "scopes": scopes}
+            for name, (token, scopes) in held.items()
+        },
+        "scopes": {"reader": ["find_*"]},
+    }
+
+
+@pytest.fixture
+def make_books(make_host: MakeHost) -> MakeHost:
+    def make(**server: Any) -> Host:
+        return make_host({"books": BooksPlugin}, server={"port": 0, **server})
+
+    return make
+
+
+@pytest.fixture
+async def url(make_books: MakeHost) -> AsyncGenerator[str]:
+    async with served_over_http(make_books()) as found:
+        yield found
+
+
+@pytest.fixture
+async def guarded(make_books: MakeHost) -> AsyncGenerator[str]:
+    async with served_over_http(make_books(auth=auth())) as found:
+        yield found
+
+
+async def names_for(url: str, token: str, mode: str = "auto") -> list[str]:
+    async with http_client(url, token, mode=mode) as client:
+        return [each.name for each in (await client.list_tools()).tools]
+
+
+@pytest.mark.parametrize("server", [{}, {"stateless": True}, {"json_response": True}], ids=str)
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_clients_of_both_generations_are_served(
+    make_books: MakeHost, server: dict[str, Any], mode: str
+):
+    async with served_over_http(make_books(**server)) as url, http_client(url, mode=mode) as client:
+        assert [each.name for each in (await client.list_tools()).tools] == [
+            "find_book",
+            "drop_book",
+            "wait",
+        ]
+        answer = await client.call_tool("find_book", {})
+        assert answer.content[0].text == "found for anonymous"
+        assert (await client.read_resource("books://all")).contents[0].text == "all"
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_token_shows_and_calls_what_its_scopes_let_it(guarded: str, mode: str):
+    assert await names_for(guarded, BOB, mode) == ["find_book", "drop_book", "wait"]
+    async with http_client(guarded, ANN, mode=mode) as client:
+        assert [each.name for each in (await client.list_tools()).tools] == ["find_book"]
+        assert (await client.list_prompts()).prompts == []
+        assert (await client.list_resources()).resources == []
+        assert (await client.call_tool("find_book", {})).content[0].text == "found for ann"
+        for refused in (
+            partial(client.call_tool, "drop_book", {}),
+            partial(client.get_prompt, "drop_all"),
+            partial(client.read_resource, "books://all"),
+        ):
+            with pytest.raises(MCPError, match=r"Unknown|not found|no resource"):
+                await refused()
+    assert await names_for(guarded, CAROL, mode) == [], "it has no scope"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        bearer("smcp_wrong"),
+        bearer(token_hash(BOB)),
+        {"authorization": f"Basic {BOB}"},
+        bearer(BOB[:-1]),
+        bearer("\udcff"),
+    ],
+    ids=["none", "wrong", "hash", "basic", "short", "odd"],
+)
+async def test_without_a_token_that_is_known_nobody_gets_in(guarded: str, headers: dict[str, str]):
+    async with httpx2.AsyncClient(base_url=guarded, headers=ACCEPT) as client:
+        odd = {name: value.encode("utf-8", "surrogateescape") for name, value in headers.items()}
+        for path in ("/mcp", "/health", "/health/ready", "/else"):
+            refused = await client.post(path, json=INITIALIZE, headers=odd)
+            assert refused.status_code == 401, path
+            assert refused.headers["www-authenticate"].startswith("Bearer ")
+        assert (await client.get("/health/live")).json() == {"status": "alive"}
+
+
+async def test_a_session_belongs_to_the_token_that_opened_it(guarded: str):
+    async with httpx2.AsyncClient(base_url=guarded, headers=ACCEPT) as client:
+        opened = await client.post("/mcp", json=INITIALIZE, headers=bearer(BOB))
+        session = {"mcp-session-id": opened.headers["mcp-session-id"]}
+        tools = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+        stolen = await client.post("/mcp", json=tools, headers=bearer(ANN) | session)
+        assert stolen.status_code == 404
+
+
+async def test_limits_of_rate_count_for_each_token(make_books: MakeHost):
+    other = auth()
+    other["tokens"]["ann"]["scopes"] = ["*"]
+    async with served_over_http(make_books(auth=other)) as url:
+        for token in (ANN, BOB):
+            async with http_client(url, token) as client:
+                first, second = [await client.call_tool("drop_book", {}) for _ in range(2)]
+                assert not first.is_error
+                assert second.is_error
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"host": "evil.example"}, 421),
+        ({"host": "localhost.evil.example"}, 421),
+        ({"host": "[bad"}, 421),
+        ({"host": "localhost:1"}, 200),
+        ({"host": "[::1]:8000"}, 200),
+        ({"origin": "https://evil.example"}, 403),
+        ({"origin": "null"}, 403),
+    ],
+    ids=str,
+)
+async def test_requests_name_a_host_and_an_origin_that_are_served(
+    url: str, headers: dict[str, str], status: int
+):
+    async with httpx2.AsyncClient(base_url=url, headers=ACCEPT) as client:
+        answer = await client.post("/mcp", json=INITIALIZE, headers=headers)
+        assert answer.status_code == status
+
+
+async def test_pages_of_an_allowed_origin_may_use_the_service(make_books: MakeHost):
+    chat = "https://chat.example.org"
+    host = make_books(allowed_origins=[chat], allowed_hosts=["*.example.org", "127.0.0.1"])
+    async with served_over_http(host) as url, httpx2.AsyncClient(base_url=url) as client:
+        asked = {"origin": chat, "access-control-request-method": "POST"}
+        answer = await client.options("/mcp", headers=asked)
+        assert answer.headers["access-control-allow-origin"] == chat
+        named = {"origin": chat, "host": "mcp.example.org", **ACCEPT}
+        assert (await client.post("/mcp", json=INITIALIZE, headers=named)).status_code == 200
+
+
+async def test_bodies_and_sessions_have_limits(make_books: MakeHost):
+    host = make_books(max_request_bytes=1000, max_sessions=1)
+    async with (
+        served_over_http(host) as url,
+        httpx2.AsyncClient(base_url=url, headers=ACCEPT) as client,
+    ):
+        large = INITIALIZE | {"id": "x" * 1000}
+        assert (await client.post("/mcp", json=large)).status_code == 413
+
+        async def chunks() -> AsyncGenerator[bytes]:
+            for _ in range(100):
+                yield b"x" * 100
+
+        chunked = {"content-type": "application/json"}
+        assert (await client.post("/mcp", content=chunks(), headers=chunked)).status_code == 413
+        assert (await client.post("/mcp", json=INITIALIZE)).status_code == 200
+        assert (await client.post("/mcp", json=INITIALIZE)).status_code == 503
+
+
+async def test_an_idle_session_is_closed(make_books: MakeHost):
+    async with (
+        served_over_http(make_books(session_idle=0.05)) as url,
+        httpx2.AsyncClient(base_url=url, headers=ACCEPT) as client,
+    ):
+        opened = await client.post("/mcp", json=INITIALIZE)
+        session = {"mcp-session-id": opened.headers["mcp-session-id"]}
+        tools = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+        await anyio.sleep(0.5)
+        assert (await client.post("/mcp", json=tools, headers=session)).status_code == 404
+
+
+async def test_health_tells_what_is_served(url: str):
+    async with httpx2.AsyncClient(base_url=url) as client:
+        assert (await client.get("/health/ready")).json() == {"status": "ready"}
+        told = (await client.get("/health")).json()
+    assert told["plugins"] == {"books": {"status": "started", "reason": ""}}
+    assert told["catalog"]["backend"] == "local"
+
+
+async def test_a_call_in_flight_is_answered_before_the_end(make_books: MakeHost):
+    host = make_books(stateless=True, json_response=True)
+    plugin = host.manager.records["books"].plugin
+    assert isinstance(plugin, BooksPlugin)
+    answers: list[str] = []
+
+    async def call(url: str) -> None:
+        params = {"name": "wait", "arguments": {}}
+        message = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}
+        async with httpx2.AsyncClient(base_url=url, headers=ACCEPT, timeout=30) as client:
+            answer = (await client.post("/mcp", json=message)).json()
+            answers.append(answer["result"]["content"][0]["text"])
+
+    async with anyio.create_task_group() as tasks, served_over_http(host) as url:
+        tasks.start_soon(call, url)
+        await plugin.going.wait()
+        tasks.start_soon(_go_soon, plugin)
+    assert answers == ["waited"]
+
+
+async def _go_soon(plugin: BooksPlugin) -> None:
+    await anyio.sleep(0.2)
+    plugin.go.set()
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "mcp.example.org"])  # noqa: S104
+def test_beyond_this_machine_it_asks_who_comes_or_is_told_by_which_names(host: str):
+    with pytest.raises(ConfigError, match="auth token new NAME"):
+        check_exposure(HttpSettings(host=host))
+    check_exposure(HttpSettings(host=host, allowed_hosts=("mcp.example.org",)))
+    check_exposure(HttpSettings(host=host, auth=AuthSettings(required=True)))
+
+
+def test_an_address_that_is_taken_is_named():
+    with listen(HttpSettings(port=0)) as listening:
+        port = listening.getsockname()[1]
+        with pytest.raises(StandardsMcpError, match=rf"cannot listen at 127\.0\.0\.1:{port}"):
+            listen(HttpSettings(port=port))
+
+
+@pytest.mark.parametrize(
+    ("auth", "message"),
+    [
+        ({"tokens": {"ann": {"sha256": "0" * 64, "scopes": ["gone"]}}}, "has the scope 'gone'"),
+        ({"tokens": {"ann": {"sha256": ANN}}}, "`auth token new` writes"),
+        ({"tokens": {"a\nb": {"sha256": "0" * 64}}}, "a name of up to 64 letters"),
+        ({"scopes": {"reader": {"profile": "gone"}}}, r"there is no \[profiles.gone\]"),
+    ],
+    ids=["scope", "token", "name", "profile"],
+)
+def test_mistakes_in_who_may_come_are_refused(auth: dict[str, Any], message: str):
+    with pytest.raises(ValidationError, match=message):
+        Settings.model_validate({"server": {"auth": auth}})
+
+
+async def test_streams_that_clients_listen_to_end_with_the_service(make_books: MakeHost):
+    received: list[str] = []
+
+    async def listen_to(url: str, session: dict[str, str], going: anyio.Event) -> None:
+        async with (
+            httpx2.AsyncClient(base_url=url, timeout=30) as client,
+            client.stream("GET", "/mcp", headers=ACCEPT | session) as stream,
+        ):
+            going.set()
+            received.extend([line async for line in stream.aiter_lines()])
+
+    async with anyio.create_task_group() as tasks, served_over_http(make_books()) as url:
+        async with httpx2.AsyncClient(base_url=url, headers=ACCEPT) as client:
+            opened = await client.post("/mcp", json=INITIALIZE)
+        session = {"mcp-session-id": opened.headers["mcp-session-id"]}
+        going = anyio.Event()
+        tasks.start_soon(listen_to, url, session, going)
+        await going.wait()
+    assert received == []
+
+
+def test_globs_of_scopes_add_up_and_profiles_narrow():
+    scopes = {"a": ("find_*",), "b": ("get_*",), "c": {"profile": "readers"}}
+    settings = AuthSettings.model_validate({"scopes": scopes})
+    both = access_of(["b", "a", "other"], settings)
+    assert (both.names, both.profiles) == (("find_*", "get_*"), ())
+    assert access_of(["c"], settings).profiles == ("readers",)
+    assert access_of([], settings).names == ()
+    assert access_of(["*", "a"], settings).names == ("*",)
+
+
+def told_url(peer: Peer) -> str:
+    peer.wait_for_log('"listening"')
+    url: str = next(each["url"] for each in peer.events() if each["event"] == "listening")
+    return url.removesuffix("/mcp")
+
+
+@pytest.mark.usefixtures("starter_catalog")
+@pytest.mark.skipif(sys.platform == "win32", reason="a process is ended there without a signal")
+async def test_a_token_that_is_revoked_counts_no_more_and_the_service_ends_when_asked():
+    run = partial(CliRunner().invoke, cli)
+    Path("standards-mcp.toml").write_text("", encoding="utf-8")
+    made = run(["auth", "token", "new", "ann"])
+    token = made.stdout.strip()
+    assert token not in Path("standards-mcp.toml").read_text("utf-8")
+    peer = Peer("serve", "--transport", "http", "--port", "0", "--watch")
+    try:
+        url = await anyio.to_thread.run_sync(told_url, peer)
+        assert "find_relevant_standards" in await names_for(url, token)
+        assert run(["auth", "token", "revoke", "ann"]).exit_code == 0
+        await anyio.to_thread.run_sync(peer.wait_for_log, "the configuration is reloaded")
+        async with httpx2.AsyncClient(base_url=url) as client:
+            refused = await client.get("/health", headers=bearer(token))
+        assert refused.status_code == 401, "also after the last token"
+        peer.process.send_signal(signal.SIGTERM)
+        assert await anyio.to_thread.run_sync(peer.process.wait, WAIT) == 0
+        assert token not in peer.log()
+    finally:
+        peer.kill()
+
+
+@pytest.mark.parametrize("option", [["--port", "1"], ["--insecure"], ["--stateless"]], ids=str)
+def test_options_of_the_service_need_it(option: list[str]):
+    refused = CliRunner().invoke(cli, ["serve", *option])
+    assert refused.exit_code == 2
+    assert "need --transport http" in refused.output
+
+
+def test_the_service_does_not_start_beyond_this_machine_by_accident():
+    command = [*COMMAND, "serve", "--transport", "http", "--host", "0.0.0.0"]  # noqa: S104
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert refused.returncode == 2
+    assert "`standards-mcp auth token new NAME`" in refused.stderr

@@ -1,0 +1,46 @@
+"""Hosts that are served over HTTP at a free port, and clients of them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+import anyio
+import httpx2
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from standards_mcp.host import Host
+from standards_mcp.server.http.authorization import Principals
+from standards_mcp.server.http.serving import listen, serve_http, url_of
+from standards_mcp.server.run import run
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {token}"}
+
+
+@asynccontextmanager
+async def served_over_http(host: Host) -> AsyncGenerator[str]:
+    """Serve a host, whose settings have port 0, while the context is open; yield its URL."""
+    listening = listen(host.settings.server)
+    transport = partial(serve_http, host=host, listening=listening)
+    principal_of = Principals(lambda: host.settings.server.auth)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(partial(run, host, transport, principal_of=principal_of))
+        yield url_of(listening).removesuffix("/mcp")
+        tasks.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def http_client(
+    url: str, token: str = "", *, mode: str = "auto", **arguments: Any
+) -> AsyncGenerator[Client]:
+    """Open an MCP client of the service at *url*."""
+    headers = bearer(token) if token else {}
+    async with httpx2.AsyncClient(headers=headers, timeout=30) as http:
+        transport = streamable_http_client(f"{url}/mcp", http_client=http)
+        async with Client(transport, mode=mode, **arguments) as client:
+            yield client
