@@ -11,7 +11,7 @@ from standards_mcp.catalog.importing.importer import (
     StrictImportError,
     import_sources,
 )
-from standards_mcp.catalog.importing.maintenance import export_lines, remove_set, remove_starter
+from standards_mcp.catalog.importing.maintenance import export_lines, remove_sets, remove_starter
 from standards_mcp.catalog.importing.report import Report
 from standards_mcp.catalog.importing.selection import Selection
 from standards_mcp.catalog.local.store import LocalStore
@@ -235,7 +235,7 @@ def test_a_record_of_several_sets_has_a_title_for_all_and_each_set_keeps_its_own
     assert found.standard_set_title == title
     assert sorted(each.title for each in local.sets()) == sorted(titles)
     for number in range(1, len(titles)):
-        remove_set(local, f"set-{number}")
+        remove_sets(local, [f"set-{number}"])
     (left,) = local.fetch(["R001"])
     assert left == repeated[0]
     local.close()
@@ -262,10 +262,10 @@ def test_the_starter_set_can_be_removed_and_nothing_else(store, csp_set, starter
 
 def test_removing_a_set_keeps_what_other_sets_hold(store, csp_set, standard):
     load(store, csp_set("03"), csp_set("04", standards=[standard("A", "Sharing ")]))
-    report = remove_set(store, "AA_D1_grade-03")
+    report = remove_sets(store, ["AA_D1_grade-03"])
     assert (report.deleted, report.left) == (2, 1)
     assert store.contents["A"].education_levels == ("04",)
-    assert remove_set(store, "unknown").deleted == 0
+    assert remove_sets(store, ["unknown"]).deleted == 0
     assert store.writes == 2
 
 
