@@ -339,13 +339,18 @@ async def test_where_no_standard_has_the_field_the_filter_says_to_leave_it_out(
 async def test_a_value_beyond_what_an_index_can_list_is_looked_for(tmp_path: Path):
     many = [standard(f"A{number}", f"X.{number}", "03", ALAND) for number in range(110)]
     many = [each.model_copy(update={"standard_set_id": f"set {each.id}"}) for each in many]
-    late = standard("Z", "Z.1", "03", ALAND, standard_set_id="set Z")
+    many = [each.model_copy(update={"jurisdiction_title": f"j {each.id}"}) for each in many]
+    florida = {"jurisdiction_title": "CPALMS", "jurisdiction_id": "cpalms"}
+    late = standard("Z", "Z.1", "03", florida, standard_set_id="set Z")
     with PineconeServer() as server:
         server.add_index()
         client = PineconeClient(KEY, host=server.url)
         await client.upsert([*many, late])
         host = host_of(client, tmp_path)
-        for name, value in [("standard_set_id", "set Z"), ("notation_prefix", "z.1")]:
+        for name, value in [
+            ("standard_set_id", "set Z"), ("notation_prefix", "z.1"), ("jurisdiction", "fl"),
+            ("jurisdiction", "cpalms"),
+        ]:  # fmt: skip
             given = {"activity": "learners meet", name: value}
             answer = (await host.call_tool("find_relevant_standards", given)).structured
             assert [each["_id"] for each in answer["results"]] == ["Z"]

@@ -181,7 +181,7 @@ def _write(
     if options.dry_run:
         deque(changes, maxlen=0)  # `changes` counts while it is used up
         return
-    if given:
+    if options.jurisdiction:
         store.save_given_names(given)
     store.write(chain(changes, leaving), deleted, progress)
 

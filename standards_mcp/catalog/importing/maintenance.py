@@ -23,8 +23,13 @@ def remove_sets(
     report = Report(dry_run=dry_run)
     leaving, deleted = leaving_sets(store.records(set_ids), set_ids)
     report.deleted, report.left = len(deleted), len(leaving)
+    given = store.given_names()
     if not dry_run and (leaving or deleted):
         store.write(leaving, deleted, progress)
+        if not given.keys().isdisjoint(set_ids):
+            # A set that comes back is called as its source calls it.
+            kept = {id_: names for id_, names in given.items() if id_ not in set_ids}
+            store.save_given_names(kept)
     return report
 
 

@@ -44,7 +44,7 @@ _SOL: Final = Family(
 _FLORIDA: Final = Family(
     "Florida's standards (B.E.S.T. and NGSSS)",
     ("Florida",),
-    "`standards-mcp data import PACKAGE.json` with a CASE package from https://www.cpalms.org",
+    "`standards-mcp data import PACKAGE.json --jurisdiction Florida` with a CASE package from https://www.cpalms.org",
 )
 _FLORIDA_BEFORE: Final = Family(
     "Florida's standards of 2014 (MAFS and LAFS), which B.E.S.T. has replaced",

@@ -115,12 +115,13 @@ def rename(
     from standards_mcp.catalog.importing.maintenance import rename_sets
     from standards_mcp.catalog.importing.naming import jurisdiction_names
 
-    if len(names) != (1 if jurisdiction and len(names) < 2 else 2):  # noqa: PLR2004
+    *before, last = names or ("",)
+    if len(before) > 1 or not (before or (names and jurisdiction)):
         raise click.UsageError("give SET and NEW, or --jurisdiction OLD and NEW")
-    new = " ".join(clean(names[-1]).split())
+    new = " ".join(clean(last).split())
     if not new:
         raise click.UsageError("the new name is empty")
-    set_name = names[0] if len(names) > 1 else ""
+    set_name = before[0] if before else ""
     with divert_stdout(), ImportProgress() as progress:
         store = ctx.ensure_object(Invocation).embedded_catalog.store
         ids = _one_or_all(store, set_name, jurisdiction)
