@@ -93,19 +93,25 @@ def set_named(name: str, sets: Sequence[StandardSet]) -> StandardSet:
     """Return the set with this id, or with a title that only it has.
 
     Raises:
+        JurisdictionNameError: It is the name of a place of which nothing is loaded.
         click.ClickException: There is no such set; a `click.UsageError` when there are several.
     """
-    from standards_mcp.catalog.vocabulary.names import jurisdictions_named, titles_like
-    from standards_mcp.catalog.vocabulary.places import folded
+    from standards_mcp.catalog.vocabulary.names import (
+        jurisdictions_named,
+        no_jurisdiction,
+        titles_like,
+    )
+    from standards_mcp.catalog.vocabulary.places import folded, place_named
 
     by_id = [each for each in sets if each.id == name]
     same = by_id or [each for each in sets if folded(each.title) == folded(name)]
     if len(same) == 1:
         return same[0]
     if same:
+        is_told_apart = len({each.jurisdiction_title for each in same}) > 1
+        advice = "add --jurisdiction, or give" if is_told_apart else "give"
         raise click.UsageError(
-            f"{len(same)} sets have the title {name!r}; add --jurisdiction, or give one of their "
-            f"ids:\n{_shown(same)}"
+            f"{len(same)} sets have the title {name!r}; {advice} one of their ids:\n{_shown(same)}"
         )
     places = jurisdictions_named(name, {each.jurisdiction_title for each in sets})
     if places:
@@ -114,6 +120,8 @@ def set_named(name: str, sets: Sequence[StandardSet]) -> StandardSet:
             f"no set {name!r}: it is a jurisdiction with {counted(count, 'set')}; write "
             f"`--jurisdiction {_argument(name)}` for all of them"
         )
+    if place_named(name):
+        raise no_jurisdiction(name, list(dict.fromkeys(each.jurisdiction_title for each in sets)))
     near = titles_like(name, (each.title for each in sets))
     shown = [each for each in sets if each.title in near]
     hint = f" Near are:\n{_shown(shown)}" if shown else ""

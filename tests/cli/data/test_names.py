@@ -157,6 +157,7 @@ def test_what_is_meant_is_told_where_a_name_is_no_set(run, package):
         1,
         True,
     )
+    assert "No standards of Ohio are loaded. There are: " in run("remove", "Ohio")[2]
     code, _, err = run("remove", "reading (grade 3)")
     assert code == 2
     assert "doc-elm_grade-03  Reading (Grade 3) (Elm District, English)" in err
