@@ -13,7 +13,7 @@ from standards_mcp.catalog.vocabulary.names import (
     jurisdictions_named,
     titles_with,
 )
-from standards_mcp.catalog.vocabulary.places import folded, place_named, proper_name
+from standards_mcp.catalog.vocabulary.places import folded, names_of_place, place_named, proper_name
 
 TITLES = (
     "Common Core State Standards",
@@ -117,6 +117,11 @@ def test_a_name_of_none_or_of_several_is_refused_with_what_there_is(text: str, t
 )  # fmt: skip
 def test_a_code_becomes_the_name_of_its_place_and_any_other_name_stays(text: str, name: str):
     assert proper_name(text) == name
+
+
+def test_every_name_under_which_a_source_may_have_a_place_is_known():
+    assert names_of_place("Florida") == ["Florida", "FL", "CPALMS"]
+    assert names_of_place("Elm") == []
 
 
 SETS = ("Mathematics: Grade 1", "Mathematics: Grade 11", "English: Grade 1", "English: Grades 9-10")
