@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from standards_mcp.catalog.importing.formats.case import read_case
 from standards_mcp.catalog.importing.formats.csp import read_csp
 from standards_mcp.catalog.importing.importer import (
     ImportOptions,
@@ -342,3 +343,15 @@ def test_two_records_of_one_id_and_set_that_differ_are_told(store, starter):
     assert str(report.problems[0]) == (
         "Own: W.1, id A: read twice, and differs (the last was read)"
     )
+
+
+def test_a_set_without_a_title_is_called_by_its_grades_and_a_package_by_its_subject(store, csp_set):
+    load(store, csp_set("03", title=None))
+    assert [each.title for each in store.sets()] == ["Grade 3"]
+    store.contents.clear()
+    item = {"identifier": "i", "fullStatement": "x", "educationLevel": ["09", "10"]}
+    document = {"identifier": "d", "creator": "Elm"}
+    for subject, title in (["Art"], "Art (Grades 9-10)"), ([], "Standards of Elm (Grades 9-10)"):
+        package = {"CFDocument": {**document, "subject": subject}, "CFItems": [item]}
+        import_sources(store, [read_case(package, "x", "2030-01-01")])
+        assert [each.title for each in store.sets()] == [title]
