@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final, NamedTuple, Self, cast
+from typing import Any, Final, NamedTuple, Self, TypeAlias, cast
 
 from .records import StandardRecord
 from .vocabulary.grades import GRADES, grade_order, normalize_levels, parse_grades, spoken_levels
@@ -24,6 +24,9 @@ _OWN_LEVELS: Final = "set_levels"
 _OWN_TITLE: Final = "set_title"
 _GRADE_TITLE: Final = re.compile(r"grade \d{1,2}|(pre-?)?kindergarten", re.IGNORECASE)
 _TITLES_SHOWN: Final = 3
+
+GivenNames: TypeAlias = Mapping[str, Mapping[str, str]]
+"""What users call sets, by id: ``title``, and ``jurisdiction_id`` with ``jurisdiction_title``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +141,20 @@ def without_sets(record: StandardRecord, sets: Collection[str]) -> StandardRecor
     if not left or len(left) == len(memberships(record)):
         return record if left else None
     return _with(record, left, record.child_ids)
+
+
+def renamed(record: StandardRecord, given: GivenNames) -> StandardRecord:
+    """Return *record* with the names that users gave its sets; itself where they gave none."""
+    places = given.get(record.standard_set_id, {})
+    if title := places.get("jurisdiction_title"):
+        place = {"jurisdiction_id": places["jurisdiction_id"], "jurisdiction_title": title}
+        record = record.model_copy(update=place)
+    sets = memberships(record)
+    named = {
+        id_: each._replace(title=given.get(id_, {}).get("title", each.title))
+        for id_, each in sets.items()
+    }
+    return record if named == sets else _with(record, named, record.child_ids)
 
 
 def leaving_sets(

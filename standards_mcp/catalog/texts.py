@@ -10,6 +10,11 @@ from collections.abc import Mapping
 from typing import Any
 
 _LINE_START = re.compile(r"^Depth \d+(?: \([^)\n]*\))?: ", re.MULTILINE)
+# A code may hold brackets itself, as in 111.5(b)(3).
+_LINE = re.compile(
+    r"^Depth \d+(?: \((?P<code>.*?)\))?: (?P<text>.*(?:\n(?!Depth \d).*)*)", re.MULTILINE
+)
+_LONGEST_HEADING = 200
 _NOT_A_WORD = re.compile(r"[\W_]+")
 
 
@@ -45,6 +50,21 @@ def ancestors_text(record: Mapping[str, Any]) -> str:
     content, description = str(record["content"]), str(record.get("description") or "")
     before = content.removesuffix(description) if description else content
     return _LINE_START.sub("", before).strip()
+
+
+def nearest_heading(content: str, description: str) -> tuple[str, str] | None:
+    """Return code and text of the nearest heading with a code above a standard.
+
+    Where none above has a code, it is the nearest of all, with an empty code; None where nothing
+    stands above. A long text is cut.
+    """
+    before = content.removesuffix(description) if description else content
+    lines = [(each["code"] or "", each["text"]) for each in _LINE.finditer(before)]
+    headings = lines[-2::-1]  # the last one is the standard itself
+    found = next((each for each in headings if each[0]), headings[0] if headings else None)
+    if found is None:
+        return None
+    return found[0], textwrap.shorten(found[1], _LONGEST_HEADING, placeholder=" ...")
 
 
 def comparable(text: str) -> str:

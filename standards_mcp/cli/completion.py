@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 import click
 from click.shell_completion import CompletionItem
 
 from standards_mcp._utils.streams import divert_stdout
+from standards_mcp._utils.text import counted
 from standards_mcp.catalog.errors import CatalogError
 from standards_mcp.errors import StandardsMcpError
 
@@ -61,4 +63,11 @@ def installed_plugins(invocation: Invocation) -> Iterator[tuple[str, str]]:
 def loaded_sets(invocation: Invocation) -> Iterator[tuple[str, str]]:
     """Give the standard sets that are loaded."""
     for each in invocation.embedded_catalog.store.sets():
-        yield each.id, each.title
+        yield each.id, f"{each.title} ({each.jurisdiction_title}, {each.subject})"
+
+
+def loaded_jurisdictions(invocation: Invocation) -> Iterator[tuple[str, str]]:
+    """Give the jurisdictions that have standards."""
+    counts = Counter(each.jurisdiction_title for each in invocation.embedded_catalog.store.sets())
+    for title, count in counts.items():
+        yield title, counted(count, "set")

@@ -214,6 +214,22 @@ def test_lookup_shows_the_standard_and_what_stands_around_it(run: Run):
     assert max(map(len, outcome.out.splitlines())) <= 80
 
 
+def test_a_standard_without_a_code_is_headed_by_what_stands_above(run: Run, tmp_path: Path):
+    rows = "id,code,text,parent\nG1,P,Pottery,\nG2,,At the wheel,P\nG3,,Students centre clay.,G2\n"
+    (tmp_path / "arts.csv").write_text(f"{rows}G4,,Kilns glow.,\n", encoding="utf-8")
+    settings = (f"catalog.path={tmp_path / 'arts'}", "catalog.local.model=none")
+    options = [part for setting in settings for part in ("--set", setting)]
+    assert run(*options, "data", "import", str(tmp_path / "arts.csv")).code == 0
+    searched = run(*options, "search", "students centre clay", "--top", "1").out
+    assert searched.startswith("1. (no code) under P Pottery  (score ")
+    assert "\n   id G3\n" in searched
+    assert run(*options, "search", "kilns glow", "--top", "1").out.startswith("1. (no code)  (")
+    looked_up = run(*options, "lookup", "G3").out
+    assert looked_up.startswith("(no code) under P Pottery\n")
+    assert "\n    At the wheel\n" in looked_up
+    assert run(*options, "lookup", "G4").out.startswith("(no code)\n  Kilns glow.")
+
+
 def test_lookup_of_several_joins_the_answers(run: Run):
     outcome = run("lookup", "MP1", "MP2", "--json")
     assert outcome.code == 0

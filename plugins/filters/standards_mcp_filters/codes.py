@@ -6,9 +6,8 @@ import difflib
 from typing import Final
 
 from standards_mcp import Catalog, FilterExpression, InvalidInputError
+from standards_mcp.catalog.vocabulary.names import quoted
 from standards_mcp.catalog.vocabulary.notation import PREFIXES_FIELD, canonical_key
-
-from .values import quoted
 
 _SUGGESTED: Final = 3
 

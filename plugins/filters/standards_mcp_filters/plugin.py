@@ -45,7 +45,7 @@ STANDARD_SET_ID: Final = (
     "standard_set_title of a result."
 )
 JURISDICTION: Final = (
-    "Whose standards, by name or id: a state such as 'Texas' or 'TX', or 'Common Core'."
+    "Whose standards, by name or id: a state such as 'Texas' or 'TX', or 'Common Core' or 'CCSS'."
 )
 STATEMENT_LABEL: Final = "What kind of statement, such as 'Standard', 'Cluster' or 'Domain'."
 PUBLICATION_STATUS: Final = "State of the document, such as 'Published', 'Draft' or 'Deprecated'."

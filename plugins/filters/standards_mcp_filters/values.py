@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import Final, NoReturn, TypeAlias
 
 from standards_mcp import Catalog, FieldValues, FilterExpression, InvalidInputError
-from standards_mcp.catalog.vocabulary.names import folded, jurisdictions_named, titles_with
+from standards_mcp.catalog.vocabulary.names import (
+    JurisdictionNameError,
+    jurisdictions_meant,
+    jurisdictions_named,
+    listed,
+    quoted,
+    titles_like,
+)
+from standards_mcp.catalog.vocabulary.places import folded, names_of_place
 
 _JURISDICTION_FIELDS: Final = ("jurisdiction_title", "jurisdiction_id")
 # A standard that stands in several sets has one of them for its own.
@@ -17,10 +24,6 @@ _SET_FIELDS: Final = (
     "also_in_set_titles",
     "also_in_set_ids",
 )
-_LONGEST_QUOTE: Final = 60
-_MOST_NAMES: Final = 12
-_MOST_HINTS: Final = 3
-
 _Known: TypeAlias = Mapping[str, FieldValues]
 _Found: TypeAlias = dict[str, Sequence[str]]
 
@@ -39,18 +42,32 @@ async def named_value_filter(field: str, catalog: Catalog, text: str) -> FilterE
 async def jurisdiction_filter(catalog: Catalog, text: str) -> FilterExpression:
     """Return the filter for the standards of a state or body, by its name or its id.
 
-    A name may be cut after a word, or be its initials or a state's postal code: ``Common Core``,
-    ``CCSS``, ``TX``.
+    A name may be a state's postal code, that of its publisher, initials, or cut after a word:
+    ``TX``, ``CPALMS``, ``CCSS``, ``Common Core``. Where the catalog cannot list all jurisdictions,
+    every name of the place is asked for.
 
     Raises:
-        InvalidInputError: There is none; the message names those that there are.
+        InvalidInputError: There is none, or several; the message names those that there are.
         CatalogError: The catalog cannot be read.
     """
     known = await _values(catalog, _JURISDICTION_FIELDS)
-    title = _JURISDICTION_FIELDS[0]
-    short = jurisdictions_named(text, known[title].counts)
-    found = _equal(text, known) or ({title: short} if short else {})
-    return _any_of(found or _unknown(text, known)) or _refuse(text, known, "jurisdiction")
+    title, id_ = _JURISDICTION_FIELDS
+    titles = known[title].counts
+    by_id = _equal(text, {id_: known[id_]})
+    if by_id and not jurisdictions_named(text, titles):
+        return _any_of(by_id) or {}
+    if not titles and known[title].complete:
+        _refuse(text, known, "jurisdiction")
+    try:
+        found: _Found = {title: jurisdictions_meant(text, titles)}
+    except JurisdictionNameError as error:
+        if known[title].complete or jurisdictions_named(text, titles):
+            raise InvalidInputError(str(error)) from None
+        found = {}
+    if not known[title].complete:
+        spellings = dict.fromkeys((*found.get(title, ()), text.strip(), *names_of_place(text)))
+        found = {title: list(spellings), id_: [text.strip()]}
+    return _any_of(found | by_id) or {}
 
 
 async def set_filter(catalog: Catalog, text: str) -> FilterExpression:
@@ -63,11 +80,6 @@ async def set_filter(catalog: Catalog, text: str) -> FilterExpression:
     known = await _values(catalog, _SET_FIELDS)
     found = _unknown(text, known) | _equal(text, known)
     return _any_of(found) or _refuse(text, known, "standard set")
-
-
-def quoted(text: str) -> str:
-    """Return what somebody typed between quotation marks, cut where it is long."""
-    return repr(text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}...")
 
 
 async def _values(catalog: Catalog, fields: Sequence[str]) -> _Known:
@@ -98,17 +110,7 @@ def _refuse(text: str, known: _Known, what: str) -> NoReturn:
     counts = next(iter(known.values())).counts
     if not counts:
         raise InvalidInputError(f"No standard here has a {what}. Leave this filter out.")
-    close = _like(text, [name for values in known.values() for name in values.counts])
+    close = titles_like(text, [name for values in known.values() for name in values.counts])
     hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
-    most = sorted(counts, key=lambda name: (-counts[name], name))
-    listed = ", ".join(map(repr, sorted(most[:_MOST_NAMES])))
-    more = f" and {len(most) - _MOST_NAMES:,} more" if len(most) > _MOST_NAMES else ""
-    raise InvalidInputError(f"No {what} here is {quoted(text)}.{hint} There are: {listed}{more}.")
-
-
-def _like(text: str, names: Sequence[str]) -> list[str]:
-    """Return the names that have the words of a text, or else those that are spelled nearly so."""
-    by_spelling = {folded(name): name for name in names}
-    nearly = difflib.get_close_matches(folded(text), by_spelling, n=_MOST_HINTS)
-    having = dict.fromkeys(titles_with(text, names))
-    return list(having)[:_MOST_HINTS] or [by_spelling[each] for each in nearly]
+    most = listed(sorted(counts, key=lambda name: (-counts[name], name)))
+    raise InvalidInputError(f"No {what} here is {quoted(text)}.{hint} There are: {most}.")

@@ -167,6 +167,10 @@ Ask = Callable[..., Any]
 
 @pytest.fixture
 def ask(catalog: Catalog, tmp_path: Path) -> Ask:
+    return asking(catalog, tmp_path)
+
+
+def asking(catalog: Catalog, tmp_path: Path) -> Ask:
     host = host_of(catalog, tmp_path)
 
     async def ask(**arguments: Any) -> Any:
@@ -197,6 +201,32 @@ async def test_every_filter_selects_the_same_in_every_store(ask: Ask):
         answer = await ask(**arguments)
         found = "".join(sorted(each["_id"] for each in answer["results"]))
         assert (arguments, found) == (arguments, expected), answer["message"]
+
+
+@pytest.mark.parametrize("store", STORES)
+async def test_a_state_is_named_by_name_code_and_publisher(store: str, tmp_path: Path):
+    titles = ("CPALMS", "Washington, D.C.", "Washington", "New York", "New Jersey")
+    places = [
+        {"jurisdiction_title": title, "jurisdiction_id": f"j{number}"}
+        for number, title in enumerate(titles)
+    ]
+    records = [
+        standard(f"S{number}", f"X.{number}", "03", place) for number, place in enumerate(places)
+    ]
+    catalogs = FilledCatalogs(records, tmp_path / "filled")
+    async with catalogs.opened(store, tmp_path / "catalog") as catalog:
+        ask = asking(catalog, tmp_path)
+        for name, expected in (
+            ("Florida", "S0"), ("fl", "S0"), ("cpalms", "S0"), ("DC", "S1"), ("WA", "S2"),
+            ("washington", "S2"), ("State of New York", "S3"), ("N.J.", "S4"), ("j4", "S4"),
+        ):  # fmt: skip
+            found = (await ask(jurisdiction=name))["results"]
+            assert (name, [each["_id"] for each in found]) == (name, [expected])
+        several = (await ask(jurisdiction="New"))["message"]
+        assert "'New' may be 'New Jersey' or 'New York'. Name one of them in full." in several
+        missing = (await ask(jurisdiction="OH"))["message"]
+        assert "No jurisdiction here is 'OH'. No standards of Ohio are loaded." in missing
+        assert "Did you mean 'CPALMS'?" in (await ask(jurisdiction="Folrida"))["message"]
 
 
 async def test_a_value_that_is_not_there_is_refused_with_what_is(ask: Ask):
@@ -309,13 +339,18 @@ async def test_where_no_standard_has_the_field_the_filter_says_to_leave_it_out(
 async def test_a_value_beyond_what_an_index_can_list_is_looked_for(tmp_path: Path):
     many = [standard(f"A{number}", f"X.{number}", "03", ALAND) for number in range(110)]
     many = [each.model_copy(update={"standard_set_id": f"set {each.id}"}) for each in many]
-    late = standard("Z", "Z.1", "03", ALAND, standard_set_id="set Z")
+    many = [each.model_copy(update={"jurisdiction_title": f"j {each.id}"}) for each in many]
+    florida = {"jurisdiction_title": "CPALMS", "jurisdiction_id": "cpalms"}
+    late = standard("Z", "Z.1", "03", florida, standard_set_id="set Z")
     with PineconeServer() as server:
         server.add_index()
         client = PineconeClient(KEY, host=server.url)
         await client.upsert([*many, late])
         host = host_of(client, tmp_path)
-        for name, value in [("standard_set_id", "set Z"), ("notation_prefix", "z.1")]:
+        for name, value in [
+            ("standard_set_id", "set Z"), ("notation_prefix", "z.1"), ("jurisdiction", "fl"),
+            ("jurisdiction", "cpalms"),
+        ]:  # fmt: skip
             given = {"activity": "learners meet", name: value}
             answer = (await host.call_tool("find_relevant_standards", given)).structured
             assert [each["_id"] for each in answer["results"]] == ["Z"]

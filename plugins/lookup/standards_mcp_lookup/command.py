@@ -82,7 +82,7 @@ def _show(answer: dict[str, Any]) -> None:
         _tell(answer["message"])
         return
     for record in answer["results"]:
-        click.echo(record.get("statement_notation") or record["_id"])
+        click.echo(_name(record))
         _paragraph(record["description"], "  ")
         _paragraph(f"{record['standard_set_title']}, {record['jurisdiction_title']}", "  ")
         click.echo(f"  id {record['_id']}")
@@ -93,6 +93,18 @@ def _show(answer: dict[str, Any]) -> None:
         click.echo()
     if answer["message"] != _NOTHING_TO_TELL:
         _tell(answer["message"])
+
+
+def _name(record: dict[str, Any]) -> str:
+    """Return the code of a standard; of one without, the nearest heading above, one with a code."""
+    if code := record.get("statement_notation"):
+        return str(code)
+    above = record["ancestors"][::-1]
+    if not above:
+        return "(no code)"
+    nearest = next((each for each in above if each["statement_notation"]), above[0])
+    words = f"{nearest['statement_notation'] or ''} {nearest['description']}"
+    return textwrap.shorten(f"(no code) under {words}", 75, placeholder=" ...")
 
 
 def _tell(message: str) -> None:
@@ -113,8 +125,8 @@ def _show_relatives(name: str, relatives: Iterable[dict[str, Any]]) -> None:
     for index, relative in enumerate(relatives):
         if index == 0:
             click.echo(f"  {name}:")
-        code = relative["statement_notation"] or relative["_id"]
-        line = textwrap.shorten(f"{code}  {relative['description']}", 75, placeholder=" ...")
+        code = f"{relative['statement_notation']}  " if relative["statement_notation"] else ""
+        line = textwrap.shorten(f"{code}{relative['description']}", 75, placeholder=" ...")
         click.echo(f"    {line}")
 
 

@@ -13,6 +13,7 @@ from standards_mcp.catalog.vocabulary.names import titles_with
 from .envelope import Envelope, Node, answer, standard_node
 from .names import (
     checked,
+    name_of,
     namesakes,
     nothing_named,
     sets_named,
@@ -55,7 +56,7 @@ async def _below(catalog: Catalog, known: StandardSets, parent: str) -> _Shown:
     text = checked(parent, "parent")
     shown = await _named(catalog, known, text) or await _resembling(catalog, known, text)
     if shown is None:
-        raise await nothing_named(catalog, text)
+        raise await nothing_named(catalog, text, known.sets)
     return shown
 
 
@@ -149,7 +150,7 @@ def _roots(roots: Sequence[StandardRecord], title: str) -> _Shown:
 async def _children(catalog: Catalog, matches: Sequence[StandardRecord]) -> _Shown:
     record, *others = matches
     nodes = [standard_node(each) for each in await children_of(catalog, record)]
-    what = f"{record.statement_notation or record.id} ({record.jurisdiction_title})"
+    what = f"{name_of(record)} ({record.jurisdiction_title})"
     first = (
         f"{_count(len(nodes), 'part')} of {what}, in order."
         if nodes

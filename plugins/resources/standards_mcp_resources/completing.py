@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from standards_mcp import Catalog
-from standards_mcp.catalog.vocabulary.names import folded
+from standards_mcp.catalog.vocabulary.names import jurisdictions_named
 from standards_mcp.catalog.vocabulary.notation import PREFIXES_FIELD, canonical_key
+from standards_mcp.catalog.vocabulary.places import folded
 
 from .tree import code_order
 
@@ -16,12 +17,17 @@ _MOST: Final = 100
 
 
 async def set_ids(catalog: Catalog, typed: str) -> list[str]:
-    """Return the ids of the sets whose id or title begins with a text, then of those with it."""
+    """Return the ids of the sets whose id or title begins with a text, then of those with it.
+
+    A name of a jurisdiction stands for its sets, such as ``FL``.
+    """
     wanted = folded(typed)
     begin, contain = list[str](), list[str]()
-    for each in (await catalog.sets()).sets:
+    known = (await catalog.sets()).sets
+    meant = jurisdictions_named(typed, {each.jurisdiction_title for each in known})
+    for each in known:
         names = (folded(each.id), folded(each.title), folded(each.jurisdiction_title))
-        if any(name.startswith(wanted) for name in names):
+        if each.jurisdiction_title in meant or any(name.startswith(wanted) for name in names):
             begin.append(each.id)
         elif any(wanted in name for name in names):
             contain.append(each.id)

@@ -8,6 +8,7 @@ from typing import Generic, Literal, NotRequired, TypeAlias, TypeVar
 from typing_extensions import TypedDict
 
 from standards_mcp import SearchHit, StandardRecord
+from standards_mcp.catalog.texts import nearest_heading
 
 PARAPHRASED = (
     "Where text_status is paraphrase, the wording is not the official one; get_standard_details "
@@ -45,11 +46,19 @@ class Twin(TypedDict):
     jurisdiction_title: str
 
 
+class Heading(TypedDict):
+    """What stands above a standard without a code: the nearest that has one, if any has."""
+
+    statement_notation: NotRequired[str]
+    description: str
+
+
 class Related(TypedDict):
     """A standard that is related to the one that was asked about."""
 
     _id: str
     statement_notation: NotRequired[str]
+    heading: NotRequired[Heading]
     description: str
     education_levels: list[str]
     standard_set_title: str
@@ -102,6 +111,10 @@ def related(record: StandardRecord, found_by: FoundBy) -> Related:
     }
     if record.statement_notation:
         shown["statement_notation"] = record.statement_notation
+    elif above := nearest_heading(record.content, record.description):
+        code, text = above
+        named: Heading = {"description": text}
+        shown["heading"] = {"statement_notation": code, **named} if code else named
     if record.text_status:
         shown["text_status"] = record.text_status
     return shown

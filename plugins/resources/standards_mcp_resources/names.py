@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
+from collections.abc import Sequence
+from textwrap import shorten
 from typing import Final
 
 from standards_mcp import Catalog, InvalidInputError, NotFoundError, StandardRecord
 from standards_mcp.catalog import StandardSet
-from standards_mcp.catalog.vocabulary.names import folded, jurisdictions_named
+from standards_mcp.catalog.texts import nearest_heading
+from standards_mcp.catalog.vocabulary.names import (
+    JurisdictionNameError,
+    jurisdictions_meant,
+    jurisdictions_named,
+    no_jurisdiction,
+)
+from standards_mcp.catalog.vocabulary.places import folded, place_named
 
 MAX_CHARACTERS: Final = 512
-_MOST_NAMES: Final = 12
 _MOST_NAMESAKES: Final = 5
+_LONGEST_NAME: Final = 60
 
 
 async def standards_named(catalog: Catalog, identifier: str) -> list[StandardRecord]:
@@ -30,13 +37,24 @@ async def standards_named(catalog: Catalog, identifier: str) -> list[StandardRec
     return found
 
 
-async def nothing_named(catalog: Catalog, text: str) -> NotFoundError:
+async def nothing_named(catalog: Catalog, text: str, sets: Sequence[StandardSet]) -> NotFoundError:
     """Return the error for a text that names nothing that can be browsed."""
+    if place_named(text):
+        return NotFoundError(str(unknown_jurisdiction(text, sets)))
     advice = await _advice(catalog, text)
     return NotFoundError(
         f"{text!r} is no jurisdiction, standard set or standard here. Leave parent out to begin at "
         f"the top.{advice}"
     )
+
+
+def name_of(record: StandardRecord) -> str:
+    """Return the code of a standard; of one without, its text and the nearest heading above it."""
+    if record.statement_notation:
+        return record.statement_notation
+    text = repr(shorten(record.description, _LONGEST_NAME, placeholder=" ..."))
+    above = nearest_heading(record.content, record.description)
+    return f"{text} under {above[0] or repr(above[1])}" if above else text
 
 
 def namesakes(others: Sequence[StandardRecord]) -> str:
@@ -75,21 +93,27 @@ def sets_named(text: str, sets: Sequence[StandardSet]) -> list[StandardSet]:
 
 
 def sets_of_jurisdiction(text: str, sets: Sequence[StandardSet]) -> list[StandardSet]:
-    """Return the sets of a state or body, by its id, its title, or what that is short for."""
-    wanted = folded(text)
-    by_id = [each for each in sets if folded(each.jurisdiction_id) == wanted]
-    titles = jurisdictions_named(text, {each.jurisdiction_title for each in sets})
-    return by_id or [each for each in sets if each.jurisdiction_title in titles]
+    """Return the sets of a state or body, by its id or a name; none where there is no such one.
+
+    Raises:
+        InvalidInputError: The name may be that of several; the message names them.
+    """
+    titles = {each.jurisdiction_title for each in sets}
+    if not jurisdictions_named(text, titles):
+        wanted = folded(text)
+        return [each for each in sets if folded(each.jurisdiction_id) == wanted]
+    try:
+        meant = jurisdictions_meant(text, titles)
+    except JurisdictionNameError as error:
+        raise InvalidInputError(str(error)) from None
+    return [each for each in sets if each.jurisdiction_title in meant]
 
 
-def unknown_jurisdiction(text: str, sets: Iterable[StandardSet]) -> InvalidInputError:
+def unknown_jurisdiction(text: str, sets: Sequence[StandardSet]) -> InvalidInputError:
     """Return the error for a jurisdiction that has no standards here; it names those that have."""
-    titles = sorted({each.jurisdiction_title for each in sets})
-    close = get_close_matches(text, titles, n=3) or titles[:_MOST_NAMES]
-    return InvalidInputError(
-        f"No jurisdiction here is {text!r}. There are: {', '.join(close)}; "
-        "browse_standards without parent lists all."
-    )
+    titles = dict.fromkeys(each.jurisdiction_title for each in sets)
+    error = no_jurisdiction(text, list(titles))
+    return InvalidInputError(f"{error} browse_standards without parent lists all.")
 
 
 async def _advice(catalog: Catalog, text: str) -> str:

@@ -59,7 +59,10 @@ async def standard_set(catalog: Catalog, set_id: str, page: int) -> dict[str, An
     set_id, known = checked(set_id, "id"), await catalog.sets()
     found = sets_named(set_id, known.sets)
     if len(found) > 1:
-        ids = ", ".join(each.id for each in found[:_MOST_NAMESAKES])
+        ids = ", ".join(
+            f"{each.id} ({each.jurisdiction_title}, {each.subject})"
+            for each in found[:_MOST_NAMESAKES]
+        )
         raise NotFoundError(f"{len(found)} sets are called {set_id!r}. Read one by its id: {ids}.")
     records = await outline_of_set(catalog, found[0].id if found else set_id)
     if not records:

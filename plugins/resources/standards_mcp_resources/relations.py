@@ -14,13 +14,14 @@ from standards_mcp import (
     StandardRecord,
 )
 from standards_mcp.catalog.filters import combine
-from standards_mcp.catalog.vocabulary.names import folded
 from standards_mcp.catalog.vocabulary.notation import PREFIXES_FIELD, canonical_key
+from standards_mcp.catalog.vocabulary.places import folded
 from standards_mcp.catalog.vocabulary.subjects import match_subjects
 
 from .envelope import Envelope, FoundBy, Related, answer, related, related_hit
 from .grades import continuation, grade_name, grades_name, neighbouring_grade, strand_name
 from .names import (
+    name_of,
     namesakes,
     sets_of_jurisdiction,
     standards_named,
@@ -251,4 +252,4 @@ def _strand_of(code: str | None) -> str:
 
 
 def _name(record: StandardRecord) -> str:
-    return record.statement_notation or record.id
+    return name_of(record)

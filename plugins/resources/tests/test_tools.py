@@ -60,6 +60,37 @@ async def test_a_jurisdiction_is_known_by_its_name_the_beginning_of_it_and_its_i
         assert "8 sets of Aland Common Standards" in answer["message"]
 
 
+async def test_a_state_is_known_by_its_code_and_its_publisher(ask: Ask, catalog: Catalog):
+    (first, second) = await catalog.fetch(["B1", "B2"])
+    florida = {"jurisdiction_id": "cpalms", "jurisdiction_title": "CPALMS"}
+    ohio = {"jurisdiction_id": "oh", "jurisdiction_title": "Ohio Schools"}
+    await catalog.upsert(
+        [
+            first.model_copy(update={**florida, "id": "F1", "standard_set_id": "F"}),
+            second.model_copy(update={**ohio, "id": "O1", "standard_set_id": "O"}),
+        ]
+    )
+    for name, expected in (("FL", "F"), ("florida", "F"), ("cpalms", "F"), ("Ohio", "O")):
+        answer = await ask("browse_standards", parent=name)
+        assert (name, ids(answer)) == (name, [expected]), answer["message"]
+    missing = await ask("browse_standards", parent="TX")
+    assert "No jurisdiction here is 'TX'. No standards of Texas are loaded." in missing["message"]
+
+
+async def test_a_standard_without_a_code_is_called_by_its_text_and_what_stands_above(
+    ask: Ask, catalog: Catalog
+):
+    parent, record = await catalog.fetch(["B1", "B2"])
+    bare = record.model_copy(update={"id": "B7", "statement_notation": None})
+    children = (*parent.child_ids, "B7")
+    await catalog.upsert([bare, parent.model_copy(update={"child_ids": children})])
+    answer = await ask("browse_standards", parent="B7")
+    assert "'Learners sort materials by what they are made of' under B.3 " in answer["message"]
+    beside = await ask("get_related_standards", standard_id="B.3.2", relation="siblings")
+    (shown,) = (each for each in beside["results"] if each["_id"] == "B7")
+    assert shown["heading"] == {"statement_notation": "B.3", "description": "Matter and energy"}
+
+
 async def test_what_begins_a_code_or_is_in_a_title_is_told_from_what_is_called_so(ask: Ask):
     codes = (await ask("browse_standards", parent="RL.4"))["message"]
     assert "2 standards with codes that begin with RL.4." in codes
@@ -262,7 +293,7 @@ NOTHING: list[tuple[dict[str, str], str, str]] = [
     (
         {"standard_id": "S31", "relation": "elsewhere", "jurisdiction": "Bordura"},
         "invalid_input",
-        "There are: Borduria;",
+        "Did you mean 'Borduria'? There are: 'Aland Common Standards', 'Borduria'.",
     ),
     (
         {"standard_id": "S31", "relation": "elsewhere", "jurisdiction": "aland"},

@@ -59,16 +59,32 @@ def search_command(
 
 def _show(answer: dict[str, Any]) -> None:
     for rank, standard in enumerate(answer["results"], 1):
-        code = standard.get("statement_notation") or standard["_id"]
         weak = ", weak" if standard.get("weak") else ""
-        click.echo(f"{rank}. {code}  (score {standard['score']:.2f}{weak})")
+        headline = f"{rank}. {_name(standard)}  (score {standard['score']:.2f}{weak})"
+        click.echo(textwrap.fill(headline, 79, subsequent_indent="   ", break_on_hyphens=False))
         _paragraph(f"{standard['standard_set_title']}, {standard['jurisdiction_title']}")
         _paragraph(standard.get("description") or standard["content"])
         if twins := standard.get("also_in"):
-            codes = ", ".join(twin.get("statement_notation") or twin["_id"] for twin in twins)
-            _paragraph(f"Also: {codes}")
+            names = (
+                twin.get("statement_notation") or f"in {twin['standard_set_title']}"
+                for twin in twins
+            )
+            _paragraph(f"Also: {', '.join(dict.fromkeys(names))}")
+        if "statement_notation" not in standard:
+            click.echo(f"   id {standard['_id']}")
         click.echo()
     click.echo(textwrap.fill(_for_people(answer["message"]), 79), err=not answer["success"])
+
+
+def _name(standard: dict[str, Any]) -> str:
+    """Return the code of a standard; of one without, what it stands under."""
+    if code := standard.get("statement_notation"):
+        return str(code)
+    above = standard.get("heading")
+    if not above:
+        return "(no code)"
+    words = f"{above.get('statement_notation', '')} {above['description']}"
+    return textwrap.shorten(f"(no code) under {words}", 75, placeholder=" ...")
 
 
 def _for_people(message: str) -> str:

@@ -8,6 +8,7 @@ from typing import Literal, NotRequired
 from typing_extensions import TypedDict
 
 from standards_mcp import SearchHit, SearchResult, StandardRecord
+from standards_mcp.catalog.texts import nearest_heading
 
 
 class Twin(TypedDict):
@@ -19,12 +20,20 @@ class Twin(TypedDict):
     education_levels: list[str]
 
 
+class Heading(TypedDict):
+    """What stands above a result without a code: the nearest heading that has one, if any has."""
+
+    statement_notation: NotRequired[str]
+    description: str
+
+
 class Standard(TypedDict):
     """One result.
 
     ``content`` is the standard's own text, or with full detail the text that was searched, in
     which the headings above it come first. ``description`` is there where ``content`` is not that,
-    and ``statement_notation`` where the standard has a code. A result that is ``weak`` hardly fits.
+    and ``statement_notation`` where the standard has a code, ``heading`` where it has none and
+    stands below one. A result that is ``weak`` hardly fits.
     """
 
     _id: str
@@ -32,6 +41,7 @@ class Standard(TypedDict):
     subject: str
     education_levels: list[str]
     statement_notation: NotRequired[str]
+    heading: NotRequired[Heading]
     standard_set_title: str
     score: float
     jurisdiction_title: str
@@ -95,6 +105,10 @@ def _standard(hit: SearchHit, *, full: bool) -> Standard:
     }
     if record.statement_notation:
         standard["statement_notation"] = record.statement_notation
+    elif above := nearest_heading(record.content, record.description):
+        code, text = above
+        heading: Heading = {"description": text}
+        standard["heading"] = {"statement_notation": code, **heading} if code else heading
     if not is_short:
         standard["description"] = record.description
     if record.text_status:

@@ -114,7 +114,24 @@ def test_what_a_standard_has_not_is_left_out():
         {"_id": "2", "standard_set_title": "Art", "education_levels": ["03"]}
     ]
     assert "statement_notation" not in standard
+    assert "heading" not in standard
     assert None not in standard.values()
+
+
+@pytest.mark.parametrize("full", [True, False])
+def test_a_result_without_a_code_has_the_nearest_heading_with_one(full: bool):
+    above = "Depth 0 (V): Visual arts\nDepth 1 (V.2): Clay\nDepth 2: At the wheel\n"
+    content = f"{above}Depth 3: Shape a bowl."
+    record = without_a_code().model_copy(
+        update={"content": content, "description": "Shape a bowl."}
+    )
+    (standard,) = found(SearchResult(hits=(SearchHit(record=record, score=1),)), full=full)[
+        "results"
+    ]
+    assert standard["heading"] == {"statement_notation": "V.2", "description": "Clay"}
+    bare = record.model_copy(update={"content": content.replace(" (V)", "").replace(" (V.2)", "")})
+    (standard,) = found(SearchResult(hits=(SearchHit(record=bare, score=1),)), full=full)["results"]
+    assert standard["heading"] == {"description": "At the wheel"}
 
 
 @pytest.mark.parametrize(

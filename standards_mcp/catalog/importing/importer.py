@@ -20,8 +20,9 @@ from standards_mcp.catalog.base import Progress
 from standards_mcp.catalog.errors import CatalogError
 from standards_mcp.catalog.local.store import LocalStore
 from standards_mcp.catalog.records import StandardRecord
-from standards_mcp.catalog.sets import leaving_sets, merged_with_stored
+from standards_mcp.catalog.sets import GivenNames, leaving_sets, merged_with_stored, renamed
 
+from .naming import settle_jurisdiction, told_names
 from .problems import Problem, note
 from .report import Report
 from .selection import Selection
@@ -59,12 +60,15 @@ class ImportOptions:
             read at all.
         dry_run: Write nothing.
         strict: Raise `StrictImportError` when anything is skipped.
+        jurisdiction: What the jurisdiction is called, whatever the source says; of a source with
+            several, which of them to take. See `naming`.
     """
 
     selection: Selection = field(default_factory=Selection)
     replace: bool = False
     dry_run: bool = False
     strict: bool = False
+    jurisdiction: str = ""
 
 
 def import_sources(
@@ -83,6 +87,7 @@ def import_sources(
 
     Raises:
         StrictImportError: The import is strict, and something had to be skipped.
+        JurisdictionNameError: See `naming.settle_jurisdiction`.
         CatalogError: The store cannot be read or written.
     """
     options = options or ImportOptions()
@@ -95,12 +100,27 @@ def import_sources(
                 on_read(report)
         if options.strict and report.skipped:
             raise StrictImportError(report)
+        given = _given_names(store, staging, options, report)
         staging.keep_ancestors()
         selected, distinct, others = staging.counts()
         report.collapsed += selected - distinct
         report.filtered += others
-        _write(store, staging, options, report, progress)
+        _write(store, staging, options, report, given, progress)
     return report
+
+
+def _given_names(
+    store: LocalStore, staging: Staging, options: ImportOptions, report: Report
+) -> GivenNames:
+    """Return what the sets are called that were read, and tell of it."""
+    given = store.given_names()
+    if options.jurisdiction and report.read > report.skipped_records:
+        given, notes = settle_jurisdiction(store, staging, options.jurisdiction, given)
+    else:
+        notes = told_names(given, staging)
+    for each in notes:
+        report.add(each)
+    return given
 
 
 def _filter_of(selection: Selection) -> Callable[[StandardRecord], bool]:
@@ -146,6 +166,7 @@ def _write(
     staging: Staging,
     options: ImportOptions,
     report: Report,
+    given: GivenNames,
     progress: Progress | None,
 ) -> None:
     replaced, incomplete = staging.complete_sets() if options.replace else (set[str](), set[str]())
@@ -156,10 +177,12 @@ def _write(
     others = (each for each in store.records(replaced) if not staging.sets_of(each.id))
     leaving, deleted = leaving_sets(others, replaced)
     report.deleted, report.left = len(deleted), len(leaving)
-    changes = _changes(store, staging, replaced, frozenset(deleted), report)
+    changes = _changes(store, staging, replaced, frozenset(deleted), report, given)
     if options.dry_run:
         deque(changes, maxlen=0)  # `changes` counts while it is used up
         return
+    if options.jurisdiction:
+        store.save_given_names(given)
     store.write(chain(changes, leaving), deleted, progress)
 
 
@@ -169,13 +192,15 @@ def _changes(
     replaced: Collection[str],
     deleted: Collection[str],
     report: Report,
+    given: GivenNames,
 ) -> Iterator[StandardRecord]:
     """Yield what differs from the store, and count. A dry run leaves out what is new."""
     for ids in chunks(staging.ids(), _AT_ONCE):
         stored = {record.id: record for record in store.fetch(ids)}
         if report.dry_run:
             report.new += len(ids) - len(stored)
-        for read in staging.fetch(stored if report.dry_run else ids):
+        for source in staging.fetch(stored if report.dry_run else ids):
+            read = renamed(source, given)
             known = stored.get(read.id)
             record = read if known is None else merged_with_stored(read, known, replaced)
             record = _without_children(record, deleted)

@@ -2,26 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from standards_mcp.catalog.base import Progress
 from standards_mcp.catalog.local.store import LocalStore
-from standards_mcp.catalog.sets import leaving_sets
+from standards_mcp.catalog.sets import leaving_sets, renamed
 from standards_mcp.catalog.starter import starter_records
 
 from .report import Report
 
 
-def remove_set(
-    store: LocalStore, set_id: str, progress: Progress | None = None, *, dry_run: bool = False
+def remove_sets(
+    store: LocalStore,
+    set_ids: Collection[str],
+    progress: Progress | None = None,
+    *,
+    dry_run: bool = False,
 ) -> Report:
-    """Delete the records of a set; those that are in other sets too only leave this one."""
+    """Delete the records of sets; those that are in other sets too only leave these."""
     report = Report(dry_run=dry_run)
-    leaving, deleted = leaving_sets(store.records([set_id]), [set_id])
+    leaving, deleted = leaving_sets(store.records(set_ids), set_ids)
     report.deleted, report.left = len(deleted), len(leaving)
+    given = store.given_names()
     if not dry_run and (leaving or deleted):
         store.write(leaving, deleted, progress)
+        if not given.keys().isdisjoint(set_ids):
+            # A set that comes back is called as its source calls it.
+            kept = {id_: names for id_, names in given.items() if id_ not in set_ids}
+            store.save_given_names(kept)
     return report
+
+
+def rename_sets(
+    store: LocalStore,
+    set_ids: Collection[str],
+    names: Mapping[str, str],
+    progress: Progress | None = None,
+    *,
+    dry_run: bool = False,
+) -> int:
+    """Give sets a name of their own, which later imports of them keep.
+
+    Args:
+        names: Those of `standards_mcp.catalog.sets.GivenNames`.
+
+    Returns:
+        How many records change.
+    """
+    before = store.given_names()
+    given = {**before, **{id_: {**before.get(id_, {}), **names} for id_ in set_ids}}
+    records = ((record, renamed(record, given)) for record in store.records(set_ids))
+    changed = [after for record, after in records if after.to_dict() != record.to_dict()]
+    if changed and not dry_run:
+        # What is remembered first can be done again by whoever is interrupted in between.
+        store.save_given_names(given)
+        store.write(changed, (), progress)
+    return len(changed)
 
 
 def remove_starter(

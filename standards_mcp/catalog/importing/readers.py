@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from standards_mcp.catalog.records import StandardRecord
 
@@ -33,32 +33,45 @@ _FOREIGN: Final = (
 _TABLES: Final = (".csv", ".tsv", ".tab", ".txt")
 
 
+class _How(NamedTuple):
+    """How to read documents, see `read_documents`."""
+
+    format: Format
+    today: str
+    jurisdiction: str
+
+
 def read_documents(
-    documents: Iterable[Document | Problem], format_: Format = "auto", today: str | None = None
+    documents: Iterable[Document | Problem],
+    format_: Format = "auto",
+    today: str | None = None,
+    jurisdiction: str = "",
 ) -> Iterator[Iterator[StandardRecord | Problem]]:
     """Yield for each document an iterator over its records and problems, to be used up at once.
 
     Args:
         format_: How to read them; ``auto`` looks at each.
         today: The date that decides what is superseded, as ``2030-12-31``; by default today's.
+        jurisdiction: That of the rows of tables that name none.
     """
+    how = _How(format_, today or time.strftime("%Y-%m-%d"), jurisdiction)
     for document in documents:
         if isinstance(document, Problem):
             yield iter([document])
         else:
-            yield _guarded(document, format_, today or time.strftime("%Y-%m-%d"))
+            yield _guarded(document, how)
 
 
-def _guarded(document: Document, format_: Format, today: str) -> Iterator[StandardRecord | Problem]:
+def _guarded(document: Document, how: _How) -> Iterator[StandardRecord | Problem]:
     """Yield what `_read` yields; a document that cannot be read is a problem, no exception."""
     try:
-        yield from _read(document, format_, today)
+        yield from _read(document, how)
     except (SourceError, *UNREADABLE) as error:
         detail = str(error) or "it ends too early; fetch it again"
         yield lost("cannot be read", document.name, detail=detail, records=0)
 
 
-def _read(document: Document, format_: Format, today: str) -> Iterator[StandardRecord | Problem]:
+def _read(document: Document, how: _How) -> Iterator[StandardRecord | Problem]:
     head = document.head()
     foreign = next((what for mark, what in _FOREIGN if head.lstrip().startswith(mark)), "")
     if not head.strip():
@@ -68,13 +81,13 @@ def _read(document: Document, format_: Format, today: str) -> Iterator[StandardR
         yield lost("no standards", document.name, detail=foreign, records=0)
         return
     text = decode(head).lstrip()
-    kind = _kind(document.name, text) if format_ == "auto" else format_
+    kind = _kind(document.name, text) if how.format == "auto" else how.format
     if kind == "csv":
-        yield from read_table(document.stream, document.name)
-    elif kind == "jsonl" and (format_ == "auto" or _has_lines(text)):
+        yield from read_table(document.stream, document.name, how.jurisdiction)
+    elif kind == "jsonl" and (how.format == "auto" or _has_lines(text)):
         yield from read_jsonl(lines_of(document.stream, LONGEST_LINE), document.name)
     else:
-        yield from _read_json(document, kind, today)
+        yield from _read_json(document, kind, how.today)
 
 
 def _read_json(document: Document, kind: str, today: str) -> Iterator[StandardRecord | Problem]:

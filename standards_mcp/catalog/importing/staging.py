@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable, Iterator
 from typing import Final, Literal, Self
@@ -65,6 +66,27 @@ class Staging:
             self._may_lack_any = True
             return
         self._connection.execute("INSERT OR IGNORE INTO incomplete VALUES (?)", (document,))
+
+    def jurisdictions(self) -> dict[str, str]:
+        """Return the titles of the jurisdictions of the selected records, by their ids."""
+        rows = self._connection.execute(
+            "SELECT DISTINCT json_extract(body, '$.jurisdiction_id'),"
+            " json_extract(body, '$.jurisdiction_title') FROM read WHERE selected"
+        )
+        return {str(id_): str(title) for id_, title in rows}
+
+    def select_jurisdictions(self, ids: Iterable[str]) -> None:
+        """Leave out what is of no jurisdiction with one of these ids."""
+        self._connection.execute(
+            "UPDATE read SET selected = 0 WHERE json_extract(body, '$.jurisdiction_id') NOT IN"
+            " (SELECT value FROM json_each(?))",
+            (json.dumps(list(ids)),),
+        )
+
+    def selected_sets(self) -> list[str]:
+        """Return the ids of the sets of the selected records."""
+        rows = self._connection.execute("SELECT DISTINCT set_id FROM read WHERE selected")
+        return [str(id_) for (id_,) in rows]
 
     def keep_ancestors(self) -> None:
         """Let the ancestors of every selected record through as well."""

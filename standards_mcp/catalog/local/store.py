@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -24,7 +25,7 @@ from standards_mcp.catalog.base import (
 )
 from standards_mcp.catalog.errors import CatalogUnavailableError
 from standards_mcp.catalog.records import StandardRecord
-from standards_mcp.catalog.sets import StandardSet
+from standards_mcp.catalog.sets import GivenNames, StandardSet
 from standards_mcp.catalog.vocabulary.grades import grade_order
 from standards_mcp.catalog.vocabulary.notation import canonical_key, codes_in, lookup_keys
 from standards_mcp.catalog.vocabulary.suggestions import nearest
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from .index.engine import Engine
     from .index.ranking import Mode
 
+_GIVEN_NAMES = "given names"
 _LONGEST_CODE = 60
 _MOST_CODES = 20
 
@@ -197,7 +199,21 @@ class LocalStore:
         database = self._open_database()
         return iter(()) if database is None else database.records(set_ids)
 
+    def given_names(self) -> GivenNames:
+        """Return what users call the sets that are here, see `save_given_names`."""
+        database = self._open_database()
+        if database is None:
+            return {}
+        saved: GivenNames = json.loads(database.meta(_GIVEN_NAMES, "{}"))
+        here = {each.id for each in database.sets()} if saved else set[str]()
+        return {id_: names for id_, names in saved.items() if id_ in here}
+
     # -- writing
+
+    def save_given_names(self, given: GivenNames) -> None:
+        """Remember what users call sets, for whoever reads these sets again; records stay."""
+        with self._writing() as database:
+            database.set_meta(_GIVEN_NAMES, json.dumps(given))
 
     def load_seed(self) -> Sequence[StandardRecord]:
         """Return the records of the seed, ready to be written without embedding anything.

@@ -18,7 +18,7 @@ class Family:
 
     Attributes:
         name: What people call it.
-        places: The jurisdictions under which sources have it, each by a name or its initials.
+        places: The jurisdictions under which sources have it, by a name that `names` understands.
         source: How to load it: the command in backticks.
     """
 
@@ -27,7 +27,7 @@ class Family:
     source: str
 
 
-COMMON_CORE: Final = Family("the Common Core", ("Common Core", "CCSS"), _STARTER)
+COMMON_CORE: Final = Family("the Common Core", ("Common Core",), _STARTER)
 _NGSS: Final = Family(
     "the Next Generation Science Standards (NGSS)",
     ("NGSS",),
@@ -43,17 +43,17 @@ _SOL: Final = Family(
 )
 _FLORIDA: Final = Family(
     "Florida's standards (B.E.S.T. and NGSSS)",
-    ("Florida", "CPALMS"),
-    "`standards-mcp data import PACKAGE.json` with a CASE package from https://www.cpalms.org",
+    ("Florida",),
+    "`standards-mcp data import PACKAGE.json --jurisdiction Florida` with a CASE package from https://www.cpalms.org",
 )
 _FLORIDA_BEFORE: Final = Family(
     "Florida's standards of 2014 (MAFS and LAFS), which B.E.S.T. has replaced",
-    ("Florida", "CPALMS"),
+    ("Florida",),
     _FROM_CSP.format("Florida"),
 )
 _C3: Final = Family(
     "the C3 Framework for social studies",
-    ("C3", "NCSS", "National Council for the Social Studies"),
+    ("C3",),
     _STARTER,
 )
 _CSTA: Final = Family("the CSTA computer science standards", ("CSTA",), _STARTER)

@@ -2,55 +2,95 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+import difflib
+from collections.abc import Collection, Iterable
 from typing import Final
 
-from .notation import guid_of, plain_text
+from standards_mcp.catalog.errors import CatalogError
+
+from .places import folded, is_publisher, place_named
 
 _SHORTEST_INITIALS: Final = 3
-# Two-letter codes of the United States Postal Service:
-# https://about.usps.com/who/profile/history/state-abbreviations.htm
-_STATES: Final[Mapping[str, str]] = {
-    "al": "alabama", "ak": "alaska", "az": "arizona", "ar": "arkansas", "ca": "california",
-    "co": "colorado", "ct": "connecticut", "de": "delaware", "dc": "district of columbia",
-    "fl": "florida", "ga": "georgia", "hi": "hawaii", "id": "idaho", "il": "illinois",
-    "in": "indiana", "ia": "iowa", "ks": "kansas", "ky": "kentucky", "la": "louisiana",
-    "me": "maine", "md": "maryland", "ma": "massachusetts", "mi": "michigan", "mn": "minnesota",
-    "ms": "mississippi", "mo": "missouri", "mt": "montana", "ne": "nebraska", "nv": "nevada",
-    "nh": "new hampshire", "nj": "new jersey", "nm": "new mexico", "ny": "new york",
-    "nc": "north carolina", "nd": "north dakota", "oh": "ohio", "ok": "oklahoma", "or": "oregon",
-    "pa": "pennsylvania", "ri": "rhode island", "sc": "south carolina", "sd": "south dakota",
-    "tn": "tennessee", "tx": "texas", "ut": "utah", "vt": "vermont", "va": "virginia",
-    "wa": "washington", "wv": "west virginia", "wi": "wisconsin", "wy": "wyoming",
-}  # fmt: skip
+_SHORTEST_PART: Final = 3
+_LONGEST_QUOTE: Final = 60
+_MOST_NAMES: Final = 12
+_MOST_HINTS: Final = 3
 
 
-def folded(text: str) -> str:
-    """Return a text by which spellings of one name are equal; GUIDs lose their dashes."""
-    return guid_of(text) or " ".join(re.split(r"[\W_]+", plain_text(text).casefold())).strip()
+class JurisdictionNameError(CatalogError, ValueError):
+    """A text names no jurisdiction that is there, or several; the message names those."""
 
 
 def jurisdictions_named(text: str, titles: Iterable[str]) -> list[str]:
     """Return the titles that a name means: it itself, or else those that it is short for.
 
-    Short are the first words (``Common Core``), the initials of three words or more (``CCSS``) and
-    the postal code of a state (``TX``).
+    A name, a code and initials of one place mean the same (``Florida``, ``FL``, ``CPALMS``; see
+    `places`). Short are the first words (``Common Core``) and the initials of three words or more.
     """
     names = {title: folded(title) for title in titles}
-    given = folded(text)
-    for wanted in (given, _STATES.get(given, "")):
-        equal = [title for title, name in names.items() if name == wanted]
-        if found := equal or [each for each, name in names.items() if _is_short(wanted, name)]:
+    given, place = folded(text), place_named(text)
+    equal = [title for title, name in names.items() if given and name == given]
+    if equal and (place is None or is_publisher(text)):
+        return equal
+    if place and (same := [each for each in names if place_named(each) == place]):
+        return same
+    for wanted in dict.fromkeys((given, folded(place or ""))):
+        if found := [
+            title
+            for title, name in names.items()
+            if _is_short(wanted, name) and not _is_elsewhere(title, place)
+        ]:
             return found
     return []
 
 
-def state_named(text: str) -> str | None:
-    """Return the name of the state that a name or a postal code stands for, such as New York."""
-    given = folded(text)
-    name = _STATES.get(given, given)
-    return name.title().replace(" Of ", " of ") if name in _STATES.values() else None
+def jurisdictions_meant(text: str, titles: Collection[str]) -> list[str]:
+    """Return the titles that a name means; several only where all are names of one place.
+
+    Raises:
+        JurisdictionNameError: It means none of them, or several.
+    """
+    found = jurisdictions_named(text, titles)
+    if not found:
+        raise no_jurisdiction(text, titles)
+    return of_one_place(text, found)
+
+
+def of_one_place(text: str, found: list[str]) -> list[str]:
+    """Return the titles that a text was found to mean, if all are names of one place.
+
+    Raises:
+        JurisdictionNameError: They are not; the message names them.
+    """
+    if len({place_named(each) or each for each in found}) > 1:
+        raise JurisdictionNameError(
+            f"{quoted(text)} may be {listed(found, 'or')}. Name one of them in full."
+        )
+    return found
+
+
+def no_jurisdiction(text: str, titles: Collection[str]) -> JurisdictionNameError:
+    """Return the error for a name of no jurisdiction; it offers near ones and names all."""
+    place = place_named(text)
+    missing = f" No standards of {place} are loaded." if place else ""
+    near = titles_like(text, titles)
+    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    there = f"There are: {listed(titles)}." if titles else "None is loaded."
+    return JurisdictionNameError(f"No jurisdiction here is {quoted(text)}.{missing}{hint} {there}")
+
+
+def fits_jurisdiction(text: str, title: str) -> bool:
+    """Return whether a title is meant by a name, or has the words of one: ``Elm`` in ``Elm City``.
+
+    A title that is another place is not: ``West Virginia`` has the word ``Virginia``.
+    """
+    if jurisdictions_named(text, [title]):
+        return True
+    place = place_named(text)
+    if _is_elsewhere(title, place):
+        return False
+    parts = (folded(text), folded(place or ""))
+    return any(len(part) >= _SHORTEST_PART and titles_with(part, [title]) for part in parts)
 
 
 def titles_with(text: str, titles: Iterable[str]) -> list[str]:
@@ -60,6 +100,37 @@ def titles_with(text: str, titles: Iterable[str]) -> list[str]:
     """
     words = folded(text).split()
     return [each for each in titles if words and _has_words(words, folded(each).split())]
+
+
+def titles_like(text: str, titles: Iterable[str]) -> list[str]:
+    """Return a few titles that have the words of a text, or else are spelled nearly so."""
+    titles = list(titles)
+    by_spelling = {folded(place_named(title) or title): title for title in titles}
+    by_spelling |= {folded(title): title for title in titles}
+    nearly = difflib.get_close_matches(folded(text), by_spelling, n=_MOST_HINTS)
+    found = titles_with(text, titles) or [by_spelling[each] for each in nearly]
+    return list(dict.fromkeys(found))[:_MOST_HINTS]
+
+
+def quoted(text: str) -> str:
+    """Return what somebody typed between quotation marks, cut where it is long."""
+    return repr(text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}...")
+
+
+def listed(names: Iterable[str], word: str = "") -> str:
+    """Return names between quotation marks, the last after *word*; the first of too many."""
+    every = list(dict.fromkeys(names))
+    shown = [repr(each) for each in sorted(every[:_MOST_NAMES])]
+    if more := len(every) - len(shown):
+        return f"{', '.join(shown)} and {more:,} more"
+    if word and len(shown) > 1:
+        return f"{', '.join(shown[:-1])} {word} {shown[-1]}"
+    return ", ".join(shown)
+
+
+def _is_elsewhere(title: str, place: str | None) -> bool:
+    """Return whether a title is another place: ``Washington, D.C.`` is not in Washington."""
+    return place is not None and place_named(title) not in {None, place}
 
 
 def _is_short(wanted: str, name: str) -> bool:

@@ -14,8 +14,8 @@ from typing import Final
 from urllib.parse import unquote
 
 from .families import COMMON_CORE, LABELS, family_of
-from .names import state_named
 from .notation import asn_id_of, guid_of, is_common_core, plain_text
+from .places import state_named
 
 _MARKS: Final = " \t\r\n.,;:!?*•·#\"'`\u201c\u201d\u2018\u2019«»„<>[]{}|"
 _LABEL: Final = re.compile(

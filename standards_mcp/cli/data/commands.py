@@ -20,7 +20,7 @@ from standards_mcp.cli.output import examples, print_json, print_table
 
 from .importing import import_command
 from .progress import ImportProgress
-from .sets import export, remove, sets, template
+from .sets import export, remove, rename, sets, template
 from .upload import diff, upload
 
 
@@ -29,7 +29,7 @@ def data() -> None:
     """Load standards, look at what is loaded, rebuild the index, and upload to Pinecone."""
 
 
-for _command in (diff, export, import_command, remove, sets, template, upload):
+for _command in (diff, export, import_command, remove, rename, sets, template, upload):
     data.add_command(_command)
 
 

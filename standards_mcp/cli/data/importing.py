@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -34,6 +34,7 @@ STARTER: Final = "starter"
     epilog=examples(
         "data import standards.csv",
         "data import --dry-run downloads/ more.zip",
+        "data import package.json --jurisdiction Florida",
         "data import --from-api csp --jurisdiction Ohio --subject math",
         "data import --from-api case https://case.example.org",
     ),
@@ -60,7 +61,11 @@ STARTER: Final = "starter"
 )
 @click.option("--refresh", is_flag=True, help="Ask an API again for what is kept on disk.")
 @click.option(
-    "--jurisdiction", multiple=True, help="Take only this one: its id or part of a title."
+    "--jurisdiction",
+    multiple=True,
+    metavar="NAME",
+    help="Whose standards they are, such as Florida or FL: the name of all, whatever the source "
+    "says; of several, and from an API, only these are taken.",
 )
 @click.option(
     "--subject", multiple=True, help="Take only this one, for example math. May be repeated."
@@ -89,7 +94,7 @@ def import_command(invocation: Invocation, /, **given: Any) -> None:
     options = _Options(**given)
     how = ImportOptions(
         selection=_selection(options), replace=options.replace, dry_run=options.dry_run,
-        strict=options.strict,
+        strict=options.strict, jurisdiction=options.name,
     )  # fmt: skip
     store = invocation.embedded_catalog.store
     with divert_stdout(), ImportProgress() as progress:
@@ -122,6 +127,11 @@ class _Options:
     strict: bool
     as_json: bool
 
+    @property
+    def name(self) -> str:
+        """What the jurisdiction of files is called; an API has those of several."""
+        return self.jurisdiction[0] if len(self.jurisdiction) == 1 and self.api != "csp" else ""
+
 
 def _selection(options: _Options) -> Selection:
     from standards_mcp.catalog.importing.selection import Selection
@@ -129,7 +139,9 @@ def _selection(options: _Options) -> Selection:
 
     try:
         return Selection(
-            jurisdictions=options.jurisdiction, subjects=options.subject, grades=options.grade
+            jurisdictions=() if options.name else options.jurisdiction,
+            subjects=options.subject,
+            grades=options.grade,
         )
     except UnknownGradeError as error:
         raise click.UsageError(f"--grade: {error}") from None
@@ -142,6 +154,7 @@ def _documents(
     from standards_mcp.catalog.importing.readers import read_documents
     from standards_mcp.catalog.importing.sources.files import open_sources
     from standards_mcp.catalog.starter import starter_records
+    from standards_mcp.catalog.vocabulary.places import proper_name
 
     sources = options.sources
     starter: list[Sequence[StandardRecord]] = []
@@ -157,7 +170,8 @@ def _documents(
         found = open_sources(sources)
     else:
         raise click.UsageError("name a file, a folder or an address to import from")
-    return chain(starter, read_documents(found, options.format_))
+    name = proper_name(options.name)
+    return chain(starter, read_documents(found, options.format_, jurisdiction=name))
 
 
 def _csp(
@@ -181,7 +195,10 @@ def _case(
 
     for base_url in options.sources:
         yield from case_documents(
-            base_url, selection, cache=_cache(options), on_package=progress.fetched
+            base_url,
+            replace(selection, jurisdictions=options.jurisdiction),
+            cache=_cache(options),
+            on_package=progress.fetched,
         )
 
 

@@ -1,4 +1,4 @@
-"""``standards-mcp data sets``, ``remove``, ``export`` and ``template``."""
+"""``standards-mcp data sets``, ``remove``, ``rename``, ``export`` and ``template``."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from standards_mcp.cli.completion import loaded_sets, offer
 from standards_mcp.cli.invocation import Invocation
 from standards_mcp.cli.output import examples, print_json, print_table
 
+from .chosen import chosen_sets, jurisdiction_option, set_named, sets_of, sets_of_one, sets_option
 from .importing import STARTER
 from .progress import ImportProgress
 
@@ -20,23 +21,16 @@ if TYPE_CHECKING:
     from standards_mcp.catalog.local.store import LocalStore
 
 
-sets_option = click.option(
-    "--set",
-    "standard_sets",
-    multiple=True,
-    metavar="SET",
-    shell_complete=offer(loaded_sets),
-    help="Only this standard set, by its id or title; may be repeated.",
-)
-
-
-@click.command(epilog=examples("data sets", "data sets --json"))
+@click.command(epilog=examples("data sets", "data sets --jurisdiction Ohio", "data sets --json"))
+@jurisdiction_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
-def sets(invocation: Invocation, *, as_json: bool) -> None:
+def sets(invocation: Invocation, *, jurisdiction: str | None, as_json: bool) -> None:
     """List the standard sets that are loaded."""
     with divert_stdout():
         found = invocation.embedded_catalog.store.sets()
+        if jurisdiction:
+            found = sets_of(jurisdiction, found)
     if as_json:
         print_json([each.to_dict() for each in found])
     elif not found:
@@ -51,25 +45,39 @@ def sets(invocation: Invocation, *, as_json: bool) -> None:
 
 
 @click.command(
-    epilog=examples("data remove starter", "data remove --dry-run 'Grade 3 Mathematics'")
+    epilog=examples(
+        "data remove starter",
+        "data remove --jurisdiction Ohio",
+        "data remove --dry-run 'Grade 3 Mathematics'",
+    )
 )
-@click.argument("standard_set", metavar="SET", shell_complete=offer(loaded_sets))
+@click.argument("standard_set", metavar="[SET]", default="", shell_complete=offer(loaded_sets))
+@jurisdiction_option
 @click.option("--dry-run", is_flag=True, help="Say what would be deleted, and delete nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_context
-def remove(ctx: click.Context, standard_set: str, *, dry_run: bool, as_json: bool) -> None:
+def remove(
+    ctx: click.Context,
+    standard_set: str,
+    *,
+    jurisdiction: str | None,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
     """Delete the standard SET, given by its id or title; `starter` means the whole starter set.
 
-    Standards that are in other sets too stay in those. Exit code 1 when there is no such set.
+    With --jurisdiction and no SET, all sets of that are deleted. Standards that are in other sets
+    too stay in those. Exit code 1 when there is no such set.
     """
-    from standards_mcp.catalog.importing.maintenance import remove_set, remove_starter
+    from standards_mcp.catalog.importing.maintenance import remove_sets, remove_starter
 
     with divert_stdout(), ImportProgress() as progress:
         store = ctx.ensure_object(Invocation).embedded_catalog.store
-        if standard_set == STARTER:
+        if standard_set == STARTER and not jurisdiction:
             report = remove_starter(store, progress, dry_run=dry_run)
         else:
-            report = remove_set(store, set_id(store, standard_set), progress, dry_run=dry_run)
+            ids = _one_or_all(store, standard_set, jurisdiction)
+            report = remove_sets(store, ids, progress, dry_run=dry_run)
     if as_json:
         print_json({"deleted": report.deleted, "left": report.left, "dry_run": dry_run})
     else:
@@ -79,9 +87,76 @@ def remove(ctx: click.Context, standard_set: str, *, dry_run: bool, as_json: boo
 
 
 @click.command(
-    epilog=examples("data export --output standards.jsonl", "data export --set ID > set.jsonl")
+    epilog=examples(
+        "data rename --jurisdiction CPALMS Florida",
+        "data rename our-math-3 'Grade 3'",
+        "data rename 'Grade 3' 'Grade 3 (2020)' --jurisdiction Ohio",
+    )
+)
+@click.argument("names", nargs=-1, metavar="[SET] NEW", shell_complete=offer(loaded_sets))
+@jurisdiction_option
+@click.option("--dry-run", is_flag=True, help="Say what would change, and change nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.pass_context
+def rename(
+    ctx: click.Context,
+    names: tuple[str, ...],
+    *,
+    jurisdiction: str | None,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Call the standard SET, given by its id or title, NEW; or the --jurisdiction, without a SET.
+
+    A jurisdiction that gets the name of another one becomes one with it. Later imports of these
+    sets keep the name. Exit code 1 when there is no such set or jurisdiction.
+    """
+    from standards_mcp.catalog.importing.formats.text import clean
+    from standards_mcp.catalog.importing.maintenance import rename_sets
+    from standards_mcp.catalog.importing.naming import jurisdiction_names
+
+    *before, last = names or ("",)
+    if len(before) > 1 or not (before or (names and jurisdiction)):
+        raise click.UsageError("give SET and NEW, or --jurisdiction OLD and NEW")
+    new = " ".join(clean(last).split())
+    if not new:
+        raise click.UsageError("the new name is empty")
+    set_name = before[0] if before else ""
+    with divert_stdout(), ImportProgress() as progress:
+        store = ctx.ensure_object(Invocation).embedded_catalog.store
+        ids = _one_or_all(store, set_name, jurisdiction)
+        given = {"title": new} if set_name else jurisdiction_names(store, new)
+        changed = rename_sets(store, ids, given, progress, dry_run=dry_run)
+    called = new if set_name else given["jurisdiction_title"]
+    if as_json:
+        document = {"changed": changed, "sets": len(ids), "name": called, "dry_run": dry_run}
+        print_json(document)
+    else:
+        verb = "Would rename" if dry_run else "Renamed"
+        what = "to" if set_name else "to be of"
+        records = f"{counted(changed, 'record')} {'would change' if dry_run else 'changed'}"
+        click.echo(f"{verb} {counted(len(ids), 'set')} {what} {called!r}; {records}.")
+
+
+def _one_or_all(store: LocalStore, standard_set: str, jurisdiction: str | None) -> list[str]:
+    """Return the id of one set, or those of all sets of a jurisdiction."""
+    found = store.sets()
+    if jurisdiction:
+        found = sets_of_one(jurisdiction, found)
+    elif not standard_set:
+        raise click.UsageError("name a set, or a jurisdiction with --jurisdiction")
+    return [set_named(standard_set, found).id] if standard_set else [each.id for each in found]
+
+
+@click.command(
+    epilog=examples(
+        "data export --output standards.jsonl",
+        "data export --set ID > set.jsonl",
+        "data export --jurisdiction Ohio > ohio.jsonl",
+    )
 )
 @sets_option
+@jurisdiction_option
 @click.option(
     "--output",
     type=click.File("w", encoding="utf-8", atomic=True),
@@ -89,13 +164,18 @@ def remove(ctx: click.Context, standard_set: str, *, dry_run: bool, as_json: boo
     help="A file, in place of standard output.",
 )
 @click.pass_obj
-def export(invocation: Invocation, standard_sets: tuple[str, ...], output: TextIO) -> None:
+def export(
+    invocation: Invocation,
+    standard_sets: tuple[str, ...],
+    jurisdiction: str | None,
+    output: TextIO,
+) -> None:
     """Print the loaded records, one JSON object a line; `data import` reads them back."""
     from standards_mcp.catalog.importing.maintenance import export_lines
 
     with divert_stdout():
         store = invocation.embedded_catalog.store
-        wanted = [set_id(store, each) for each in standard_sets] or None
+        wanted = chosen_sets(store, standard_sets, jurisdiction)
     output.writelines(line + "\n" for line in export_lines(store, wanted))
 
 
@@ -110,23 +190,3 @@ def template(kind: str) -> None:
     from standards_mcp.catalog.importing.formats.tabular import template as csv_template
 
     click.echo(csv_template(), nl=False, file=sys.stdout)
-
-
-def set_id(store: LocalStore, name: str) -> str:
-    """Return the id of the set that *name* means: its id, or a title that only one set has.
-
-    Raises:
-        click.ClickException: There is no such set; a `click.UsageError` when there are several.
-    """
-    found = store.sets()
-    if name in (each.id for each in found):
-        return name
-    same = [each for each in found if each.title.casefold() == name.casefold().strip()]
-    if len(same) == 1:
-        return same[0].id
-    if not same:
-        raise click.ClickException(f"no set {name!r}; `standards-mcp data sets` lists them")
-    ids = ", ".join(each.id for each in same[:5])
-    raise click.UsageError(
-        f"{len(same)} sets have the title {name!r}; give one of their ids: {ids}"
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -15,7 +15,7 @@ from standards_mcp.cli.invocation import Invocation
 from standards_mcp.cli.output import examples, print_json, print_table
 from standards_mcp.errors import ConfigError
 
-from .sets import set_id, sets_option
+from .chosen import chosen_sets, jurisdiction_option, sets_option
 
 if TYPE_CHECKING:
     from standards_mcp.catalog.local.catalog import LocalCatalog
@@ -32,6 +32,7 @@ _json_option = click.option("--json", "as_json", is_flag=True, help="Print one J
     epilog=examples("data upload --dry-run", "data upload --create", "data upload --set ID")
 )
 @sets_option
+@jurisdiction_option
 @click.option("--dry-run", is_flag=True, help="Say what would be written, and write nothing.")
 @click.option(
     "--batch-size", type=click.IntRange(1, 96), default=96, help="Records in one request, 1 to 96."
@@ -41,12 +42,13 @@ _json_option = click.option("--json", "as_json", is_flag=True, help="Print one J
 @click.pass_context
 def upload(
     ctx: click.Context,
+    /,
     *,
-    standard_sets: tuple[str, ...],
     dry_run: bool,
     batch_size: int,
     create: bool,
     as_json: bool,
+    **chosen: Any,
 ) -> None:
     """Bring the standards of the embedded index into Pinecone.
 
@@ -63,7 +65,7 @@ def upload(
             return await work.diff(records, client, is_missing=is_missing, **options)
         return await work.upload(records, client, batch_size=batch_size, **options)
 
-    report = _run(ctx.ensure_object(Invocation), standard_sets, run)
+    report = _run(ctx.ensure_object(Invocation), chosen, run)
     _show(report, as_json=as_json)
     if report.refused or not (dry_run or report.complete):
         ctx.exit(1)
@@ -71,27 +73,28 @@ def upload(
 
 @click.command(epilog=examples("data diff", "data diff --json"))
 @sets_option
+@jurisdiction_option
 @_json_option
 @click.pass_obj
-def diff(invocation: Invocation, *, standard_sets: tuple[str, ...], as_json: bool) -> None:
+def diff(invocation: Invocation, /, *, as_json: bool, **chosen: Any) -> None:
     """Show how the embedded index and the one in Pinecone differ; nothing is written."""
     from standards_mcp.catalog.pinecone import upload as work
 
-    _show(_run(invocation, standard_sets, work.diff), as_json=as_json)
+    _show(_run(invocation, chosen, work.diff), as_json=as_json)
 
 
 def _run(
-    invocation: Invocation, standard_sets: tuple[str, ...], work: Callable[..., Awaitable[Report]]
+    invocation: Invocation,
+    chosen: Mapping[str, Any],
+    work: Callable[..., Awaitable[Report]],
 ) -> Report:
     local, client = _stores(invocation)
 
     async def run() -> Report:
         try:
-            wanted = [set_id(local.store, each) for each in standard_sets]
+            wanted = chosen_sets(local.store, **chosen)
             held = {each.id for each in local.store.records()} if wanted else set[str]()
-            return await work(
-                local.store.records(wanted or None), client, progress=_tell, held=held
-            )
+            return await work(local.store.records(wanted), client, progress=_tell, held=held)
         finally:
             if sys.stderr.isatty():
                 click.echo(err=True)  # ends the line of `_tell`

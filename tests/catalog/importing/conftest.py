@@ -8,7 +8,7 @@ import pytest
 
 from standards_mcp.catalog.base import Progress
 from standards_mcp.catalog.records import StandardRecord
-from standards_mcp.catalog.sets import StandardSet, memberships
+from standards_mcp.catalog.sets import GivenNames, StandardSet, memberships
 
 
 class MemoryStore:
@@ -18,6 +18,14 @@ class MemoryStore:
         self.contents: dict[str, StandardRecord] = {}
         self.writes = 0
         self.written: list[str] = []
+        self.names: GivenNames = {}
+
+    def given_names(self) -> GivenNames:
+        here = {each.id for each in self.sets()}
+        return {id_: names for id_, names in self.names.items() if id_ in here}
+
+    def save_given_names(self, given: GivenNames) -> None:
+        self.names = given
 
     def fetch(self, ids: Sequence[str]) -> list[StandardRecord]:
         return [self.contents[id_] for id_ in ids if id_ in self.contents]

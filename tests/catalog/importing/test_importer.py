@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
+from standards_mcp.catalog.importing.formats.case import read_case
 from standards_mcp.catalog.importing.formats.csp import read_csp
 from standards_mcp.catalog.importing.importer import (
     ImportOptions,
     StrictImportError,
     import_sources,
 )
-from standards_mcp.catalog.importing.maintenance import export_lines, remove_set, remove_starter
+from standards_mcp.catalog.importing.maintenance import export_lines, remove_sets, remove_starter
 from standards_mcp.catalog.importing.report import Report
 from standards_mcp.catalog.importing.selection import Selection
 from standards_mcp.catalog.local.store import LocalStore
@@ -235,7 +236,7 @@ def test_a_record_of_several_sets_has_a_title_for_all_and_each_set_keeps_its_own
     assert found.standard_set_title == title
     assert sorted(each.title for each in local.sets()) == sorted(titles)
     for number in range(1, len(titles)):
-        remove_set(local, f"set-{number}")
+        remove_sets(local, [f"set-{number}"])
     (left,) = local.fetch(["R001"])
     assert left == repeated[0]
     local.close()
@@ -262,10 +263,10 @@ def test_the_starter_set_can_be_removed_and_nothing_else(store, csp_set, starter
 
 def test_removing_a_set_keeps_what_other_sets_hold(store, csp_set, standard):
     load(store, csp_set("03"), csp_set("04", standards=[standard("A", "Sharing ")]))
-    report = remove_set(store, "AA_D1_grade-03")
+    report = remove_sets(store, ["AA_D1_grade-03"])
     assert (report.deleted, report.left) == (2, 1)
     assert store.contents["A"].education_levels == ("04",)
-    assert remove_set(store, "unknown").deleted == 0
+    assert remove_sets(store, ["unknown"]).deleted == 0
     assert store.writes == 2
 
 
@@ -342,3 +343,15 @@ def test_two_records_of_one_id_and_set_that_differ_are_told(store, starter):
     assert str(report.problems[0]) == (
         "Own: W.1, id A: read twice, and differs (the last was read)"
     )
+
+
+def test_a_set_without_a_title_is_called_by_its_grades_and_a_package_by_its_subject(store, csp_set):
+    load(store, csp_set("03", title=None))
+    assert [each.title for each in store.sets()] == ["Grade 3"]
+    store.contents.clear()
+    item = {"identifier": "i", "fullStatement": "x", "educationLevel": ["09", "10"]}
+    document = {"identifier": "d", "creator": "Elm"}
+    for subject, title in (["Art"], "Art (Grades 9-10)"), ([], "Standards of Elm (Grades 9-10)"):
+        package = {"CFDocument": {**document, "subject": subject}, "CFItems": [item]}
+        import_sources(store, [read_case(package, "x", "2030-01-01")])
+        assert [each.title for each in store.sets()] == [title]

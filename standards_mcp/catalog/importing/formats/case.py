@@ -14,10 +14,9 @@ from typing import Any, Final, NamedTuple
 
 from standards_mcp.catalog.importing.problems import Problem, lost, note
 from standards_mcp.catalog.records import StandardRecord
-from standards_mcp.catalog.vocabulary.grades import spoken_levels
 from standards_mcp.catalog.vocabulary.subjects import match_subjects
 
-from .csp import known_levels
+from .csp import known_levels, levels_title
 from .tree import Node, build_tree
 from .values import Fields, Object, array_of, is_object, present, unwrapped
 
@@ -112,9 +111,9 @@ def _licence(fields: Fields, licences: Mapping[str, str]) -> dict[str, Any]:
 def _document_fields(
     document: Fields, document_id: str, licences: Mapping[str, str]
 ) -> dict[str, Any]:
-    title = document.text("title") or document_id
     creator = document.text("creator", "publisher") or "Unknown"
     subjects = document.texts("subject")
+    title = document.text("title") or (subjects[0] if subjects else f"Standards of {creator}")
     normalized = _normalized(*subjects, title)
     if not subjects:
         document.note("no subject", f"taken from the title: {normalized or 'Unspecified'}")
@@ -153,10 +152,9 @@ def _set_fields(common: Mapping[str, Any], levels: tuple[str, ...]) -> dict[str,
     if not levels:
         return {}
     grades = "grade" if len(levels) == 1 else "grades"
-    spoken = " ".join((grades.capitalize(), spoken_levels(levels)))
     return {
         "standard_set_id": f"{common['standard_set_id']}_{grades}-{'-'.join(levels).lower()}",
-        "standard_set_title": f"{common['standard_set_title']} ({spoken})",
+        "standard_set_title": f"{common['standard_set_title']} ({levels_title(levels)})",
     }
 
 

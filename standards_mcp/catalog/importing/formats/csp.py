@@ -17,7 +17,7 @@ from typing import Any
 
 from standards_mcp.catalog.importing.problems import Problem, lost, note
 from standards_mcp.catalog.records import StandardRecord
-from standards_mcp.catalog.vocabulary.grades import GRADES, normalize_levels
+from standards_mcp.catalog.vocabulary.grades import GRADES, normalize_levels, spoken_levels
 
 from .tree import Node, build_tree
 from .values import Fields, array_of, is_array, is_object, present, type_name, unwrapped
@@ -93,7 +93,10 @@ def _set_fields(fields: Fields) -> dict[str, Any]:
     return present(
         {
             "standard_set_id": set_id,
-            "standard_set_title": fields.text("title") or set_id,
+            "standard_set_title": fields.text("title")
+            or levels_title(levels)
+            or document.text("title")
+            or set_id,
             "subject": fields.text("subject", "normalizedSubject") or _UNKNOWN,
             "normalized_subject": fields.text("normalizedSubject"),
             "education_levels": levels,
@@ -110,6 +113,11 @@ def _set_fields(fields: Fields) -> dict[str, Any]:
             "text_status": "official",
         }
     )
+
+
+def levels_title(levels: tuple[str, ...]) -> str:
+    """Return ``Grades 9-12`` as the title of a set with these education levels; "" for none."""
+    return f"Grade{'' if len(levels) == 1 else 's'} {spoken_levels(levels)}" if levels else ""
 
 
 def known_levels(fields: Fields, name: str) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from standards_mcp.catalog.importing.problems import Problem, note
@@ -75,12 +75,15 @@ def column_name(cell: str) -> str:
     return name
 
 
-def read_header(cells: Sequence[str], source: str, where: str) -> tuple[list[str], list[Problem]]:
+def read_header(
+    cells: Sequence[str], source: str, where: str, given: Collection[str] = ()
+) -> tuple[list[str], list[Problem]]:
     """Return the name of each column, "" for one that is not read, and what is to be told of them.
 
     Args:
         source: The name of the document, for problems.
         where: The line in it.
+        given: Columns that may be missing, because their values are given otherwise.
     """
     names = _named(cells)
     details = [
@@ -89,7 +92,7 @@ def read_header(cells: Sequence[str], source: str, where: str) -> tuple[list[str
         *_unknown(names),
         *_renamed(names, cells),
     ]
-    if missing := [name for name in ("subject", "jurisdiction") if name not in names]:
+    if missing := [name for name in ("subject", "jurisdiction") if name not in (*names, *given)]:
         details.append(("column missing", f"{' and '.join(missing)} will be 'Unspecified'"))
     return names, [note(reason, source, where, detail) for reason, detail in details]
 

@@ -9,13 +9,14 @@ import csv
 import io
 import re
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import IO, Any, Final
 
 from standards_mcp.catalog.importing.problems import Problem, SourceError, lost, note
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.vocabulary.grades import GRADES, normalize_levels
+from standards_mcp.catalog.vocabulary.notation import guid_of
 
 from .cells import LONGEST_ROW, MOST_COLUMNS, read_rows
 from .decoding import lines_of
@@ -47,12 +48,15 @@ def template() -> str:
     return file.getvalue()
 
 
-def read_table(stream: IO[bytes], source: str) -> Iterator[StandardRecord | Problem]:
+def read_table(
+    stream: IO[bytes], source: str, jurisdiction: str = ""
+) -> Iterator[StandardRecord | Problem]:
     """Yield the records of a table, set by set.
 
     Args:
         stream: The file; UTF-8, UTF-16 with a byte order mark, or Windows-1252.
         source: The name of the document, for problems.
+        jurisdiction: That of the rows that have none.
 
     Raises:
         SourceError: It has an encoding that is not read, or too many rows or columns.
@@ -60,11 +64,13 @@ def read_table(stream: IO[bytes], source: str) -> Iterator[StandardRecord | Prob
     lines = lines_of(stream, LONGEST_ROW)
     with RowStore() as sets:
         is_told = False
-        for item in _rows(lines, source):
+        for item in _rows(lines, source, ("jurisdiction",) if jurisdiction else ()):
             if isinstance(item, Problem):
                 is_told = is_told or item.skipped
                 yield item
             else:
+                if jurisdiction and not item.get("jurisdiction"):
+                    item["jurisdiction"] = jurisdiction
                 sets.add(_set_id(item), item)
                 if sets.count > MOST_ROWS:
                     raise SourceError(f"it has more than {MOST_ROWS:,} rows; split it")
@@ -76,7 +82,9 @@ def read_table(stream: IO[bytes], source: str) -> Iterator[StandardRecord | Prob
             yield from _read_set(set_id, sets, source)
 
 
-def _rows(lines: Iterable[str], source: str) -> Iterator[dict[str, str] | Problem]:
+def _rows(
+    lines: Iterable[str], source: str, given: Collection[str]
+) -> Iterator[dict[str, str] | Problem]:
     names: list[str] = []
     for line, cells, damage in read_rows(lines, _count_known):
         where = f"line {line}"
@@ -89,7 +97,7 @@ def _rows(lines: Iterable[str], source: str) -> Iterator[dict[str, str] | Proble
             continue
         if len(cells) > MOST_COLUMNS:
             raise SourceError(f"it has more than {MOST_COLUMNS:,} columns; take out what is none")
-        names, problems = read_header(cells, source, where)
+        names, problems = read_header(cells, source, where, given)
         yield from problems
         if "text" not in names:
             detail = f"the columns are {', '.join(filter(None, names))[:200]}"
@@ -185,7 +193,7 @@ def _fields(set_id: str, cells: tuple[tuple[str, str], ...]) -> Mapping[str, Any
     jurisdiction = row.get("jurisdiction") or "Unspecified"
     extra: dict[str, Any] = {name: value for name, value in cells if name not in COLUMNS}
     named = {
-        "standard_set_title": row.get("set_title") or set_id,
+        "standard_set_title": row.get("set_title") or _set_title(set_id, row),
         "subject": row.get("subject") or "Unspecified",
         "jurisdiction_id": _slug(jurisdiction) or "unknown",
         "jurisdiction_title": jurisdiction,
@@ -198,3 +206,11 @@ def _fields(set_id: str, cells: tuple[tuple[str, str], ...]) -> Mapping[str, Any
         "source_url": row.get("source_url"),
     }
     return present(extra | named)
+
+
+def _set_title(set_id: str, row: Row) -> str:
+    """Return a title for a set without one: its id where somebody wrote that as a name."""
+    if row.get("set_id") and not guid_of(set_id):
+        return set_id
+    names = (row.get("document"), row.get("subject"), row.get("jurisdiction"))
+    return next(filter(None, names), set_id)

@@ -15,6 +15,7 @@ from standards_mcp.catalog.importing.formats.case import identifier
 from standards_mcp.catalog.importing.formats.values import Fields, is_object, parse_json
 from standards_mcp.catalog.importing.problems import Problem, SourceError, lost, note
 from standards_mcp.catalog.importing.selection import Selection
+from standards_mcp.catalog.vocabulary.names import listed as listed_names
 
 from .files import Document, download_documents
 from .web import Cache, NotFoundOnServerError, Web
@@ -46,7 +47,9 @@ def case_documents(
     base, listed = _listing(base_url.rstrip("/"), web, problems)
     ids = [identifier(each) for each in listed if _is_selected(each, selection)]
     if not (ids or problems):
-        yield lost("no such framework", base, detail=selection.no_match, records=0)
+        creators = listed_names(sorted({each.text("creator") for each in listed}))
+        detail = f"{selection.no_match}; the creators here are {creators}"
+        yield lost("no such framework", base, detail=detail, records=0)
     yield from problems
     addresses = [f"{base}/CFPackages/{quote(id_, safe='')}" for id_ in ids if id_]
     yield from download_documents(addresses, cache.reader(web) if cache else web.get, on_package)
@@ -87,7 +90,9 @@ def _pages(base: str, web: Web, problems: list[Problem]) -> Iterator[Fields]:
 
 
 def _is_selected(document: Fields, selection: Selection) -> bool:
-    title = document.text("title")
-    names = f"{document.text('creator')} {title}"
+    creator, title = document.text("creator"), document.text("title")
+    id_ = identifier(document)
     has_subject = selection.has_subject(*(document.texts("subject") or (title,)))
-    return has_subject and selection.has_jurisdiction(identifier(document), names)
+    return has_subject and any(
+        selection.has_jurisdiction(id_, name) for name in (creator, f"{creator} {title}")
+    )

@@ -22,6 +22,7 @@ from standards_mcp.catalog.importing.formats.values import (
 from standards_mcp.catalog.importing.problems import Problem, SourceError, lost
 from standards_mcp.catalog.importing.selection import Selection
 from standards_mcp.catalog.vocabulary.grades import normalize_levels
+from standards_mcp.catalog.vocabulary.names import JurisdictionNameError
 
 from .files import Document, download_documents
 from .web import Cache, RateLimit, Web
@@ -53,28 +54,37 @@ def csp_documents(
     web = web or csp_web()
     base, get = base_url.rstrip("/"), cache.reader(web) if cache else web.get
     problems: list[Problem] = []
-    places = list(_places(base, get, selection, problems))
-    addresses = [address for place in places for address in place]
+    listed = {
+        place.text("id"): place.text("title")
+        for place in _objects(f"{base}/jurisdictions", get, problems)
+        if place.text("id")
+    }
+    places, addresses = list[str](), list[str]()
+    try:
+        places = selection.jurisdictions_of(listed)
+    except JurisdictionNameError as error:
+        problems.append(lost("several jurisdictions", base, detail=str(error), records=0))
+    for place in places:
+        addresses += _addresses(base, place, get, selection, problems)
     if not (addresses or problems):
         what = "standard set" if places else "jurisdiction"
-        yield lost(f"no such {what}", base, detail=selection.no_match, records=0)
+        near = "" if places else selection.near(listed.values())
+        yield lost(f"no such {what}", base, detail=f"{selection.no_match}{near}", records=0)
     yield from problems
     yield from download_documents(addresses, get, on_set)
 
 
-def _places(
-    base: str, get: Callable[[str], bytes], selection: Selection, problems: list[Problem]
-) -> Iterator[list[str]]:
-    """Yield the addresses of the selected sets, jurisdiction by jurisdiction."""
-    for place in _objects(f"{base}/jurisdictions", get, problems):
-        id_ = place.text("id")
-        if id_ and selection.has_jurisdiction(id_, place.text("title")):
-            address = f"{base}/jurisdictions/{quote(id_, safe='')}"
-            yield [
-                f"{base}/standard_sets/{quote(set_id, safe='')}"
-                for detail in _objects(address, get, problems)
-                for set_id in _sets(detail, selection)
-            ]
+def _addresses(
+    base: str,
+    place: str,
+    get: Callable[[str], bytes],
+    selection: Selection,
+    problems: list[Problem],
+) -> Iterator[str]:
+    """Yield the addresses of the selected sets of a jurisdiction."""
+    for detail in _objects(f"{base}/jurisdictions/{quote(place, safe='')}", get, problems):
+        for set_id in _sets(detail, selection):
+            yield f"{base}/standard_sets/{quote(set_id, safe='')}"
 
 
 def _objects(

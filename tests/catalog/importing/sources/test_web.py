@@ -369,6 +369,33 @@ def test_a_service_that_has_nothing_of_what_is_wanted_is_told(csp_service, wante
     assert str(problems[0]).endswith(told)
 
 
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        ("Virginia", ""),
+        ("VA", ""),
+        ("aa", ""),
+        ("West", "'West' may be 'West Elm' or 'West Virginia'. Name one of them in full."),
+        ("Virgina", "did you mean 'Virginia' or 'West Virginia'?"),
+    ],
+)
+def test_one_jurisdiction_is_asked_for_and_never_several_by_chance(
+    csp_service, wanted: str, told: str
+):
+    titles = {"AA": "Virginia", "BB": "West Virginia", "CC": "West Elm"}
+    listing = [{"id": id_, "title": title} for id_, title in titles.items()]
+    csp_service.answers["/jurisdictions"] = {"data": listing}
+    selection = Selection(jurisdictions=(wanted,), grades=("3",))
+    found, problems = ids(csp_documents(selection, base_url=csp_service.url, web=web()))
+    asked = [each for each in map(str, csp_service.requests) if "/jurisdictions/" in each]
+    if told:
+        assert (found, asked) == ([], [])
+        assert told in str(problems[0])
+    else:
+        assert found
+        assert all("/jurisdictions/AA" in each for each in asked)
+
+
 def case_package(number: int, subject: str = "Science") -> dict[str, Any]:
     return {
         "CFDocument": case_document(number, subject),
