@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from standards_mcp.config.models.http import HttpSettings
 
-from .guards import LOOPBACK, InFlight, KnownHosts
+from .guards import LOOPBACK, InFlight, KnownHosts, WholeBodies
 from .health import LIVE
 
 MCP: Final = "/mcp"
@@ -66,6 +66,7 @@ def build_app(
     middleware += [
         Middleware(AuthenticationMiddleware, backend=BearerAuthBackend(verifier)),
         Middleware(_Authorized, is_required=is_required),
+        Middleware(WholeBodies),
     ]
     mcp = Route(MCP, endpoint=StreamableHTTPASGIApp(manager))
     in_flight = InFlight(Starlette(routes=[mcp, *routes], middleware=middleware))

@@ -1,8 +1,9 @@
-"""Checks before any route: the host and the origin that a request names, and calls in flight."""
+"""What every request passes before its route: its host and origin, its body, and being counted."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Collection
 from contextlib import suppress
 from fnmatch import fnmatchcase
@@ -10,9 +11,11 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+BODY_SECONDS: Final = 30.0
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
@@ -57,6 +60,42 @@ def _authority(origin: str) -> str:
     with suppress(ValueError):
         return urlsplit(origin).netloc
     return ""
+
+
+class WholeBodies:
+    """Lets no request wait for the rest of its body for ever, and one whose client left just end.
+
+    Args:
+        seconds: How long the body may take to come.
+    """
+
+    def __init__(self, app: ASGIApp, seconds: float = BODY_SECONDS) -> None:
+        self._app, self._seconds = app, seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or answer 408."""
+        deadline = time.monotonic() + self._seconds
+        is_complete = scope["type"] != "http"
+
+        async def receive_in_time() -> Message:
+            nonlocal is_complete
+            if is_complete:
+                return await receive()
+            message = await asyncio.wait_for(receive(), max(deadline - time.monotonic(), 0))
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            is_complete = not message.get("more_body", False)
+            return message
+
+        try:
+            await self._app(scope, receive_in_time, send)
+        except ClientDisconnect:
+            return
+        except TimeoutError:
+            if is_complete:
+                raise
+            refused = PlainTextResponse("the request took too long to come", 408)
+            await refused(scope, receive, send)
 
 
 class InFlight:

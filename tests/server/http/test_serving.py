@@ -16,6 +16,8 @@ import anyio.to_thread
 import httpx2
 import pytest
 from click.testing import CliRunner
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 from support.http import bearer, http_client, served_over_http
@@ -30,6 +32,7 @@ from standards_mcp.config.models.settings import Settings
 from standards_mcp.errors import ConfigError, StandardsMcpError
 from standards_mcp.host import Host
 from standards_mcp.server.http.authorization import access_of
+from standards_mcp.server.http.guards import WholeBodies
 from standards_mcp.server.http.serving import check_exposure, listen
 
 pytestmark = pytest.mark.anyio
@@ -392,3 +395,52 @@ def test_the_service_does_not_start_beyond_this_machine_by_accident():
     refused = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert refused.returncode == 2
     assert "`standards-mcp auth token new NAME`" in refused.stderr
+
+
+async def exchange(url: str, *parts: bytes) -> bytes:
+    """Send the parts of a request, in the order of the lines of HTTP, and read until the end."""
+    host, _, port = url.removeprefix("http://").partition(":")
+    async with await anyio.connect_tcp(host, int(port)) as stream:
+        await stream.send(b"".join(parts))
+        received = b""
+        with anyio.fail_after(30):
+            async for data in stream:
+                received += data
+    return received
+
+
+HEAD = b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+
+
+async def test_a_body_that_does_not_come_is_waited_for_so_long_only(
+    url: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(WholeBodies.__init__, "__defaults__", (0.05,))
+    for framing in (b"content-length: 10", b"transfer-encoding: chunked\r\ncontent-length: 10"):
+        answer = await exchange(url, HEAD, framing, b"\r\nconnection: close\r\n\r\n{")
+        assert answer.startswith(b"HTTP/1.1 408 "), framing
+
+
+async def test_a_client_that_leaves_in_the_midst_of_its_request_is_no_error(
+    url: str, caplog: pytest.LogCaptureFixture
+):
+    host, _, port = url.removeprefix("http://").partition(":")
+    async with await anyio.connect_tcp(host, int(port)) as stream:
+        await stream.send(HEAD + b"content-length: 10\r\n\r\n{")
+    async with httpx2.AsyncClient(base_url=url) as client:
+        assert (await client.get("/health/live")).status_code == 200
+    assert [each for each in caplog.records if each.exc_info] == []
+
+
+@given(body=st.binary(max_size=300) | st.text(max_size=300).map(str.encode), modern=st.booleans())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+async def test_whatever_comes_is_answered_and_never_costs_the_service(
+    url: str, body: bytes, *, modern: bool
+):
+    version = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/list"} if modern else {}
+    sent = {"content-type": "application/json", **ACCEPT, **version}
+    async with httpx2.AsyncClient(base_url=url) as client:
+        assert (await client.post("/mcp", content=body, headers=sent)).status_code in range(
+            400, 500
+        )
+        assert (await client.get("/health/live")).status_code == 200
