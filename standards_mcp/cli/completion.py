@@ -62,3 +62,10 @@ def loaded_sets(invocation: Invocation) -> Iterator[tuple[str, str]]:
     """Give the standard sets that are loaded."""
     for each in invocation.embedded_catalog.store.sets():
         yield each.id, each.title
+
+
+def loaded_sets_and_crosswalks(invocation: Invocation) -> Iterator[tuple[str, str]]:
+    """Give the standard sets and the crosswalks that are loaded."""
+    yield from loaded_sets(invocation)
+    for each, _ in invocation.embedded_catalog.store.crosswalks():
+        yield each

@@ -26,10 +26,11 @@ from .problems import Problem, note
 from .report import Report
 from .selection import Selection
 from .staging import Staging
+from .statements import Item, Statement, settle
 
 _AT_ONCE: Final = 500  # records in memory
-Documents: TypeAlias = Iterable[Iterable[StandardRecord | Problem]]
-"""For each document the records in it and what is wrong with it, see `sources.readers`."""
+Documents: TypeAlias = Iterable[Iterable[Item]]
+"""For each document what is in it and what is wrong with it, see `readers`."""
 
 
 class StrictImportError(CatalogError):
@@ -93,9 +94,12 @@ def import_sources(
             _read(document, number, staging, is_selected, report)
             if on_read is not None:
                 on_read(report)
+        staging.keep_ancestors()
+        for problem in settle(staging, store):
+            report.add(problem)
+        report.relations = staging.links()
         if options.strict and report.skipped:
             raise StrictImportError(report)
-        staging.keep_ancestors()
         selected, distinct, others = staging.counts()
         report.collapsed += selected - distinct
         report.filtered += others
@@ -117,19 +121,22 @@ def _filter_of(selection: Selection) -> Callable[[StandardRecord], bool]:
 
 
 def _read(
-    document: Iterable[StandardRecord | Problem],
+    document: Iterable[Item],
     number: int,
     staging: Staging,
     is_selected: Callable[[StandardRecord], bool],
     report: Report,
 ) -> None:
-    before = report.read
+    before = report.read, report.crosswalk_rows
     for item in document:
         if isinstance(item, Problem):
             report.add(item)
             if item.skipped:
                 # What cannot be read at all may hold records of any set.
                 staging.mark_incomplete(number if item.records else None)
+        elif isinstance(item, Statement):
+            staging.add_statement(item)
+            report.crosswalk_rows += 1
         else:
             report.read += 1
             place = staging.add(item, number, selected=is_selected(item))
@@ -138,7 +145,7 @@ def _read(
                 where = f"{item.statement_notation or 'no code'}, id {item.id}"
                 detail = "the last was read"
                 report.add(note("read twice, and differs", item.standard_set_title, where, detail))
-    report.documents += report.read > before
+    report.documents += (report.read, report.crosswalk_rows) > before
 
 
 def _write(
@@ -160,7 +167,7 @@ def _write(
     if options.dry_run:
         deque(changes, maxlen=0)  # `changes` counts while it is used up
         return
-    store.write(chain(changes, leaving), deleted, progress)
+    store.write(chain(changes, leaving), deleted, progress, staging.crosswalks())
 
 
 def _changes(

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from standards_mcp._utils.streams import divert_stdout
 from standards_mcp._utils.text import counted
-from standards_mcp.cli.completion import loaded_sets, offer
+from standards_mcp.cli.completion import loaded_sets, loaded_sets_and_crosswalks, offer
 from standards_mcp.cli.invocation import Invocation
 from standards_mcp.cli.output import examples, print_json, print_table
 
+from .crosswalks import crosswalk_id, relations_of_crosswalks
 from .importing import STARTER
 from .progress import ImportProgress
 
 if TYPE_CHECKING:
+    from standards_mcp.catalog.importing.report import Report
     from standards_mcp.catalog.local.store import LocalStore
 
 
@@ -51,31 +54,58 @@ def sets(invocation: Invocation, *, as_json: bool) -> None:
 
 
 @click.command(
-    epilog=examples("data remove starter", "data remove --dry-run 'Grade 3 Mathematics'")
+    epilog=examples(
+        "data remove starter",
+        "data remove --dry-run 'Grade 3 Mathematics'",
+        "data remove crosswalk.csv",
+    )
 )
-@click.argument("standard_set", metavar="SET", shell_complete=offer(loaded_sets))
+@click.argument("standard_set", metavar="SET", shell_complete=offer(loaded_sets_and_crosswalks))
 @click.option("--dry-run", is_flag=True, help="Say what would be deleted, and delete nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_context
 def remove(ctx: click.Context, standard_set: str, *, dry_run: bool, as_json: bool) -> None:
     """Delete the standard SET, given by its id or title; `starter` means the whole starter set.
 
-    Standards that are in other sets too stay in those. Exit code 1 when there is no such set.
+    Standards that are in other sets too stay in those. What crosswalks say of deleted standards
+    goes with them. SET may also be a crosswalk, see `data crosswalks`. Exit code 1 when there is no
+    such set or crosswalk.
     """
-    from standards_mcp.catalog.importing.maintenance import remove_set, remove_starter
-
     with divert_stdout(), ImportProgress() as progress:
         store = ctx.ensure_object(Invocation).embedded_catalog.store
-        if standard_set == STARTER:
-            report = remove_starter(store, progress, dry_run=dry_run)
-        else:
-            report = remove_set(store, set_id(store, standard_set), progress, dry_run=dry_run)
+        report = _remove(store, standard_set, progress, dry_run=dry_run)
     if as_json:
-        print_json({"deleted": report.deleted, "left": report.left, "dry_run": dry_run})
+        names = ("deleted", "left", "relations", "dry_run")
+        print_json({name: getattr(report, name) for name in names})
+        return
+    verb = "Would delete" if dry_run else "Deleted"
+    relations = f" and {counted(report.relations, 'relation')}" if report.relations else ""
+    stay = f"{report.left:,} {'stays' if report.left == 1 else 'stay'} in other sets"
+    click.echo(f"{verb} {counted(report.deleted, 'record')}{relations}; {stay}.")
+
+
+def _remove(store: LocalStore, name: str, progress: ImportProgress, *, dry_run: bool) -> Report:
+    """Remove a set, the starter set or a crosswalk.
+
+    Returns:
+        A report whose ``relations`` are those of crosswalks that were deleted.
+    """
+    from standards_mcp.catalog.importing.maintenance import (
+        remove_crosswalk,
+        remove_set,
+        remove_starter,
+    )
+
+    if name == STARTER:
+        remove = partial(remove_starter, store, progress)
+    elif not _is_set(store, name) and (crosswalk := crosswalk_id(store, name)):
+        return remove_crosswalk(store, crosswalk, dry_run=dry_run)
     else:
-        verb = "Would delete" if dry_run else "Deleted"
-        stay = f"{report.left:,} {'stays' if report.left == 1 else 'stay'} in other sets"
-        click.echo(f"{verb} {counted(report.deleted, 'record')}; {stay}.")
+        remove = partial(remove_set, store, set_id(store, name), progress)
+    before = relations_of_crosswalks(store)
+    report = remove(dry_run=dry_run)
+    report.relations = before - relations_of_crosswalks(store)
+    return report
 
 
 @click.command(
@@ -110,6 +140,11 @@ def template(kind: str) -> None:
     from standards_mcp.catalog.importing.formats.tabular import template as csv_template
 
     click.echo(csv_template(), nl=False, file=sys.stdout)
+
+
+def _is_set(store: LocalStore, name: str) -> bool:
+    folded = name.casefold().strip()
+    return any(name == each.id or folded == each.title.casefold() for each in store.sets())
 
 
 def set_id(store: LocalStore, name: str) -> str:

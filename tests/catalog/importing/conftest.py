@@ -8,6 +8,7 @@ import pytest
 
 from standards_mcp.catalog.base import Progress
 from standards_mcp.catalog.records import StandardRecord
+from standards_mcp.catalog.relations import Crosswalk, Link
 from standards_mcp.catalog.sets import StandardSet, memberships
 
 
@@ -38,7 +39,9 @@ class MemoryStore:
         records: Iterable[StandardRecord],
         deleted: Iterable[str] = (),
         progress: Progress | None = None,
+        crosswalks: Iterable[tuple[Crosswalk, Iterable[Link]]] = (),
     ) -> int:
+        assert not list(crosswalks), "relations are tested with the real store"
         after = dict(self.contents)
         written = []
         for record in records:
