@@ -54,7 +54,9 @@ class SearchEnvelope(TypedDict):
     error_type: NotRequired[str]
 
 
-def found(result: SearchResult, retired: Mapping[str, Retirement], *, full: bool) -> SearchEnvelope:
+def found(
+    result: SearchResult, retired: Mapping[str, Retirement] = MappingProxyType({}), *, full: bool
+) -> SearchEnvelope:
     """Return the envelope of a search with hits, in *full* or short detail.
 
     Args:

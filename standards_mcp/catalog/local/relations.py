@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from standards_mcp.catalog.records import StandardRecord
@@ -63,10 +64,11 @@ class RelationTable:
         marks = " OR ".join(f"instr(body, '\"{name}\"')" for name in FIELDS)
         with self._file.transaction():
             self._file.add_relations()
-            rows = self._file.stream(f"SELECT id, body FROM records WHERE {marks}")  # noqa: S608  constants
-            self._add(
-                (0, id_, each) for id_, body in rows for each in links_of(id_, json.loads(body))
-            )
+            statement = f"SELECT id, body FROM records WHERE {marks}"  # noqa: S608  constants
+            with closing(self._file.stream(statement)) as rows:
+                self._add(
+                    (0, id_, each) for id_, body in rows for each in links_of(id_, json.loads(body))
+                )
 
     def about(self, keys: Collection[str], kinds: Collection[str]) -> list[Seen]:
         """Return the relations of what has one of these keys, in the order of kinds and keys."""
@@ -101,7 +103,7 @@ class RelationTable:
             return []
         rows = self._file.select(
             "SELECT id, title, (SELECT count(*) FROM relations"
-            " WHERE is_crosswalk AND stated_by = id) FROM crosswalks ORDER BY title, id"
+            " WHERE is_crosswalk = 1 AND stated_by = id) FROM crosswalks ORDER BY title, id"
         )
         return [(Crosswalk(id_, title), int(count)) for id_, title, count in rows]
 
@@ -109,7 +111,7 @@ class RelationTable:
         """Take what *records* state, in place of what they stated before, in a transaction."""
         rows = [(record.id, record.model_extra or {}) for record in records]
         self._file.run(
-            "DELETE FROM relations WHERE NOT is_crosswalk AND stated_by = ?",
+            "DELETE FROM relations WHERE is_crosswalk = 0 AND stated_by = ?",
             [(id_,) for id_, _ in rows],
         )
         self._add((0, id_, each) for id_, extra in rows for each in links_of(id_, extra))
@@ -119,16 +121,16 @@ class RelationTable:
 
         It is in a transaction, and the keys of the records are there still.
         """
-        self._file.run("DELETE FROM relations WHERE NOT is_crosswalk AND stated_by = ?", rows)
+        self._file.run("DELETE FROM relations WHERE is_crosswalk = 0 AND stated_by = ?", rows)
         for end in ("start", "finish"):
             self._file.run(
-                f"DELETE FROM relations WHERE is_crosswalk AND {end} IN"  # noqa: S608  as above
-                " (SELECT key FROM keys WHERE record_id = ?)",
+                f"DELETE FROM relations INDEXED BY relations_by_{end}"  # noqa: S608  as above
+                f" WHERE {end} IN (SELECT key FROM keys WHERE record_id = ?) AND is_crosswalk = 1",
                 rows,
             )
         self._file.run(
-            "DELETE FROM crosswalks WHERE id NOT IN"
-            " (SELECT stated_by FROM relations WHERE is_crosswalk)"
+            "DELETE FROM crosswalks WHERE NOT EXISTS"
+            " (SELECT 1 FROM relations WHERE is_crosswalk = 1 AND stated_by = crosswalks.id)"
         )
 
     def replace(self, crosswalk: Crosswalk, links: Iterable[Link]) -> None:
@@ -144,7 +146,7 @@ class RelationTable:
 
     def _remove(self, crosswalk_id: str) -> None:
         row = [(crosswalk_id,)]
-        self._file.run("DELETE FROM relations WHERE is_crosswalk AND stated_by = ?", row)
+        self._file.run("DELETE FROM relations WHERE is_crosswalk = 1 AND stated_by = ?", row)
         self._file.run("DELETE FROM crosswalks WHERE id = ?", row)
 
     def _add(self, stated: Iterable[tuple[int, str, Link]]) -> None:

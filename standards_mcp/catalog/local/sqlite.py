@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -115,7 +115,7 @@ class SqliteFile:
         with self._lock, _named_errors(self._path):
             return self._current().execute(statement, values).fetchall()
 
-    def stream(self, statement: str, values: Sequence[Any] = ()) -> Iterator[Any]:
+    def stream(self, statement: str, values: Sequence[Any] = ()) -> Generator[Any, None, None]:
         """Yield the rows of a query; other threads wait until it is exhausted."""
         with self._lock, _named_errors(self._path):
             yield from self._current().execute(statement, values)
