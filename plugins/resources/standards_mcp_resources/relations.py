@@ -69,8 +69,8 @@ async def related_standards(
     else:
         step, kind = (1, "precedes") if relation == "next_grade" else (-1, "follows")
         stated = await relations_of(catalog, record, (kind,))
-        found = await _in_grade(catalog, record, step, most)
-        found = with_stated_first(found, stated, _name(record), catalog.notes())
+        found = await _in_grade(catalog, record, step, most + len(stated))
+        found = with_stated_first(found, stated, _name(record), most, catalog.notes())
     if others:
         found["message"] += f" {namesakes(others)}"
     return found
@@ -80,13 +80,14 @@ async def _related(catalog: Catalog, record: StandardRecord, most: int) -> Envel
     """Return what sources state of a standard, then what is like it in meaning, wherever it is."""
     stated = await relations_of(catalog, record)
     expression = {"is_leaf": True} if record.is_leaf else {}
-    result = without(record, await _nearest(catalog, record, expression, most + 1))
-    hits = [related_hit(hit, "meaning") for hit in result.hits[:most]]
+    count = most + len(stated)
+    result = without(record, await _nearest(catalog, record, expression, count + 1))
+    hits = [related_hit(hit, "meaning") for hit in result.hits[:count]]
     message = f"Then {_LIKENESS}." if stated else f"No source states any. This is {_LIKENESS}."
     if not hits:
         message = "No source states a relation, and nothing here is like it in meaning."
     found = answer(hits, message, (*result.notes, *catalog.notes()))
-    return with_stated_first(found, stated, _name(record), catalog.notes())
+    return with_stated_first(found, stated, _name(record), most, catalog.notes())
 
 
 async def _siblings(catalog: Catalog, record: StandardRecord) -> Envelope[Related]:
@@ -145,8 +146,8 @@ async def _elsewhere(
         for each in await relations_of(catalog, record)
         if _is_in(place, each.record) or (each.record is None and not jurisdiction.strip())
     ]
-    found = await _like_it(catalog, record, place, most)
-    return with_stated_first(found, stated, _name(record), catalog.notes())
+    found = await _like_it(catalog, record, place, most + len(stated))
+    return with_stated_first(found, stated, _name(record), most, catalog.notes())
 
 
 def _is_in(place: FilterExpression, record: StandardRecord | None) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -27,18 +27,23 @@ async def relations_of(
 
 
 def with_stated_first(
-    found: Envelope[Related], stated: list[StatedRelation], name: str, notes: Iterable[str]
+    found: Envelope[Related],
+    stated: Sequence[StatedRelation],
+    name: str,
+    most: int,
+    notes: Iterable[str],
 ) -> Envelope[Related]:
-    """Return *found* behind what is stated; what is in both is only stated.
+    """Return the first of *found* behind what is stated; what is in both is only stated.
 
     Args:
         name: What to call the standard that was asked about.
+        most: How many of *found* to return.
         notes: What the catalog tells about its answers.
     """
     if not stated:
         return found
     known = {each.identifier for each in stated}
-    others = [each for each in found["results"] if each["_id"] not in known]
+    others = [each for each in found["results"] if each["_id"] not in known][:most]
     results = [*map(related_as_stated, stated), *others]
     more = f" {found['message']}" if others else ""
     return answer(results, f"{_told(stated, name)}{more}", notes)
@@ -54,7 +59,7 @@ def without(record: StandardRecord, result: SearchResult) -> SearchResult:
     return replace(result, hits=tuple(hits))
 
 
-def _told(stated: list[StatedRelation], name: str) -> str:
+def _told(stated: Sequence[StatedRelation], name: str) -> str:
     count = len(stated)
     first = f"The first {count} relations" if count == _MOST else f"{count} relations"
     which = "1 relation" if count == 1 else first

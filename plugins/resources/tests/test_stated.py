@@ -61,6 +61,13 @@ async def test_where_nobody_states_anything_a_likeness_says_so(ask: Ask):
     assert answer["message"].startswith("No source states any. This is likeness in meaning")
 
 
+async def test_what_is_stated_takes_no_place_of_what_is_like_it(ask: Ask, catalog: Catalog):
+    (nearest,) = (await ask(TOOL, standard_id="S31", max_results=1))["results"]
+    await state(catalog, "S31", exact_match_of=[nearest["_id"]])
+    answer = await ask(TOOL, standard_id="S31", max_results=1)
+    assert [each["found_by"] for each in answer["results"]] == ["stated", "meaning"]
+
+
 async def test_grades_and_places_have_what_is_stated_of_them_first(ask: Ask, catalog: Catalog):
     await state(
         catalog, "S31", precedes=["S43"], follows=["Before"], exact_match_of=["P1", "S32", "Far"]

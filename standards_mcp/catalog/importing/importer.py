@@ -20,6 +20,7 @@ from standards_mcp.catalog.base import Progress
 from standards_mcp.catalog.errors import CatalogError
 from standards_mcp.catalog.local.store import LocalStore
 from standards_mcp.catalog.records import StandardRecord
+from standards_mcp.catalog.relations import Crosswalk, Link
 from standards_mcp.catalog.sets import leaving_sets, merged_with_stored
 
 from .problems import Problem, note
@@ -167,7 +168,15 @@ def _write(
     if options.dry_run:
         deque(changes, maxlen=0)  # `changes` counts while it is used up
         return
-    store.write(chain(changes, leaving), deleted, progress, staging.crosswalks())
+    store.write(chain(changes, leaving), deleted, progress, _crosswalks(store, staging))
+
+
+def _crosswalks(store: LocalStore, staging: Staging) -> Iterator[tuple[Crosswalk, Iterable[Link]]]:
+    """Yield what crosswalks state now, and those of packages that no longer state anything."""
+    yield from staging.crosswalks()
+    stored = {crosswalk.id: crosswalk for crosswalk, _ in store.crosswalks()}
+    for id_ in staging.silent_documents(stored):
+        yield stored[id_], ()
 
 
 def _changes(

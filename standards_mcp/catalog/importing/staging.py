@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable, Iterator
 from typing import Final, Literal, Self
@@ -126,6 +127,18 @@ class Staging:
                 "SELECT start, kind, finish FROM links WHERE crosswalk = ?", row[:1]
             )
             yield Crosswalk(*row), map(Link._make, found)
+
+    def silent_documents(self, ids: Iterable[str]) -> list[str]:
+        """Return those of *ids* that are documents with records and without links of others."""
+        if not (listed := list(ids)):
+            return []
+        rows = self._connection.execute(
+            "SELECT DISTINCT json_extract(body, '$.document_id') AS package FROM read"
+            " WHERE package IN (SELECT value FROM json_each(?))"
+            " AND package NOT IN (SELECT id FROM crosswalks)",
+            (json.dumps(listed),),
+        )
+        return [str(id_) for (id_,) in rows]
 
     def _insert_link(self, crosswalk_id: str, link: Link) -> None:
         row = (crosswalk_id, *map(without_surrogates, link))

@@ -128,16 +128,14 @@ class RelationTable:
                 f" WHERE {end} IN (SELECT key FROM keys WHERE record_id = ?) AND is_crosswalk = 1",
                 rows,
             )
-        self._file.run(
-            "DELETE FROM crosswalks WHERE NOT EXISTS"
-            " (SELECT 1 FROM relations WHERE is_crosswalk = 1 AND stated_by = crosswalks.id)"
-        )
+        self._drop_empty()
 
     def replace(self, crosswalk: Crosswalk, links: Iterable[Link]) -> None:
         """Take what a crosswalk states, in place of what it stated before, in a transaction."""
         self._remove(crosswalk.id)
         self._file.run("INSERT INTO crosswalks VALUES (?, ?)", [crosswalk])
         self._add((1, crosswalk.id, each) for each in links)
+        self._drop_empty()
 
     def remove(self, crosswalk_id: str) -> None:
         """Delete a crosswalk and all that it states."""
@@ -148,6 +146,12 @@ class RelationTable:
         row = [(crosswalk_id,)]
         self._file.run("DELETE FROM relations WHERE is_crosswalk = 1 AND stated_by = ?", row)
         self._file.run("DELETE FROM crosswalks WHERE id = ?", row)
+
+    def _drop_empty(self) -> None:
+        self._file.run(
+            "DELETE FROM crosswalks WHERE NOT EXISTS"
+            " (SELECT 1 FROM relations WHERE is_crosswalk = 1 AND stated_by = crosswalks.id)"
+        )
 
     def _add(self, stated: Iterable[tuple[int, str, Link]]) -> None:
         rows = (

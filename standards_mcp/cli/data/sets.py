@@ -79,9 +79,11 @@ def remove(ctx: click.Context, standard_set: str, *, dry_run: bool, as_json: boo
         print_json({name: getattr(report, name) for name in names})
         return
     verb = "Would delete" if dry_run else "Deleted"
-    relations = f" and {counted(report.relations, 'relation')}" if report.relations else ""
+    parts = [counted(report.deleted, "record")] if report.deleted or not report.relations else []
+    parts += [counted(report.relations, "relation")] if report.relations else []
     stay = f"{report.left:,} {'stays' if report.left == 1 else 'stay'} in other sets"
-    click.echo(f"{verb} {counted(report.deleted, 'record')}{relations}; {stay}.")
+    kept = f"; {stay}" if report.deleted or not report.relations else ""
+    click.echo(f"{verb} {' and '.join(parts)}{kept}.")
 
 
 def _remove(store: LocalStore, name: str, progress: ImportProgress, *, dry_run: bool) -> Report:

@@ -34,6 +34,9 @@ class MemoryStore:
             if set_ids is None or not memberships(record).keys().isdisjoint(set_ids):
                 yield record
 
+    def crosswalks(self) -> list[tuple[Crosswalk, int]]:
+        return []
+
     def write(
         self,
         records: Iterable[StandardRecord],

@@ -164,6 +164,16 @@ def test_a_package_that_is_imported_again_says_what_it_says_now(loader: Loader):
     assert loader.kinds("a1") == [("follows", "a2")]
 
 
+def test_a_package_that_no_longer_relates_others_is_no_crosswalk(loader: Loader):
+    loader.packages(package("a", "a1"), package("b", "b1", ("a1", "isPeerOf", "c1")))
+    assert loader.kinds("a1") == [("isPeerOf", "c1")]
+    loader.packages(package("a", "a1"))
+    assert len(loader.store.crosswalks()) == 1
+    loader.packages(package("b", "b1"))
+    assert loader.store.crosswalks() == []
+    assert loader.kinds("a1") == []
+
+
 def test_a_crosswalk_relates_standards_by_code_and_id(loader: Loader):
     loader.packages(package("a", "a1 a2"), package("b", "b1 b2"))
     table = f"from,to,relation\nA.1,b.1,exact match\n{uuid('a2')},B.2,replaced by\n"
