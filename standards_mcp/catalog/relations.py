@@ -132,11 +132,6 @@ def parse_kind(words: str) -> str | None:
     return _BY_WORDS.get(_folded(words))
 
 
-def understood() -> str:
-    """Return the words that `parse_kind` knows, for messages."""
-    return "; ".join(f"{kind} ({words.replace('|', ', ')})" for kind, words in _WORDS.items())
-
-
 def of_kinds(kinds: Collection[str]) -> list[str]:
     """Return these kinds in the order of `KINDS`."""
     return [kind for kind in KINDS if kind in kinds]

@@ -80,6 +80,9 @@ class FallbackCatalog(Catalog):
     async def relations(
         self, records: Sequence[StandardRecord], kinds: Collection[str] = KINDS, limit: int = 50
     ) -> list[tuple[StatedRelation, ...]]:
+        # Without relations Pinecone is not asked, which must not look as if it answered again.
+        if self._failure is not None:
+            return await self.secondary.relations(records, kinds, limit)
         return await self._ask(lambda catalog: catalog.relations(records, kinds, limit))
 
     @override

@@ -46,7 +46,9 @@ def is_crosswalk(text: str) -> bool:
     first = next((row.cells for row in read_rows(text.splitlines(keepends=True), _known)), ())
     columns = _named_columns(first)
     if columns.start and columns.end:
-        return bool(columns.relation) or "text" not in map(column_name, first)
+        names = set(map(column_name, first))
+        has_standards = "text" in names and bool(names & {"code", "id"})
+        return not has_standards and (bool(columns.relation) or "text" not in names)
     return _unnamed_columns(first) is not None
 
 
