@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from standards_mcp.catalog.importing.importer import import_sources
+from standards_mcp.catalog.importing.problems import Problem
 from standards_mcp.catalog.importing.readers import read_documents
 from standards_mcp.catalog.importing.report import Report
 from standards_mcp.catalog.importing.sources.files import Document, open_sources
@@ -46,7 +47,7 @@ def read(path: str) -> Report:
         for item in document:
             if isinstance(item, StandardRecord):
                 report.read += 1
-            else:
+            elif isinstance(item, Problem):
                 report.add(item)
     return report
 

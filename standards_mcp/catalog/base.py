@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -11,6 +11,7 @@ from pydantic import SecretStr
 
 from .errors import CatalogError
 from .records import StandardRecord
+from .relations import KINDS, StatedRelation, of_kinds, stated_in
 from .sets import StandardSet
 
 MAX_QUERY_CHARACTERS: Final = 8000
@@ -158,6 +159,33 @@ class Catalog(ABC):
         """
         return [await self.find(identifier) for identifier in identifiers]
 
+    async def relations(
+        self, records: Sequence[StandardRecord], kinds: Collection[str] = KINDS, limit: int = 50
+    ) -> list[tuple[StatedRelation, ...]]:
+        """Return for each of *records* at most *limit* relations that sources state, by kind.
+
+        A store that looks from one end only knows what the records themselves state.
+
+        Args:
+            kinds: Which of `relations.KINDS` to return.
+        """
+        wanted = of_kinds(kinds)
+        stated = [
+            [each for each in stated_in(record.model_extra or {}) if each[0] in wanted][:limit]
+            for record in records
+        ]
+        ids = list(dict.fromkeys(id_ for each in stated for _, id_ in each))
+        loaded = {record.id: record for record in await self.fetch(ids)} if ids else {}
+        return [
+            tuple(
+                StatedRelation(
+                    kind=kind, identifier=id_, record=loaded.get(id_), origin=_origin(record)
+                )
+                for kind, id_ in each
+            )
+            for record, each in zip(records, stated, strict=True)
+        ]
+
     @abstractmethod
     async def suggest(self, identifier: str, limit: int = 5) -> list[StandardRecord]:
         """Return the records whose notation is nearest to one that `find` did not know."""
@@ -215,6 +243,11 @@ class Catalog(ABC):
     @abstractmethod
     async def aclose(self) -> None:
         """Release what the catalog holds open. It may be called more than once."""
+
+
+def _origin(record: StandardRecord) -> str:
+    extra = record.model_extra or {}
+    return str(extra.get("document_title") or record.standard_set_title)
 
 
 def check_query(text: str, top_k: int) -> None:

@@ -66,6 +66,13 @@ def loaded_sets(invocation: Invocation) -> Iterator[tuple[str, str]]:
         yield each.id, f"{each.title} ({each.jurisdiction_title}, {each.subject})"
 
 
+def loaded_sets_and_crosswalks(invocation: Invocation) -> Iterator[tuple[str, str]]:
+    """Give the standard sets and the crosswalks that are loaded."""
+    yield from loaded_sets(invocation)
+    for each, _ in invocation.embedded_catalog.store.crosswalks():
+        yield each
+
+
 def loaded_jurisdictions(invocation: Invocation) -> Iterator[tuple[str, str]]:
     """Give the jurisdictions that have standards."""
     counts = Counter(each.jurisdiction_title for each in invocation.embedded_catalog.store.sets())

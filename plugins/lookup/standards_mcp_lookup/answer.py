@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from standards_mcp import Catalog, NotFoundError
+from standards_mcp.catalog.retirement import retirements, told_of
 from standards_mcp.catalog.vocabulary.requests import Request
 
 from .details import SEARCH_ADVICE, DetailsEnvelope, describe
@@ -31,9 +32,11 @@ async def answer(catalog: Catalog, request: Request) -> DetailsEnvelope:
         raise NotFoundError(_with_notes(message, notes or catalog.notes()))
     is_one = len(matches) == 1
     most = MAX_MATCHES if is_one else MAX_MATCHES_OF_SEVERAL
-    results = await describe(catalog, [each for one in matches for each in one.records[:most]])
+    shown = [each for one in matches for each in one.records[:most]]
+    retired = await retirements(catalog, shown)
+    results = await describe(catalog, shown, retired)
     message = _message(matches[0]) if is_one else _message_of_several(matches, missing, most)
-    told = [message, *filter(None, map(_note_on, matches))]
+    told = [message, *filter(None, map(_note_on, matches)), *told_of(shown, retired)]
     if not is_one:
         texts = (one.text for one in matches for _ in one.records[:most])
         results = [{**each, "asked_for": text} for each, text in zip(results, texts, strict=True)]

@@ -8,6 +8,7 @@ from typing import Any, NotRequired
 from typing_extensions import TypedDict
 
 from standards_mcp import Catalog, StandardRecord
+from standards_mcp.catalog.retirement import Retirement
 
 SEARCH_ADVICE = "Try using find_relevant_standards with a keyword search instead."
 
@@ -15,6 +16,7 @@ SEARCH_ADVICE = "Try using find_relevant_standards with a keyword search instead
 class DetailsEnvelope(TypedDict):
     """What ``get_standard_details`` answers with: for each match all its fields, and its relatives.
 
+    A standard that is no longer in force has ``retired``: its status, and what replaces it.
     Of several codes, each result says in ``asked_for`` which one it is for, and ``not_found`` has
     those without any. Errors have the same shape, with ``error_type``.
     """
@@ -34,8 +36,15 @@ class Relative(TypedDict):
     description: str
 
 
-async def describe(catalog: Catalog, records: Iterable[StandardRecord]) -> list[dict[str, Any]]:
+async def describe(
+    catalog: Catalog,
+    records: Iterable[StandardRecord],
+    retired: Mapping[str, Retirement],
+) -> list[dict[str, Any]]:
     """Return all fields of each record with its ancestors, children and siblings.
+
+    Args:
+        retired: The retirements of those records that have one, by their ids.
 
     Raises:
         CatalogError: The catalog cannot be read.
@@ -57,6 +66,7 @@ async def describe(catalog: Catalog, records: Iterable[StandardRecord]) -> list[
     return [
         {
             **record.to_dict(),
+            **({"retired": retired[record.id].to_dict()} if record.id in retired else {}),
             "ancestors": _relatives(record.ancestor_ids, around),
             "children": _relatives(record.child_ids, around),
             "siblings": _relatives(_sibling_ids(record, parents), around),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -262,3 +263,26 @@ def test_a_catalog_that_fails_is_an_api_error(lookup: Lookup, monkeypatch: pytes
 
     monkeypatch.setattr(LocalCatalog, "find", fail)
     assert lookup("3.NF.A.1").structured["error_type"] == "api_error"
+
+
+def test_a_retired_standard_says_so_and_what_replaces_it(tmp_path: Path, connect: Connect) -> None:
+    old = made("Q.1", "Aland").model_copy(update={"publication_status": "Deprecated"})
+    new = StandardRecord.from_dict(made("Q.2", "Aland").to_dict() | {"replaces": [old.id]})
+
+    async def ask() -> list[Any]:
+        catalog = LocalCatalog(tmp_path / "catalog", "none")
+        await catalog.upsert([old, new])
+        async with connect(LookupPlugin, name="lookup", catalog=catalog) as client:
+            found = [
+                await client.call_tool("get_standard_details", {"standard_id": code})
+                for code in ("Q.1", "Q.2")
+            ]
+        await catalog.aclose()
+        return [each.structured_content for each in found]
+
+    retired, current = anyio.run(ask)
+    assert "Q.1 is retired (Deprecated); replaced by Q.2" in retired["message"]
+    (successor,) = retired["results"][0]["retired"]["replaced_by"]
+    assert (successor["_id"], successor["origin"]) == (new.id, "Aland")
+    assert current["message"] == "Retrieved standard details"
+    assert "retired" not in current["results"][0]

@@ -8,13 +8,14 @@ from typing import Generic, Literal, NotRequired, TypeAlias, TypeVar
 from typing_extensions import TypedDict
 
 from standards_mcp import SearchHit, StandardRecord
+from standards_mcp.catalog.relations import StatedRelation
 from standards_mcp.catalog.texts import nearest_heading
 
 PARAPHRASED = (
     "Where text_status is paraphrase, the wording is not the official one; get_standard_details "
     "gives its address."
 )
-FoundBy: TypeAlias = Literal["tree", "code", "strand", "heading", "meaning"]
+FoundBy: TypeAlias = Literal["stated", "tree", "code", "strand", "heading", "meaning"]
 
 
 class Node(TypedDict):
@@ -54,7 +55,11 @@ class Heading(TypedDict):
 
 
 class Related(TypedDict):
-    """A standard that is related to the one that was asked about."""
+    """A standard that is related to the one that was asked about.
+
+    ``relation`` and ``origin`` are there where a source states it (``found_by`` is ``stated``).
+    Where such a standard is not loaded (``loaded`` is false), only its ``_id`` is known.
+    """
 
     _id: str
     statement_notation: NotRequired[str]
@@ -64,6 +69,9 @@ class Related(TypedDict):
     standard_set_title: str
     jurisdiction_title: str
     found_by: FoundBy
+    relation: NotRequired[str]
+    origin: NotRequired[str]
+    loaded: NotRequired[Literal[False]]
     score: NotRequired[float]
     text_status: NotRequired[str]
     also_in: NotRequired[list[Twin]]
@@ -129,6 +137,21 @@ def related_hit(hit: SearchHit, found_by: FoundBy) -> Related:
     return shown
 
 
+def related_as_stated(stated: StatedRelation) -> Related:
+    """Return what a source states as `get_related_standards` shows it."""
+    shown: Related = (
+        related(stated.record, "stated")
+        if stated.record
+        else {
+            "_id": stated.identifier, "description": "", "education_levels": [],
+            "standard_set_title": "", "jurisdiction_title": "", "found_by": "stated",
+            "loaded": False,
+        }
+    )  # fmt: skip
+    shown["relation"], shown["origin"] = stated.kind, stated.origin
+    return shown
+
+
 def _twin(record: StandardRecord) -> Twin:
     twin: Twin = {"_id": record.id, "jurisdiction_title": record.jurisdiction_title}
     if record.statement_notation:
@@ -141,7 +164,8 @@ def answer(
 ) -> Envelope[ResultT]:
     """Return the envelope for *results*; without any, *message* says what to do."""
     paraphrased = any(each.get("text_status") == "paraphrase" for each in results)
-    sentences = dict.fromkeys((message, *((PARAPHRASED,) if paraphrased else ()), *notes))
+    added = dict.fromkeys((*((PARAPHRASED,) if paraphrased else ()), *notes))
+    sentences = (message, *(each for each in added if each not in message))
     envelope: Envelope[ResultT] = {
         "success": bool(results),
         "results": list(results),

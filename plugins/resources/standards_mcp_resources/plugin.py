@@ -23,11 +23,13 @@ headings and standards of a set, then the parts of a standard. Answers with what
 below parent, in order, 50 a page, each with the number of its own children. To find standards by \
 topic, call find_relevant_standards instead."""
 RELATED: Final = """\
-Find the standards around one: its siblings under the same heading; what continues it in the \
-next grade or prepares it in the previous grade of the same strand; or the nearest standards of \
+Find the standards around one: what sources state about it and others (crosswalks, what replaces \
+it), then what is like it in meaning; its siblings under the same heading; what continues it in \
+the next grade or prepares it in the previous grade of the same strand; or its counterparts in \
 another jurisdiction (elsewhere), such as another state. Each result says how it was found \
-(found_by: tree, code, strand, heading or meaning), with a score from 0 to 1 where a search \
-ranked it. For the parts and the headings of a standard, call get_standard_details."""
+(found_by: stated, tree, code, strand, heading or meaning): what is stated has a relation and its \
+origin, and what a search ranked has a score from 0 to 1. Call only what is stated a crosswalk. \
+For the parts and the headings of a standard, call get_standard_details."""
 
 Parent = Annotated[
     str,
@@ -43,7 +45,10 @@ StandardId = Annotated[
 ]
 WhichRelation = Annotated[
     Relation,
-    Field(description="siblings, next_grade, previous_grade, or elsewhere: other jurisdictions."),
+    Field(
+        description="related: what sources state, then likeness in meaning; siblings; next_grade; "
+        "previous_grade; or elsewhere: other jurisdictions."
+    ),
 ]
 Jurisdiction = Annotated[
     str,
@@ -164,7 +169,7 @@ class ResourcesPlugin(Plugin):
     async def get_related_standards(
         self,
         standard_id: StandardId,
-        relation: WhichRelation,
+        relation: WhichRelation = "related",
         jurisdiction: Jurisdiction = "",
         max_results: Most = 5,
     ) -> Envelope[Related]:

@@ -1,4 +1,4 @@
-"""The standards around one: its siblings, the same strand a grade away, the same elsewhere."""
+"""The standards around one: as stated, its siblings, a grade away, the same elsewhere."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from standards_mcp import (
     SearchResult,
     StandardRecord,
 )
-from standards_mcp.catalog.filters import combine
+from standards_mcp.catalog.filters import combine, matches, parse_filter
 from standards_mcp.catalog.vocabulary.notation import PREFIXES_FIELD, canonical_key
 from standards_mcp.catalog.vocabulary.places import folded
 from standards_mcp.catalog.vocabulary.subjects import match_subjects
@@ -27,10 +27,12 @@ from .names import (
     standards_named,
     unknown_jurisdiction,
 )
+from .stated import relations_of, with_stated_first, without
 from .tree import siblings_of
 
-Relation: TypeAlias = Literal["siblings", "next_grade", "previous_grade", "elsewhere"]
+Relation: TypeAlias = Literal["related", "siblings", "next_grade", "previous_grade", "elsewhere"]
 
+_LIKENESS: Final = "likeness in meaning (found_by meaning), with its score, which no source states"
 _MOST_HEADINGS: Final = 300
 _LONGEST_HEADING: Final = 120
 _LONGEST_QUERY: Final = 2_000
@@ -59,15 +61,34 @@ async def related_standards(
     if jurisdiction.strip() and relation != "elsewhere":
         raise InvalidInputError("jurisdiction goes with relation elsewhere only. Leave it out.")
     record, *others = await standards_named(catalog, standard_id)
-    if relation == "siblings":
+    if relation == "related":
+        found = await _related(catalog, record, most)
+    elif relation == "siblings":
         found = await _siblings(catalog, record)
     elif relation == "elsewhere":
         found = await _elsewhere(catalog, record, jurisdiction, most)
     else:
-        found = await _in_grade(catalog, record, 1 if relation == "next_grade" else -1, most)
+        step, kind = (1, "precedes") if relation == "next_grade" else (-1, "follows")
+        stated = await relations_of(catalog, record, (kind,))
+        found = await _in_grade(catalog, record, step, most + len(stated))
+        found = with_stated_first(found, stated, _name(record), most, catalog.notes())
     if others:
         found["message"] += f" {namesakes(others)}"
     return found
+
+
+async def _related(catalog: Catalog, record: StandardRecord, most: int) -> Envelope[Related]:
+    """Return what sources state of a standard, then what is like it in meaning, wherever it is."""
+    stated = await relations_of(catalog, record)
+    expression = {"is_leaf": True} if record.is_leaf else {}
+    count = most + len(stated)
+    result = without(record, await _nearest(catalog, record, expression, count + 1))
+    hits = [related_hit(hit, "meaning") for hit in result.hits[:count]]
+    message = f"Then {_LIKENESS}." if stated else f"No source states any. This is {_LIKENESS}."
+    if not hits:
+        message = "No source states a relation, and nothing here is like it in meaning."
+    found = answer(hits, message, (*result.notes, *catalog.notes()))
+    return with_stated_first(found, stated, _name(record), most, catalog.notes())
 
 
 async def _siblings(catalog: Catalog, record: StandardRecord) -> Envelope[Related]:
@@ -115,12 +136,28 @@ async def _nothing_in_grade(catalog: Catalog, record: StandardRecord, level: str
 async def _elsewhere(
     catalog: Catalog, record: StandardRecord, jurisdiction: str, most: int
 ) -> Envelope[Related]:
-    """Return the nearest standards of another jurisdiction, or of all others.
+    """Return what is stated and what is nearest in another jurisdiction, or in all others.
 
     Raises:
         InvalidInputError: The jurisdiction is unknown, or the standard's own.
     """
     place = await _another_place(catalog, record, jurisdiction)
+    stated = [
+        each
+        for each in await relations_of(catalog, record)
+        if _is_in(place, each.record) or (each.record is None and not jurisdiction.strip())
+    ]
+    found = await _like_it(catalog, record, place, most + len(stated))
+    return with_stated_first(found, stated, _name(record), most, catalog.notes())
+
+
+def _is_in(place: FilterExpression, record: StandardRecord | None) -> bool:
+    return record is not None and matches(parse_filter(place), record.to_dict())
+
+
+async def _like_it(
+    catalog: Catalog, record: StandardRecord, place: FilterExpression, most: int
+) -> Envelope[Related]:
     subjects = match_subjects(record.subject, (await catalog.values("subject")).counts)
     subject = {"subject": {"$in": list(subjects)}} if subjects else None
     levels = {"education_levels": {"$in": list(record.education_levels)}}
@@ -135,7 +172,10 @@ async def _elsewhere(
     for expression, which in scopes[0 if record.education_levels else 1 :]:
         result = await _nearest(catalog, record, expression, most)
         if result.hits:
-            message = f"The nearest by meaning in other jurisdictions, {which}."
+            message = (
+                f"The nearest by meaning in other jurisdictions, {which}: a likeness only, which "
+                "no source states."
+            )
             hits = [related_hit(hit, "meaning") for hit in result.hits]
             return answer(hits, message, (*result.notes, *catalog.notes()))
     message = (

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Literal, NotRequired
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
 from standards_mcp import SearchHit, SearchResult, StandardRecord
+from standards_mcp.catalog.retirement import Retirement, told_of
 from standards_mcp.catalog.texts import nearest_heading
 
 
@@ -33,7 +35,8 @@ class Standard(TypedDict):
     ``content`` is the standard's own text, or with full detail the text that was searched, in
     which the headings above it come first. ``description`` is there where ``content`` is not that,
     and ``statement_notation`` where the standard has a code, ``heading`` where it has none and
-    stands below one. A result that is ``weak`` hardly fits.
+    stands below one. A result that is ``weak`` hardly fits. One that is ``retired`` is no longer in
+    force; it has a status, and what replaces it.
     """
 
     _id: str
@@ -47,6 +50,7 @@ class Standard(TypedDict):
     jurisdiction_title: str
     description: NotRequired[str]
     weak: NotRequired[Literal[True]]
+    retired: NotRequired[dict[str, Any]]
     text_status: NotRequired[str]
     also_in: NotRequired[list[Twin]]
 
@@ -60,15 +64,24 @@ class SearchEnvelope(TypedDict):
     error_type: NotRequired[str]
 
 
-def found(result: SearchResult, *, full: bool) -> SearchEnvelope:
-    """Return the envelope of a search with hits, in *full* or short detail."""
+def found(
+    result: SearchResult, retired: Mapping[str, Retirement] = MappingProxyType({}), *, full: bool
+) -> SearchEnvelope:
+    """Return the envelope of a search with hits, in *full* or short detail.
+
+    Args:
+        retired: The retirements of those hits that have one, by their ids.
+    """
     results = [_standard(hit, full=full) for hit in result.hits]
     weak = 0
     for hit, standard in zip(result.hits, results, strict=True):
         if hit.score < result.weak_below:
             standard["weak"] = True
             weak += 1
-    message = _with_notes(_count(len(results), weak), result.notes)
+        if hit.record.id in retired:
+            standard["retired"] = retired[hit.record.id].to_dict()
+    told = (f"{each}." for each in told_of([hit.record for hit in result.hits], retired))
+    message = _with_notes(_count(len(results), weak), (*told, *result.notes))
     return {"success": True, "results": results, "message": message}
 
 

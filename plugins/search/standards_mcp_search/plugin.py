@@ -158,6 +158,8 @@ def _finder(catalog: Catalog, default_count: int) -> Callable[..., Any]:
         *,
         filter: FilterExpression | None = None,  # noqa: A002  - the host's name for it
     ) -> SearchEnvelope:
+        from standards_mcp.catalog.retirement import retirements  # noqa: PLC0415  - as below
+
         from .ranking import search_by_text  # noqa: PLC0415  - costs start-up time
         from .scope import how_to_widen, scope_filter  # noqa: PLC0415  - as above
 
@@ -172,7 +174,8 @@ def _finder(catalog: Catalog, default_count: int) -> Callable[..., Any]:
             reads_subject=not is_given(subject),
         )
         if result.hits:
-            return found(result, full=detail == "full")
+            retired = await retirements(catalog, [hit.record for hit in result.hits])
+            return found(result, retired, full=detail == "full")
         advice = await how_to_widen(catalog, text, grade, subject, filter)
         return no_results(advice, result.notes)
 

@@ -493,3 +493,29 @@ class TestPluginsCheck:
         status, message = check(own_catalog)
         assert status == "failed"
         assert "current is not a pointer to an index" in message
+
+
+def test_retired_standards_are_found_where_they_rank_and_say_so(tmp_path: Path) -> None:
+    old = without_a_code(1).model_copy(
+        update={"statement_notation": "Q.1", "publication_status": "Superseded"}
+    )
+    new = StandardRecord.from_dict(without_a_code(2).to_dict() | {"replaces": [old.id]})
+
+    async def ask() -> Any:
+        catalog = LocalCatalog(tmp_path / "catalog", "none")
+        await catalog.upsert([old, new])
+        installed = [PluginInfo(name="search", load=lambda: SearchPlugin)]
+        loaded = LoadedSettings(Settings(state_dir=tmp_path / "state", strict=True), None)
+        host = Host(loaded, installed=installed, catalog=catalog)
+        host.load()
+        result = await host.call_tool("find_relevant_standards", {"activity": old.description})
+        ranked = await catalog.search(old.description, 5)
+        await catalog.aclose()
+        return result.structured, [hit.record.id for hit in ranked.hits]
+
+    answer, ranked = anyio.run(ask)
+    assert [each["_id"] for each in answer["results"]] == ranked
+    retired = {each["_id"]: each["retired"] for each in answer["results"] if "retired" in each}
+    assert retired[old.id]["replaced_by"][0]["_id"] == new.id
+    assert list(retired) == [old.id]
+    assert f"Q.1 is retired (Superseded); replaced by {new.id}." in answer["message"]

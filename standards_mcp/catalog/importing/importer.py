@@ -20,6 +20,7 @@ from standards_mcp.catalog.base import Progress
 from standards_mcp.catalog.errors import CatalogError
 from standards_mcp.catalog.local.store import LocalStore
 from standards_mcp.catalog.records import StandardRecord
+from standards_mcp.catalog.relations import Crosswalk, Link
 from standards_mcp.catalog.sets import GivenNames, leaving_sets, merged_with_stored, renamed
 
 from .naming import settle_jurisdiction, told_names
@@ -27,10 +28,11 @@ from .problems import Problem, note
 from .report import Report
 from .selection import Selection
 from .staging import Staging
+from .statements import Item, Statement, settle
 
 _AT_ONCE: Final = 500  # records in memory
-Documents: TypeAlias = Iterable[Iterable[StandardRecord | Problem]]
-"""For each document the records in it and what is wrong with it, see `sources.readers`."""
+Documents: TypeAlias = Iterable[Iterable[Item]]
+"""For each document what is in it and what is wrong with it, see `readers`."""
 
 
 class StrictImportError(CatalogError):
@@ -98,10 +100,13 @@ def import_sources(
             _read(document, number, staging, is_selected, report)
             if on_read is not None:
                 on_read(report)
-        if options.strict and report.skipped:
-            raise StrictImportError(report)
         given = _given_names(store, staging, options, report)
         staging.keep_ancestors()
+        for problem in settle(staging, store):
+            report.add(problem)
+        report.relations = staging.links()
+        if options.strict and report.skipped:
+            raise StrictImportError(report)
         selected, distinct, others = staging.counts()
         report.collapsed += selected - distinct
         report.filtered += others
@@ -137,19 +142,22 @@ def _filter_of(selection: Selection) -> Callable[[StandardRecord], bool]:
 
 
 def _read(
-    document: Iterable[StandardRecord | Problem],
+    document: Iterable[Item],
     number: int,
     staging: Staging,
     is_selected: Callable[[StandardRecord], bool],
     report: Report,
 ) -> None:
-    before = report.read
+    before = report.read, report.crosswalk_rows
     for item in document:
         if isinstance(item, Problem):
             report.add(item)
             if item.skipped:
                 # What cannot be read at all may hold records of any set.
                 staging.mark_incomplete(number if item.records else None)
+        elif isinstance(item, Statement):
+            staging.add_statement(item)
+            report.crosswalk_rows += 1
         else:
             report.read += 1
             place = staging.add(item, number, selected=is_selected(item))
@@ -158,7 +166,7 @@ def _read(
                 where = f"{item.statement_notation or 'no code'}, id {item.id}"
                 detail = "the last was read"
                 report.add(note("read twice, and differs", item.standard_set_title, where, detail))
-    report.documents += report.read > before
+    report.documents += (report.read, report.crosswalk_rows) > before
 
 
 def _write(
@@ -183,7 +191,15 @@ def _write(
         return
     if options.jurisdiction:
         store.save_given_names(given)
-    store.write(chain(changes, leaving), deleted, progress)
+    store.write(chain(changes, leaving), deleted, progress, _crosswalks(store, staging))
+
+
+def _crosswalks(store: LocalStore, staging: Staging) -> Iterator[tuple[Crosswalk, Iterable[Link]]]:
+    """Yield what crosswalks state now, and those of packages that no longer state anything."""
+    yield from staging.crosswalks()
+    stored = {crosswalk.id: crosswalk for crosswalk, _ in store.crosswalks()}
+    for id_ in staging.silent_documents(stored):
+        yield stored[id_], ()
 
 
 def _changes(

@@ -74,6 +74,14 @@ def remove_starter(
     return Report(deleted=len(deleted), dry_run=dry_run)
 
 
+def remove_crosswalk(store: LocalStore, crosswalk_id: str, *, dry_run: bool = False) -> Report:
+    """Delete what a crosswalk states; the report's ``relations`` count it."""
+    counts = {each.id: count for each, count in store.crosswalks()}
+    if not dry_run:
+        store.remove_crosswalk(crosswalk_id)
+    return Report(relations=counts.get(crosswalk_id, 0), dry_run=dry_run)
+
+
 def export_lines(store: LocalStore, set_ids: Collection[str] | None = None) -> Iterator[str]:
     """Yield records as lines of JSON, which `formats.jsonl` reads back unchanged."""
     for record in store.records(set_ids):

@@ -7,9 +7,8 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from standards_mcp.catalog.records import StandardRecord
-
 from .formats.case import is_case, read_case
+from .formats.crosswalk import is_crosswalk, read_crosswalk
 from .formats.csp import is_csp, read_csp
 from .formats.decoding import decode, lines_of
 from .formats.jsonl import LONGEST_LINE, is_records, read_jsonl, read_records
@@ -18,8 +17,9 @@ from .formats.values import parse_json
 from .problems import Problem, SourceError, lost
 from .sources.archives import UNREADABLE
 from .sources.files import Document
+from .statements import Item
 
-Format: TypeAlias = Literal["auto", "csp", "case", "jsonl", "csv"]
+Format: TypeAlias = Literal["auto", "csp", "case", "jsonl", "csv", "crosswalk"]
 LARGEST_JSON: Final = 2**27
 """How many bytes of one JSON document are read into memory."""
 MOST_VALUES: Final = 10_000_000
@@ -46,8 +46,8 @@ def read_documents(
     format_: Format = "auto",
     today: str | None = None,
     jurisdiction: str = "",
-) -> Iterator[Iterator[StandardRecord | Problem]]:
-    """Yield for each document an iterator over its records and problems, to be used up at once.
+) -> Iterator[Iterator[Item]]:
+    """Yield for each document an iterator over what is in it, to be used up at once.
 
     Args:
         format_: How to read them; ``auto`` looks at each.
@@ -62,7 +62,7 @@ def read_documents(
             yield _guarded(document, how)
 
 
-def _guarded(document: Document, how: _How) -> Iterator[StandardRecord | Problem]:
+def _guarded(document: Document, how: _How) -> Iterator[Item]:
     """Yield what `_read` yields; a document that cannot be read is a problem, no exception."""
     try:
         yield from _read(document, how)
@@ -71,7 +71,7 @@ def _guarded(document: Document, how: _How) -> Iterator[StandardRecord | Problem
         yield lost("cannot be read", document.name, detail=detail, records=0)
 
 
-def _read(document: Document, how: _How) -> Iterator[StandardRecord | Problem]:
+def _read(document: Document, how: _How) -> Iterator[Item]:
     head = document.head()
     foreign = next((what for mark, what in _FOREIGN if head.lstrip().startswith(mark)), "")
     if not head.strip():
@@ -82,7 +82,11 @@ def _read(document: Document, how: _How) -> Iterator[StandardRecord | Problem]:
         return
     text = decode(head).lstrip()
     kind = _kind(document.name, text) if how.format == "auto" else how.format
-    if kind == "csv":
+    if how.format == "auto" and kind == "csv" and is_crosswalk(text):
+        kind = "crosswalk"
+    if kind == "crosswalk":
+        yield from read_crosswalk(document.stream, document.name)
+    elif kind == "csv":
         yield from read_table(document.stream, document.name, how.jurisdiction)
     elif kind == "jsonl" and (how.format == "auto" or _has_lines(text)):
         yield from read_jsonl(lines_of(document.stream, LONGEST_LINE), document.name)
@@ -90,7 +94,7 @@ def _read(document: Document, how: _How) -> Iterator[StandardRecord | Problem]:
         yield from _read_json(document, kind, how.today)
 
 
-def _read_json(document: Document, kind: str, today: str) -> Iterator[StandardRecord | Problem]:
+def _read_json(document: Document, kind: str, today: str) -> Iterator[Item]:
     value = parse_json(_whole(document))
     if kind == "case" or (kind == "json" and is_case(value)):
         yield from read_case(value, document.name, today)

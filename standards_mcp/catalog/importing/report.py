@@ -23,7 +23,7 @@ class Report:
     ``skipped_records``.
 
     Attributes:
-        documents: How many documents held records.
+        documents: How many documents held records or relations.
         read: Records that the documents hold, those that had to be skipped included.
         new: Written for the first time.
         changed: Written in place of one with the same id that differed.
@@ -32,6 +32,8 @@ class Report:
         filtered: Left out because the filters say so.
         deleted: Deleted, because their set was replaced and they are no longer in it.
         left: Not read, and taken out of a set that was replaced or removed; in others they stay.
+        crosswalk_rows: What crosswalks state between the records of others.
+        relations: Relations that crosswalks and the records that were read state.
         dry_run: Whether all this only would have happened.
         skipped: How often something was skipped, by reason; a whole document counts once.
         notes: How often something was put right, by reason.
@@ -47,6 +49,8 @@ class Report:
     deleted: int = 0
     left: int = 0
     skipped_records: int = 0
+    crosswalk_rows: int = 0
+    relations: int = 0
     dry_run: bool = False
     skipped: Counter[str] = field(default_factory=Counter[str])
     notes: Counter[str] = field(default_factory=Counter[str])
@@ -61,7 +65,7 @@ class Report:
     @property
     def has_effect(self) -> bool:
         """Whether anything was taken from what was read, or left out on request."""
-        return bool(self.read > self.skipped_records or self.deleted or self.left)
+        return bool(self.read > self.skipped_records or self.deleted or self.left or self.relations)
 
     def add(self, problem: Problem) -> None:
         """Count *problem*, and keep it if it is among the first of its reason."""
@@ -77,7 +81,8 @@ class Report:
         """Return the report as JSON-ready data."""
         names = (
             "documents", "read", "written", "new", "changed", "unchanged", "collapsed",
-            "filtered", "deleted", "left", "skipped_records", "dry_run",
+            "filtered", "deleted", "left", "skipped_records", "crosswalk_rows",
+            "relations", "dry_run",
         )  # fmt: skip
         return {
             **{name: getattr(self, name) for name in names},
@@ -88,15 +93,19 @@ class Report:
 
     def lines(self) -> Iterator[str]:
         """Yield the report for people, one fact a line."""
-        if not self.read and len(self.problems) == 1:
+        if not (self.read or self.relations) and len(self.problems) == 1:
             yield f"Nothing was read: {self.problems[0]}"
             return
         verb = "Would write" if self.dry_run else "Wrote"
         yield f"Read {counted(self.read, 'record')} in {counted(self.documents, 'document')}."
-        yield (
-            f"{verb} {self.written:,} ({self.new:,} new, {self.changed:,} changed); "
-            f"{self.unchanged:,} {_were(self.unchanged)} there already."
-        )
+        if self.read or not self.crosswalk_rows:
+            yield (
+                f"{verb} {self.written:,} ({self.new:,} new, {self.changed:,} changed); "
+                f"{self.unchanged:,} {_were(self.unchanged)} there already."
+            )
+        if self.relations or self.crosswalk_rows:
+            took = "Would take" if self.dry_run else "Took"
+            yield f"{took} {counted(self.relations, 'relation')} between standards."
         if self.collapsed:
             yield f"{self.collapsed:,} stood in several sets or files and became one with others."
         if self.filtered:
@@ -108,6 +117,9 @@ class Report:
         if self.left:
             are, stay = ("is", "stays") if self.left == 1 else ("are", "stay")
             yield f"{self.left:,} {are} no longer in the replaced sets, and {stay} in others."
+        yield from self._told()
+
+    def _told(self) -> Iterator[str]:
         for title, counts in (("Skipped", self.skipped), ("Noted", self.notes)):
             for reason, count in counts.most_common():
                 yield f"{title}: {reason}, {counted(count, 'time')}"

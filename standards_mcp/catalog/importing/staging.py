@@ -8,7 +8,12 @@ from collections.abc import Iterable, Iterator
 from typing import Final, Literal, Self
 
 from standards_mcp.catalog.records import StandardRecord
+from standards_mcp.catalog.relations import Crosswalk, Link, links_of
 from standards_mcp.catalog.sets import memberships, merged
+from standards_mcp.catalog.texts import without_surrogates
+from standards_mcp.catalog.vocabulary.notation import record_keys
+
+from .statements import Statement
 
 _SCHEMA = """
 CREATE TABLE read (
@@ -16,7 +21,18 @@ CREATE TABLE read (
     body TEXT NOT NULL, PRIMARY KEY (id, set_id)
 );
 CREATE TABLE incomplete (document INTEGER PRIMARY KEY);
+CREATE TABLE statements (
+    number INTEGER PRIMARY KEY, crosswalk TEXT, title TEXT, start TEXT, relation TEXT, finish TEXT,
+    source TEXT, place TEXT, by_identifier INTEGER
+);
+CREATE TABLE crosswalks (id TEXT PRIMARY KEY, title TEXT NOT NULL);
+CREATE TABLE links (
+    crosswalk TEXT, start TEXT, kind TEXT, finish TEXT, PRIMARY KEY (crosswalk, start, kind, finish)
+) WITHOUT ROWID;
+CREATE TABLE keys (key TEXT, id TEXT, PRIMARY KEY (key, id)) WITHOUT ROWID;
 """
+_OF_RECORDS: Final = ""
+"""In place of a crosswalk, for the links that records state."""
 _CACHE: Final = 32_768  # KB: the index of a million records, more or less
 _PAGE: Final = 16_384  # bytes: records of some 700 are written in a third less time than at 4,096
 
@@ -54,11 +70,81 @@ class Staging:
         body = record.model_dump_json(by_alias=True, exclude_none=True)
         row = (*key, document, selected, body)
         execute = self._connection.execute
+        if selected:
+            for link in links_of(record.id, record.model_extra or {}):
+                self._insert_link(_OF_RECORDS, link)
         if execute("INSERT OR IGNORE INTO read VALUES (?, ?, ?, ?, ?)", row).rowcount:
             return "new"
         (before,) = execute("SELECT body FROM read WHERE (id, set_id) = (?, ?)", key).fetchone()
         execute("REPLACE INTO read VALUES (?, ?, ?, ?, ?)", row)
         return "same" if before == body else "other"
+
+    def add_statement(self, statement: Statement) -> None:
+        """Keep what a crosswalk states until all records are read."""
+        each = statement
+        texts = (
+            *each.crosswalk, each.start, each.relation, each.end, each.source, each.where
+        )  # fmt: skip
+        row = (*map(without_surrogates, texts), each.by_identifier)
+        self._connection.execute(
+            "INSERT INTO statements VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)", row
+        )
+
+    def statements(self) -> Iterator[Statement]:
+        """Yield what crosswalks state, in the order in which it was read."""
+        rows = self._connection.execute("SELECT * FROM statements ORDER BY number")
+        for _, id_, title, start, relation, end, source, where, by_identifier in rows:
+            yield Statement(
+                crosswalk=Crosswalk(id_, title), start=start, relation=relation, end=end,
+                source=source, where=where, by_identifier=bool(by_identifier),
+            )  # fmt: skip
+
+    def index_keys(self) -> None:
+        """Let `ids_under` find the selected records, if any statement has codes."""
+        if self._connection.execute(
+            "SELECT 1 FROM statements WHERE NOT by_identifier LIMIT 1"
+        ).fetchone():
+            for record in self.fetch(self.ids()):
+                rows = [(without_surrogates(key), record.id) for key in record_keys(record)]
+                self._connection.executemany("INSERT OR IGNORE INTO keys VALUES (?, ?)", rows)
+
+    def ids_under(self, key: str) -> list[str]:
+        """Return the ids of the selected records with a key, see `index_keys`."""
+        rows = self._connection.execute("SELECT id FROM keys WHERE key = ?", (key,))
+        return [str(id_) for (id_,) in rows]
+
+    def add_link(self, crosswalk: Crosswalk, link: Link) -> None:
+        """Keep a link that a crosswalk states."""
+        self._connection.execute("INSERT OR IGNORE INTO crosswalks VALUES (?, ?)", crosswalk)
+        self._insert_link(crosswalk.id, link)
+
+    def links(self) -> int:
+        """Return how many links are kept: those of crosswalks, and those that records state."""
+        return int(self._connection.execute("SELECT count(*) FROM links").fetchone()[0])
+
+    def crosswalks(self) -> Iterator[tuple[Crosswalk, Iterator[Link]]]:
+        """Yield the crosswalks, each with its links."""
+        for row in self._connection.execute("SELECT id, title FROM crosswalks ORDER BY id"):
+            found = self._connection.execute(
+                "SELECT start, kind, finish FROM links WHERE crosswalk = ?", row[:1]
+            )
+            yield Crosswalk(*row), map(Link._make, found)
+
+    def silent_documents(self, ids: Iterable[str]) -> list[str]:
+        """Return those of *ids* that are documents with records and without links of others."""
+        if not (listed := list(ids)):
+            return []
+        rows = self._connection.execute(
+            "SELECT DISTINCT json_extract(body, '$.document_id') AS package FROM read"
+            " WHERE package IN (SELECT value FROM json_each(?))"
+            " AND package NOT IN (SELECT id FROM crosswalks)",
+            (json.dumps(listed),),
+        )
+        return [str(id_) for (id_,) in rows]
+
+    def _insert_link(self, crosswalk_id: str, link: Link) -> None:
+        row = (crosswalk_id, *map(without_surrogates, link))
+        self._connection.execute("INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?)", row)
 
     def mark_incomplete(self, document: int | None) -> None:
         """Remember that a document has records that could not be read; None stands for any."""

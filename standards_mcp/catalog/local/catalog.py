@@ -6,7 +6,7 @@ Importing this module is cheap; NumPy, the index and the model load with the fir
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -25,6 +25,7 @@ from standards_mcp.catalog.base import (
     StandardSets,
 )
 from standards_mcp.catalog.records import StandardRecord
+from standards_mcp.catalog.relations import KINDS, StatedRelation
 
 from .seeding import SeedSource
 
@@ -82,6 +83,12 @@ class LocalCatalog(Catalog):
     @override
     async def find(self, identifier: str) -> list[StandardRecord]:
         return await _in_thread(lambda: self.store.find(identifier))
+
+    @override
+    async def relations(
+        self, records: Sequence[StandardRecord], kinds: Collection[str] = KINDS, limit: int = 50
+    ) -> list[tuple[StatedRelation, ...]]:
+        return await _in_thread(lambda: self.store.relations(records, kinds, limit))
 
     @override
     async def suggest(self, identifier: str, limit: int = 5) -> list[StandardRecord]:

@@ -16,10 +16,12 @@ from typing import Any, NamedTuple, Self
 
 from standards_mcp._utils.chunks import chunks
 from standards_mcp.catalog.records import StandardRecord
+from standards_mcp.catalog.relations import Crosswalk, Link
 from standards_mcp.catalog.sets import StandardSet, memberships
 from standards_mcp.catalog.texts import text_hash, without_surrogates
 from standards_mcp.catalog.vocabulary.notation import record_keys
 
+from .relations import RelationTable
 from .sqlite import SqliteFile
 
 _CHUNK = 500  # ids in one statement; SQLite allowed 999 variables for a long time
@@ -58,6 +60,7 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         self._file = SqliteFile(path)
+        self.relations = RelationTable(self._file)
 
     def close(self) -> None:
         """Close the file."""
@@ -92,11 +95,18 @@ class Database:
         with self._file.transaction():
             self._file.run("INSERT OR REPLACE INTO state VALUES (?, ?)", [(key, value)])
 
-    def write(self, records: Iterable[StandardRecord], deleted: Iterable[str]) -> int:
+    def write(
+        self,
+        records: Iterable[StandardRecord],
+        deleted: Iterable[str],
+        crosswalks: Iterable[tuple[Crosswalk, Iterable[Link]]] = (),
+    ) -> int:
         """Add, replace and delete in one transaction; return how many are new, differ or went."""
         with self._file.transaction():
             changed = sum(self._upsert(chunk) for chunk in chunks(records, _CHUNK))
             changed += sum(self._delete(chunk) for chunk in chunks(deleted, _CHUNK))
+            for crosswalk, links in crosswalks:
+                self.relations.replace(crosswalk, links)
             self._file.run("DELETE FROM sets WHERE id NOT IN (SELECT set_id FROM records)")
             if changed:
                 now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -222,6 +232,7 @@ class Database:
 
     def _delete(self, ids: Sequence[str]) -> int:
         rows = [(id_,) for id_ in self._bodies(ids)]
+        self.relations.forget(rows)
         self._file.run("DELETE FROM keys WHERE record_id = ?", rows)
         self._file.run("DELETE FROM records WHERE id = ?", rows)
         return len(rows)
@@ -240,6 +251,7 @@ class Database:
             " body = excluded.body",
             [_record_row(record, bodies[record.id]) for record in records],
         )
+        self.relations.restate(records)
         self._file.run("DELETE FROM keys WHERE record_id = ?", [(record.id,) for record in records])
         self._file.run(
             "INSERT OR IGNORE INTO keys VALUES (?, ?)",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 from standards_mcp.catalog.errors import CatalogUnavailableError
 
 APPLICATION_ID = 0x53744D43  # "StMC"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+_WITHOUT_RELATIONS = 1
 _BUSY_SECONDS = 60
 _WRITE_CACHE = 256 * 1024  # KiB; with SQLite's 2 MiB a page of an index is written many times over
 _Stamp: TypeAlias = tuple[int, int, int]
@@ -50,6 +51,16 @@ CREATE TABLE embeddings (
     vector BLOB NOT NULL, UNIQUE (model, text_hash)
 );
 """
+_RELATIONS = """
+CREATE TABLE crosswalks (id TEXT PRIMARY KEY, title TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE relations (
+    is_crosswalk INTEGER NOT NULL, stated_by TEXT NOT NULL, start TEXT NOT NULL,
+    kind TEXT NOT NULL, finish TEXT NOT NULL,
+    PRIMARY KEY (is_crosswalk, stated_by, start, kind, finish)
+) WITHOUT ROWID;
+CREATE INDEX relations_by_start ON relations (start, kind);
+CREATE INDEX relations_by_finish ON relations (finish, kind);
+"""
 
 
 def create_database(path: Path) -> None:
@@ -63,7 +74,7 @@ def create_database(path: Path) -> None:
         connection = sqlite3.connect(temporary, isolation_level=None)
         try:
             connection.executescript(
-                f"PRAGMA journal_mode = WAL; BEGIN; {_SCHEMA}"
+                f"PRAGMA journal_mode = WAL; BEGIN; {_SCHEMA} {_RELATIONS}"
                 f"PRAGMA application_id = {APPLICATION_ID};"
                 f"PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
             )
@@ -104,7 +115,7 @@ class SqliteFile:
         with self._lock, _named_errors(self._path):
             return self._current().execute(statement, values).fetchall()
 
-    def stream(self, statement: str, values: Sequence[Any] = ()) -> Iterator[Any]:
+    def stream(self, statement: str, values: Sequence[Any] = ()) -> Generator[Any, None, None]:
         """Yield the rows of a query; other threads wait until it is exhausted."""
         with self._lock, _named_errors(self._path):
             yield from self._current().execute(statement, values)
@@ -126,6 +137,16 @@ class SqliteFile:
                 raise
             self._connection.execute("COMMIT")
             self._connection.execute("PRAGMA shrink_memory")
+
+    def has_relations(self) -> bool:
+        """Return whether it has the tables of relations, which version 1 lacked."""
+        return int(self.select("PRAGMA user_version")[0][0]) > _WITHOUT_RELATIONS
+
+    def add_relations(self) -> None:
+        """Make the tables of relations in a file of version 1, inside a `transaction`."""
+        for statement in filter(str.strip, _RELATIONS.split(";")):
+            self._connection.execute(statement)
+        self._connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
     def _open(self) -> sqlite3.Connection:
         try:
@@ -166,7 +187,7 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
             f"{path} is not a catalog of standards; move it away or set another [catalog] path"
         )
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    if version != SCHEMA_VERSION:
+    if version not in (_WITHOUT_RELATIONS, SCHEMA_VERSION):
         raise CatalogUnavailableError(
             f"{path} was written by a newer standards-mcp (schema {version}, this one reads "
             f"{SCHEMA_VERSION}); upgrade with `pip install -U standards-mcp`"

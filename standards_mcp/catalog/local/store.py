@@ -25,6 +25,7 @@ from standards_mcp.catalog.base import (
 )
 from standards_mcp.catalog.errors import CatalogUnavailableError
 from standards_mcp.catalog.records import StandardRecord
+from standards_mcp.catalog.relations import KINDS, Crosswalk, Link, StatedRelation
 from standards_mcp.catalog.sets import GivenNames, StandardSet
 from standards_mcp.catalog.vocabulary.grades import grade_order
 from standards_mcp.catalog.vocabulary.notation import canonical_key, codes_in, lookup_keys
@@ -34,6 +35,7 @@ from . import seeding
 from .database import Database
 from .folder import CatalogFolder
 from .index.manifest import current_folder, read_manifest
+from .relations import stated_relations
 from .seeding import SeedSource
 
 if TYPE_CHECKING:
@@ -70,7 +72,7 @@ class LocalStore:
         self._model = model
         self._key = key
         self._seed = seed
-        self._is_seeded = False
+        self._is_prepared = False
         self._folder = CatalogFolder(path, lock_timeout)
         self._opening = threading.RLock()
         self._database: Database | None = None
@@ -114,6 +116,26 @@ class LocalStore:
             return []
         found = database.fetch(database.find(lookup_keys(identifier)))
         return sorted(found, key=lambda record: record.statement_notation != identifier.strip())
+
+    def relations(
+        self, records: Sequence[StandardRecord], kinds: Collection[str] = KINDS, limit: int = 50
+    ) -> list[tuple[StatedRelation, ...]]:
+        """Return what is stated of *records*, see `standards_mcp.catalog.Catalog.relations`."""
+        database = self._open_database()
+        return [
+            () if database is None else stated_relations(database, record, kinds, limit)
+            for record in records
+        ]
+
+    def crosswalks(self) -> list[tuple[Crosswalk, int]]:
+        """Return the crosswalks by their titles, each with its number of relations."""
+        database = self._open_database()
+        return [] if database is None else database.relations.crosswalks()
+
+    def ids_under(self, key: str) -> list[str]:
+        """Return the ids of the records with a key, see `vocabulary.notation.record_keys`."""
+        database = self._open_database()
+        return [] if database is None else database.find([key])
 
     def suggest(self, identifier: str, limit: int = 5) -> list[StandardRecord]:
         """Return the records whose notation is nearest to *identifier*."""
@@ -237,6 +259,7 @@ class LocalStore:
         records: Iterable[StandardRecord],
         deleted: Iterable[str] = (),
         progress: Progress | None = None,
+        crosswalks: Iterable[tuple[Crosswalk, Iterable[Link]]] = (),
     ) -> int:
         """Add, replace and delete in one transaction, and make all of it searchable.
 
@@ -245,18 +268,24 @@ class LocalStore:
 
         Args:
             progress: Is told (done, total) while texts are embedded.
+            crosswalks: What crosswalks state now, in place of what they stated before.
 
         Returns:
             How many records were new, differed or were deleted.
         """
         with self._writing() as database:
-            changed = database.write(records, deleted)
+            changed = database.write(records, deleted, crosswalks)
             self._engine.update(database, progress)
         return changed
 
     def delete(self, ids: Iterable[str]) -> int:
         """Delete records and return how many there were, see `write`."""
         return self.write((), ids)
+
+    def remove_crosswalk(self, crosswalk_id: str) -> None:
+        """Delete a crosswalk and what it states."""
+        with self._writing() as database:
+            database.relations.remove(crosswalk_id)
 
     def build(self, progress: Progress | None = None) -> CatalogStats:
         """Embed what is not embedded yet and build the index anew, whatever state it is in."""
@@ -270,7 +299,7 @@ class LocalStore:
             if self._database is not None:
                 self._database.close()
             self._database = None
-            self._is_seeded = False
+            self._is_prepared = False
             # Closing must not be what imports NumPy and the index.
             if "_engine" in vars(self):
                 self._engine.close()
@@ -322,10 +351,19 @@ class LocalStore:
     def _open_database(self) -> Database | None:
         """Return the database, filled from the seed when it is new; None when there is none."""
         with self._opening:
-            if self._seed is not None and not self._is_seeded:
-                self._update_from(self._seed)
-                self._is_seeded = True
+            if not self._is_prepared:
+                self._upgrade()
+                if self._seed is not None:
+                    self._update_from(self._seed)
+                self._is_prepared = True
             return self._open_existing()
+
+    def _upgrade(self) -> None:
+        database = self._open_existing()
+        if database is not None and not database.relations.exist:
+            # A folder that is locked or cannot be written can be searched without relations.
+            with suppress(CatalogUnavailableError), self._folder.writing(timeout=0):
+                pass
 
     def _update_from(self, source: SeedSource) -> None:
         database, edition = self._open_existing(), source.edition()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Final, TypeVar
 
@@ -20,6 +20,7 @@ from standards_mcp.catalog.base import (
     StandardSets,
 )
 from standards_mcp.catalog.records import StandardRecord
+from standards_mcp.catalog.relations import KINDS, StatedRelation
 
 from .client import PineconeClient
 from .errors import PineconeUnavailableError
@@ -74,6 +75,15 @@ class FallbackCatalog(Catalog):
     @override
     async def find_all(self, identifiers: Sequence[str]) -> list[list[StandardRecord]]:
         return await self._ask(lambda catalog: catalog.find_all(identifiers))
+
+    @override
+    async def relations(
+        self, records: Sequence[StandardRecord], kinds: Collection[str] = KINDS, limit: int = 50
+    ) -> list[tuple[StatedRelation, ...]]:
+        # Without relations Pinecone is not asked, which must not look as if it answered again.
+        if self._failure is not None:
+            return await self.secondary.relations(records, kinds, limit)
+        return await self._ask(lambda catalog: catalog.relations(records, kinds, limit))
 
     @override
     async def suggest(self, identifier: str, limit: int = 5) -> list[StandardRecord]:

@@ -164,9 +164,15 @@ def lookup_keys(text: str) -> tuple[str, ...]:
     *text* is what somebody typed: a GUID, an ASN id, a URI of either, the address of a page of
     the Common Core site, an identifier of a user's own, or a code. Blank text has no keys.
     """
+    keys = (*spelled_keys(text), _grade_first_key(text))
+    return tuple(dict.fromkeys(key for key in keys if key))
+
+
+def spelled_keys(text: str) -> tuple[str, ...]:
+    """Return the `lookup_keys` of what *text* spells, without those of other readings of it."""
     if guid := guid_of(text):
         return (f"guid:{guid}",)
-    keys = (_exact_key(text), _own_id_key(text), _code_key(text), _grade_first_key(text))
+    keys = (identifier_key(text), _own_id_key(text), _code_key(text))
     return tuple(dict.fromkeys(key for key in keys if key))
 
 
@@ -181,11 +187,26 @@ def record_keys(record: StandardRecord) -> frozenset[str]:
     They come from ``id``, ``asn_identifier``, ``statement_notation``,
     ``alt_statement_notations`` and, where a source added them, ``case_uuid`` and ``case_uri``.
     """
+    codes = (record.statement_notation, *record.alt_statement_notations)
+    found = (_code_key(code or "") for code in codes)
+    return identifier_keys(record) | {key for key in found if key}
+
+
+def identifier_keys(record: StandardRecord) -> frozenset[str]:
+    """Return those of the `record_keys` that come from identifiers, and not from codes."""
     extra = record.model_extra or {}
     identifiers = (record.id, record.asn_identifier, extra.get("case_uuid"), extra.get("case_uri"))
-    codes = (record.statement_notation, *record.alt_statement_notations)
-    exact = (_exact_key(text) for text in identifiers if isinstance(text, str))
-    return frozenset(key for key in (*exact, *(_code_key(code or "") for code in codes)) if key)
+    found = (identifier_key(text) for text in identifiers if isinstance(text, str))
+    return frozenset(key for key in found if key)
+
+
+def identifier_key(text: str) -> str | None:
+    """Return the key of a GUID, an ASN id, a URI of either or any other identifier."""
+    if guid := guid_of(text):
+        return f"guid:{guid}"
+    if asn_id := asn_id_of(text):
+        return f"asn:{asn_id}"
+    return _own_id_key(text)
 
 
 def _plain_code(notation: str) -> str:
@@ -266,14 +287,6 @@ def _grade_first_key(text: str) -> str | None:
     """Return the key of ``RL.3.1`` for ``3.RL.1``, which is a code of its own in some states."""
     code = f"CCSS.{canonical_key(text)}"
     return f"code:{canonical_key(code)}" if _GRADE_FIRST.fullmatch(code) else None
-
-
-def _exact_key(text: str) -> str | None:
-    if guid := guid_of(text):
-        return f"guid:{guid}"
-    if asn_id := asn_id_of(text):
-        return f"asn:{asn_id}"
-    return _own_id_key(text)
 
 
 def _own_id_key(text: str) -> str | None:

@@ -18,6 +18,7 @@ from standards_mcp.catalog.pinecone.client import PineconeUnavailableError
 from standards_mcp.cli.invocation import Invocation
 from standards_mcp.cli.output import examples, print_json, print_table
 
+from .crosswalks import crosswalks
 from .importing import import_command
 from .progress import ImportProgress
 from .sets import export, remove, rename, sets, template
@@ -29,7 +30,8 @@ def data() -> None:
     """Load standards, look at what is loaded, rebuild the index, and upload to Pinecone."""
 
 
-for _command in (diff, export, import_command, remove, rename, sets, template, upload):
+_COMMANDS = (crosswalks, diff, export, import_command, remove, rename, sets, template, upload)
+for _command in _COMMANDS:
     data.add_command(_command)
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from standards_mcp.catalog.importing.selection import Selection
     from standards_mcp.catalog.importing.sources.files import Document
     from standards_mcp.catalog.importing.sources.web import Cache
+    from standards_mcp.catalog.importing.statements import Item
     from standards_mcp.catalog.records import StandardRecord
 
 STARTER: Final = "starter"
@@ -35,6 +36,7 @@ STARTER: Final = "starter"
         "data import standards.csv",
         "data import --dry-run downloads/ more.zip",
         "data import package.json --jurisdiction Florida",
+        "data import crosswalk.csv",
         "data import --from-api csp --jurisdiction Ohio --subject math",
         "data import --from-api case https://case.example.org",
     ),
@@ -43,7 +45,7 @@ STARTER: Final = "starter"
 @click.option(
     "--format",
     "format_",
-    type=click.Choice(["auto", "csp", "case", "jsonl", "csv"]),
+    type=click.Choice(["auto", "csp", "case", "jsonl", "csv", "crosswalk"]),
     default="auto",
     help="How to read the files; found out for each by default.",
 )
@@ -78,6 +80,8 @@ STARTER: Final = "starter"
 @click.pass_obj
 def import_command(invocation: Invocation, /, **given: Any) -> None:
     """Load standards from each PATH (a file, a folder or an archive), each URL, or an API.
+
+    A table with the columns from, to and relation is a crosswalk between standards.
 
     `starter` stands for the starter set. Official texts that are loaded stay as they are.
 
@@ -149,7 +153,7 @@ def _selection(options: _Options) -> Selection:
 
 def _documents(
     options: _Options, selection: Selection, invocation: Invocation, progress: ImportProgress
-) -> Iterator[Iterable[StandardRecord | Problem]]:
+) -> Iterator[Iterable[Item]]:
     """Return the records of each document; those of the starter set come first."""
     from standards_mcp.catalog.importing.readers import read_documents
     from standards_mcp.catalog.importing.sources.files import open_sources

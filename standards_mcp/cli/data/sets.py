@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from standards_mcp._utils.streams import divert_stdout
 from standards_mcp._utils.text import counted
-from standards_mcp.cli.completion import loaded_sets, offer
+from standards_mcp.cli.completion import loaded_sets, loaded_sets_and_crosswalks, offer
 from standards_mcp.cli.invocation import Invocation
 from standards_mcp.cli.output import examples, print_json, print_table
 
 from .chosen import chosen_sets, jurisdiction_option, set_named, sets_of, sets_of_one, sets_option
+from .crosswalks import crosswalk_id, relations_of_crosswalks
 from .importing import STARTER
 from .progress import ImportProgress
 
 if TYPE_CHECKING:
+    from standards_mcp.catalog.importing.report import Report
     from standards_mcp.catalog.local.store import LocalStore
 
 
@@ -49,9 +52,12 @@ def sets(invocation: Invocation, *, jurisdiction: str | None, as_json: bool) -> 
         "data remove starter",
         "data remove --jurisdiction Ohio",
         "data remove --dry-run 'Grade 3 Mathematics'",
+        "data remove crosswalk.csv",
     )
 )
-@click.argument("standard_set", metavar="[SET]", default="", shell_complete=offer(loaded_sets))
+@click.argument(
+    "standard_set", metavar="[SET]", default="", shell_complete=offer(loaded_sets_and_crosswalks)
+)
 @jurisdiction_option
 @click.option("--dry-run", is_flag=True, help="Say what would be deleted, and delete nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
@@ -67,23 +73,58 @@ def remove(
     """Delete the standard SET, given by its id or title; `starter` means the whole starter set.
 
     With --jurisdiction and no SET, all sets of that are deleted. Standards that are in other sets
-    too stay in those. Exit code 1 when there is no such set.
+    too stay in those. What crosswalks say of deleted standards goes with them. SET may also be a
+    crosswalk, see `data crosswalks`. Exit code 1 when there is no such set or crosswalk.
     """
-    from standards_mcp.catalog.importing.maintenance import remove_sets, remove_starter
-
     with divert_stdout(), ImportProgress() as progress:
         store = ctx.ensure_object(Invocation).embedded_catalog.store
-        if standard_set == STARTER and not jurisdiction:
-            report = remove_starter(store, progress, dry_run=dry_run)
-        else:
-            ids = _one_or_all(store, standard_set, jurisdiction)
-            report = remove_sets(store, ids, progress, dry_run=dry_run)
+        report = _remove(store, standard_set, jurisdiction, progress, dry_run=dry_run)
     if as_json:
-        print_json({"deleted": report.deleted, "left": report.left, "dry_run": dry_run})
+        names = ("deleted", "left", "relations", "dry_run")
+        print_json({name: getattr(report, name) for name in names})
+        return
+    verb = "Would delete" if dry_run else "Deleted"
+    parts = [counted(report.deleted, "record")] if report.deleted or not report.relations else []
+    parts += [counted(report.relations, "relation")] if report.relations else []
+    stay = f"{report.left:,} {'stays' if report.left == 1 else 'stay'} in other sets"
+    kept = f"; {stay}" if report.deleted or not report.relations else ""
+    click.echo(f"{verb} {' and '.join(parts)}{kept}.")
+
+
+def _remove(
+    store: LocalStore,
+    name: str,
+    jurisdiction: str | None,
+    progress: ImportProgress,
+    *,
+    dry_run: bool,
+) -> Report:
+    """Remove a set, those of a jurisdiction, the starter set or a crosswalk.
+
+    Returns:
+        A report whose ``relations`` are those of crosswalks that were deleted.
+    """
+    from standards_mcp.catalog.importing.maintenance import (
+        remove_crosswalk,
+        remove_sets,
+        remove_starter,
+    )
+
+    if name == STARTER and not jurisdiction:
+        remove = partial(remove_starter, store, progress)
+    elif not jurisdiction and not _is_set(store, name) and (found := crosswalk_id(store, name)):
+        return remove_crosswalk(store, found, dry_run=dry_run)
     else:
-        verb = "Would delete" if dry_run else "Deleted"
-        stay = f"{report.left:,} {'stays' if report.left == 1 else 'stay'} in other sets"
-        click.echo(f"{verb} {counted(report.deleted, 'record')}; {stay}.")
+        remove = partial(remove_sets, store, _one_or_all(store, name, jurisdiction), progress)
+    before = relations_of_crosswalks(store)
+    report = remove(dry_run=dry_run)
+    report.relations = before - relations_of_crosswalks(store)
+    return report
+
+
+def _is_set(store: LocalStore, name: str) -> bool:
+    folded = name.casefold().strip()
+    return any(name == each.id or folded == each.title.casefold() for each in store.sets())
 
 
 @click.command(

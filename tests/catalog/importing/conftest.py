@@ -8,6 +8,7 @@ import pytest
 
 from standards_mcp.catalog.base import Progress
 from standards_mcp.catalog.records import StandardRecord
+from standards_mcp.catalog.relations import Crosswalk, Link
 from standards_mcp.catalog.sets import GivenNames, StandardSet, memberships
 
 
@@ -41,12 +42,17 @@ class MemoryStore:
             if set_ids is None or not memberships(record).keys().isdisjoint(set_ids):
                 yield record
 
+    def crosswalks(self) -> list[tuple[Crosswalk, int]]:
+        return []
+
     def write(
         self,
         records: Iterable[StandardRecord],
         deleted: Iterable[str] = (),
         progress: Progress | None = None,
+        crosswalks: Iterable[tuple[Crosswalk, Iterable[Link]]] = (),
     ) -> int:
+        assert not list(crosswalks), "relations are tested with the real store"
         after = dict(self.contents)
         written = []
         for record in records:

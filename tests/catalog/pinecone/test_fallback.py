@@ -114,3 +114,18 @@ async def test_writing_goes_to_pinecone(both: FallbackCatalog, record: MakeRecor
     assert await both.upsert([record(7, "New")]) == 1
     assert await both.primary.fetch(["R007"])
     assert await both.delete(["R007"]) == 1
+
+
+async def test_relations_are_those_that_the_records_state(
+    both: FallbackCatalog, server: PineconeServer, record: MakeRecord
+) -> None:
+    stating = record(3, "States", replaced_by=["R001", "Elsewhere"], precedes=["R001"])
+    (found,) = await both.relations([stating], ("replacedBy",))
+    assert [(each.identifier, each.record is not None) for each in found] == [
+        ("R001", True), ("Elsewhere", False),
+    ]  # fmt: skip
+    assert {each.kind for each in found} == {"replacedBy"}
+    breaks(server, status=429)
+    await both.search("text", 1)
+    assert await both.relations([record(4, "Silent")]) == [()]
+    assert both.notes()

@@ -53,7 +53,13 @@ class Store:
         every = sorted(self.contents.values(), key=lambda record: record.id)
         return (each for each in every if set_ids is None or each.standard_set_id in set_ids)
 
-    def write(self, records: Any, deleted: Any = (), progress: Any = None) -> int:
+    def crosswalks(self) -> Any:
+        return []
+
+    def write(
+        self, records: Any, deleted: Any = (), progress: Any = None, crosswalks: Any = ()
+    ) -> int:
+        assert not list(crosswalks)
         self.contents |= {record.id: record for record in records}
         for id_ in deleted:
             del self.contents[id_]

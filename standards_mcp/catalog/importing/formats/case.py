@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from standards_mcp.catalog.importing.problems import Problem, lost, note
-from standards_mcp.catalog.records import StandardRecord
+from standards_mcp.catalog.importing.statements import Item, Statement
+from standards_mcp.catalog.relations import Crosswalk, field_of, inverse, parse_kind
 from standards_mcp.catalog.vocabulary.subjects import match_subjects
 
 from .csp import known_levels, levels_title
@@ -25,7 +26,6 @@ _SUBJECTS = (
     "Math", "English", "Science", "Social Studies", "Technology", "The Arts", "Health",
     "Physical Education", "Foreign Language", "Career Education", "Financial Literacy",
 )  # fmt: skip
-_SYMMETRIC: Final = ("exactMatchOf", "isPeerOf", "isRelatedTo", "isTranslationOf")
 
 
 def is_case(value: object) -> bool:
@@ -35,7 +35,7 @@ def is_case(value: object) -> bool:
     return any(is_object(each) and bool(keys & set(each)) for each in first)
 
 
-def read_case(value: object, source: str, today: str) -> Iterator[StandardRecord | Problem]:
+def read_case(value: object, source: str, today: str) -> Iterator[Item]:
     """Yield the records of CASE packages.
 
     Args:
@@ -55,7 +55,7 @@ def read_case(value: object, source: str, today: str) -> Iterator[StandardRecord
             yield from _read_package(element, source, today)
 
 
-def _read_package(data: Object, source: str, today: str) -> Iterator[StandardRecord | Problem]:
+def _read_package(data: Object, source: str, today: str) -> Iterator[Item]:
     problems: list[Problem] = []
     package = Fields(data, source, "", problems)
     document = package.part("CFDocument")
@@ -65,13 +65,19 @@ def _read_package(data: Object, source: str, today: str) -> Iterator[StandardRec
         count = len(array_of(data.get("CFItems") or []))
         yield lost("CASE package without CFDocument", source, records=count)
         return
-    links = _read_links(package, document_id)
+    items = list(_items(package, source, problems))
+    links = _read_links(package, document_id, {id_ for id_, _ in items})
     licences = _licences(package)
     common = _document_fields(document, document_id, licences)
-    items = _items(package, source, problems)
     nodes = [_node(item, id_, links, licences, today) for id_, item in items]
     yield from problems
     yield from build_tree(nodes, lambda levels: common | _set_fields(common, levels), source)
+    crosswalk = Crosswalk(document_id, str(common["document_title"]))
+    for start, kind, end in links.between_others:
+        yield Statement(
+            crosswalk=crosswalk, start=start, relation=kind, end=end, source=source, where="",
+            by_identifier=True,
+        )  # fmt: skip
 
 
 def _items(package: Fields, source: str, problems: list[Problem]) -> Iterator[tuple[str, Fields]]:
@@ -194,6 +200,9 @@ def _node(item: Fields, id_: str, links: _Links, licences: Mapping[str, str], to
     )
 
 
+_Crosswalk: TypeAlias = defaultdict[str, defaultdict[str, list[str]]]
+
+
 class _Parent(NamedTuple):
     """A parent, and where the child stands among its children."""
 
@@ -208,21 +217,25 @@ class _Links:
     Attributes:
         parents: The parents of an item, that of the lowest sequence number first.
         crosswalk: Other items, by the kind of the link in snake case, such as ``replaced_by``.
+        between_others: The other links as (origin, kind, destination): neither end is in the
+            package.
     """
 
     document_id: str
     parents: Mapping[str, Sequence[_Parent]]
     crosswalk: Mapping[str, Mapping[str, list[str]]]
+    between_others: Sequence[tuple[str, str, str]]
 
 
-def _read_links(package: Fields, document_id: str) -> _Links:
-    """Return the associations of *package*. Only ``isChildOf`` makes the tree.
+def _read_links(package: Fields, document_id: str, own: Collection[str]) -> _Links:
+    """Return the associations of *package*, which has the items *own*.
 
-    Its origin is the child, and its destination the parent: an item, or the document for a root.
+    Only ``isChildOf`` makes the tree. Its origin is the child, and its destination the parent: an
+    item, or the document for a root.
     """
     parents: defaultdict[str, list[_Parent]] = defaultdict(list)
-    crosswalk: defaultdict[str, defaultdict[str, list[str]]]
-    crosswalk = defaultdict(lambda: defaultdict(list))
+    crosswalk: _Crosswalk = defaultdict(lambda: defaultdict(list))
+    between_others: list[tuple[str, str, str]] = []
     for number, link in enumerate(package.parts("CFAssociations")):
         origin, destination = _node_id(link, "originNodeURI"), _node_id(link, "destinationNodeURI")
         kind = link.text("associationType")
@@ -231,17 +244,31 @@ def _read_links(package: Fields, document_id: str) -> _Links:
         elif kind == "isChildOf":
             order = link.number("sequenceNumber", float("inf"))
             parents[origin].append(_Parent(order, destination))
+        elif document_id in (origin, destination):
+            link.note("association of the document", f"{kind}; only items are related")
+        elif origin in own or destination in own:
+            _relate(crosswalk, own, origin, kind, destination)
         else:
-            crosswalk[origin][_snake(kind)].append(destination)
-            if kind in _SYMMETRIC:
-                crosswalk[destination][_snake(kind)].append(origin)
+            between_others.append((origin, kind, destination))
     for found in parents.values():
         found.sort(key=lambda parent: parent.order)
     unique = {
         id_: {kind: list(dict.fromkeys(ids)) for kind, ids in kinds.items()}
         for id_, kinds in crosswalk.items()
     }
-    return _Links(document_id, parents, unique)
+    return _Links(document_id, parents, unique, between_others)
+
+
+def _relate(
+    crosswalk: _Crosswalk, own: Collection[str], origin: str, kind: str, destination: str
+) -> None:
+    """Let the items of the package say that two are related, one of which may be another's."""
+    known = parse_kind(kind)
+    if origin in own:
+        field = field_of(known or kind) or "related"
+        crosswalk[origin][field].append(destination)
+    if destination in own and known and (inverse(known) == known or origin not in own):
+        crosswalk[destination][field_of(inverse(known))].append(origin)
 
 
 def _node_id(link: Fields, name: str) -> str:
@@ -254,9 +281,3 @@ def _node_id(link: Fields, name: str) -> str:
 def identifier(fields: Fields) -> str:
     """Return the identifier of a CASE object, or what its URI ends in, lower-case."""
     return (fields.text("identifier") or fields.text("uri").rpartition("/")[2]).lower()
-
-
-def _snake(kind: str) -> str:
-    """Return ``exact_match_of`` for ``exactMatchOf``."""
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind)
-    return re.sub(r"\W+", "_", words).strip("_").lower() or "related"

@@ -1,0 +1,104 @@
+"""What crosswalks state, and which loaded standards they mean by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from standards_mcp.catalog.records import StandardRecord
+from standards_mcp.catalog.relations import KINDS, Crosswalk, Link, link, parse_kind
+from standards_mcp.catalog.vocabulary.notation import identifier_key, spelled_keys
+
+from .problems import Problem, lost
+
+if TYPE_CHECKING:
+    from standards_mcp.catalog.local.store import LocalStore
+
+    from .staging import Staging
+
+_REMEMBERED: Final = 10_000
+_SHOWN: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """One relation that a crosswalk states, as it is written.
+
+    Attributes:
+        source: The name of the document.
+        where: The line in it.
+        by_identifier: Whether the ends are identifiers that hold without being loaded.
+    """
+
+    crosswalk: Crosswalk
+    start: str
+    relation: str
+    end: str
+    source: str
+    where: str
+    by_identifier: bool = False
+
+
+Item: TypeAlias = StandardRecord | Problem | Statement
+"""What readers yield."""
+
+
+def settle(staging: Staging, store: LocalStore) -> Iterator[Problem]:
+    """Find out which standards the statements in *staging* mean, and keep those links there.
+
+    Yields:
+        A problem for each statement that cannot be taken. A code that several standards have is
+        one: which of them is meant is not guessed.
+
+    Raises:
+        CatalogError: The store cannot be read.
+    """
+    staging.index_keys()
+
+    @lru_cache(_REMEMBERED)
+    def named(text: str) -> list[str]:
+        for key in spelled_keys(text):
+            if found := {*store.ids_under(key), *staging.ids_under(key)}:
+                return sorted(found)
+        return []
+
+    for statement in staging.statements():
+        settled = _settled(statement, named)
+        if isinstance(settled, Problem):
+            yield settled
+        else:
+            staging.add_link(statement.crosswalk, settled)
+
+
+def _settled(statement: Statement, named: Callable[[str], Sequence[str]]) -> Link | Problem:
+    kind = parse_kind(statement.relation)
+    if kind is None:
+        detail = f"{statement.relation[:80]!r}; understood are {', '.join(KINDS)}"
+        return _lost(statement, "unknown relation", detail)
+    ends = [statement.start, statement.end]
+    if not statement.by_identifier:
+        for each in ends:
+            if len(found := named(each)) != 1:
+                return _unclear(statement, each, found)
+        ends = [named(each)[0] for each in ends]
+    start, end = (identifier_key(each) or "" for each in ends)
+    if start == end:
+        return _lost(statement, "related to itself", repr(statement.start[:80]))
+    return link(start, kind, end)
+
+
+def _unclear(statement: Statement, text: str, ids: Sequence[str]) -> Problem:
+    if not text:
+        return _lost(statement, "code missing", "a row has two codes or ids and a relation")
+    if not ids:
+        detail = f"{text[:80]!r} is not loaded; import its standards first"
+        return _lost(statement, "unknown code", detail)
+    shown = ", ".join(ids[:_SHOWN]) + (", ..." if len(ids) > _SHOWN else "")
+    detail = f"{len(ids)} standards have {text[:80]!r}; give one of their ids: {shown}"
+    return _lost(statement, "ambiguous code", detail)
+
+
+def _lost(statement: Statement, reason: str, detail: str) -> Problem:
+    return lost(reason, statement.source, statement.where, detail, records=0)

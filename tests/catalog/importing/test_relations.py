@@ -1,0 +1,380 @@
+"""Relations from packages and crosswalks, into the embedded store and out of it again."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from standards_mcp.catalog import CatalogUnavailableError, StandardRecord
+from standards_mcp.catalog.importing.formats.case import read_case
+from standards_mcp.catalog.importing.importer import (
+    ImportOptions,
+    StrictImportError,
+    import_sources,
+)
+from standards_mcp.catalog.importing.maintenance import export_lines, remove_crosswalk, remove_set
+from standards_mcp.catalog.importing.readers import read_documents
+from standards_mcp.catalog.importing.report import Report
+from standards_mcp.catalog.importing.sources.files import open_sources
+from standards_mcp.catalog.local.store import LocalStore
+
+TODAY = "2030-06-15"
+
+
+def uuid(name: str) -> str:
+    """Return an identifier such as that of item 1 of framework a: ``a1``."""
+    return f"{name:0>8}-0000-4000-8000-000000000000"
+
+
+def package(framework: str, items: str, *links: tuple[str, str, str]) -> dict[str, Any]:
+    """Return a CASE package with items such as ``a1``, and links between items of any package."""
+    return {
+        "CFDocument": {
+            "identifier": uuid(f"{framework}00"),
+            "title": f"Framework {framework.upper()}",
+            "creator": framework.upper(),
+            "subject": ["Science"],
+        },
+        "CFItems": [
+            {
+                "identifier": uuid(name),
+                "fullStatement": f"Learn {name}.",
+                "humanCodingScheme": f"{framework.upper()}.{name[1:]}",
+                "educationLevel": ["03"],
+            }
+            for name in items.split()
+        ],
+        "CFAssociations": [
+            {
+                "associationType": kind,
+                "originNodeURI": {"identifier": uuid(origin)},
+                "destinationNodeURI": {"identifier": uuid(destination)},
+            }
+            for origin, kind, destination in links
+        ],
+    }
+
+
+class Loader:
+    """A store, and imports into it as the command line does them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.store = LocalStore(folder / "catalog", "none")
+
+    def packages(self, *packages: Any, **options: Any) -> Report:
+        documents = [read_case(each, "package", TODAY) for each in packages]
+        return import_sources(self.store, documents, ImportOptions(**options))
+
+    def table(self, text: str, name: str = "walk.csv", **options: Any) -> Report:
+        path = self.folder / name
+        path.write_text(text, encoding="utf-8")
+        documents = read_documents(open_sources([str(path)]))
+        return import_sources(self.store, documents, ImportOptions(**options))
+
+    def seen(self, name: str) -> list[tuple[str, str, str, bool]]:
+        """Return kind, identifier, origin and whether it is loaded, of all that relates to one."""
+        (record,) = self.store.fetch([uuid(name)])
+        (found,) = self.store.relations([record])
+        return [
+            (each.kind, each.identifier, each.origin, each.record is not None) for each in found
+        ]
+
+    def kinds(self, name: str) -> list[tuple[str, str]]:
+        return [(kind, identifier[6:8]) for kind, identifier, _, _ in self.seen(name)]
+
+
+@pytest.fixture
+def loader(tmp_path: Path) -> Iterator[Loader]:
+    loader = Loader(tmp_path)
+    yield loader
+    loader.store.close()
+
+
+def test_associations_are_answered_from_both_ends(loader: Loader):
+    report = loader.packages(
+        package(
+            "a", "a1 a2 a3 a4 a5",
+            ("a1", "precedes", "a2"),
+            ("a1", "replacedBy", "a3"),
+            ("a1", "isPartOf", "a4"),
+            ("a1", "exactMatchOf", "a5"),
+            ("a2", "isChildOf", "a1"),
+        )
+    )  # fmt: skip
+    assert report.relations == 4
+    assert loader.kinds("a1") == [
+        ("exactMatchOf", "a5"), ("replacedBy", "a3"), ("isPartOf", "a4"), ("precedes", "a2"),
+    ]  # fmt: skip
+    assert loader.kinds("a2") == [("follows", "a1")]
+    assert loader.kinds("a3") == [("replaces", "a1")]
+    assert loader.kinds("a4") == [("hasPart", "a1")]
+    assert loader.kinds("a5") == [("exactMatchOf", "a1")]
+
+
+def test_an_end_that_is_not_loaded_is_named_until_it_is(loader: Loader):
+    loader.packages(package("a", "a1", ("a1", "exactMatchOf", "b1"), ("c1", "replacedBy", "a1")))
+    assert loader.seen("a1") == [
+        ("exactMatchOf", uuid("b1"), "Framework A", False),
+        ("replaces", uuid("c1"), "Framework A", False),
+    ]
+    loader.packages(package("b", "b1"), package("c", "c1"))
+    assert loader.seen("b1") == [("exactMatchOf", uuid("a1"), "Framework A", True)]
+    assert loader.seen("c1") == [("replacedBy", uuid("a1"), "Framework A", True)]
+
+
+def test_a_package_of_relations_between_others_is_a_crosswalk(loader: Loader):
+    walk = package("w", "", ("a1", "isPeerOf", "b1"), ("a1", "isPeerOf", "x1"))
+    report = loader.packages(package("a", "a1"), package("b", "b1"), walk)
+    assert (report.relations, report.crosswalk_rows) == (2, 2)
+    assert loader.seen("b1") == [("isPeerOf", uuid("a1"), "Framework W", True)]
+    assert [(each, count) for each, count in loader.store.crosswalks()] == [
+        ((uuid("w00"), "Framework W"), 2)
+    ]
+
+
+def test_what_no_association_of_items_is_stays_out(loader: Loader):
+    report = loader.packages(
+        package("a", "a1", ("a00", "replacedBy", "b00"), ("a1", "exemplar", "b1")),
+        package("w", "", ("a1", "unheardOf", "b1")),
+    )
+    assert loader.seen("a1") == []
+    assert report.notes["association of the document"] == 1
+    assert report.skipped["unknown relation"] == 1
+
+
+def test_several_sources_of_one_relation_are_all_its_origin(loader: Loader):
+    loader.packages(
+        package("a", "a1", ("a1", "isRelatedTo", "b1")),
+        package("b", "b1", ("b1", "isRelatedTo", "a1")),
+    )
+    loader.table("from,to,relation\nA.1,B.1,related\n")
+    assert loader.seen("a1") == [
+        ("isRelatedTo", uuid("b1"), "Framework A; Framework B; walk.csv", True)
+    ]
+
+
+def test_a_package_that_is_imported_again_says_what_it_says_now(loader: Loader):
+    loader.packages(package("a", "a1 a2", ("a1", "precedes", "a2"), ("a1", "isPeerOf", "x1")))
+    loader.packages(package("a", "a1 a2", ("a2", "precedes", "a1")))
+    assert loader.kinds("a1") == [("follows", "a2")]
+
+
+def test_a_package_that_no_longer_relates_others_is_no_crosswalk(loader: Loader):
+    loader.packages(package("a", "a1"), package("b", "b1", ("a1", "isPeerOf", "c1")))
+    assert loader.kinds("a1") == [("isPeerOf", "c1")]
+    loader.packages(package("a", "a1"))
+    assert len(loader.store.crosswalks()) == 1
+    loader.packages(package("b", "b1"))
+    assert loader.store.crosswalks() == []
+    assert loader.kinds("a1") == []
+
+
+def test_a_crosswalk_relates_standards_by_code_and_id(loader: Loader):
+    loader.packages(package("a", "a1 a2"), package("b", "b1 b2"))
+    table = f"from,to,relation\nA.1,b.1,exact match\n{uuid('a2')},B.2,replaced by\n"
+    report = loader.table(table)
+    assert (report.relations, report.read, report.has_effect) == (2, 0, True)
+    assert list(report.lines()) == [
+        "Read 0 records in 1 document.",
+        "Took 2 relations between standards.",
+    ]
+    assert loader.seen("b1") == [("exactMatchOf", uuid("a1"), "walk.csv", True)]
+    assert loader.seen("b2") == [("replaces", uuid("a2"), "walk.csv", True)]
+
+
+def test_rows_that_are_not_clear_are_told_by_line_and_never_guessed(loader: Loader):
+    twin = package("c", "c1")
+    twin["CFItems"][0]["humanCodingScheme"] = "B.1"
+    loader.packages(package("a", "a1"), package("b", "b1 b2"), twin)
+    report = loader.table(
+        "from,to,relation\n"
+        "A.1,B.1,exactMatchOf\n"
+        "A.1,B.9,exactMatchOf\n"
+        "A.1,B.2,looks like\n"
+        "A.1,,exactMatchOf\n"
+        "A.1,a.1,exactMatchOf\n"
+        f"A.1,{uuid('b9')},exactMatchOf\n"
+    )
+    told = "\n".join(report.lines())
+    assert (report.relations, report.has_effect) == (0, False)
+    assert "Took 0 relations" in told
+    assert "line 2: ambiguous code (2 standards have 'B.1'; give one of their ids" in told
+    assert "line 3: unknown code ('B.9' is not loaded" in told
+    assert "line 4: unknown relation ('looks like'; understood are exactMatchOf, replaced" in told
+    assert "line 5: code missing" in told
+    assert "line 6: related to itself" in told
+    assert "line 7: unknown code" in told
+    assert loader.seen("a1") == []
+
+
+def test_an_id_is_clear_where_a_code_is_not(loader: Loader):
+    twin = package("c", "c1")
+    twin["CFItems"][0]["humanCodingScheme"] = "B.1"
+    loader.packages(package("a", "a1"), package("b", "b1"), twin)
+    assert loader.table(f"from,to,relation\nA.1,{uuid('c1')},peer\n").relations == 1
+    assert loader.kinds("a1") == [("isPeerOf", "c1")]
+
+
+def test_another_reading_of_a_code_is_no_match(loader: Loader):
+    loader.store.write([standard("X", "RL.3.1"), standard("Y", "RL.4.1")])
+    report = loader.table("from,to,relation\n3.RL.1,RL.4.1,precedes\n")
+    assert report.skipped == {"unknown code": 1}
+
+
+def test_a_crosswalk_is_replaced_by_what_it_says_now(loader: Loader):
+    loader.packages(package("a", "a1 a2"), package("b", "b1"))
+    loader.table("from,to,relation\nA.1,B.1,same\nA.2,B.1,same\n")
+    loader.table("from,to,relation\nA.1,B.1,related\n", "other.csv")
+    loader.table("from,to,relation\nA.1,B.1,part of\n")
+    assert loader.kinds("b1") == [("hasPart", "a1"), ("isRelatedTo", "a1")]
+    # One of which nothing can be taken leaves what there is.
+    loader.table("from,to,relation\nA.9,B.1,same\n")
+    assert len(loader.kinds("b1")) == 2
+
+
+def test_standards_and_their_crosswalk_may_come_in_one_import(loader: Loader):
+    (loader.folder / "in").mkdir()
+    (loader.folder / "in" / "a walk.csv").write_text("from,to,relation\nM.1,M.2,precedes\n")
+    (loader.folder / "in" / "b.csv").write_text("code,text\nM.1,Count.\nM.2,Compare.\n")
+    for dry_run in (True, False):
+        documents = read_documents(open_sources([str(loader.folder / "in")]))
+        report = import_sources(loader.store, documents, ImportOptions(dry_run=dry_run))
+        assert (report.relations, report.new, report.documents) == (1, 2, 2)
+        assert bool(loader.store.crosswalks()) == (not dry_run)
+
+
+def test_a_strict_import_takes_all_of_a_crosswalk_or_nothing(loader: Loader):
+    loader.packages(package("a", "a1"), package("b", "b1"))
+    table = "from,to,relation\nA.1,B.1,same\nA.1,B.9,same\n"
+    with pytest.raises(StrictImportError, match="unknown code"):
+        loader.table(table, strict=True)
+    assert loader.store.crosswalks() == []
+
+
+def test_what_crosswalks_say_of_a_set_goes_with_it(loader: Loader):
+    loader.packages(
+        package("a", "a1 a2", ("a1", "isPeerOf", "b1")),
+        package("b", "b1 b2", ("b2", "isPeerOf", "a2")),
+    )
+    loader.table("from,to,relation\nA.1,B.1,same\nA.1,A.2,precedes\n")
+    remove_set(loader.store, f"{uuid('b00')}_grade-03")
+    # That a source states it stays; the other end is no longer loaded.
+    assert loader.seen("a1") == [
+        ("isPeerOf", uuid("b1"), "Framework A", False),
+        ("precedes", uuid("a2"), "walk.csv", True),
+    ]
+    assert loader.kinds("a2") == [("follows", "a1")]
+    remove_set(loader.store, f"{uuid('a00')}_grade-03")
+    assert loader.store.crosswalks() == []
+
+
+def test_a_crosswalk_is_removed_alone(loader: Loader):
+    loader.packages(package("a", "a1", ("a1", "isPeerOf", "b1")), package("b", "b1"))
+    loader.table("from,to,relation\nA.1,B.1,same\n")
+    assert remove_crosswalk(loader.store, "walk.csv", dry_run=True).relations == 1
+    assert len(loader.seen("a1")) == 2
+    assert remove_crosswalk(loader.store, "walk.csv").relations == 1
+    assert loader.kinds("a1") == [("isPeerOf", "b1")]
+    assert loader.store.crosswalks() == []
+
+
+def test_what_records_state_comes_along_with_an_export(loader: Loader):
+    loader.packages(package("a", "a1 a2", ("a1", "precedes", "a2")))
+    lines = "".join(f"{line}\n" for line in export_lines(loader.store))
+    other = Loader(loader.folder / "other")
+    other.folder.mkdir()
+    assert other.table(lines, "all.jsonl").relations == 1
+    assert other.kinds("a2") == [("follows", "a1")]
+    other.store.close()
+
+
+def test_only_so_many_are_returned(loader: Loader):
+    items = [f"a{number}" for number in range(10, 40)]
+    loader.packages(
+        package("a", " ".join(items), *((items[0], "precedes", each) for each in items))
+    )
+    (record,) = loader.store.fetch([uuid("a10")])
+    assert [len(loader.store.relations([record], limit=limit)[0]) for limit in (5, 50)] == [5, 29]
+
+
+def test_an_empty_catalog_has_no_relations(loader: Loader):
+    assert loader.store.relations([standard("X", "X.1")]) == [()]
+    assert loader.store.crosswalks() == []
+    assert loader.store.ids_under("code:X.1") == []
+
+
+# -- databases of earlier versions
+
+
+def make_old(folder: Path) -> Path:
+    """Make the catalog in *folder* one of the version that had no relations."""
+    path = folder / "catalog" / "catalog.sqlite3"
+    connection = sqlite3.connect(path)
+    connection.executescript(
+        "DROP TABLE relations; DROP TABLE crosswalks; PRAGMA user_version = 1;"
+    )
+    connection.close()
+    return path
+
+
+def test_a_database_of_an_earlier_version_gets_what_its_records_state(loader: Loader):
+    loader.packages(package("a", "a1 a2", ("a1", "precedes", "a2")), package("b", "b1"))
+    loader.store.close()
+    make_old(loader.folder)
+    assert loader.kinds("a2") == [("follows", "a1")]
+    assert loader.table("from,to,relation\nA.1,B.1,same\n").relations == 1
+
+
+def test_a_database_of_an_earlier_version_is_read_where_it_cannot_be_written(
+    loader: Loader, monkeypatch: pytest.MonkeyPatch
+):
+    loader.packages(package("a", "a1 a2", ("a1", "precedes", "a2")))
+    loader.store.close()
+    make_old(loader.folder)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise CatalogUnavailableError("read-only")
+
+    monkeypatch.setattr("standards_mcp.catalog.local.folder.CatalogFolder.writing", refuse)
+    assert loader.seen("a1") == []
+    assert loader.store.crosswalks() == []
+    monkeypatch.undo()
+    loader.store.close()
+    assert loader.kinds("a1") == [("precedes", "a2")]
+
+
+def test_an_upgrade_that_fails_leaves_the_earlier_version(
+    loader: Loader, monkeypatch: pytest.MonkeyPatch
+):
+    loader.packages(package("a", "a1 a2", ("a1", "precedes", "a2")))
+    loader.store.close()
+    path = make_old(loader.folder)
+
+    def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr("standards_mcp.catalog.local.relations.links_of", fail)
+    assert loader.seen("a1") == []
+    loader.store.close()
+    connection = sqlite3.connect(path)
+    assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+    assert not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'relations'").fetchone()
+    connection.close()
+
+
+def standard(id_: str, code: str) -> StandardRecord:
+    return StandardRecord(
+        id=id_,
+        content=f"Depth 0: {code}",
+        standard_set_id="S",
+        standard_set_title="S",
+        subject="English",
+        jurisdiction_id="J",
+        jurisdiction_title="J",
+        statement_notation=code,
+    )
