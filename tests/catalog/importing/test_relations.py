@@ -16,7 +16,7 @@ from standards_mcp.catalog.importing.importer import (
     StrictImportError,
     import_sources,
 )
-from standards_mcp.catalog.importing.maintenance import export_lines, remove_crosswalk, remove_set
+from standards_mcp.catalog.importing.maintenance import export_lines, remove_crosswalk, remove_sets
 from standards_mcp.catalog.importing.readers import read_documents
 from standards_mcp.catalog.importing.report import Report
 from standards_mcp.catalog.importing.sources.files import open_sources
@@ -262,14 +262,14 @@ def test_what_crosswalks_say_of_a_set_goes_with_it(loader: Loader):
         package("b", "b1 b2", ("b2", "isPeerOf", "a2")),
     )
     loader.table("from,to,relation\nA.1,B.1,same\nA.1,A.2,precedes\n")
-    remove_set(loader.store, f"{uuid('b00')}_grade-03")
+    remove_sets(loader.store, [f"{uuid('b00')}_grade-03"])
     # That a source states it stays; the other end is no longer loaded.
     assert loader.seen("a1") == [
         ("isPeerOf", uuid("b1"), "Framework A", False),
         ("precedes", uuid("a2"), "walk.csv", True),
     ]
     assert loader.kinds("a2") == [("follows", "a1")]
-    remove_set(loader.store, f"{uuid('a00')}_grade-03")
+    remove_sets(loader.store, [f"{uuid('a00')}_grade-03"])
     assert loader.store.crosswalks() == []
 
 
