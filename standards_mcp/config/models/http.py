@@ -15,6 +15,9 @@ Name: TypeAlias = Annotated[
 Digest: TypeAlias = Annotated[
     str, Like(r"[0-9a-f]{64}", "a SHA-256 in 64 hexadecimal digits, which `auth token new` writes")
 ]
+Url: TypeAlias = Annotated[
+    str, Like(r"https?://[^\s/]+(/\S*)?", "an address such as https://a.b/c")
+]
 _Count: TypeAlias = Annotated[int, Field(gt=0), NoFlag]
 ALL: Final = "*"
 """The scope of a token that may use all that is served."""
@@ -44,19 +47,36 @@ class Scope(Table):
     profile: str | None = None
 
 
+class JwtSettings(Table):
+    """``[server.auth.jwt]``: tokens of an authorization server, as JSON Web Tokens.
+
+    Attributes:
+        issuer: The address of the authorization server, exactly as it stands in ``iss``.
+        audience: The address of this service, such as ``https://mcp.example.org/mcp``. Tokens must
+            be made for it (``aud``).
+        jwks_url: The address of the keys. By default the issuer's OpenID configuration has it.
+    """
+
+    issuer: Url
+    audience: Url
+    jwks_url: Url | None = None
+
+
 class AuthSettings(Table):
     """``[server.auth]``: without it, everybody who reaches the service may use it.
 
     Attributes:
         required: If true, requests need a token, even if there is none. By default they need one
-            where there are tokens.
+            where there are ``tokens`` or ``jwt``.
         tokens: Each table is a token, with a name of your choice.
+        jwt: Tokens of an authorization server are accepted, too.
         scopes: What the holders of each scope may use: globs over names, or a table with ``names``
             and ``profile``. Globs of several scopes add up, and each profile narrows.
     """
 
     required: bool | None = None
     tokens: dict[Name, TokenSection] = Field(default_factory=dict[str, TokenSection])
+    jwt: Annotated[JwtSettings | None, AtStart()] = None
     scopes: Annotated[dict[Name, tuple[str, ...] | Scope], Field(validate_default=True)] = Field(
         default_factory=dict[str, tuple[str, ...] | Scope]
     )
@@ -75,7 +95,8 @@ class AuthSettings(Table):
     @property
     def is_required(self) -> bool:
         """Whether requests need a token."""
-        return bool(self.tokens) if self.required is None else self.required
+        by_default = bool(self.tokens or self.jwt)
+        return by_default if self.required is None else self.required
 
 
 class HttpSettings(Table):

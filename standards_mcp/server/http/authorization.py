@@ -17,12 +17,14 @@ from standards_mcp.config.models.http import ALL, AuthSettings, Scope
 from standards_mcp.contributions.selection import EVERYTHING, Access
 from standards_mcp.server.context import Context
 
+from .jwt import JwtTokens
+
 ANONYMOUS: Final = Principal("anonymous")
 """Everybody, where no authorization is configured."""
 
 
 class Tokens:
-    """Verifies the tokens of the configuration as it is at the time of the request.
+    """Verifies tokens: those of the configuration as it is now, and those of an issuer.
 
     Args:
         settings: Returns the settings in force.
@@ -30,9 +32,19 @@ class Tokens:
 
     def __init__(self, settings: Callable[[], AuthSettings]) -> None:
         self._settings = settings
+        issuer = settings().jwt
+        self._of_issuer = JwtTokens(issuer) if issuer else None
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Return whose token it is, or None for one that is not known."""
+        """Return whose token it is, or None for one that is not valid."""
+        if found := self._own(token):
+            return found
+        found = await self._of_issuer.verify_token(token) if self._of_issuer else None
+        if found and not self._settings().scopes:
+            return found.model_copy(update={"scopes": [ALL]})
+        return found
+
+    def _own(self, token: str) -> AccessToken | None:
         given, found = token_hash(token), None
         # All are compared, so that the time tells nothing.
         for name, section in self._settings().tokens.items():

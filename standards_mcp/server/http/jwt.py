@@ -1,0 +1,135 @@
+"""Tokens of an authorization server: JSON Web Tokens, and the keys that sign them.
+
+The checks are those of RFC 7519 and RFC 9068: signature, issuer, audience and times.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import Any, Final, cast
+
+import httpx2
+import jwt
+from mcp.server.auth.provider import AccessToken
+
+from standards_mcp.config.models.http import ALL, JwtSettings
+
+log = logging.getLogger(__name__)
+
+ALGORITHMS: Final = (
+    *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
+    *("ES256", "ES384", "ES512", "EdDSA"),
+)
+"""Never a symmetric one: the public key of the server would then be the secret."""
+_FRESH_SECONDS: Final = 600.0
+_RETRY_SECONDS: Final = 10.0
+_FETCH_SECONDS: Final = 5.0
+_LEEWAY_SECONDS: Final = 30
+_LONGEST: Final = 16_384
+
+
+class JwtTokens:
+    """Verifies the tokens of an authorization server."""
+
+    def __init__(self, settings: JwtSettings) -> None:
+        self._settings = settings
+        self._keys = _Keys(settings)
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """Return whose token it is, or None for one that is not valid."""
+        try:
+            claims = await self._claims(token)
+        except (jwt.InvalidTokenError, ValueError) as exc:
+            log.info("a token is refused", extra={"reason": type(exc).__name__})
+            return None
+        subject = str(claims["sub"])
+        return AccessToken(
+            token="",
+            # No name of a token of the configuration has a colon.
+            client_id=f"{self._settings.issuer}:{subject}",
+            scopes=_scopes(claims),
+            expires_at=int(claims["exp"]) + _LEEWAY_SECONDS,
+            subject=subject,
+            claims={"iss": claims["iss"]},
+        )
+
+    async def _claims(self, token: str) -> dict[str, Any]:
+        if len(token) > _LONGEST:
+            raise jwt.InvalidTokenError
+        header = jwt.get_unverified_header(token)
+        key = await self._keys.find(str(header.get("kid", "")))
+        claims: dict[str, Any] = jwt.decode(
+            token,
+            key,
+            algorithms=list(ALGORITHMS),
+            audience=self._settings.audience,
+            issuer=self._settings.issuer,
+            leeway=_LEEWAY_SECONDS,
+            options={"require": ["exp", "iss", "aud", "sub"]},
+        )
+        return claims
+
+
+class _Keys:
+    """The public keys of an authorization server; the last known ones while it is not reached."""
+
+    def __init__(self, settings: JwtSettings) -> None:
+        self._settings = settings
+        self._url = settings.jwks_url
+        self._keys: dict[str, jwt.PyJWK] = {}
+        self._fetched = self._tried = float("-inf")
+        self._lock = asyncio.Lock()
+
+    async def find(self, kid: str) -> jwt.PyJWK:
+        """Return the key with this id.
+
+        Raises:
+            jwt.InvalidTokenError: There is none.
+        """
+        async with self._lock:
+            now = time.monotonic()
+            is_needed = kid not in self._keys or now - self._fetched > _FRESH_SECONDS
+            # Tokens with ids of their own must not make this a client that never rests.
+            if is_needed and now - self._tried > _RETRY_SECONDS:
+                self._tried = now
+                await self._try_to_fetch()
+        if kid not in self._keys:
+            raise jwt.InvalidTokenError("unknown key")
+        return self._keys[kid]
+
+    async def _try_to_fetch(self) -> None:
+        try:
+            async with httpx2.AsyncClient(timeout=_FETCH_SECONDS) as client:
+                if self._url is None:
+                    issuer = self._settings.issuer.rstrip("/")
+                    found = await _object(client, f"{issuer}/.well-known/openid-configuration")
+                    self._url = str(found["jwks_uri"])
+                keys = (await _object(client, self._url))["keys"]
+            usable = [key for key in cast("list[dict[str, Any]]", keys) if key.get("kty") != "oct"]
+            found_keys = jwt.PyJWKSet(usable).keys
+        except (httpx2.HTTPError, jwt.PyJWTError, ValueError, LookupError, TypeError) as exc:
+            fields = {"issuer": self._settings.issuer, "reason": f"{type(exc).__name__}: {exc}"}
+            log.warning("the keys of the authorization server cannot be read", extra=fields)
+            return
+        self._keys = {str(key.key_id or ""): key for key in found_keys}
+        self._fetched = time.monotonic()
+
+
+async def _object(client: httpx2.AsyncClient, url: str) -> dict[str, Any]:
+    answer = await client.get(url, headers={"accept": "application/json"})
+    answer.raise_for_status()
+    found: object = answer.json()
+    if not isinstance(found, dict):
+        raise TypeError(f"{url} holds no object")
+    return cast("dict[str, Any]", found)
+
+
+def _scopes(claims: dict[str, Any]) -> list[str]:
+    """Return the scopes of a token: a text with spaces, or a list as some servers write them."""
+    found: object = claims.get("scope", claims.get("scp", ""))
+    parts = found.split() if isinstance(found, str) else found
+    scopes = cast("list[object]", parts) if isinstance(parts, list) else []
+    # What stands for everything is for tokens of the configuration only.
+    return [each for each in scopes if isinstance(each, str) and each != ALL]

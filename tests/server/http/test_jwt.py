@@ -1,0 +1,214 @@
+"""Tokens of an authorization server."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx2
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from support.http import bearer, http_client, served_over_http
+
+from standards_mcp import CallContext, Plugin, tool
+from standards_mcp.host import Host
+from standards_mcp.server.http import jwt as tokens
+
+pytestmark = pytest.mark.anyio
+AUDIENCE = "https://mcp.example.org/mcp"
+KEYS = {
+    "one": rsa.generate_private_key(65537, 2048),
+    "two": ec.generate_private_key(ec.SECP256R1()),
+}
+STRANGER = rsa.generate_private_key(65537, 2048)
+
+
+class BooksPlugin(Plugin):
+    @tool(read_only=True)
+    async def find_book(self, context: CallContext) -> str:
+        """Find."""
+        return context.caller
+
+    @tool
+    def drop_book(self) -> str:
+        """Drop."""
+        return "dropped"
+
+
+class Issuer(http.server.ThreadingHTTPServer):
+    """An authorization server: its OpenID configuration, and its keys.
+
+    Attributes:
+        kids: The ids of the keys that it shows.
+        is_down: It answers nothing.
+        asked: How often its keys were asked for.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.kids, self.is_down, self.asked = ["one"], False, 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def page(self, path: str) -> dict[str, Any]:
+        if path.endswith("openid-configuration"):
+            return {"issuer": self.url, "jwks_uri": f"{self.url}/keys"}
+        self.asked += 1
+        return {"keys": [public_key(kid) for kid in self.kids]}
+
+    def token(self, *, kid: str = "one", key: Any = None, alg: str = "RS256", **claims: Any) -> str:
+        now = int(time.time())
+        given = {
+            "iss": self.url,
+            "aud": AUDIENCE,
+            "sub": "ann",
+            "exp": now + 600,
+            "scope": "reader",
+        }
+        wanted = {name: value for name, value in (given | claims).items() if value is not None}
+        return jwt.encode(wanted, key or KEYS[kid], alg, {"kid": kid})
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    server: Issuer
+
+    def do_GET(self) -> None:
+        body = b"" if self.server.is_down else json.dumps(self.server.page(self.path)).encode()
+        self.send_response(503 if self.server.is_down else 200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None: ...
+
+
+def public_key(kid: str) -> dict[str, Any]:
+    algorithm = jwt.algorithms.ECAlgorithm if kid == "two" else jwt.algorithms.RSAAlgorithm
+    return algorithm.to_jwk(KEYS[kid].public_key(), as_dict=True) | {"kid": kid}
+
+
+@pytest.fixture
+def issuer() -> Iterator[Issuer]:
+    server = Issuer()
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def host(make_host: Callable[..., Host], issuer: Issuer) -> Host:
+    auth = {
+        "jwt": {"issuer": issuer.url, "audience": AUDIENCE},
+        "scopes": {"reader": ["find_*"]},
+    }
+    return make_host({"books": BooksPlugin}, server={"port": 0, "auth": auth})
+
+
+async def status(url: str, token: str) -> int:
+    async with httpx2.AsyncClient(base_url=url) as client:
+        return (await client.get("/health", headers=bearer(token))).status_code
+
+
+async def test_a_token_of_the_issuer_shows_what_its_scopes_let_it(host: Host, issuer: Issuer):
+    async with served_over_http(host) as url:
+        for scopes in ({"scope": "openid reader"}, {"scope": None, "scp": ["reader"]}):
+            async with http_client(url, issuer.token(**scopes)) as client:
+                assert [each.name for each in (await client.list_tools()).tools] == ["find_book"]
+                answer = await client.call_tool("find_book", {})
+                assert answer.content[0].text == f"{issuer.url}:ann"
+        async with http_client(url, issuer.token(scope="*")) as client:
+            assert (await client.list_tools()).tools == [], "what means all is for the file only"
+
+
+def odd_tokens(issuer: Issuer) -> dict[str, str]:
+    now = int(time.time())
+    public = KEYS["one"].public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    good = issuer.token()
+    head, body, signature = good.split(".")
+    forged = jwt.api_jws.base64url_encode(
+        json.dumps(jwt.decode(good, options={"verify_signature": False}) | {"sub": "bob"}).encode()
+    ).decode()
+    secret = jwt.api_jws.base64url_encode(json.dumps({"alg": "HS256", "kid": "one"}).encode())
+    signing = f"{secret.decode()}.{body}"
+    confused = jwt.algorithms.HMACAlgorithm(jwt.algorithms.HMACAlgorithm.SHA256).sign(
+        signing.encode(), public
+    )
+    return {
+        "expired": issuer.token(exp=now - 600),
+        "not yet": issuer.token(nbf=now + 600),
+        "for ever": issuer.token(exp=None),
+        "of nobody": issuer.token(sub=None),
+        "for others": issuer.token(aud="https://other.example.org"),
+        "for nobody": issuer.token(aud=None),
+        "of others": issuer.token(iss="https://other.example.org"),
+        "forged": f"{head}.{forged}.{signature}",
+        "unsigned": jwt.encode({"sub": "ann"}, None, "none", {"kid": "one"}),
+        "stranger": issuer.token(key=STRANGER),
+        "unknown key": issuer.token(kid="gone", key=STRANGER),
+        "key confusion": f"{signing}.{jwt.api_jws.base64url_encode(confused).decode()}",
+        "cut": good[:-10],
+        "long": good + "x" * 20_000,
+        "dots": "..",
+        "nothing": "a.b.c",
+    }
+
+
+async def test_no_other_token_gets_in(host: Host, issuer: Issuer):
+    async with served_over_http(host) as url:
+        assert await status(url, issuer.token()) == 200
+        for name, token in odd_tokens(issuer).items():
+            assert await status(url, token) == 401, name
+
+
+async def test_new_keys_are_fetched_and_not_more_often_than_needed(
+    host: Host, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+):
+    async with served_over_http(host) as url:
+        assert await status(url, issuer.token()) == 200
+        issuer.kids = ["two"]
+        rotated = issuer.token(kid="two", alg="ES256")
+        for _ in range(3):
+            assert await status(url, rotated) == 401
+        assert issuer.asked == 1
+        monkeypatch.setattr(tokens, "_RETRY_SECONDS", 0)
+        assert await status(url, rotated) == 200
+        assert await status(url, issuer.token()) == 401, "its key is withdrawn"
+
+
+async def test_while_the_issuer_is_down_its_last_keys_count(
+    host: Host, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(tokens, "_RETRY_SECONDS", 0)
+    monkeypatch.setattr(tokens, "_FRESH_SECONDS", 0)
+    async with served_over_http(host) as url:
+        issuer.is_down = True
+        assert await status(url, issuer.token()) == 401
+        issuer.is_down = False
+        assert await status(url, issuer.token()) == 200
+        issuer.is_down = True
+        assert await status(url, issuer.token()) == 200
+
+
+async def test_clients_learn_whose_tokens_they_need(host: Host, issuer: Issuer):
+    async with served_over_http(host) as url, httpx2.AsyncClient(base_url=url) as client:
+        refused = await client.post("/mcp", json={})
+        path = "/.well-known/oauth-protected-resource/mcp"
+        assert (
+            f'resource_metadata="https://mcp.example.org{path}"'
+            in refused.headers["www-authenticate"]
+        )
+        told = (await client.get(path)).json()
+    assert told["resource"] == AUDIENCE
+    assert [each.rstrip("/") for each in told["authorization_servers"]] == [issuer.url]
+    assert told["scopes_supported"] == ["reader"]
