@@ -24,7 +24,7 @@ from standards_mcp.catalog.base import (
 )
 from standards_mcp.catalog.errors import CatalogUnavailableError
 from standards_mcp.catalog.records import StandardRecord
-from standards_mcp.catalog.sets import StandardSet
+from standards_mcp.catalog.sets import StandardSet, without_replaced
 from standards_mcp.catalog.vocabulary.grades import grade_order
 from standards_mcp.catalog.vocabulary.notation import canonical_key, codes_in, lookup_keys
 from standards_mcp.catalog.vocabulary.suggestions import nearest
@@ -105,12 +105,13 @@ class LocalStore:
     def find(self, identifier: str) -> list[StandardRecord]:
         """Return the records that an id, a URI or a notation names, best first.
 
-        Records that write their notation exactly like *identifier* come before the others.
+        Records that write their notation exactly like *identifier* come before the others. Where
+        the official text of a standard is there, a paraphrase of it is left out.
         """
         database = self._open_database()
         if database is None:
             return []
-        found = database.fetch(database.find(lookup_keys(identifier)))
+        found = without_replaced(database.fetch(database.find(lookup_keys(identifier))))
         return sorted(found, key=lambda record: record.statement_notation != identifier.strip())
 
     def suggest(self, identifier: str, limit: int = 5) -> list[StandardRecord]:

@@ -46,6 +46,11 @@ def jurisdictions_named(text: str, titles: Iterable[str]) -> list[str]:
     return []
 
 
+def are_one_jurisdiction(title: str, other: str) -> bool:
+    """Tell whether two titles are of one jurisdiction, such as the NGSS by name and by initials."""
+    return bool(jurisdictions_named(title, [other]) or jurisdictions_named(other, [title]))
+
+
 def state_named(text: str) -> str | None:
     """Return the name of the state that a name or a postal code stands for, such as New York."""
     given = folded(text)

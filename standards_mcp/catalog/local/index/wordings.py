@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from standards_mcp.catalog.embedding.minilm import MINILM_NAME, Vectors, normalised
 from standards_mcp.catalog.starter import starter_vectors, starter_wordings
-from standards_mcp.catalog.vocabulary.names import jurisdictions_named
+from standards_mcp.catalog.vocabulary.names import are_one_jurisdiction
 from standards_mcp.catalog.vocabulary.notation import canonical_key
 
 # All were chosen on real queries, see docs/benchmarks.md.
@@ -85,7 +85,7 @@ class Wordings:
         number = self._by_code.get(canonical_key(record.get("statement_notation") or ""))
         if number is None:
             return Link()
-        if _are_same(record["jurisdiction_title"], self._jurisdictions[number]):
+        if _are_one(record["jurisdiction_title"], self._jurisdictions[number]):
             return Link(number, is_same=True)
         if self._vectors is None or vector @ self._vectors[number] < _LEAST_LIKENESS:
             return Link()
@@ -98,6 +98,4 @@ def open_wordings(model: str | None) -> Wordings:
     return Wordings(model)
 
 
-@cache
-def _are_same(one: str, other: str) -> bool:
-    return bool(jurisdictions_named(one, [other]) or jurisdictions_named(other, [one]))
+_are_one = cache(are_one_jurisdiction)  # thousands of records have one title

@@ -89,6 +89,8 @@ class TestAnOfficialText:
             found = ids(starter, query, 20)
             assert found[0] == "R001"
             assert ENERGY_OF_SPEED not in found
+        assert [each.id for each in starter.find("4-PS3-1")] == ["R001"]
+        assert [each.id for each in starter.find(ENERGY_OF_SPEED)] == [ENERGY_OF_SPEED]
         assert ids(starter, TEACHERS_WORDS, 1, mode="lexical") == ["R001"]
 
     def test_that_a_filter_excludes_takes_no_place(
@@ -115,6 +117,7 @@ class TestAnOfficialText:
         starter.upsert([record(1, OTHER_WORDS, **elsewhere)])
         for mode in ("hybrid", "lexical"):
             assert {"R001", ENERGY_OF_SPEED} == set(ids(starter, TEACHERS_WORDS, 2, mode=mode))
+        assert {"R001", ENERGY_OF_SPEED} == {each.id for each in starter.find("4-PS3-1")}
 
     def test_about_something_else_is_not_linked_by_the_code_of_another_framework(
         self, empty: LocalStore, record: MakeRecord
