@@ -120,8 +120,8 @@ class LocalStore:
         if database is None:
             return []
         keys = nearest(canonical_key(identifier), database.keys("code:"), limit)
-        first_of_each = (database.find([f"code:{key}"])[:1] for key in keys)
-        return database.fetch([id_ for ids in first_of_each for id_ in ids])
+        found = (database.fetch(database.find([f"code:{key}"])) for key in keys)
+        return [record for records in found for record in without_replaced(records)[:1]]
 
     def select(self, expression: FilterExpression, limit: int) -> list[StandardRecord]:
         """Return the first *limit* records that a filter lets through, in the order of ids."""

@@ -90,6 +90,7 @@ class TestAnOfficialText:
             assert found[0] == "R001"
             assert ENERGY_OF_SPEED not in found
         assert [each.id for each in starter.find("4-PS3-1")] == ["R001"]
+        assert starter.suggest("4-PS3-1x", 1)[0].id == "R001"
         assert [each.id for each in starter.find(ENERGY_OF_SPEED)] == [ENERGY_OF_SPEED]
         assert ids(starter, TEACHERS_WORDS, 1, mode="lexical") == ["R001"]
 
