@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from standards_mcp.catalog.embedding.minilm import MINILM_NAME, Vectors, normalised
 from standards_mcp.catalog.starter import starter_vectors, starter_wordings
 from standards_mcp.catalog.vocabulary.names import are_one_jurisdiction
@@ -68,14 +70,14 @@ class Wordings:
         """
         if self._vectors is None:
             return vectors
-        likeness = vectors @ self._vectors.T
+        beside = np.array([-1 if link.number is None else link.number for link in links])
+        unlinked = np.flatnonzero(beside < 0)
+        likeness = vectors[unlinked] @ self._vectors.T
+        is_near = likeness.max(axis=1, initial=0) >= _NEIGHBOUR
+        beside[unlinked[is_near]] = likeness[is_near].argmax(axis=1)
+        rows = [row for row, link in enumerate(links) if beside[row] >= 0 and not link.is_own]
         found = vectors.copy()
-        for row, link in enumerate(links):
-            nearest = int(likeness[row].argmax())
-            beside = nearest if link.number is None else link.number
-            is_near = link.number is not None or likeness[row, nearest] >= _NEIGHBOUR
-            if is_near and not link.is_own:
-                found[row] = (vectors[row] + self._vectors[beside]) / 2
+        found[rows] = (vectors[rows] + self._vectors[beside[rows]]) / 2
         return found
 
     def _link(self, record: Mapping[str, Any], vector: Vectors) -> Link:
