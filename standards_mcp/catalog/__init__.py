@@ -29,8 +29,8 @@ from .records import StandardRecord
 from .sets import StandardSet
 
 if TYPE_CHECKING:
+    from .base import Seed
     from .local.catalog import LocalCatalog
-    from .local.seeding import Seed
     from .pinecone.client import PineconeClient
 
 

@@ -112,6 +112,22 @@ class CatalogStats:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Seed:
+    """What a new catalog is filled with, so that nothing has to be embedded first.
+
+    Attributes:
+        model: The name of the encoder that made the vectors.
+        hashes: For each vector the `texts.text_hash` of its text.
+        vectors: An array of shape (len(hashes), dimensions), of any floating-point type.
+    """
+
+    records: Sequence[StandardRecord]
+    model: str
+    hashes: Sequence[str]
+    vectors: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PineconeAccess:
     """Where the index in Pinecone is and how to get in.
 

@@ -16,6 +16,8 @@ from typing import Any, Final, NamedTuple, Self, TypeAlias, cast
 
 from .records import StandardRecord
 from .vocabulary.grades import GRADES, grade_order, normalize_levels, parse_grades, spoken_levels
+from .vocabulary.names import are_one_jurisdiction
+from .vocabulary.notation import canonical_key
 
 _IDS: Final = "also_in_set_ids"
 _TITLES: Final = "also_in_set_titles"
@@ -119,9 +121,9 @@ def merged_with_stored(
         replaced: Sets that were read whole, so that what *record* does not say of them is over.
     """
     if stored.text_status != record.text_status:
-        if stored.text_status == "paraphrase":
+        if _is_paraphrase(stored):
             return record
-        if record.text_status == "paraphrase":
+        if _is_paraphrase(record):
             return stored
     sets = memberships(record)
     others = set(memberships(stored)) - set(sets) - set(replaced)
@@ -133,6 +135,32 @@ def merged_with_stored(
         return merged((record, kept))
     children = tuple(dict.fromkeys((*record.child_ids, *kept.child_ids)))
     return _with(record, sets | memberships(kept), children)
+
+
+def without_replaced(records: Sequence[StandardRecord]) -> list[StandardRecord]:
+    """Return *records* without the paraphrases of standards that are there in official words too.
+
+    They are the same standard if code and jurisdiction are the same.
+    """
+    official = [record for record in records if not _is_paraphrase(record)]
+    return [
+        record
+        for record in records
+        if not (
+            _is_paraphrase(record) and any(_are_one_standard(record, other) for other in official)
+        )
+    ]
+
+
+def _is_paraphrase(record: StandardRecord) -> bool:
+    return record.text_status == "paraphrase"
+
+
+def _are_one_standard(record: StandardRecord, other: StandardRecord) -> bool:
+    codes = {canonical_key(each.statement_notation or "") for each in (record, other)}
+    return len(codes) == 1 and are_one_jurisdiction(
+        record.jurisdiction_title, other.jurisdiction_title
+    )
 
 
 def without_sets(record: StandardRecord, sets: Collection[str]) -> StandardRecord | None:

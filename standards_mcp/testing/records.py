@@ -11,9 +11,10 @@ import io
 from pathlib import Path
 from typing import Final
 
+from standards_mcp.catalog.base import Seed
 from standards_mcp.catalog.importing.formats.tabular import read_table
 from standards_mcp.catalog.local.catalog import LocalCatalog
-from standards_mcp.catalog.local.seeding import Seed, SeedSource
+from standards_mcp.catalog.local.seeding import SeedSource
 from standards_mcp.catalog.records import StandardRecord
 
 _TABLE: Final = """\

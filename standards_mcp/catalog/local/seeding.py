@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from standards_mcp.catalog.base import Seed
 from standards_mcp.catalog.records import StandardRecord
 
 from .database import Database, fingerprint
@@ -19,22 +19,6 @@ from .database import Database, fingerprint
 _EDITIONS = "seed"
 _FINGERPRINTS = "seeded"
 _OPTED_OUT = "none"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seed:
-    """What a new catalog is filled with, so that nothing has to be embedded first.
-
-    Attributes:
-        model: The name of the encoder that made the vectors.
-        hashes: For each vector the `texts.text_hash` of its text.
-        vectors: An array of shape (len(hashes), dimensions), of any floating-point type.
-    """
-
-    records: Sequence[StandardRecord]
-    model: str
-    hashes: Sequence[str]
-    vectors: Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,7 @@ from standards_mcp.catalog.base import (
 from standards_mcp.catalog.errors import CatalogUnavailableError
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.relations import KINDS, Crosswalk, Link, StatedRelation
-from standards_mcp.catalog.sets import GivenNames, StandardSet
+from standards_mcp.catalog.sets import GivenNames, StandardSet, without_replaced
 from standards_mcp.catalog.vocabulary.grades import grade_order
 from standards_mcp.catalog.vocabulary.notation import canonical_key, codes_in, lookup_keys
 from standards_mcp.catalog.vocabulary.suggestions import nearest
@@ -109,12 +109,13 @@ class LocalStore:
     def find(self, identifier: str) -> list[StandardRecord]:
         """Return the records that an id, a URI or a notation names, best first.
 
-        Records that write their notation exactly like *identifier* come before the others.
+        Records that write their notation exactly like *identifier* come before the others. Where
+        the official text of a standard is there, a paraphrase of it is left out.
         """
         database = self._open_database()
         if database is None:
             return []
-        found = database.fetch(database.find(lookup_keys(identifier)))
+        found = without_replaced(database.fetch(database.find(lookup_keys(identifier))))
         return sorted(found, key=lambda record: record.statement_notation != identifier.strip())
 
     def relations(
@@ -143,8 +144,8 @@ class LocalStore:
         if database is None:
             return []
         keys = nearest(canonical_key(identifier), database.keys("code:"), limit)
-        first_of_each = (database.find([f"code:{key}"])[:1] for key in keys)
-        return database.fetch([id_ for ids in first_of_each for id_ in ids])
+        found = (database.fetch(database.find([f"code:{key}"])) for key in keys)
+        return [record for records in found for record in without_replaced(records)[:1]]
 
     def select(self, expression: FilterExpression, limit: int) -> list[StandardRecord]:
         """Return the first *limit* records that a filter lets through, in the order of ids."""

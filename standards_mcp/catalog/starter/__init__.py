@@ -15,9 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Final
+from typing import Any, Final, NamedTuple
 
-from standards_mcp.catalog.local.seeding import Seed
+from standards_mcp.catalog.base import Seed
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.texts import text_hash
 
@@ -27,10 +27,23 @@ from .frameworks import Place
 _FOLDERS: Final = ("mathematics", "literacy", "science", "social-studies", "computer-science")
 
 
+class Wording(NamedTuple):
+    """What the starter set says of one standard, without building its record.
+
+    Attributes:
+        id: That of the record.
+        jurisdiction: The title of who published the framework.
+    """
+
+    id: str
+    notation: str
+    jurisdiction: str
+    text: str
+
+
 def starter_records() -> list[StandardRecord]:
     """Return every record of the starter set, each followed by what stands under it."""
-    lines = (table.read_text(encoding="utf-8").splitlines() for table in _tables())
-    rows = {row["notation"]: row for table in lines for row in csv.DictReader(table)}
+    rows = _rows()
     places = {notation: place(notation) for notation in rows}
     children: dict[str, list[str]] = defaultdict(list)
     for notation, found in places.items():
@@ -46,15 +59,27 @@ def starter_seed() -> Seed:
     ``scripts/embed_starter.py``.
     """
     # Heavy, and needed only when a catalog is filled.
-    import numpy as np  # noqa: PLC0415
-
     from standards_mcp.catalog.embedding.minilm import MINILM_NAME  # noqa: PLC0415
 
     records = starter_records()
-    with (files(__name__) / "vectors.npy").open("rb") as file:
-        vectors = np.load(file, allow_pickle=False)
     hashes = [text_hash(record.description) for record in records]
-    return Seed(records=records, model=MINILM_NAME, hashes=hashes, vectors=vectors)
+    return Seed(records=records, model=MINILM_NAME, hashes=hashes, vectors=starter_vectors())
+
+
+def starter_wordings() -> list[Wording]:
+    """Return what the starter set says of each standard, in the order of `starter_records`."""
+    return [
+        Wording(row["guid"], code, place(code).framework.jurisdiction_title, row["text"])
+        for code, row in _rows().items()
+    ]
+
+
+def starter_vectors() -> Any:
+    """Return the vectors of the texts, float16 of shape (texts, dimensions), in their order."""
+    import numpy as np  # noqa: PLC0415  - as above
+
+    with (files(__name__) / "vectors.npy").open("rb") as file:
+        return np.load(file, allow_pickle=False)
 
 
 def starter_edition() -> str:
@@ -66,6 +91,11 @@ def starter_edition() -> str:
     for module in sorted(modules, key=lambda item: item.name):
         found.update(module.read_bytes())
     return found.hexdigest()
+
+
+def _rows() -> dict[str, dict[str, str]]:
+    lines = (table.read_text(encoding="utf-8").splitlines() for table in _tables())
+    return {row["notation"]: row for table in lines for row in csv.DictReader(table)}
 
 
 def _tables() -> Iterator[Traversable]:

@@ -93,6 +93,11 @@ def fits_jurisdiction(text: str, title: str) -> bool:
     return any(len(part) >= _SHORTEST_PART and titles_with(part, [title]) for part in parts)
 
 
+def are_one_jurisdiction(title: str, other: str) -> bool:
+    """Tell whether two titles are of one jurisdiction, such as the NGSS by name and by initials."""
+    return bool(jurisdictions_named(title, [other]) or jurisdictions_named(other, [title]))
+
+
 def titles_with(text: str, titles: Iterable[str]) -> list[str]:
     """Return the titles that have each word of a text, or a word that it begins.
 

@@ -23,10 +23,10 @@ from pydantic import AfterValidator, BaseModel, SecretStr, ValidationError
 from standards_mcp import catalog
 from standards_mcp.catalog import CatalogError, CatalogUnavailableError
 from standards_mcp.catalog import embedding as public
+from standards_mcp.catalog.base import Seed
 from standards_mcp.catalog.embedding import minilm as embedding
 from standards_mcp.catalog.embedding.encoders import open_encoder
 from standards_mcp.catalog.embedding.minilm import EncoderUnavailableError, MiniLmEncoder
-from standards_mcp.catalog.local.seeding import Seed
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.texts import ancestors_text, comparable, passages, text_hash
 from standards_mcp.config.loading import load_settings

@@ -18,12 +18,12 @@ import numpy as np
 import pytest
 
 from standards_mcp.catalog import CatalogError, CatalogUnavailableError
-from standards_mcp.catalog.base import Catalog
+from standards_mcp.catalog.base import Catalog, Seed
 from standards_mcp.catalog.embedding.encoders import open_encoder
 from standards_mcp.catalog.embedding.minilm import EncoderUnavailableError, MiniLmEncoder, Vectors
 from standards_mcp.catalog.local.catalog import LocalCatalog
 from standards_mcp.catalog.local.index import engine
-from standards_mcp.catalog.local.seeding import Seed, SeedSource
+from standards_mcp.catalog.local.seeding import SeedSource
 from standards_mcp.catalog.local.store import LocalStore
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.texts import text_hash

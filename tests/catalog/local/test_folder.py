@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 from standards_mcp.catalog import CatalogUnavailableError
-from standards_mcp.catalog.local.seeding import Seed, SeedSource
+from standards_mcp.catalog.base import Seed
+from standards_mcp.catalog.local.seeding import SeedSource
 from standards_mcp.catalog.local.store import LocalStore
 from standards_mcp.catalog.records import StandardRecord
 

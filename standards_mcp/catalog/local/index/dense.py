@@ -22,7 +22,7 @@ def cosines(
     """Return the rows of *mask*, ascending, each with its greatest cosine with one of *queries*.
 
     Args:
-        vectors: Of length 1, shape (rows, dimensions).
+        vectors: Of length 1 at most, shape (rows, dimensions).
         queries: Of length 1, shape (queries, dimensions).
         mask: Which rows to score; None scores all.
     """

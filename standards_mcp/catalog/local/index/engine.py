@@ -26,7 +26,7 @@ from .generation import Generation
 from .manifest import REBUILD, current_folder, pointer_stamp, read_manifest
 from .masks import select
 from .ranking import WEAK_SCORE, Mode, Ranker
-from .results import hits_of, rows_of, with_named_first
+from .results import hits_of, rows_of, with_named_first, without_replaced
 
 
 class Engine:
@@ -64,6 +64,7 @@ class Engine:
         """
         served = self._open_index()
         selection = select(expression, served.columns, served.lexical, served.manifest.records)
+        selection = without_replaced(selection, served)
         if not text.strip():
             return SearchResult(hits=())
         encoder, notes = self._query_encoder(served) if mode != "lexical" else (None, ())

@@ -4,35 +4,32 @@ index/current             the name of the folder that serves
 index/<name>/manifest.json  model, counts, and sizes and checksums of the other files
 index/<name>/columns.npz    metadata fields, see `columns`
 index/<name>/groups.npy     for each row the number of its text; equal texts share one
+index/<name>/heights.npy    for each row how many levels of rows stand below it
+index/<name>/replaced.npy   rows of the starter set, each with a row of the same standard
 index/<name>/vectors.npy    float32 (rows, dimensions), only when there is a model
 index/<name>/text/          the full-text index, see `lexical`
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import secrets
 import shutil
 import zlib
-from array import array
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from standards_mcp.catalog.errors import CatalogUnavailableError
-from standards_mcp.catalog.local.database import Database, Row
-from standards_mcp.catalog.texts import ancestors_text, comparable
-from standards_mcp.catalog.vocabulary.notation import with_prefixes
+from standards_mcp.catalog.local.database import Database
 
-from .columns import Columns, ColumnsWriter
-from .lexical import LexicalIndex, LexicalWriter
+from .columns import Columns
+from .lexical import LexicalIndex
 from .manifest import (
     FORMAT,
     POINTER,
@@ -44,6 +41,7 @@ from .manifest import (
     reading,
     with_retries,
 )
+from .rows import write_rows
 
 _BLOCK = 2**16
 _BLOCKS = 64
@@ -66,6 +64,7 @@ class Generation:
         self.columns = Columns(folder / "columns.npz")
         self.groups = self._array("groups.npy", np.int32, (self.manifest.records,))
         self.heights = self._array("heights.npy", np.int32, (self.manifest.records,))
+        self.replaced = self._array("replaced.npy", np.int32, (None, 2))
         self.lexical = LexicalIndex(folder / "text")
         self.vectors: npt.NDArray[np.float32] | None = None
         if self.manifest.model is not None:
@@ -77,11 +76,12 @@ class Generation:
         column = self.columns.get("_id")
         return [] if column is None else column.values
 
-    def _array(self, name: str, dtype: type, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    def _array(self, name: str, dtype: type, shape: tuple[int | None, ...]) -> npt.NDArray[Any]:
         path = self.folder / name
         with reading(path):
             found: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-        if found.dtype != dtype or found.shape != shape:
+        expected = tuple(own or size for own, size in zip(shape, found.shape, strict=False))
+        if found.dtype != dtype or found.shape != expected:
             raise CatalogUnavailableError(f"{path} belongs to another index; {REBUILD}")
         return found
 
@@ -97,7 +97,7 @@ def build(database: Database, index: Path, model: str | None, dimensions: int) -
     revision = database.revision
     folder = index / f"g{revision}-{secrets.token_hex(4)}"
     folder.mkdir()
-    records = _write_rows(database, folder, model, dimensions)
+    records = write_rows(database, folder, model, dimensions)
     manifest = Manifest(
         model=model, dimensions=dimensions if model else 0, records=records,
         revision=revision, files=_sync_files(folder),
@@ -108,59 +108,6 @@ def build(database: Database, index: Path, model: str | None, dimensions: int) -
     _write_durably(folder / "manifest.json", text)
     _write_durably(index / POINTER, folder.name)
     return folder
-
-
-def _write_rows(database: Database, folder: Path, model: str | None, dimensions: int) -> int:
-    """Write everything but the manifest, in one pass, and return the number of rows."""
-    lexical, columns = LexicalWriter(folder / "text"), ColumnsWriter()
-    numbers, groups = dict[bytes, int](), array("i")
-    parents = dict[str, str | None]()
-    with _vectors_file(folder, model, (database.count(), dimensions)) as vectors:
-        for number, row in enumerate(database.rows(model)):
-            data = json.loads(row.body)
-            text = f"{ancestors_text(data)}\n{row.description}"
-            lexical.add(number, text, columns.add(number, with_prefixes(data)))
-            groups.append(numbers.setdefault(_text_key(row), len(numbers)))
-            parents[row.id] = row.parent_id
-            if vectors is not None:
-                vectors.write(row.vector or bytes(4 * dimensions))
-    lexical.finish()
-    columns.save(folder / "columns.npz")
-    np.save(folder / "groups.npy", np.array(groups, dtype=np.int32))
-    np.save(folder / "heights.npy", np.array(_heights(parents), dtype=np.int32))
-    return len(groups)
-
-
-def _text_key(row: Row) -> bytes:
-    """Return what equal texts have in common: a hash, because a million texts fill the memory."""
-    text = comparable(row.description) or row.id
-    return hashlib.sha256(text.encode("utf-8", "replace")).digest()[:16]
-
-
-@contextmanager
-def _vectors_file(
-    folder: Path, model: str | None, shape: tuple[int, int]
-) -> Generator[BinaryIO | None, None, None]:
-    """Open the file that the vectors are written to, row by row; None without a model."""
-    if model is None:
-        yield None
-        return
-    with (folder / "vectors.npy").open("wb") as file:
-        header = {"descr": "<f4", "fortran_order": False, "shape": shape}
-        np.lib.format.write_array_header_1_0(file, header)
-        yield file
-
-
-def _heights(parents: Mapping[str, str | None]) -> list[int]:
-    """Return for each record how many levels of records stand below it."""
-    heights = dict.fromkeys(parents, 0)
-    for id_ in parents:
-        height, parent, seen = 1, parents[id_], {id_}
-        while parent in heights and parent not in seen and heights[parent] < height:
-            heights[parent] = height
-            seen.add(parent)
-            height, parent = height + 1, parents[parent]
-    return list(heights.values())
 
 
 def _check_files(folder: Path, manifest: Manifest) -> None:

@@ -11,6 +11,7 @@ import tempfile
 import weakref
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from math import log1p, sqrt
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +24,7 @@ from tantivy import Filter, Occur, Query, Tokenizer
 from standards_mcp.catalog.texts import without_surrogates
 
 from .manifest import reading
+from .signs import with_words
 
 # Words of grammar. Those that mathematics is about stay terms: between, more, same, than ...
 FUNCTION_WORDS = """
@@ -33,8 +35,10 @@ ourselves own re s she should so some such t that the their theirs them themselv
 they this those through to too until up us ve very was we were what when where which while who whom
 why will with would you your yours yourself yourselves
 """
+PAIR_WEIGHT = 0.2  # see docs/benchmarks.md
 _ANALYZER = "english"
 _TEXT = "text"
+_PAIRS = "pairs"
 _TOKENS = "tokens"
 _ROW = "row"
 _MEMORY = 100_000_000  # bytes of one writing thread's arena
@@ -57,13 +61,18 @@ class LexicalWriter:
         self._folder = folder
         index = tantivy.Index(_schema(), str(folder), reuse=False)
         index.register_tokenizer(_ANALYZER, _analyzer())
+        self._terms = _Terms()
         self._writer = index.writer(_MEMORY, 1)
 
-    def add(self, row: int, text: str, tokens: Iterable[str]) -> None:
-        """Add one row: the text that is searched, and its filter tokens."""
+    def add(self, row: int, parts: Iterable[str], tokens: Iterable[str]) -> None:
+        """Add one row: the texts that are searched, and its filter tokens."""
         document = tantivy.Document()
         document.add_unsigned(_ROW, row)
-        document.add_text(_TEXT, without_surrogates(text))
+        texts = [with_words(without_surrogates(part)) for part in parts]
+        document.add_text(_TEXT, "\n".join(texts))
+        for text in texts:
+            for pair in self._terms.pairs(self._terms.of(text)):
+                document.add_text(_PAIRS, pair)
         for token in tokens:
             document.add_text(_TOKENS, token)
         self._writer.add_document(document)
@@ -95,37 +104,33 @@ class LexicalIndex:
             self._index.register_tokenizer(_ANALYZER, _analyzer())
             self._searcher = self._index.searcher()
         self._schema = self._index.schema
-        self._analyzer = _analyzer()
-        self._grammar = frozenset(self._analyzer.analyze(FUNCTION_WORDS))
+        self._terms = _Terms()
 
     def text_query(self, text: str) -> Query | None:
         """Return the disjunction of the terms of *text*, or None when no record has any of them.
 
         Words of grammar count only in a text that has no others. A term that occurs n times in
         *text* weighs the square root of n, and its inverse document frequency counts with the
-        exponent 1.5 instead of 1: activities are told in many common words.
+        exponent 1.5 instead of 1: activities are told in many common words. Two terms that stand
+        side by side in both texts count once more, as a pair.
         """
-        counts = Counter(self._analyzer.analyze(without_surrogates(text)))
-        terms = {term: n for term, n in counts.items() if term not in self._grammar} or counts
-        with reading(self._folder):
-            having = {term: self._searcher.doc_freq(_TEXT, term) for term in terms}
-        # A boost of the square root of the inverse document frequency, which tantivy multiplies
-        # into each score once already, gives it the exponent 1.5.
-        clauses = [
-            (
-                Occur.Should,
-                Query.boost_query(self._term(term), sqrt(n * self._rarity(having[term]))),
-            )
-            for term, n in terms.items()
-            if having[term]
-        ]
-        return Query.boolean_query(clauses) if clauses else None
+        terms = self._terms.of(with_words(without_surrogates(text)))
+        clauses = self._clauses(_TEXT, terms, 1.0)
+        if not clauses:
+            return None
+        return Query.boolean_query(
+            [*clauses, *self._clauses(_PAIRS, self._terms.pairs(terms), PAIR_WEIGHT)]
+        )
 
     def tokens_query(self, tokens: Sequence[str]) -> Query:
         """Return the query for the rows that have any of these filter tokens."""
         if not tokens:
             return Query.empty_query()
         return Query.term_set_query(self._schema, _TOKENS, tokens)
+
+    def rows_query(self, rows: npt.NDArray[np.int64]) -> Query:
+        """Return the query for these rows."""
+        return Query.term_set_query(self._schema, _ROW, rows.tolist())
 
     def search(self, query: Query, within: Query | None, limit: int) -> Ranked:
         """Return at most *limit* rows for *query* among those of *within*, best first.
@@ -148,17 +153,50 @@ class LexicalIndex:
         """Return the exact score of each of *rows*, 0 where no term occurs."""
         if not rows.size:
             return np.zeros(0, dtype=np.float32)
-        within = Query.term_set_query(self._schema, _ROW, [int(row) for row in rows])
-        found = self.search(query, within, int(rows.size))
+        found = self.search(query, self.rows_query(rows), int(rows.size))
         known = dict(zip(found.rows.tolist(), found.scores.tolist(), strict=True))
         return np.array([known.get(row, 0.0) for row in rows.tolist()], dtype=np.float32)
+
+    def _clauses(
+        self, field: str, terms: Iterable[str], weight: float
+    ) -> list[tuple[Occur, Query]]:
+        counts = Counter(terms)
+        with reading(self._folder):
+            having = {term: self._searcher.doc_freq(field, term) for term in counts}
+        # A boost of the square root of the inverse document frequency, which tantivy multiplies
+        # into each score once already, gives it the exponent 1.5.
+        return [
+            (
+                Occur.Should,
+                Query.boost_query(
+                    Query.term_query(self._schema, field, term, index_option="freq"),
+                    weight * sqrt(n * self._rarity(having[term])),
+                ),
+            )
+            for term, n in counts.items()
+            if having[term]
+        ]
 
     def _rarity(self, having: int) -> float:
         """Return the inverse document frequency of BM25, as tantivy computes it."""
         return log1p((self._searcher.num_docs - having + 0.5) / (having + 0.5))
 
-    def _term(self, term: str) -> Query:
-        return Query.term_query(self._schema, _TEXT, term, index_option="freq")
+
+class _Terms:
+    """The terms of texts, as the index has them."""
+
+    def __init__(self) -> None:
+        self._analyzer = _analyzer()
+        self._grammar = frozenset(self._analyzer.analyze(FUNCTION_WORDS))
+
+    def of(self, text: str) -> list[str]:
+        """Return the terms of *text*, without words of grammar unless it has no others."""
+        terms = self._analyzer.analyze(text)
+        return [term for term in terms if term not in self._grammar] or terms
+
+    @staticmethod
+    def pairs(terms: Sequence[str]) -> list[str]:
+        return [f"{one} {other}" for one, other in pairwise(terms)]
 
 
 def _can_be_locked(folder: Path) -> bool:
@@ -185,6 +223,7 @@ def _links_to(folder: Path) -> Path:
 def _schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_text_field(_TEXT, tokenizer_name=_ANALYZER, index_option="freq")
+    builder.add_text_field(_PAIRS, tokenizer_name="raw", index_option="freq")
     builder.add_text_field(_TOKENS, tokenizer_name="raw", index_option="basic")
     builder.add_unsigned_field(_ROW, indexed=True, fast=True)
     return builder.build()

@@ -5,6 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
+import numpy as np
+from tantivy import Occur, Query
+
 from standards_mcp.catalog.base import SearchHit
 from standards_mcp.catalog.local.database import Database
 
@@ -22,6 +25,22 @@ def rows_of(served: Generation, selection: Selection, ids: Iterable[str]) -> lis
         if present and (selection.mask is None or selection.mask[row]):
             rows.append(row)
     return rows
+
+
+def without_replaced(selection: Selection, served: Generation) -> Selection:
+    """Return *selection* without rows of the starter set whose official text it selects, too."""
+    rows, officials = served.replaced.T
+    if selection.mask is not None:
+        rows = rows[selection.mask[rows] & selection.mask[officials]]
+    if not rows.size:
+        return selection
+    mask = np.ones(served.manifest.records, np.bool_)
+    query = Query.all_query()
+    if selection.mask is not None and selection.query is not None:
+        mask, query = selection.mask.copy(), selection.query
+    mask[rows] = False
+    clauses = [(Occur.Must, query), (Occur.MustNot, served.lexical.rows_query(rows))]
+    return Selection(mask, Query.boolean_query(clauses))
 
 
 def with_named_first(named: list[int], matches: list[Match], top_k: int) -> list[Match]:

@@ -20,6 +20,7 @@ from standards_mcp.catalog.local.index import engine, generation
 from standards_mcp.catalog.local.index.generation import SAMPLED_FROM, Generation, checksum
 from standards_mcp.catalog.local.index.lexical import LexicalIndex, LexicalWriter
 from standards_mcp.catalog.local.index.masks import select
+from standards_mcp.catalog.local.index.rows import heights
 from standards_mcp.catalog.local.sqlite import create_database
 from standards_mcp.catalog.local.store import LocalStore
 from standards_mcp.catalog.records import StandardRecord
@@ -287,7 +288,7 @@ def test_of_a_large_file_both_ends_and_samples_are_checked(tmp_path: Path) -> No
 def test_damage_that_only_a_search_meets_is_named(tmp_path: Path) -> None:
     writer = LexicalWriter(tmp_path / "text")
     for row in range(3000):
-        writer.add(row, f"zebra {row} counts w{row % 97}", [f"0:{row % 7}"])
+        writer.add(row, [f"zebra {row} counts w{row % 97}"], [f"0:{row % 7}"])
     writer.finish()
     (postings,) = (tmp_path / "text").glob("*.idx")
     intact = postings.read_bytes()
@@ -373,7 +374,7 @@ def test_a_missing_index_is_named_and_built_again(
 
 def test_heights_count_the_levels_below_and_survive_circles() -> None:
     parents = {"a": None, "b": "a", "c": "b", "d": "a", "x": "y", "y": "x", "z": "nobody"}
-    heights = dict(zip(parents, generation._heights(parents), strict=True))
-    assert heights["a"] == 2
-    assert heights["b"] == 1
-    assert heights["c"] == heights["d"] == heights["z"] == 0
+    found = dict(zip(parents, heights(parents), strict=True))
+    assert found["a"] == 2
+    assert found["b"] == 1
+    assert found["c"] == found["d"] == found["z"] == 0
