@@ -72,7 +72,7 @@ def list_(invocation: Invocation, *, as_json: bool) -> None:
 @click.argument("name")
 @click.pass_obj
 def revoke(invocation: Invocation, name: str) -> None:
-    """Take the token NAME out of the configuration. Requests still need one, even after the last."""
+    """Take the token NAME out of the configuration. Requests need one even after the last."""
     tokens = _settings(invocation).tokens
     if name not in tokens:
         hint = did_you_mean(name, tokens) or f"; there are: {', '.join(tokens) or 'none'}"

@@ -45,7 +45,7 @@ from standards_mcp.server.server import build_server
 
 pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]
-WAIT = 30.0
+WAIT = 90.0
 QUIET = f'state_dir = {json.dumps("state")}\ntrusted = ["standards-mcp"]\n'
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import anyio
 
-WAIT = 30.0
+WAIT = 90.0
 """How many seconds a test waits for what takes no time on a machine at rest."""
 PAUSE = 0.01
 
