@@ -15,6 +15,8 @@ from .config_edits import edit_config, settings_of
 from .invocation import Invocation
 from .output import examples, print_json, print_table, say
 
+_OVERRIDDEN = "a variable or --set says otherwise, see `standards-mcp config show`"
+
 
 @click.group()
 def auth() -> None:
@@ -51,6 +53,9 @@ def new(invocation: Invocation, name: str, scopes: tuple[str, ...], *, replace: 
         return changed
 
     edit_config(invocation, add, says=partial(say, err=True))
+    settings = invocation.load_settings().settings.server.auth
+    if not settings.is_required or name not in settings.tokens:
+        raise click.ClickException(f"the token is not asked for: {_OVERRIDDEN}")
     say(made)
 
 
@@ -78,6 +83,9 @@ def revoke(invocation: Invocation, name: str) -> None:
         hint = did_you_mean(name, tokens) or f"; there are: {', '.join(tokens) or 'none'}"
         raise click.UsageError(f"there is no token {name!r}{hint}")
     edit_config(invocation, partial(without_token, name=name))
+    settings = invocation.load_settings().settings.server.auth
+    if name in settings.tokens or not settings.is_required:
+        raise click.ClickException(f"{name!r} is not revoked: {_OVERRIDDEN}")
 
 
 def _settings(invocation: Invocation) -> AuthSettings:

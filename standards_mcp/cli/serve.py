@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable
 from functools import partial
+from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
 import anyio
@@ -104,12 +105,19 @@ def _serve_http(invocation: Invocation, *, watch: bool, insecure: bool) -> None:
     settings = invocation.host.settings.server
 
     from standards_mcp.server.http.authorization import Principals
-    from standards_mcp.server.http.serving import check_exposure, listen, serve_http
+    from standards_mcp.server.http.serving import (
+        CLOSING_SECONDS,
+        check_exposure,
+        listen,
+        serve_http,
+    )
     from standards_mcp.server.run import run
 
     if not insecure:
         check_exposure(settings)
     listening = listen(settings)
+    # Who asks a second time does not want to wait.
+    drains = chain([settings.drain + CLOSING_SECONDS], repeat(0.0))
     host = invocation.loaded_host
 
     async def serve_until_the_end(ending: Ending) -> None:
@@ -119,7 +127,7 @@ def _serve_http(invocation: Invocation, *, watch: bool, insecure: bool) -> None:
             principal_of=Principals(lambda: host.settings.server.auth),
             reloading=_reloading(invocation, watch=watch),
             began=BEGAN,
-            on_signal=lambda: ending.begin(settings.drain),
+            on_signal=lambda: ending.begin(next(drains)),
         )
 
     _run(invocation, serve_until_the_end)

@@ -131,8 +131,10 @@ def without_token(text: str, name: str) -> str:
     """Return *text* without ``[server.auth.tokens.<name>]``; tokens stay required."""
 
     def change(document: _Document) -> None:
-        tokens = document.get("server", {}).get("auth", {}).get("tokens", {})
-        tokens.pop(name, None)
+        auth = document.get("server", {}).get("auth", {})
+        if name in auth.get("tokens", {}):
+            auth["required"] = True
+            del auth["tokens"][name]
 
     return _changed(text, change)
 

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 import anyio
@@ -47,11 +48,12 @@ class _Client:
     """A client of an earlier generation, as long as it is connected.
 
     Attributes:
+        principal_now: Returns what it may see now: a reload may take that away.
         releases: What ends a subscription, by its URI.
     """
 
     session: ServerSession
-    principal: Principal
+    principal_now: Callable[[], Principal]
     releases: dict[str, Callable[[], None]] = field(default_factory=dict[str, Callable[[], None]])
     has_left: bool = False
 
@@ -84,7 +86,7 @@ class Subscriptions:
             raise MCPError(types.INVALID_PARAMS, message)
         await self._host.manager.wait_listed()
         with as_protocol_errors(self._host, {"uri": uri}):
-            release = await self._host.subscribe(uri, client.principal)
+            release = await self._host.subscribe(uri, client.principal_now())
         if client.has_left or uri in client.releases:  # meanwhile
             release()
         else:
@@ -105,9 +107,9 @@ class Subscriptions:
         """Answer ``subscriptions/listen``; the client learns which URIs it will hear of."""
         if self._streams >= _MOST_STREAMS:
             raise MCPError(types.INTERNAL_ERROR, "too many streams of changes are open; close some")
-        principal = self._principal_of(ctx)
-        wanted = params.notifications
-        stream = ListenHandler(_Heard(self.bus, lambda uri: self._may_hear(principal, uri)))
+        principal_now = partial(self._principal_of, ctx)
+        wanted, principal = params.notifications, principal_now()
+        stream = ListenHandler(_Heard(self.bus, lambda uri: self._may_hear(principal_now(), uri)))
         self._streams += 1
         try:
             async with AsyncExitStack() as stack:
@@ -155,7 +157,7 @@ class Subscriptions:
                 await self.bus.publish(ResourceUpdated(uri))
             for client in list(self._clients.values()):
                 for uri in [each for each in client.releases if _is_part(changed, each)]:
-                    if self._may_hear(client.principal, uri):
+                    if self._may_hear(client.principal_now(), uri):
                         await told(client.session.send_resource_updated(uri))
 
     def _may_hear(self, principal: Principal, uri: str) -> bool:
@@ -170,7 +172,7 @@ class Subscriptions:
         # The SDK gives handlers no other way to what lasts as long as a client is connected.
         connection: Connection = ctx.session._connection  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         if connection not in self._clients:
-            self._clients[connection] = _Client(ctx.session, self._principal_of(ctx))
+            self._clients[connection] = _Client(ctx.session, partial(self._principal_of, ctx))
             connection.exit_stack.callback(self._forget, connection)
         return self._clients[connection]
 

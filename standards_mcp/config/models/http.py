@@ -9,8 +9,16 @@ from pydantic import Field, ValidationInfo, field_validator
 from .base import AtStart, Like, NoFlag, Seconds, Table
 
 _NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}"
-Name: TypeAlias = Annotated[
-    str, Like(_NAME, "a name of up to 64 letters, digits, '.', '_', '@' and '-'")
+_NAME_WORDS: Final = "a name of up to 64 letters, digits, '.', '_', '@' and '-'"
+Name: TypeAlias = Annotated[str, Like(_NAME, _NAME_WORDS)]
+TokenName: TypeAlias = Annotated[
+    str, Like(rf"(?!(?:local|anonymous)$){_NAME}", f"{_NAME_WORDS}, not 'local' or 'anonymous'")
+]
+_Host: TypeAlias = Annotated[
+    str, Like(r"[^\s/:\[\]]+|[0-9A-Fa-f.:]+", "a host without port, scheme and brackets")
+]
+_Origin: TypeAlias = Annotated[
+    str, Like(r"https?://[^\sA-Z/*]+", "an origin such as https://chat.example.org")
 ]
 Digest: TypeAlias = Annotated[
     str, Like(r"[0-9a-f]{64}", "a SHA-256 in 64 hexadecimal digits, which `auth token new` writes")
@@ -75,7 +83,7 @@ class AuthSettings(Table):
     """
 
     required: bool | None = None
-    tokens: dict[Name, TokenSection] = Field(default_factory=dict[str, TokenSection])
+    tokens: dict[TokenName, TokenSection] = Field(default_factory=dict[str, TokenSection])
     jwt: Annotated[JwtSettings | None, AtStart()] = None
     scopes: Annotated[dict[Name, tuple[str, ...] | Scope], Field(validate_default=True)] = Field(
         default_factory=dict[str, tuple[str, ...] | Scope]
@@ -113,7 +121,7 @@ class HttpSettings(Table):
         stateless: If true, the service keeps no sessions. Clients of the generations before
             2026-07-28 then get no questions and no notice of changes.
         json_response: If true, calls are answered with JSON in place of a stream. It is faster,
-            and there is no progress.
+            and there is no progress, and clients of those generations get no questions.
         max_request_bytes: The body of a request may have this many bytes.
         max_sessions: This many sessions may be open at a time.
         session_idle: A session without a request for this many seconds is closed.
@@ -123,8 +131,8 @@ class HttpSettings(Table):
 
     host: Annotated[str, AtStart()] = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535), NoFlag, AtStart()] = 8000
-    allowed_hosts: Annotated[tuple[str, ...], AtStart()] = ()
-    allowed_origins: Annotated[tuple[str, ...], AtStart()] = ()
+    allowed_hosts: Annotated[tuple[_Host, ...], AtStart()] = ()
+    allowed_origins: Annotated[tuple[_Origin, ...], AtStart()] = ()
     stateless: Annotated[bool, AtStart()] = False
     json_response: Annotated[bool, AtStart()] = False
     max_request_bytes: Annotated[_Count, AtStart()] = 4_194_304

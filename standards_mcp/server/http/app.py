@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
-from typing import Final
 
 from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
 from mcp.server.auth.provider import TokenVerifier
@@ -15,6 +13,7 @@ from mcp.server.auth.routes import (
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from pydantic import AnyHttpUrl
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.middleware.cors import CORSMiddleware
@@ -23,23 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from standards_mcp.config.models.http import AuthSettings, HttpSettings
 
-from .guards import LOOPBACK, InFlight, KnownHosts, WholeBodies
-from .health import LIVE
-
-MCP: Final = "/mcp"
-
-
-@dataclass(frozen=True)
-class App:
-    """The app and what its end needs.
-
-    Attributes:
-        asgi: The app.
-        in_flight: The requests that are being answered.
-    """
-
-    asgi: ASGIApp
-    in_flight: InFlight
+from .guards import LIVE, LOOPBACK, MCP, InFlight, KnownHosts, WholeBodies, is_loopback
 
 
 def build_app(
@@ -48,7 +31,7 @@ def build_app(
     verifier: TokenVerifier,
     is_required: Callable[[], bool],
     routes: Sequence[BaseRoute],
-) -> App:
+) -> InFlight:
     """Return the app that serves *manager* and *routes*.
 
     Args:
@@ -75,15 +58,17 @@ def build_app(
         Middleware(WholeBodies),
     ]
     routes = [Route(MCP, endpoint=StreamableHTTPASGIApp(manager)), *described, *routes]
-    in_flight = InFlight(Starlette(routes=routes, middleware=middleware))
-    return App(in_flight, in_flight)
+    app = Starlette(routes=routes, middleware=middleware)
+    # Behind a proxy, the address of a redirect would be wrong.
+    app.router.redirect_slashes = False
+    return InFlight(app)
 
 
 def hosts_of(settings: HttpSettings) -> Collection[str]:
     """Return the hosts that requests may name."""
     if settings.allowed_hosts:
         return settings.allowed_hosts
-    return LOOPBACK if settings.host in LOOPBACK else ("*",)
+    return LOOPBACK if is_loopback(settings.host) else ("*",)
 
 
 def _metadata(settings: AuthSettings) -> tuple[AnyHttpUrl | None, list[Route]]:
@@ -107,5 +92,8 @@ class _Authorized:
         self._guarded = RequireAuthMiddleware(app, [], metadata)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        is_open = scope["path"] in self._open or not self._is_required()
+        # What is no token is never taken for nobody, who may see more than its holder did.
+        is_given = "authorization" in Headers(scope=scope)
+        is_needed = is_given or self._is_required()
+        is_open = scope["path"] in self._open or not is_needed
         await (self._app if is_open else self._guarded)(scope, receive, send)

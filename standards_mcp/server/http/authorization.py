@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final, cast
 
@@ -19,6 +20,7 @@ from standards_mcp.server.context import Context
 
 from .jwt import JwtTokens
 
+NOTHING: Final = Access(names=())
 ANONYMOUS: Final = Principal("anonymous")
 """Everybody, where no authorization is configured."""
 
@@ -49,12 +51,17 @@ class Tokens:
         # All are compared, so that the time tells nothing.
         for name, section in self._settings().tokens.items():
             if hmac.compare_digest(section.sha256, given):
-                found = AccessToken(token=given, client_id=name, scopes=list(section.scopes))
+                found = _accepted(name, given)
         return found
 
 
+def _accepted(name: str, sha256: str) -> AccessToken:
+    # A session belongs to its client and subject: not to another token of the same name.
+    return AccessToken(token="", client_id=name, scopes=[], subject=sha256)
+
+
 class Principals:
-    """Tells who makes a request of MCP.
+    """Tells who makes a request, and what they may use by the settings of the moment.
 
     Args:
         settings: Returns the settings in force.
@@ -64,18 +71,21 @@ class Principals:
         self._settings = settings
 
     def __call__(self, context: Context) -> Principal:
-        """Return the principal of a request that the transport has let through."""
-        request = context.request
-        if not isinstance(request, Request):
-            raise TypeError("a request without HTTP has no principal")
-        return self.of_request(cast("Request", request))
+        """Return the principal of a request of MCP that the transport has let through."""
+        return self.of_request(cast("Request", context.request))
 
     def of_request(self, request: Request) -> Principal:
-        """Return the principal of an HTTP request."""
-        user = request.scope.get("user")
+        """Return the principal of a request; streams ask again and again, after reloads too."""
+        settings, user = self._settings(), request.scope.get("user")
         if not isinstance(user, AuthenticatedUser):
-            return ANONYMOUS
-        return Principal(user.username, access_of(user.scopes, self._settings()))
+            return replace(ANONYMOUS, access=NOTHING) if settings.is_required else ANONYMOUS
+        token = user.access_token
+        if token.claims is not None:  # it is its issuer that says what its scopes are
+            return Principal(user.username, access_of(token.scopes, settings))
+        section = settings.tokens.get(token.client_id)
+        if section is None or section.sha256 != token.subject:  # revoked or replaced since
+            return Principal(user.username, NOTHING)
+        return Principal(user.username, access_of(section.scopes, settings))
 
 
 def access_of(scopes: Iterable[str], settings: AuthSettings) -> Access:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import time
 from collections.abc import Collection
 from contextlib import suppress
@@ -10,13 +11,23 @@ from fnmatch import fnmatchcase
 from typing import Final
 from urllib.parse import urlsplit
 
+import anyio
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 BODY_SECONDS: Final = 30.0
+MCP: Final = "/mcp"
+LIVE: Final = "/health/live"
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether an address is reached from this machine only."""
+    with suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return host.casefold() == "localhost"
 
 
 class KnownHosts:
@@ -40,6 +51,9 @@ class KnownHosts:
         headers = Headers(scope=scope)
         host = headers.get("host", "").casefold()
         origin = headers.get("origin", "").casefold()
+        if scope["path"] == LIVE:  # those who probe it know an address only
+            await self._app(scope, receive, send)
+            return
         if not any(fnmatchcase(_name(host), each) for each in self._hosts):
             refused = PlainTextResponse("this host is not served here", 421)
         elif origin and origin not in self._origins and _authority(origin) != host:
@@ -99,30 +113,80 @@ class WholeBodies:
 
 
 class InFlight:
-    """Counts the requests that are being answered, but for streams that a client listens to."""
+    """Knows what is being answered, and ends it: streams at once, calls after their time."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._count = 0
+        self._calls, self._streams = set[anyio.CancelScope](), set[anyio.CancelScope]()
+        self._is_ending = False
         self._idle = asyncio.Event()
         self._idle.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on."""
-        if scope["type"] != "http" or scope["method"] != "POST":
-            await self._app(scope, receive, send)
+        """Pass a request on; answer 503 once the end has begun."""
+        response = _Response(send)
+        if self._is_ending:
+            await response.finish()
             return
-        self._count += 1
-        self._idle.clear()
-        try:
-            await self._app(scope, receive, send)
-        finally:
-            self._count -= 1
-            if not self._count:
-                self._idle.set()
+        answered = self._streams if _is_stream(scope) else self._calls
+        with anyio.CancelScope() as cancelling:
+            answered.add(cancelling)
+            self._note()
+            try:
+                await self._app(scope, receive, response.send)
+            finally:
+                answered.discard(cancelling)
+                self._note()
+        if cancelling.cancelled_caught:
+            await response.finish()
 
-    async def drained(self, seconds: float) -> int:
-        """Wait until all are answered; return how many are not after *seconds*."""
+    def _note(self) -> None:
+        if self._calls:
+            self._idle.clear()
+        else:
+            self._idle.set()
+
+    async def end(self, seconds: float) -> int:
+        """Take no more requests, and wait until all calls are answered.
+
+        Returns:
+            How many were given up after *seconds*.
+        """
+        self._is_ending = True
+        for each in list(self._streams):
+            each.cancel()
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._idle.wait(), seconds)
-        return self._count
+        left = list(self._calls)
+        for each in left:
+            each.cancel()
+        return len(left)
+
+
+def _is_stream(scope: Scope) -> bool:
+    """Tell whether a client listens to what may come, in the way of its generation."""
+    if scope["type"] != "http":
+        return False
+    listens = Headers(scope=scope).get("mcp-method") == "subscriptions/listen"
+    return listens or (scope["method"] == "GET" and scope["path"] == MCP)
+
+
+class _Response:
+    """An answer that can be brought to its end whatever has been sent of it."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._has_begun = self._has_ended = False
+
+    async def send(self, message: Message) -> None:
+        self._has_begun = True
+        self._has_ended = message["type"] == "http.response.body" and not message.get("more_body")
+        await self._send(message)
+
+    async def finish(self) -> None:
+        if not self._has_begun:
+            headers = [(b"content-type", b"text/plain"), (b"connection", b"close")]
+            await self._send({"type": "http.response.start", "status": 503, "headers": headers})
+            await self._send({"type": "http.response.body", "body": b"the service is ending"})
+        elif not self._has_ended:
+            await self._send({"type": "http.response.body", "body": b""})

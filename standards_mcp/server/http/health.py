@@ -4,29 +4,31 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from standards_mcp.calls.context import Principal
 from standards_mcp.catalog.errors import CatalogError
 from standards_mcp.host import Host
 
-LIVE: Final = "/health/live"
+from .guards import LIVE
 
 
 class Health:
     """Answers what balancers and operators ask.
 
-    Attributes:
-        is_draining: The process is about to end, and takes no more requests.
+    Args:
+        principal_of: Returns who asks; what plugins there are is for those who may see all.
     """
 
-    def __init__(self, host: Host, version: str) -> None:
-        self._host, self._version = host, version
+    def __init__(
+        self, host: Host, version: str, principal_of: Callable[[Request], Principal]
+    ) -> None:
+        self._host, self._version, self._principal_of = host, version, principal_of
         self._began = time.monotonic()
-        self.is_draining = False
 
     def routes(self) -> list[Route]:
         """Return the routes below ``/health``."""
@@ -41,18 +43,21 @@ class Health:
         return JSONResponse({"status": "alive"})
 
     async def _ready(self, _: Request) -> JSONResponse:
-        problem = (await self._catalog())[1]
-        reason = "the service is ending" if self.is_draining else problem
-        if reason:
-            return JSONResponse({"status": "not ready", "reason": reason}, 503)
+        if (await self._catalog())[1]:
+            return JSONResponse({"status": "not ready"}, 503)
         return JSONResponse({"status": "ready"})
 
-    async def _whole(self, _: Request) -> JSONResponse:
+    async def _whole(self, request: Request) -> JSONResponse:
+        own = {
+            "version": self._version,
+            "uptime_seconds": round(time.monotonic() - self._began),
+        }
+        if self._principal_of(request).is_restricted:
+            return JSONResponse(own)
         catalog, problem = await self._catalog()
         return JSONResponse(
-            {
-                "version": self._version,
-                "uptime_seconds": round(time.monotonic() - self._began),
+            own
+            | {
                 "catalog": {"error": problem} if problem else catalog,
                 "plugins": {
                     name: {"status": record.status, "reason": record.reason}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import socket
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -18,14 +19,15 @@ from standards_mcp.errors import ConfigError, StandardsMcpError
 from standards_mcp.host import Host
 from standards_mcp.server.server import HostServer
 
-from .app import MCP, App, build_app
-from .authorization import Tokens
-from .guards import LOOPBACK
+from .app import build_app
+from .authorization import Principals, Tokens
+from .guards import MCP, InFlight, is_loopback
 from .health import Health
 
 log = logging.getLogger(__name__)
 
-_CLOSING_SECONDS: Final = 2.0
+CLOSING_SECONDS: Final = 2.0
+_BACKLOG: Final = 2048
 
 
 class _Uvicorn(uvicorn.Server):
@@ -42,7 +44,7 @@ def check_exposure(settings: HttpSettings) -> None:
     Raises:
         ConfigError: The service would listen beyond this machine, and ask nobody who they are.
     """
-    if settings.host in LOOPBACK or settings.auth.is_required or settings.allowed_hosts:
+    if is_loopback(settings.host) or settings.auth.is_required or settings.allowed_hosts:
         return
     raise ConfigError(
         f"[server] host is {settings.host!r}, and anybody who reaches it could use the service."
@@ -57,15 +59,16 @@ def listen(settings: HttpSettings) -> socket.socket:
     Raises:
         StandardsMcpError: The address cannot be had.
     """
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
-        return socket.create_server(
-            (settings.host, settings.port), family=family, backlog=2048, reuse_port=False
-        )
+        family, *_, address = socket.getaddrinfo(
+            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
     except OSError as exc:
         where = f"{settings.host}:{settings.port}"
+        why = exc.strerror if isinstance(exc, socket.gaierror) else os.strerror(exc.errno or 0)
         raise StandardsMcpError(
-            f"cannot listen at {where}: {exc.strerror}; choose another [server] host or --port"
+            f"cannot listen at {where}: {why}; choose another [server] host or --port"
         ) from None
 
 
@@ -80,18 +83,24 @@ async def serve_http(server: HostServer, host: Host, listening: socket.socket) -
         max_request_body_size=settings.max_request_bytes,
         max_sessions=settings.max_sessions,
     )
-    health = Health(host, server.version or "")
-    was_required = settings.auth.is_required
+    was_required = False
 
     def is_required() -> bool:
+        nonlocal was_required
         # Revoking the last token must not let everybody in.
-        return was_required or host.settings.server.auth.is_required
+        was_required = was_required or host.settings.server.auth.is_required
+        return was_required
+
+    principals = Principals(lambda: host.settings.server.auth)
+    health = Health(host, server.version or "", principals.of_request)
 
     verifier = Tokens(lambda: host.settings.server.auth)
+    if not is_required() and (settings.allowed_hosts or not is_loopback(settings.host)):
+        log.warning("everybody who reaches the service may use it: it asks for no token")
     app = build_app(manager, settings, verifier, is_required, health.routes())
     web = _Uvicorn(
         uvicorn.Config(
-            app.asgi,
+            app,
             lifespan="off",
             log_config=None,
             access_log=False,
@@ -105,7 +114,6 @@ async def serve_http(server: HostServer, host: Host, listening: socket.socket) -
     try:
         await asyncio.shield(serving)
     finally:
-        health.is_draining = True
         told.set()
         with anyio.CancelScope(shield=True):
             await serving
@@ -115,7 +123,7 @@ async def _serve_until(
     told: asyncio.Event,
     web: uvicorn.Server,
     manager: StreamableHTTPSessionManager,
-    app: App,
+    app: InFlight,
     listening: socket.socket,
     drain: float,
 ) -> None:
@@ -123,11 +131,12 @@ async def _serve_until(
     async with manager.run():
         log.info("listening", extra={"url": url_of(listening)})
         await told.wait()
-        web.should_exit = True  # it closes the port and waits for what is being answered
-        if left := await app.in_flight.drained(drain):
+        for each in web.servers:
+            each.close()  # uvicorn looks whether it should exit only now and then
+        web.should_exit = True
+        if left := await app.end(drain):
             log.warning("calls are given up", extra={"calls": left, "seconds": drain})
-    # Streams that clients listen to have ended with the sessions.
-    await asyncio.wait([serving], timeout=_CLOSING_SECONDS)
+    await asyncio.wait([serving], timeout=CLOSING_SECONDS)
     web.force_exit = True
     await serving
 

@@ -22,11 +22,12 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 from support.http import bearer, http_client, served_over_http
 from support.peer import COMMAND, Peer
-from support.waiting import WAIT
+from support.waiting import WAIT, until
 
 from standards_mcp import CallContext, Plugin, Prompt, Resource, hookimpl, tool
 from standards_mcp._utils.tokens import new_token, token_hash
 from standards_mcp.cli import cli
+from standards_mcp.config.editing import without_token
 from standards_mcp.config.models.http import AuthSettings, HttpSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.errors import ConfigError, StandardsMcpError
@@ -296,8 +297,40 @@ async def _go_soon(plugin: BooksPlugin) -> None:
 def test_beyond_this_machine_it_asks_who_comes_or_is_told_by_which_names(host: str):
     with pytest.raises(ConfigError, match="auth token new NAME"):
         check_exposure(HttpSettings(host=host))
+    for here in ("127.0.0.1", "127.0.0.2", "::1", "LOCALHOST"):
+        check_exposure(HttpSettings(host=here))
     check_exposure(HttpSettings(host=host, allowed_hosts=("mcp.example.org",)))
     check_exposure(HttpSettings(host=host, auth=AuthSettings(required=True)))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"allowed_hosts": ["mcp.example.org:8443"]},
+        {"allowed_hosts": ["https://mcp.example.org"]},
+        {"allowed_origins": ["*"]},
+        {"allowed_origins": ["https://chat.example.org/"]},
+    ],
+    ids=str,
+)
+def test_hosts_and_origins_that_no_request_can_name_are_refused(wrong: dict[str, list[str]]):
+    with pytest.raises(ValidationError):
+        HttpSettings.model_validate(wrong)
+
+
+def test_a_token_is_not_revoked_where_another_source_of_settings_has_it(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    Path("standards-mcp.toml").write_text("", encoding="utf-8")
+    monkeypatch.setenv("STANDARDS_MCP_SERVER__AUTH__TOKENS__LIB__SHA256", "0" * 64)
+    refused = CliRunner().invoke(cli, ["auth", "token", "revoke", "lib"])
+    assert refused.exit_code == 1
+    assert "a variable or --set says otherwise" in refused.output
+
+
+def test_revoking_the_last_token_leaves_tokens_required():
+    text = f'[server.auth.tokens.lib]\nsha256 = "{"0" * 64}"\n'
+    assert "required = true" in without_token(text, "lib")
 
 
 def test_an_address_that_is_taken_is_named():
@@ -313,9 +346,10 @@ def test_an_address_that_is_taken_is_named():
         ({"tokens": {"ann": {"sha256": "0" * 64, "scopes": ["gone"]}}}, "has the scope 'gone'"),
         ({"tokens": {"ann": {"sha256": ANN}}}, "`auth token new` writes"),
         ({"tokens": {"a\nb": {"sha256": "0" * 64}}}, "a name of up to 64 letters"),
+        ({"tokens": {"local": {"sha256": "0" * 64}}}, "not 'local' or 'anonymous'"),
         ({"scopes": {"reader": {"profile": "gone"}}}, r"there is no \[profiles.gone\]"),
     ],
-    ids=["scope", "token", "name", "profile"],
+    ids=["scope", "token", "name", "taken", "profile"],
 )
 def test_mistakes_in_who_may_come_are_refused(auth: dict[str, Any], message: str):
     with pytest.raises(ValidationError, match=message):
@@ -341,6 +375,86 @@ async def test_streams_that_clients_listen_to_end_with_the_service(make_books: M
         tasks.start_soon(listen_to, url, session, going)
         await going.wait()
     assert received == []
+
+
+async def hear(url: str, token: str, heard: list[str], going: anyio.Event) -> None:
+    """Listen to changes of a resource in the way of 2026-07-28, until the stream ends."""
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+    }
+    params = {"notifications": {"resourceSubscriptions": ["books://all"]}, "_meta": meta}
+    method = "subscriptions/listen"
+    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": method, **ACCEPT}
+    async with (
+        httpx2.AsyncClient(base_url=url, timeout=30) as client,
+        client.stream("POST", "/mcp", json=message, headers=headers | bearer(token)) as stream,
+    ):
+        async for line in stream.aiter_lines():
+            heard.append(line)
+            going.set()
+
+
+async def test_listeners_end_with_the_service_and_do_not_hold_it_up(make_books: MakeHost):
+    host, heard, going = make_books(auth=auth(), drain=3600), list[str](), anyio.Event()
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks, served_over_http(host) as url:
+            tasks.start_soon(hear, url, BOB, heard, going)
+            await going.wait()
+    assert any("acknowledged" in line for line in heard)
+
+
+async def test_who_loses_a_token_hears_no_more_of_what_it_was_for(make_books: MakeHost):
+    host, heard, going = make_books(auth=auth()), list[str](), anyio.Event()
+    async with anyio.create_task_group() as tasks, served_over_http(host) as url:
+        tasks.start_soon(hear, url, BOB, heard, going)
+        await going.wait()
+        host.manager.changes.tell_updated("books://all")
+        await until(lambda: any("resources/updated" in line for line in heard))
+        count = len(heard)
+        held = host.settings.server.auth
+        without = held.model_copy(update={"tokens": {"ann": held.tokens["ann"]}})
+        server = host.settings.server.model_copy(update={"auth": without})
+        host.take_over(host.loaded, host.settings.model_copy(update={"server": server}))
+        host.manager.changes.tell_updated("books://all")
+        await anyio.sleep(0.3)
+        assert not any("resources/updated" in line for line in heard[count:])
+
+
+async def test_what_is_no_token_is_nobody_even_where_none_is_needed(make_books: MakeHost):
+    async with (
+        served_over_http(make_books(auth=auth() | {"required": False})) as url,
+        httpx2.AsyncClient(base_url=url) as client,
+    ):
+        assert (await client.get("/health")).status_code == 200
+        assert (await client.get("/health", headers=bearer("smcp_wrong"))).status_code == 401
+
+
+async def test_health_tells_those_who_may_not_see_all_no_plugins(guarded: str):
+    async with httpx2.AsyncClient(base_url=guarded) as client:
+        assert "plugins" in (await client.get("/health", headers=bearer(BOB))).json()
+        told = (await client.get("/health", headers=bearer(ANN))).json()
+    assert told.keys() == {"version", "uptime_seconds"}
+
+
+async def test_calls_that_are_given_up_are_told(make_books: MakeHost):
+    host = make_books(json_response=True, stateless=True, drain=0.1)
+    plugin = host.manager.records["books"].plugin
+    assert isinstance(plugin, BooksPlugin)
+    statuses: list[int] = []
+
+    async def call(url: str) -> None:
+        params = {"name": "wait", "arguments": {}}
+        message = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}
+        async with httpx2.AsyncClient(base_url=url, headers=ACCEPT, timeout=30) as client:
+            statuses.append((await client.post("/mcp", json=message)).status_code)
+
+    async with anyio.create_task_group() as tasks, served_over_http(host) as url:
+        tasks.start_soon(call, url)
+        await plugin.going.wait()
+    assert statuses == [503]
 
 
 def test_globs_of_scopes_add_up_and_profiles_narrow():
