@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Final, Self, TypeAlias
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from .base import AtStart, Like, NoFlag, Seconds, Table
 
@@ -65,9 +65,15 @@ class JwtSettings(Table):
         jwks_url: The address of the keys. By default the issuer's OpenID configuration has it.
     """
 
-    issuer: Url
-    audience: Url
+    issuer: Url | None = None
+    audience: Url | None = None
     jwks_url: Url | None = None
+
+    @model_validator(mode="after")
+    def _check_is_whole(self) -> Self:
+        if (self.issuer is None) != (self.audience is None):
+            raise ValueError("it needs both issuer and audience")
+        return self
 
 
 class AuthSettings(Table):
@@ -75,7 +81,7 @@ class AuthSettings(Table):
 
     Attributes:
         required: If true, requests need a token, even if there is none. By default they need one
-            where there are ``tokens`` or ``jwt``.
+            where there are ``tokens`` or a ``jwt.issuer``.
         tokens: Each table is a token, with a name of your choice.
         jwt: Tokens of an authorization server are accepted, too.
         scopes: What the holders of each scope may use: globs over names, or a table with ``names``
@@ -84,7 +90,7 @@ class AuthSettings(Table):
 
     required: bool | None = None
     tokens: dict[TokenName, TokenSection] = Field(default_factory=dict[str, TokenSection])
-    jwt: Annotated[JwtSettings | None, AtStart()] = None
+    jwt: Annotated[JwtSettings, AtStart()] = Field(default_factory=JwtSettings)
     scopes: Annotated[dict[Name, tuple[str, ...] | Scope], Field(validate_default=True)] = Field(
         default_factory=dict[str, tuple[str, ...] | Scope]
     )
@@ -103,7 +109,7 @@ class AuthSettings(Table):
     @property
     def is_required(self) -> bool:
         """Whether requests need a token."""
-        by_default = bool(self.tokens or self.jwt)
+        by_default = bool(self.tokens or self.jwt.issuer)
         return by_default if self.required is None else self.required
 
 

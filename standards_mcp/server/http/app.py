@@ -73,9 +73,9 @@ def hosts_of(settings: HttpSettings) -> Collection[str]:
 
 def _metadata(settings: AuthSettings) -> tuple[AnyHttpUrl | None, list[Route]]:
     """Return where clients learn whose tokens they need (RFC 9728), and the route of it."""
-    if settings.jwt is None:
+    if settings.jwt.issuer is None:
         return None, []
-    resource, issuer = AnyHttpUrl(settings.jwt.audience), AnyHttpUrl(settings.jwt.issuer)
+    resource, issuer = AnyHttpUrl(settings.jwt.audience or ""), AnyHttpUrl(settings.jwt.issuer)
     scopes = sorted(settings.scopes) or None
     routes = create_protected_resource_routes(resource, [issuer], scopes)
     return build_resource_metadata_url(resource), routes

@@ -34,8 +34,10 @@ class Tokens:
 
     def __init__(self, settings: Callable[[], AuthSettings]) -> None:
         self._settings = settings
-        issuer = settings().jwt
-        self._of_issuer = JwtTokens(issuer) if issuer else None
+        jwt = settings().jwt
+        self._of_issuer = None
+        if jwt.issuer and jwt.audience:
+            self._of_issuer = JwtTokens(jwt.issuer, jwt.audience, jwt.jwks_url)
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return whose token it is, or None for one that is not valid."""

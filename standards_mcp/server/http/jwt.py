@@ -14,7 +14,7 @@ import httpx2
 import jwt
 from mcp.server.auth.provider import AccessToken
 
-from standards_mcp.config.models.http import ALL, JwtSettings
+from standards_mcp.config.models.http import ALL
 
 log = logging.getLogger(__name__)
 
@@ -31,11 +31,17 @@ _LONGEST: Final = 16_384
 
 
 class JwtTokens:
-    """Verifies the tokens of an authorization server."""
+    """Verifies the tokens of an authorization server.
 
-    def __init__(self, settings: JwtSettings) -> None:
-        self._settings = settings
-        self._keys = _Keys(settings)
+    Args:
+        issuer: Its address, as in the claim ``iss``.
+        audience: The address of this service, as in the claim ``aud``.
+        jwks_url: The address of its keys; by default its OpenID configuration has it.
+    """
+
+    def __init__(self, issuer: str, audience: str, jwks_url: str | None) -> None:
+        self._issuer, self._audience = issuer, audience
+        self._keys = _Keys(issuer, jwks_url)
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return whose token it is, or None for one that is not valid."""
@@ -48,7 +54,7 @@ class JwtTokens:
         return AccessToken(
             token="",
             # No name of a token of the configuration has a colon.
-            client_id=f"{self._settings.issuer}:{subject}",
+            client_id=f"{self._issuer}:{subject}",
             scopes=_scopes(claims),
             expires_at=int(claims["exp"]) + _LEEWAY_SECONDS,
             subject=subject,
@@ -64,8 +70,8 @@ class JwtTokens:
             token,
             key,
             algorithms=list(ALGORITHMS),
-            audience=self._settings.audience,
-            issuer=self._settings.issuer,
+            audience=self._audience,
+            issuer=self._issuer,
             leeway=_LEEWAY_SECONDS,
             options={"require": ["exp", "iss", "aud", "sub"]},
         )
@@ -75,9 +81,8 @@ class JwtTokens:
 class _Keys:
     """The public keys of an authorization server; the last known ones while it is not reached."""
 
-    def __init__(self, settings: JwtSettings) -> None:
-        self._settings = settings
-        self._url = settings.jwks_url
+    def __init__(self, issuer: str, url: str | None) -> None:
+        self._issuer, self._url = issuer, url
         self._keys: dict[str, jwt.PyJWK] = {}
         self._fetched = self._tried = float("-inf")
         self._lock = asyncio.Lock()
@@ -103,14 +108,14 @@ class _Keys:
         try:
             async with httpx2.AsyncClient(timeout=_FETCH_SECONDS) as client:
                 if self._url is None:
-                    issuer = self._settings.issuer.rstrip("/")
+                    issuer = self._issuer.rstrip("/")
                     found = await _object(client, f"{issuer}/.well-known/openid-configuration")
                     self._url = str(found["jwks_uri"])
                 keys = (await _object(client, self._url))["keys"]
             usable = [key for key in cast("list[dict[str, Any]]", keys) if key.get("kty") != "oct"]
             found_keys = jwt.PyJWKSet(usable).keys
         except (httpx2.HTTPError, jwt.PyJWTError, ValueError, LookupError, TypeError) as exc:
-            fields = {"issuer": self._settings.issuer, "reason": f"{type(exc).__name__}: {exc}"}
+            fields = {"issuer": self._issuer, "reason": f"{type(exc).__name__}: {exc}"}
             log.warning("the keys of the authorization server cannot be read", extra=fields)
             return
         self._keys = {str(key.key_id or ""): key for key in found_keys}

@@ -347,9 +347,10 @@ def test_an_address_that_is_taken_is_named():
         ({"tokens": {"ann": {"sha256": ANN}}}, "`auth token new` writes"),
         ({"tokens": {"a\nb": {"sha256": "0" * 64}}}, "a name of up to 64 letters"),
         ({"tokens": {"local": {"sha256": "0" * 64}}}, "not 'local' or 'anonymous'"),
+        ({"jwt": {"issuer": "https://login.example.org"}}, "it needs both issuer and audience"),
         ({"scopes": {"reader": {"profile": "gone"}}}, r"there is no \[profiles.gone\]"),
     ],
-    ids=["scope", "token", "name", "taken", "profile"],
+    ids=["scope", "token", "name", "taken", "jwt", "profile"],
 )
 def test_mistakes_in_who_may_come_are_refused(auth: dict[str, Any], message: str):
     with pytest.raises(ValidationError, match=message):
