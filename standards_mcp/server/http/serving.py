@@ -60,16 +60,23 @@ def listen(settings: HttpSettings) -> socket.socket:
         StandardsMcpError: The address cannot be had.
     """
     try:
-        family, *_, address = socket.getaddrinfo(
+        family, kind, protocol, _, address = socket.getaddrinfo(
             settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
+        # With its protocol, by which asyncio knows that answers must not be held back (Nagle): a
+        # call would take 40 ms.
+        listening = socket.socket(family, kind, protocol)
+        if os.name != "nt":  # there, two servers could then have one port
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(_BACKLOG)
     except OSError as exc:
         where = f"{settings.host}:{settings.port}"
         why = exc.strerror if isinstance(exc, socket.gaierror) else os.strerror(exc.errno or 0)
         raise StandardsMcpError(
             f"cannot listen at {where}: {why}; choose another [server] host or --port"
         ) from None
+    return listening
 
 
 async def serve_http(server: HostServer, host: Host, listening: socket.socket) -> None:
