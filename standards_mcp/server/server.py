@@ -65,6 +65,7 @@ class HostServer(Server[None]):
         self._listed = asyncio.Event()
         self._told: dict[Kind, list[Any]] = {}
         super().__init__(
+            get_tool_input_schema=self._input_schema,
             on_subscriptions_listen=subscriptions.listen,
             on_subscribe_resource=subscriptions.subscribe,
             on_unsubscribe_resource=subscriptions.unsubscribe,
@@ -74,6 +75,14 @@ class HostServer(Server[None]):
         # What a client carries between the rounds of a question is not to be trusted unsealed.
         security = RequestStateSecurity.ephemeral()
         self.middleware.append(RequestStateBoundary(security, default_audience=self.name))
+
+    def _input_schema(self, tool: str) -> Mapping[str, Any] | None:
+        """Return the schema by which the SDK checks headers that repeat arguments of a call.
+
+        Without this, it would list all tools for each call over HTTP.
+        """
+        item = self._host.visible().find(tool)
+        return None if item is None else item.arguments.schema
 
     def create_initialization_options(
         self,

@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Final
 
 import anyio
@@ -66,17 +66,20 @@ def listen(settings: HttpSettings) -> socket.socket:
         # With its protocol, by which asyncio knows that answers must not be held back (Nagle): a
         # call would take 40 ms.
         listening = socket.socket(family, kind, protocol)
-        if os.name != "nt":  # there, two servers could then have one port
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        listening.listen(_BACKLOG)
+        with ExitStack() as undo:
+            undo.callback(listening.close)
+            if os.name != "nt":  # there, two servers could then have one port
+                listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(address)
+            listening.listen(_BACKLOG)
+            undo.pop_all()
+            return listening
     except OSError as exc:
         where = f"{settings.host}:{settings.port}"
         why = exc.strerror if isinstance(exc, socket.gaierror) else os.strerror(exc.errno or 0)
         raise StandardsMcpError(
             f"cannot listen at {where}: {why}; choose another [server] host or --port"
         ) from None
-    return listening
 
 
 async def serve_http(server: HostServer, host: Host, listening: socket.socket) -> None:
