@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, Literal, Self
 
 from standards_mcp.catalog.records import StandardRecord
-from standards_mcp.catalog.relations import Crosswalk, Link, links_of
+from standards_mcp.catalog.relations import FIELDS, Crosswalk, Link, links_of
 from standards_mcp.catalog.sets import memberships, merged
 from standards_mcp.catalog.texts import without_surrogates
 from standards_mcp.catalog.vocabulary.notation import record_keys
@@ -70,9 +70,6 @@ class Staging:
         body = record.model_dump_json(by_alias=True, exclude_none=True)
         row = (*key, document, selected, body)
         execute = self._connection.execute
-        if selected:
-            for link in links_of(record.id, record.model_extra or {}):
-                self._insert_link(_OF_RECORDS, link)
         if execute("INSERT OR IGNORE INTO read VALUES (?, ?, ?, ?, ?)", row).rowcount:
             return "new"
         (before,) = execute("SELECT body FROM read WHERE (id, set_id) = (?, ?)", key).fetchone()
@@ -119,7 +116,14 @@ class Staging:
         self._insert_link(crosswalk.id, link)
 
     def links(self) -> int:
-        """Return how many links are kept: those of crosswalks, and those that records state."""
+        """Return how many links crosswalks and the selected records state."""
+        marks = " OR ".join(f"instr(body, '\"{name}\"')" for name in FIELDS)
+        rows = self._connection.execute(
+            f"SELECT DISTINCT id FROM read WHERE selected AND ({marks})"  # noqa: S608  constants
+        )
+        for record in self.fetch(str(id_) for (id_,) in rows):
+            for link in links_of(record.id, record.model_extra or {}):
+                self._insert_link(_OF_RECORDS, link)
         return int(self._connection.execute("SELECT count(*) FROM links").fetchone()[0])
 
     def crosswalks(self) -> Iterator[tuple[Crosswalk, Iterator[Link]]]:

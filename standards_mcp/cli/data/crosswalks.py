@@ -38,11 +38,6 @@ def crosswalks(invocation: Invocation, *, as_json: bool) -> None:
                 print_table([(" " * 7, each.id)])
 
 
-def relations_of_crosswalks(store: LocalStore) -> int:
-    """Return how many relations all crosswalks state."""
-    return sum(count for _, count in store.crosswalks())
-
-
 def crosswalk_id(store: LocalStore, name: str) -> str:
     """Return the id of the crosswalk that *name* means, its id or title; "" where there is none.
 

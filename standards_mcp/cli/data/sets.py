@@ -15,7 +15,7 @@ from standards_mcp.cli.invocation import Invocation
 from standards_mcp.cli.output import examples, print_json, print_table
 
 from .chosen import chosen_sets, jurisdiction_option, set_named, sets_of, sets_of_one, sets_option
-from .crosswalks import crosswalk_id, relations_of_crosswalks
+from .crosswalks import crosswalk_id
 from .importing import STARTER
 from .progress import ImportProgress
 
@@ -116,10 +116,7 @@ def _remove(
         return remove_crosswalk(store, found, dry_run=dry_run)
     else:
         remove = partial(remove_sets, store, _one_or_all(store, name, jurisdiction), progress)
-    before = relations_of_crosswalks(store)
-    report = remove(dry_run=dry_run)
-    report.relations = before - relations_of_crosswalks(store)
-    return report
+    return remove(dry_run=dry_run)
 
 
 def _is_set(store: LocalStore, name: str) -> bool:

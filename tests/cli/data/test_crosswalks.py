@@ -67,8 +67,11 @@ def test_of_which_nothing_is_taken_fails(run: Run, tmp_path: Path):
 
 def test_what_crosswalks_say_of_a_set_is_counted_with_it(run: Run, tmp_path: Path):
     run("import", walk(tmp_path, "A.1,B.1,same", "A.1,A.2,precedes"))
+    dry = run("remove", "B", "--dry-run")[1]
+    assert "Would delete 2 records and 1 relation; 0 stay" in dry
     assert "Deleted 2 records and 1 relation; 0 stay" in run("remove", "B")[1]
     assert run("crosswalks")[1].split() == ["1", "walk.csv"]
+    assert "Would delete 2 records and 1 relation; 0" in run("remove", "A", "--dry-run")[1]
 
 
 def test_crosswalks_of_one_title_are_told_apart_by_their_ids(run: Run, tmp_path: Path):
