@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import time
+from calendar import monthrange
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Final
 
 from .base import Catalog
@@ -16,6 +19,8 @@ _REPLACED: Final = ("replacedBy",)
 _MOST_SUCCESSORS: Final = 10
 _MOST_STEPS: Final = 10
 _MOST_TOLD: Final = 3
+_OVER: Final = " (retired too)"
+_ISO: Final = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?(?:[T ].*)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +29,7 @@ class Retirement:
 
     Attributes:
         status: What its source says, such as ``Superseded``.
-        ended: The day on which it ended, as the source writes it, or "".
+        ended: The day on which it ended or will end, as the source writes it, or "".
         successors: What replaces it, the nearest first: what replaces a successor that is retired
             too comes after that.
         in_force: The ids of those successors that are loaded and not retired.
@@ -53,7 +58,10 @@ class Retirement:
     def told(self, name: str) -> str:
         """Return in words that the standard *name* is retired, and what replaces it."""
         wanted = [each for each in self.successors if each.identifier in self.in_force]
-        names = [_name(each) for each in wanted or self.successors[:1]]
+        names = [_name(each) for each in wanted]
+        names = names or [
+            f"{_name(each)}{_OVER if each.record else ''}" for each in self.successors[:1]
+        ]
         by = f"; replaced by {', '.join(names)}" if names else "; no successor is known"
         return f"{name} is retired ({self.status}){by}"
 
@@ -134,7 +142,20 @@ def _name(stated: StatedRelation) -> str:
 
 def _is_over(record: StandardRecord, today: str) -> bool:
     end = _end(record)
-    return _says_retired(record) or bool(end and end[:10] <= today)
+    return _says_retired(record) or "" < _last_day(end) <= today
+
+
+def _last_day(text: str) -> str:
+    """Return the last day of an ISO date, which may be a year or a month; "" for anything else."""
+    found = _ISO.fullmatch(text.strip())
+    if found is None:
+        return ""
+    year, month, day = (int(each) for each in found.groups("0"))
+    try:
+        month = month or 12
+        return date(year, month, day or monthrange(year, month)[1]).isoformat()
+    except ValueError:
+        return ""
 
 
 def _says_retired(record: StandardRecord) -> bool:

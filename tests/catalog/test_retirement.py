@@ -54,6 +54,42 @@ async def test_retired_is_what_its_source_says_what_ended_and_what_is_replaced(t
     }  # fmt: skip
 
 
+async def test_a_successor_that_is_over_is_told_as_such(tmp_path: Path):
+    found = await retired(
+        tmp_path,
+        standard("A", publication_status="Deprecated", replaced_by=["B"]),
+        standard("B", publication_status="Deprecated"),
+    )
+    told = "Q.A is retired (Deprecated); replaced by Q.B (retired too)"
+    assert found["A"].told("Q.A") == told
+
+
+@pytest.mark.parametrize(
+    ("end", "is_over"),
+    [
+        ("2030-06-15", True),
+        ("2030-06-16", False),
+        ("2030-06-14 23:59", True),
+        ("2030-05", True),
+        ("2030-06", False),
+        ("2029", True),
+        ("2030", False),
+        ("06/30/2031", False),
+        ("06/30/2029", False),
+        ("20290630", False),
+        ("2029-13-01", False),
+        ("2029-02-30", False),
+        ("0000", False),
+        ("unknown", False),
+    ],
+)
+async def test_an_end_is_an_iso_date_and_a_year_or_month_ends_with_its_last_day(
+    tmp_path: Path, end: str, *, is_over: bool
+):
+    found = await retired(tmp_path, standard("A", status_end_date=end))
+    assert bool(found) == is_over
+
+
 async def test_the_new_standard_alone_may_say_what_it_replaces(tmp_path: Path):
     found = await retired(tmp_path, standard("A"), standard("B", replaces=["A"]))
     assert list(found) == ["A"]
@@ -81,9 +117,9 @@ async def test_a_circle_and_a_long_chain_end(tmp_path: Path):
     chain = [standard(f"N{each}", replaced_by=[f"N{each + 1}"]) for each in range(40)]
     found = await retired(tmp_path, *circle, *chain, standard("N40"))
     assert [each.identifier for each in found["A"].successors] == ["B"]
-    assert found["A"].told("Q.A") == "Q.A is retired (Superseded); replaced by Q.B"
+    assert found["A"].told("Q.A") == "Q.A is retired (Superseded); replaced by Q.B (retired too)"
     assert len(found["N0"].successors) == 10
-    assert found["N0"].told("Q.N0").endswith("replaced by Q.N1")
+    assert found["N0"].told("Q.N0").endswith("replaced by Q.N1 (retired too)")
     assert "N40" not in found
 
 

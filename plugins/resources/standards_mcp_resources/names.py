@@ -37,6 +37,20 @@ async def standards_named(catalog: Catalog, identifier: str) -> list[StandardRec
     return found
 
 
+async def outside_first(
+    catalog: Catalog, standards: Sequence[StandardRecord], jurisdiction: str
+) -> list[StandardRecord]:
+    """Return *standards* with those outside a jurisdiction first, otherwise in their order.
+
+    Raises:
+        InvalidInputError: The jurisdiction may be one of several.
+        CatalogError: The catalog cannot be read.
+    """
+    known = await catalog.sets()
+    inside = {each.jurisdiction_id for each in sets_of_jurisdiction(jurisdiction, known.sets)}
+    return sorted(standards, key=lambda each: each.jurisdiction_id in inside)
+
+
 async def nothing_named(catalog: Catalog, text: str, sets: Sequence[StandardSet]) -> NotFoundError:
     """Return the error for a text that names nothing that can be browsed."""
     if place_named(text):

@@ -23,6 +23,7 @@ from .grades import continuation, grade_name, grades_name, neighbouring_grade, s
 from .names import (
     name_of,
     namesakes,
+    outside_first,
     sets_of_jurisdiction,
     standards_named,
     unknown_jurisdiction,
@@ -60,7 +61,10 @@ async def related_standards(
     """
     if jurisdiction.strip() and relation != "elsewhere":
         raise InvalidInputError("jurisdiction goes with relation elsewhere only. Leave it out.")
-    record, *others = await standards_named(catalog, standard_id)
+    named = await standards_named(catalog, standard_id)
+    if jurisdiction.strip():
+        named = await outside_first(catalog, named, jurisdiction)
+    record, *others = named
     if relation == "related":
         found = await _related(catalog, record, most)
     elif relation == "siblings":
@@ -71,7 +75,7 @@ async def related_standards(
         step, kind = (1, "precedes") if relation == "next_grade" else (-1, "follows")
         stated = await relations_of(catalog, record, (kind,))
         found = await _in_grade(catalog, record, step, most + len(stated))
-        found = with_stated_first(found, stated, _name(record), most, catalog.notes())
+        found = with_stated_first(found, stated, name_of(record), most, catalog.notes())
     if others:
         found["message"] += f" {namesakes(others)}"
     return found
@@ -88,18 +92,18 @@ async def _related(catalog: Catalog, record: StandardRecord, most: int) -> Envel
     if not hits:
         message = "No source states a relation, and nothing here is like it in meaning."
     found = answer(hits, message, (*result.notes, *catalog.notes()))
-    return with_stated_first(found, stated, _name(record), most, catalog.notes())
+    return with_stated_first(found, stated, name_of(record), most, catalog.notes())
 
 
 async def _siblings(catalog: Catalog, record: StandardRecord) -> Envelope[Related]:
     """Return the standards beside one, in order; for a root, those of its strand in its set."""
     around = await siblings_of(catalog, record)
-    where = f"beside {_name(record)} under the same heading"
+    where = f"beside {name_of(record)} under the same heading"
     if not record.parent_id:
         strand = _strand_of(record.statement_notation)
         same = [each for each in around if _strand_of(each.statement_notation) == strand]
         around = same or around
-        where = f"beside {_name(record)} at the top of {record.standard_set_title}"
+        where = f"beside {name_of(record)} at the top of {record.standard_set_title}"
     message = f"In order, what stands {where}." if around else f"Nothing stands {where}."
     return answer([related(each, "tree") for each in around], message, catalog.notes())
 
@@ -114,7 +118,7 @@ async def _in_grade(
     found = await _same_code(catalog, record, level, step)
     if found is not None:
         grades = grades_name(found.education_levels)
-        message = f"In {grades} {_name(found)} has the same anchor standard, by its code."
+        message = f"In {grades} {name_of(found)} has the same anchor standard, by its code."
         return answer([related(found, "code")], message, catalog.notes())
     async for scope in _scopes(catalog, record, level, step):
         result = await _nearest(catalog, record, scope.filter, most)
@@ -128,9 +132,9 @@ async def _nothing_in_grade(catalog: Catalog, record: StandardRecord, level: str
     which = f"of {record.jurisdiction_title} for {grade_name(level)} in {record.subject}"
     advice = "Try relation elsewhere, or browse_standards."
     if await catalog.select(_grade_filter(record, level, step), 1):
-        return f"No standard {which} resembles {_name(record)}. {advice}"
+        return f"No standard {which} resembles {name_of(record)}. {advice}"
     grades = grades_name(record.education_levels)
-    return f"{_name(record)} is for {grades}, and no standards {which} are here. {advice}"
+    return f"{name_of(record)} is for {grades}, and no standards {which} are here. {advice}"
 
 
 async def _elsewhere(
@@ -148,7 +152,7 @@ async def _elsewhere(
         if _is_in(place, each.record) or (each.record is None and not jurisdiction.strip())
     ]
     found = await _like_it(catalog, record, place, most + len(stated))
-    return with_stated_first(found, stated, _name(record), most, catalog.notes())
+    return with_stated_first(found, stated, name_of(record), most, catalog.notes())
 
 
 def _is_in(place: FilterExpression, record: StandardRecord | None) -> bool:
@@ -197,8 +201,8 @@ async def _another_place(
     others = sorted(found - {record.jurisdiction_id})
     if not others:
         raise InvalidInputError(
-            f"{_name(record)} is of {record.jurisdiction_title} itself. Name another jurisdiction, "
-            "or leave it out for all others."
+            f"{name_of(record)} is of {record.jurisdiction_title} itself. Name another "
+            "jurisdiction, or leave it out for all others."
         )
     return {"jurisdiction_id": {"$in": others}}
 
@@ -284,12 +288,8 @@ def _kind_filter(record: StandardRecord) -> FilterExpression:
 def _no_grade(record: StandardRecord, step: int) -> str:
     where = "after" if step > 0 else "before"
     grades = grades_name(record.education_levels)
-    return f"{_name(record)} is for {grades}; no grade of school comes {where} that."
+    return f"{name_of(record)} is for {grades}; no grade of school comes {where} that."
 
 
 def _strand_of(code: str | None) -> str:
     return canonical_key(code or "").rpartition(".")[0]
-
-
-def _name(record: StandardRecord) -> str:
-    return name_of(record)

@@ -319,6 +319,18 @@ async def test_elsewhere_looks_in_one_jurisdiction_and_in_other_grades_at_last(a
     assert "of other grades, because none of the same resembles it" in answer["message"]
 
 
+async def test_elsewhere_begins_with_a_standard_outside_the_asked_jurisdiction(ask: Ask):
+    for code, place, own, namesake in (
+        ("RL.5.1", "Borduria", "R51", "A0"),
+        ("RL.5.1", "Aland", "A0", "R51"),
+        ("3.NF.A.1", "Aland", "X2", "S31"),
+    ):
+        given = {"standard_id": code, "relation": "elsewhere", "jurisdiction": place}
+        answer = await ask("get_related_standards", **given)
+        assert own not in ids(answer)
+        assert f"Others have this code too: {namesake} ({place}" in answer["message"]
+
+
 async def test_a_long_standard_is_compared_by_its_beginning(
     ask: Ask, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ):

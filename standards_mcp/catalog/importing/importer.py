@@ -9,13 +9,14 @@ again, because downloads are kept by `sources.web` and embeddings by the store.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from standards_mcp._utils.chunks import chunks
+from standards_mcp._utils.text import counted
 from standards_mcp.catalog.base import Progress
 from standards_mcp.catalog.errors import CatalogError
 from standards_mcp.catalog.local.store import LocalStore
@@ -73,6 +74,22 @@ class ImportOptions:
     jurisdiction: str = ""
 
 
+class _Loss(NamedTuple):
+    """What an import that replaces takes away.
+
+    Attributes:
+        replaced: The sets that were read whole.
+        incomplete: Those of which something was skipped, so that they lose nothing.
+        leaving: Records that only leave the replaced sets, as they are then.
+        deleted: The ids of records that are in no set any more.
+    """
+
+    replaced: Collection[str] = ()
+    incomplete: Collection[str] = ()
+    leaving: Sequence[StandardRecord] = ()
+    deleted: frozenset[str] = frozenset()
+
+
 def import_sources(
     store: LocalStore,
     documents: Documents,
@@ -102,7 +119,8 @@ def import_sources(
                 on_read(report)
         given = _given_names(store, staging, options, report)
         staging.keep_ancestors()
-        for problem in settle(staging, store):
+        loss = _loss(store, staging) if options.replace else _Loss()
+        for problem in settle(staging, store, loss.deleted):
             report.add(problem)
         report.relations = staging.links()
         if options.strict and report.skipped:
@@ -110,7 +128,15 @@ def import_sources(
         selected, distinct, others = staging.counts()
         report.collapsed += selected - distinct
         report.filtered += others
-        _write(store, staging, options, report, given, progress)
+        _tell_loss(store, staging, loss, report)
+        changes = _changes(store, staging, loss, report, given)
+        if options.dry_run:
+            deque(changes, maxlen=0)  # `changes` counts while it is used up
+            return report
+        if options.jurisdiction:
+            store.save_given_names(given)
+        written, deleted = chain(changes, loss.leaving), sorted(loss.deleted)
+        store.write(written, deleted, progress, _crosswalks(store, staging))
     return report
 
 
@@ -169,29 +195,21 @@ def _read(
     report.documents += (report.read, report.crosswalk_rows) > before
 
 
-def _write(
-    store: LocalStore,
-    staging: Staging,
-    options: ImportOptions,
-    report: Report,
-    given: GivenNames,
-    progress: Progress | None,
-) -> None:
-    replaced, incomplete = staging.complete_sets() if options.replace else (set[str](), set[str]())
-    for set_id in sorted(incomplete):
-        detail = "some of its records were skipped, so none was deleted"
-        report.add(note("set not replaced", set_id, detail=detail))
+def _loss(store: LocalStore, staging: Staging) -> _Loss:
+    replaced, incomplete = staging.complete_sets()
     # Of a record that was read, `_changes` settles the sets.
     others = (each for each in store.records(replaced) if not staging.sets_of(each.id))
     leaving, deleted = leaving_sets(others, replaced)
-    report.deleted, report.left = len(deleted), len(leaving)
-    changes = _changes(store, staging, replaced, frozenset(deleted), report, given)
-    if options.dry_run:
-        deque(changes, maxlen=0)  # `changes` counts while it is used up
-        return
-    if options.jurisdiction:
-        store.save_given_names(given)
-    store.write(chain(changes, leaving), deleted, progress, _crosswalks(store, staging))
+    return _Loss(replaced, incomplete, leaving, frozenset(deleted))
+
+
+def _tell_loss(store: LocalStore, staging: Staging, loss: _Loss, report: Report) -> None:
+    for set_id in sorted(loss.incomplete):
+        detail = "some of its records were skipped, so none was deleted"
+        report.add(note("set not replaced", set_id, detail=detail))
+    report.deleted, report.left = len(loss.deleted), len(loss.leaving)
+    for each in _told_crosswalks(store, staging, loss.deleted):
+        report.add(each)
 
 
 def _crosswalks(store: LocalStore, staging: Staging) -> Iterator[tuple[Crosswalk, Iterable[Link]]]:
@@ -202,11 +220,28 @@ def _crosswalks(store: LocalStore, staging: Staging) -> Iterator[tuple[Crosswalk
         yield stored[id_], ()
 
 
+def _told_crosswalks(
+    store: LocalStore, staging: Staging, deleted: Iterable[str]
+) -> Iterator[Problem]:
+    """Yield what the import takes from crosswalks that are loaded."""
+    before = {crosswalk.id: (crosswalk.title, count) for crosswalk, count in store.crosswalks()}
+    now = dict.fromkeys(staging.silent_documents(before), 0)
+    now |= {crosswalk.id: sum(1 for _ in links) for crosswalk, links in staging.crosswalks()}
+    for id_, (title, count) in before.items():
+        if id_ not in now:
+            continue
+        detail = f"{counted(count, 'relation')} before, {now[id_]:,} now"
+        yield note("crosswalk replaced", title, detail=detail)
+    for crosswalk, count in store.crosswalks_of(deleted):
+        if crosswalk.id not in now:
+            detail = f"{count:,}, with their standards"
+            yield note("relations of a crosswalk deleted", crosswalk.title, detail=detail)
+
+
 def _changes(
     store: LocalStore,
     staging: Staging,
-    replaced: Collection[str],
-    deleted: Collection[str],
+    loss: _Loss,
     report: Report,
     given: GivenNames,
 ) -> Iterator[StandardRecord]:
@@ -218,8 +253,8 @@ def _changes(
         for source in staging.fetch(stored if report.dry_run else ids):
             read = renamed(source, given)
             known = stored.get(read.id)
-            record = read if known is None else merged_with_stored(read, known, replaced)
-            record = _without_children(record, deleted)
+            record = read if known is None else merged_with_stored(read, known, loss.replaced)
+            record = _without_children(record, loss.deleted)
             if known is None:
                 report.new += 1
             elif record.to_dict() != known.to_dict():

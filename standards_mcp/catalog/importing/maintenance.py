@@ -19,10 +19,14 @@ def remove_sets(
     *,
     dry_run: bool = False,
 ) -> Report:
-    """Delete the records of sets; those that are in other sets too only leave these."""
+    """Delete the records of sets; those that are in other sets too only leave these.
+
+    The report's ``relations`` are those that crosswalks lose with them.
+    """
     report = Report(dry_run=dry_run)
     leaving, deleted = leaving_sets(store.records(set_ids), set_ids)
     report.deleted, report.left = len(deleted), len(leaving)
+    report.relations = _relations_of(store, deleted)
     given = store.given_names()
     if not dry_run and (leaving or deleted):
         store.write(leaving, deleted, progress)
@@ -31,6 +35,10 @@ def remove_sets(
             kept = {id_: names for id_, names in given.items() if id_ not in set_ids}
             store.save_given_names(kept)
     return report
+
+
+def _relations_of(store: LocalStore, ids: Collection[str]) -> int:
+    return sum(count for _, count in store.crosswalks_of(ids))
 
 
 def rename_sets(
@@ -69,9 +77,11 @@ def remove_starter(
     """
     starter = [record.id for record in starter_records()]
     deleted = [each.id for each in store.fetch(starter) if each.text_status == "paraphrase"]
+    relations = _relations_of(store, deleted)
+    report = Report(deleted=len(deleted), relations=relations, dry_run=dry_run)
     if deleted and not dry_run:
         store.write((), deleted, progress)
-    return Report(deleted=len(deleted), dry_run=dry_run)
+    return report
 
 
 def remove_crosswalk(store: LocalStore, crosswalk_id: str, *, dry_run: bool = False) -> Report:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, Literal, Self
 
 from standards_mcp.catalog.records import StandardRecord
-from standards_mcp.catalog.relations import Crosswalk, Link, links_of
+from standards_mcp.catalog.relations import Crosswalk, Link, links_of, stated_in
 from standards_mcp.catalog.sets import memberships, merged
 from standards_mcp.catalog.texts import without_surrogates
 from standards_mcp.catalog.vocabulary.notation import record_keys
@@ -20,6 +20,7 @@ CREATE TABLE read (
     id TEXT NOT NULL, set_id TEXT NOT NULL, document INTEGER NOT NULL, selected INTEGER NOT NULL,
     body TEXT NOT NULL, PRIMARY KEY (id, set_id)
 );
+CREATE TABLE stating (id TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE incomplete (document INTEGER PRIMARY KEY);
 CREATE TABLE statements (
     number INTEGER PRIMARY KEY, crosswalk TEXT, title TEXT, start TEXT, relation TEXT, finish TEXT,
@@ -70,9 +71,8 @@ class Staging:
         body = record.model_dump_json(by_alias=True, exclude_none=True)
         row = (*key, document, selected, body)
         execute = self._connection.execute
-        if selected:
-            for link in links_of(record.id, record.model_extra or {}):
-                self._insert_link(_OF_RECORDS, link)
+        if any(stated_in(record.model_extra or {})):
+            execute("INSERT OR IGNORE INTO stating VALUES (?)", key[:1])
         if execute("INSERT OR IGNORE INTO read VALUES (?, ?, ?, ?, ?)", row).rowcount:
             return "new"
         (before,) = execute("SELECT body FROM read WHERE (id, set_id) = (?, ?)", key).fetchone()
@@ -119,7 +119,13 @@ class Staging:
         self._insert_link(crosswalk.id, link)
 
     def links(self) -> int:
-        """Return how many links are kept: those of crosswalks, and those that records state."""
+        """Return how many links crosswalks and the selected records state."""
+        rows = self._connection.execute(
+            "SELECT id FROM stating WHERE id IN (SELECT id FROM read WHERE selected)"
+        )
+        for record in self.fetch(str(id_) for (id_,) in rows):
+            for link in links_of(record.id, record.model_extra or {}):
+                self._insert_link(_OF_RECORDS, link)
         return int(self._connection.execute("SELECT count(*) FROM links").fetchone()[0])
 
     def crosswalks(self) -> Iterator[tuple[Crosswalk, Iterator[Link]]]:

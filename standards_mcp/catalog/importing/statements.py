@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -45,8 +45,11 @@ Item: TypeAlias = StandardRecord | Problem | Statement
 """What readers yield."""
 
 
-def settle(staging: Staging, store: LocalStore) -> Iterator[Problem]:
+def settle(staging: Staging, store: LocalStore, deleted: Collection[str] = ()) -> Iterator[Problem]:
     """Find out which standards the statements in *staging* mean, and keep those links there.
+
+    Args:
+        deleted: The ids of standards in *store* that the import deletes; no code means them.
 
     Yields:
         A problem for each statement that cannot be taken. A code that several standards have is
@@ -60,7 +63,7 @@ def settle(staging: Staging, store: LocalStore) -> Iterator[Problem]:
     @lru_cache(_REMEMBERED)
     def named(text: str) -> list[str]:
         for key in spelled_keys(text):
-            if found := {*store.ids_under(key), *staging.ids_under(key)}:
+            if found := {*store.ids_under(key), *staging.ids_under(key)}.difference(deleted):
                 return sorted(found)
         return []
 

@@ -99,11 +99,24 @@ class RelationTable:
 
     def crosswalks(self) -> list[tuple[Crosswalk, int]]:
         """Return the crosswalks by their titles, each with its number of relations."""
+        return self._counted("")
+
+    def crosswalks_of(self, ids: Iterable[str]) -> list[tuple[Crosswalk, int]]:
+        """Return the crosswalks of records, each with how many of its relations are of these."""
+        return self._counted(
+            "WITH own AS (SELECT key FROM keys WHERE record_id IN"
+            " (SELECT value FROM json_each(?)))",
+            "AND (start IN own OR finish IN own)",
+            _json(list(ids)),
+        )
+
+    def _counted(self, first: str, which: str = "", *values: str) -> list[tuple[Crosswalk, int]]:
         if not self.exist:
             return []
         rows = self._file.select(
-            "SELECT id, title, (SELECT count(*) FROM relations"
-            " WHERE is_crosswalk = 1 AND stated_by = id) FROM crosswalks ORDER BY title, id"
+            f"{first} SELECT id, title, count(*) FROM crosswalks JOIN relations"  # noqa: S608  as above
+            f" ON is_crosswalk = 1 AND stated_by = id {which} GROUP BY id ORDER BY title, id",
+            values,
         )
         return [(Crosswalk(id_, title), int(count)) for id_, title, count in rows]
 

@@ -133,6 +133,14 @@ class LocalStore:
         database = self._open_database()
         return [] if database is None else database.relations.crosswalks()
 
+    def crosswalks_of(self, ids: Iterable[str]) -> list[tuple[Crosswalk, int]]:
+        """Return the crosswalks of records, each with how many of its relations are of these.
+
+        So many are deleted with the records.
+        """
+        database = self._open_database()
+        return [] if database is None else database.relations.crosswalks_of(ids)
+
     def ids_under(self, key: str) -> list[str]:
         """Return the ids of the records with a key, see `vocabulary.notation.record_keys`."""
         database = self._open_database()

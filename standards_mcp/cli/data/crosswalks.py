@@ -38,9 +38,45 @@ def crosswalks(invocation: Invocation, *, as_json: bool) -> None:
                 print_table([(" " * 7, each.id)])
 
 
-def relations_of_crosswalks(store: LocalStore) -> int:
-    """Return how many relations all crosswalks state."""
-    return sum(count for _, count in store.crosswalks())
+def check_is_no_crosswalk(store: LocalStore, name: str, advice: str) -> None:
+    """Make sure that what is no set is not a crosswalk, for commands about sets alone.
+
+    Raises:
+        click.UsageError: It is one, with this advice.
+    """
+    if name and not is_set(store, name) and crosswalk_id(store, name):
+        raise click.UsageError(f"{name!r} is a crosswalk; {advice}")
+
+
+def is_set(store: LocalStore, name: str) -> bool:
+    """Return whether a set has *name* as its id or title."""
+    folded = name.casefold().strip()
+    return any(name == each.id or folded == each.title.casefold() for each in store.sets())
+
+
+def chosen_crosswalk(store: LocalStore, name: str, *, is_asked: bool) -> str:
+    """Return the id of the crosswalk that is to be removed; "" where *name* means none.
+
+    Args:
+        is_asked: Whether it is said that a crosswalk is meant.
+
+    Raises:
+        click.UsageError: Several crosswalks have the title, or a set has the name, too.
+        click.ClickException: A crosswalk is asked for, and there is no such one.
+    """
+    if not is_asked and not name:
+        return ""
+    found = crosswalk_id(store, name)
+    if is_asked and not found:
+        raise click.ClickException(
+            f"no crosswalk {name!r}; `standards-mcp data crosswalks` lists them"
+        )
+    if found and not is_asked and is_set(store, name):
+        raise click.UsageError(
+            f"{name!r} is a set, and a crosswalk with the id {found}; add --crosswalk for the "
+            "crosswalk, or --jurisdiction for the set"
+        )
+    return found
 
 
 def crosswalk_id(store: LocalStore, name: str) -> str:

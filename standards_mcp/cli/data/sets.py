@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from standards_mcp._utils.streams import divert_stdout
-from standards_mcp._utils.text import counted
+from standards_mcp._utils.text import counted, printable
 from standards_mcp.cli.completion import loaded_sets, loaded_sets_and_crosswalks, offer
 from standards_mcp.cli.invocation import Invocation
 from standards_mcp.cli.output import examples, print_json, print_table
 
 from .chosen import chosen_sets, jurisdiction_option, set_named, sets_of, sets_of_one, sets_option
-from .crosswalks import crosswalk_id, relations_of_crosswalks
+from .crosswalks import check_is_no_crosswalk, chosen_crosswalk
 from .importing import STARTER
 from .progress import ImportProgress
 
@@ -59,6 +60,7 @@ def sets(invocation: Invocation, *, jurisdiction: str | None, as_json: bool) -> 
     "standard_set", metavar="[SET]", default="", shell_complete=offer(loaded_sets_and_crosswalks)
 )
 @jurisdiction_option
+@click.option("--crosswalk", is_flag=True, help="SET is a crosswalk, also if a set is called so.")
 @click.option("--dry-run", is_flag=True, help="Say what would be deleted, and delete nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_context
@@ -67,6 +69,7 @@ def remove(
     standard_set: str,
     *,
     jurisdiction: str | None,
+    crosswalk: bool,
     dry_run: bool,
     as_json: bool,
 ) -> None:
@@ -74,11 +77,15 @@ def remove(
 
     With --jurisdiction and no SET, all sets of that are deleted. Standards that are in other sets
     too stay in those. What crosswalks say of deleted standards goes with them. SET may also be a
-    crosswalk, see `data crosswalks`. Exit code 1 when there is no such set or crosswalk.
+    crosswalk, see `data crosswalks`; if a set is called so too, add --crosswalk. Exit code 1 when
+    there is no such set or crosswalk.
     """
+    if crosswalk and (jurisdiction or not standard_set):
+        raise click.UsageError("--crosswalk goes with the id or title of one, and without others")
     with divert_stdout(), ImportProgress() as progress:
         store = ctx.ensure_object(Invocation).embedded_catalog.store
-        report = _remove(store, standard_set, jurisdiction, progress, dry_run=dry_run)
+        remove = _removal(store, standard_set, jurisdiction, progress, crosswalk=crosswalk)
+        report = remove(dry_run=dry_run)
     if as_json:
         names = ("deleted", "left", "relations", "dry_run")
         print_json({name: getattr(report, name) for name in names})
@@ -91,18 +98,17 @@ def remove(
     click.echo(f"{verb} {' and '.join(parts)}{kept}.")
 
 
-def _remove(
+def _removal(
     store: LocalStore,
     name: str,
     jurisdiction: str | None,
     progress: ImportProgress,
     *,
-    dry_run: bool,
-) -> Report:
-    """Remove a set, those of a jurisdiction, the starter set or a crosswalk.
+    crosswalk: bool,
+) -> Callable[..., Report]:
+    """Return what removes a set, those of a jurisdiction, the starter set or a crosswalk.
 
-    Returns:
-        A report whose ``relations`` are those of crosswalks that were deleted.
+    The ``relations`` in its report are those of crosswalks.
     """
     from standards_mcp.catalog.importing.maintenance import (
         remove_crosswalk,
@@ -110,21 +116,14 @@ def _remove(
         remove_starter,
     )
 
-    if name == STARTER and not jurisdiction:
-        remove = partial(remove_starter, store, progress)
-    elif not jurisdiction and not _is_set(store, name) and (found := crosswalk_id(store, name)):
-        return remove_crosswalk(store, found, dry_run=dry_run)
-    else:
-        remove = partial(remove_sets, store, _one_or_all(store, name, jurisdiction), progress)
-    before = relations_of_crosswalks(store)
-    report = remove(dry_run=dry_run)
-    report.relations = before - relations_of_crosswalks(store)
-    return report
-
-
-def _is_set(store: LocalStore, name: str) -> bool:
-    folded = name.casefold().strip()
-    return any(name == each.id or folded == each.title.casefold() for each in store.sets())
+    if jurisdiction:
+        advice = "it is of no jurisdiction, so leave --jurisdiction out"
+        check_is_no_crosswalk(store, name, advice)
+    elif name == STARTER and not crosswalk:
+        return partial(remove_starter, store, progress)
+    elif found := chosen_crosswalk(store, name, is_asked=crosswalk):
+        return partial(remove_crosswalk, store, found)
+    return partial(remove_sets, store, _one_or_all(store, name, jurisdiction), progress)
 
 
 @click.command(
@@ -150,7 +149,8 @@ def rename(
     """Call the standard SET, given by its id or title, NEW; or the --jurisdiction, without a SET.
 
     A jurisdiction that gets the name of another one becomes one with it. Later imports of these
-    sets keep the name. Exit code 1 when there is no such set or jurisdiction.
+    sets keep the name. Crosswalks cannot be renamed. Exit code 1 when there is no such set or
+    jurisdiction.
     """
     from standards_mcp.catalog.importing.formats.text import clean
     from standards_mcp.catalog.importing.maintenance import rename_sets
@@ -165,6 +165,8 @@ def rename(
     set_name = before[0] if before else ""
     with divert_stdout(), ImportProgress() as progress:
         store = ctx.ensure_object(Invocation).embedded_catalog.store
+        advice = "it cannot be renamed; import its file under another name, and remove this one"
+        check_is_no_crosswalk(store, set_name, advice)
         ids = _one_or_all(store, set_name, jurisdiction)
         given = {"title": new} if set_name else jurisdiction_names(store, new)
         changed = rename_sets(store, ids, given, progress, dry_run=dry_run)
@@ -211,13 +213,27 @@ def export(
     jurisdiction: str | None,
     output: TextIO,
 ) -> None:
-    """Print the loaded records, one JSON object a line; `data import` reads them back."""
+    """Print the loaded records, one JSON object a line; `data import` reads them back.
+
+    Crosswalks are left out, which is told on standard error: keep the files they came from.
+    """
     from standards_mcp.catalog.importing.maintenance import export_lines
 
     with divert_stdout():
         store = invocation.embedded_catalog.store
         wanted = chosen_sets(store, standard_sets, jurisdiction)
     output.writelines(line + "\n" for line in export_lines(store, wanted))
+    if not (found := store.crosswalks()):
+        return
+    if wanted is not None:
+        found = store.crosswalks_of(each.id for each in store.records(wanted))
+    if count := sum(relations for _, relations in found):
+        names = ", ".join(each.title for each, _ in found)
+        click.echo(
+            f"{counted(count, 'relation')} of crosswalks left out ({printable(names)}); keep "
+            "the files they came from",
+            err=True,
+        )
 
 
 @click.command(epilog=examples("data template csv > standards.csv"))

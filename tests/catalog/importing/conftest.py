@@ -45,6 +45,10 @@ class MemoryStore:
     def crosswalks(self) -> list[tuple[Crosswalk, int]]:
         return []
 
+    def crosswalks_of(self, ids: Iterable[str]) -> list[tuple[Crosswalk, int]]:
+        del ids
+        return []
+
     def write(
         self,
         records: Iterable[StandardRecord],

@@ -248,6 +248,55 @@ def test_standards_and_their_crosswalk_may_come_in_one_import(loader: Loader):
         assert bool(loader.store.crosswalks()) == (not dry_run)
 
 
+def test_no_code_means_a_standard_that_the_same_import_deletes(loader: Loader):
+    table = "id,code,text,set_id\ne1,EL.1,Count.,E\ne2,EL.2,Compare.,E\n"
+    loader.table(table, "elm.csv")
+    (loader.folder / "in").mkdir()
+    (loader.folder / "in" / "both.csv").write_text(
+        "from,to,relation\nEL.1,EL.2,precedes\nEL.1,EL.3,precedes\n"
+    )
+    # Another id for EL.1, and no EL.2 any more.
+    short = "id,code,text,set_id\nnew1,EL.1,Count.,E\nnew3,EL.3,Add.,E\n"
+    (loader.folder / "in" / "elm.csv").write_text(short)
+    for dry_run in (True, False):
+        documents = read_documents(open_sources([str(loader.folder / "in")]))
+        options = ImportOptions(replace=True, dry_run=dry_run)
+        report = import_sources(loader.store, documents, options)
+        assert (report.relations, report.deleted) == (1, 2)
+        assert report.skipped == {"unknown code": 1}
+    (record,) = loader.store.fetch(["new1"])
+    (found,) = loader.store.relations([record])
+    assert [(each.identifier, each.record is not None) for each in found] == [("new3", True)]
+
+
+def test_an_import_tells_what_it_takes_from_crosswalks(loader: Loader):
+    loader.packages(package("a", "a1 a2"), package("b", "b1", ("a1", "isPeerOf", "c1")))
+    loader.table("from,to,relation\nA.1,B.1,same\nA.2,B.1,same\n")
+    loader.table("from,to,relation\nA.2,B.1,related\n", "other.csv")
+    for dry_run in (True, False):
+        report = loader.packages(package("a", "a1"), replace=True, dry_run=dry_run)
+        assert [str(each) for each in report.problems] == [
+            "other.csv: relations of a crosswalk deleted (1, with their standards)",
+            "walk.csv: relations of a crosswalk deleted (1, with their standards)",
+        ]
+    told = ["walk.csv: crosswalk replaced (1 relation before, 1 now)"]
+    for dry_run in (True, False):
+        report = loader.table("from,to,relation\nA.1,B.1,related\n", dry_run=dry_run)
+        assert [str(each) for each in report.problems] == told
+    report = loader.packages(package("b", "b1"))
+    told = ["Framework B: crosswalk replaced (1 relation before, 0 now)"]
+    assert [str(each) for each in report.problems] == told
+
+
+def test_relations_of_what_is_left_out_are_not_counted(loader: Loader):
+    oak, elm = (
+        package(name, f"{name}1 {name}2", (f"{name}1", "precedes", f"{name}2")) for name in "ab"
+    )
+    oak["CFDocument"]["creator"], elm["CFDocument"]["creator"] = "Oak", "Elm"
+    report = loader.packages(oak, elm, jurisdiction="Oak")
+    assert (report.written, report.relations) == (2, 1)
+
+
 def test_a_strict_import_takes_all_of_a_crosswalk_or_nothing(loader: Loader):
     loader.packages(package("a", "a1"), package("b", "b1"))
     table = "from,to,relation\nA.1,B.1,same\nA.1,B.9,same\n"

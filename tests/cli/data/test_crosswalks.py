@@ -67,8 +67,11 @@ def test_of_which_nothing_is_taken_fails(run: Run, tmp_path: Path):
 
 def test_what_crosswalks_say_of_a_set_is_counted_with_it(run: Run, tmp_path: Path):
     run("import", walk(tmp_path, "A.1,B.1,same", "A.1,A.2,precedes"))
+    dry = run("remove", "B", "--dry-run")[1]
+    assert "Would delete 2 records and 1 relation; 0 stay" in dry
     assert "Deleted 2 records and 1 relation; 0 stay" in run("remove", "B")[1]
     assert run("crosswalks")[1].split() == ["1", "walk.csv"]
+    assert "Would delete 2 records and 1 relation; 0" in run("remove", "A", "--dry-run")[1]
 
 
 def test_crosswalks_of_one_title_are_told_apart_by_their_ids(run: Run, tmp_path: Path):
@@ -83,3 +86,69 @@ def test_crosswalks_of_one_title_are_told_apart_by_their_ids(run: Run, tmp_path:
     assert "2 crosswalks have the title 'both'; give one of their ids: guid-1, guid-2" in err
     assert run("remove", "guid-1")[0] == 0
     assert run("crosswalks")[1].split() == ["1", "Both", "guid-2"]
+
+
+def share_names(folder: Path) -> None:
+    """Give a set and a crosswalk of another source one title, and others one id."""
+    store = LocalStore(folder / "catalog", "none")
+    links = [link("id:1", "isPeerOf", "id:2")]
+    (first, second) = (each.id for each in store.sets())
+    store.write((), (), None, [(Crosswalk("guid", "a"), links), (Crosswalk(second, "C"), links)])
+    assert first != second
+    store.close()
+
+
+def test_what_is_a_set_and_a_crosswalk_is_removed_only_as_the_one_that_is_said(
+    run: Run, tmp_path: Path
+):
+    share_names(tmp_path)
+    code, _, err = run("remove", "A")
+    assert code == 2
+    assert "'A' is a set, and a crosswalk with the id guid; add --crosswalk for the" in err
+    assert "no crosswalk 'B'" in run("remove", "B", "--crosswalk")[2]
+    assert run("remove", "A", "--crosswalk")[1] == "Deleted 1 relation.\n"
+    same_id = json.loads(run("crosswalks", "--json")[1])[0]["id"]
+    assert run("remove", same_id)[0] == 2
+    assert run("remove", same_id, "--crosswalk")[1] == "Deleted 1 relation.\n"
+    assert "Deleted 2 records; 0 stay" in run("remove", same_id)[1]
+    assert run("remove", "--crosswalk")[0] == 2
+    assert run("remove", "A", "--crosswalk", "--jurisdiction", "Ohio")[0] == 2
+
+
+def test_a_set_is_told_from_a_crosswalk_of_its_name_by_its_jurisdiction(run: Run, tmp_path: Path):
+    share_names(tmp_path)
+    place = json.loads(run("sets", "--json")[1])[0]["jurisdiction_title"]
+    assert "Deleted 2 records" in run("remove", "A", "--jurisdiction", place)[1]
+    assert len(json.loads(run("crosswalks", "--json")[1])) == 2
+
+
+def test_commands_about_sets_say_what_is_a_crosswalk(run: Run, tmp_path: Path):
+    run("import", walk(tmp_path, "A.1,B.1,same"))
+    code, _, err = run("rename", "Walk.csv", "Other")
+    assert (code, "is a crosswalk; it cannot be renamed; import its file" in err) == (2, True)
+    code, _, err = run("remove", "walk.csv", "--jurisdiction", "Ohio")
+    assert (code, "is a crosswalk; it is of no jurisdiction" in err) == (2, True)
+    assert run("crosswalks")[1].split() == ["1", "walk.csv"]
+
+
+def test_an_export_says_which_crosswalks_it_leaves_out(run: Run, tmp_path: Path):
+    assert run("export")[2] == ""
+    run("import", walk(tmp_path, "A.1,A.2,same", "A.2,B.2,related"))
+    told = "of crosswalks left out (walk.csv); keep the files they came from\n"
+    code, out, err = run("export")
+    assert (code, len(out.splitlines()), err) == (0, 4, f"2 relations {told}")
+    code, out, err = run("export", "--set", "B", "--output", str(tmp_path / "b.jsonl"))
+    assert (code, out, err) == (0, "", f"1 relation {told}")
+
+
+def test_a_table_that_may_be_a_crosswalk_is_told_what_its_columns_are_called(
+    run: Run, tmp_path: Path
+):
+    path = tmp_path / "cw.csv"
+    path.write_text("Florida Standard,Common Core Standard,Relationship\nA.1,B.1,same\n")
+    code, out, _ = run("import", str(path))
+    assert code == 1
+    assert "no column named text" in out
+    assert "if it is a crosswalk, call its columns from, to and relation" in out
+    path.write_text("code,grade\nA.1,3\n")
+    assert "crosswalk" not in run("import", str(path))[1]

@@ -52,17 +52,25 @@ def is_crosswalk(text: str) -> bool:
     return _unnamed_columns(first) is not None
 
 
+def advice_on(cells: Sequence[str]) -> str:
+    """Return what to tell of columns that may be those of a crosswalk, or "" where none may be."""
+    if not _named_columns(cells).relation:
+        return ""
+    return "; if it is a crosswalk, call its columns from, to and relation"
+
+
 def read_crosswalk(stream: IO[bytes], source: str) -> Iterator[Statement | Problem]:
     """Yield what the rows of a crosswalk state.
 
     Args:
         stream: The file; UTF-8, UTF-16 with a byte order mark, or Windows-1252.
-        source: The name of the document; the last part of it is the name of the crosswalk.
+        source: The name of the document, such as ``folder/a.zip:walk.csv``; the last part of it is
+            the name of the crosswalk.
 
     Raises:
         SourceError: It has an encoding that is not read, or too many rows or columns.
     """
-    name = clean(re.split(r"[/\\]", source.partition("?")[0])[-1]).removesuffix(".gz") or source
+    name = clean(re.split(r"[/\\:]", source.partition("?")[0])[-1]).removesuffix(".gz") or source
     lines = lines_of(stream, LONGEST_ROW)
     count, told = 0, False
     for item in _statements(lines, source, Crosswalk(name, name)):

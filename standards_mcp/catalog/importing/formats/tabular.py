@@ -19,6 +19,7 @@ from standards_mcp.catalog.vocabulary.grades import GRADES, normalize_levels
 from standards_mcp.catalog.vocabulary.notation import guid_of
 
 from .cells import LONGEST_ROW, MOST_COLUMNS, read_rows
+from .crosswalk import advice_on
 from .decoding import lines_of
 from .header import COLUMNS, column_name, read_header
 from .rows import Row, RowStore
@@ -100,7 +101,7 @@ def _rows(
         names, problems = read_header(cells, source, where, given)
         yield from problems
         if "text" not in names:
-            detail = f"the columns are {', '.join(filter(None, names))[:200]}"
+            detail = f"the columns are {', '.join(filter(None, names))[:200]}{advice_on(cells)}"
             yield lost("no column named text", source, where, detail, 0)
             return
 

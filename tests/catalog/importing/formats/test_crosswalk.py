@@ -77,6 +77,7 @@ def test_other_tables_are_none(table: str):
 
 def test_a_crosswalk_is_called_by_its_file():
     names = ["walk.csv", "/a/b/walk.csv.gz", "https://x.example/walk.csv?key=1", "a.zip/b/walk.csv"]
+    names += ["a.zip:walk.csv", "a.zip:b.zip:c/walk.csv"]
     for name in names:
         (statement, *_), _ = read("from,to,relation\nA.1,B.1,same\n", name)
         assert statement.crosswalk == ("walk.csv", "walk.csv"), name
