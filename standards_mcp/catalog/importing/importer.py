@@ -12,16 +12,22 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import chain
 from typing import Final, TypeAlias
 
 from standards_mcp._utils.chunks import chunks
+from standards_mcp._utils.text import counted
 from standards_mcp.catalog.base import Progress
 from standards_mcp.catalog.errors import CatalogError
 from standards_mcp.catalog.local.store import LocalStore
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.relations import Crosswalk, Link
-from standards_mcp.catalog.sets import GivenNames, leaving_sets, merged_with_stored, renamed
+from standards_mcp.catalog.sets import (
+    GivenNames,
+    leaving_sets,
+    merged_with_stored,
+    renamed,
+    with_names,
+)
 
 from .naming import settle_jurisdiction, told_names
 from .problems import Problem, note
@@ -100,7 +106,7 @@ def import_sources(
             _read(document, number, staging, is_selected, report)
             if on_read is not None:
                 on_read(report)
-        given = _given_names(store, staging, options, report)
+        names = _new_names(store, staging, options, report)
         staging.keep_ancestors()
         for problem in settle(staging, store):
             report.add(problem)
@@ -110,22 +116,24 @@ def import_sources(
         selected, distinct, others = staging.counts()
         report.collapsed += selected - distinct
         report.filtered += others
-        _write(store, staging, options, report, given, progress)
+        _write(store, staging, options, report, names, progress)
     return report
 
 
-def _given_names(
+def _new_names(
     store: LocalStore, staging: Staging, options: ImportOptions, report: Report
 ) -> GivenNames:
-    """Return what the sets are called that were read, and tell of it."""
-    given = store.given_names()
+    """Return what the sets that were read are called from now on, and tell what they are called."""
+    names: GivenNames = {}
+    notes: list[Problem] = []
     if options.jurisdiction and report.read > report.skipped_records:
-        given, notes = settle_jurisdiction(store, staging, options.jurisdiction, given)
-    else:
-        notes = told_names(given, staging)
-    for each in notes:
+        names, notes = settle_jurisdiction(store, staging, options.jurisdiction, report.skipped)
+    before = store.given_names()
+    if names:
+        before = {id_: {"title": each["title"]} for id_, each in before.items() if "title" in each}
+    for each in (*notes, *told_names(before, staging)):
         report.add(each)
-    return given
+    return names
 
 
 def _filter_of(selection: Selection) -> Callable[[StandardRecord], bool]:
@@ -174,24 +182,53 @@ def _write(
     staging: Staging,
     options: ImportOptions,
     report: Report,
-    given: GivenNames,
+    names: GivenNames,
     progress: Progress | None,
 ) -> None:
     replaced, incomplete = staging.complete_sets() if options.replace else (set[str](), set[str]())
     for set_id in sorted(incomplete):
         detail = "some of its records were skipped, so none was deleted"
         report.add(note("set not replaced", set_id, detail=detail))
-    # Of a record that was read, `_changes` settles the sets.
-    others = (each for each in store.records(replaced) if not staging.sets_of(each.id))
-    leaving, deleted = leaving_sets(others, replaced)
-    report.deleted, report.left = len(deleted), len(leaving)
-    changes = _changes(store, staging, replaced, frozenset(deleted), report, given)
+    gone: list[str] = []
+
+    def changes() -> Iterator[StandardRecord]:
+        # The store runs this when nobody else writes, and asks for what is gone after it.
+        given = with_names(store.given_names(), names)
+        # Of a record that was read, `_changes` settles the sets.
+        others = (each for each in store.records(replaced) if not staging.sets_of(each.id))
+        leaving, deleted = leaving_sets(others, replaced)
+        report.deleted, report.left = len(deleted), len(leaving)
+        gone.extend(deleted)
+        yield from _changes(store, staging, replaced, frozenset(deleted), report, given)
+        yield from (renamed(each, given) for each in leaving)
+        settled = {*deleted, *(each.id for each in leaving)}
+        yield from _named_along(store, staging, settled, report, names)
+
     if options.dry_run:
-        deque(changes, maxlen=0)  # `changes` counts while it is used up
+        deque(changes(), maxlen=0)  # `changes` counts while it is used up
         return
-    if options.jurisdiction:
-        store.save_given_names(given)
-    store.write(chain(changes, leaving), deleted, progress, _crosswalks(store, staging))
+    store.write(changes(), gone, progress, _crosswalks(store, staging), names)
+
+
+def _named_along(
+    store: LocalStore,
+    staging: Staging,
+    settled: Collection[str],
+    report: Report,
+    names: GivenNames,
+) -> Iterator[StandardRecord]:
+    """Yield what else the store has of sets that get a new name, under that name, and tell it."""
+    count = 0
+    for record in store.records(names) if names else ():
+        after = renamed(record, names)
+        if after is record or record.id in settled or staging.is_selected(record.id):
+            continue
+        if after.to_dict() != record.to_dict():
+            count += 1
+            yield after
+    if count:
+        told = f"{counted(count, 'stored record')} of the same sets"
+        report.add(note("renamed with the rest of its set", "catalog", detail=told))
 
 
 def _crosswalks(store: LocalStore, staging: Staging) -> Iterator[tuple[Crosswalk, Iterable[Link]]]:

@@ -62,11 +62,16 @@ def of_one_place(text: str, found: list[str]) -> list[str]:
     Raises:
         JurisdictionNameError: They are not; the message names them.
     """
-    if len({place_named(each) or each for each in found}) > 1:
+    if len({same_jurisdiction(each) for each in found}) > 1:
         raise JurisdictionNameError(
             f"{quoted(text)} may be {listed(found, 'or')}. Name one of them in full."
         )
     return found
+
+
+def same_jurisdiction(title: str) -> str:
+    """Return a text that is equal for titles of one jurisdiction: of one place, or in any case."""
+    return place_named(title) or folded(title) or title
 
 
 def no_jurisdiction(text: str, titles: Collection[str]) -> JurisdictionNameError:

@@ -166,7 +166,7 @@ def rename(
     with divert_stdout(), ImportProgress() as progress:
         store = ctx.ensure_object(Invocation).embedded_catalog.store
         ids = _one_or_all(store, set_name, jurisdiction)
-        given = {"title": new} if set_name else jurisdiction_names(store, new)
+        given = {"title": new} if set_name else jurisdiction_names(store, new, ids)
         changed = rename_sets(store, ids, given, progress, dry_run=dry_run)
     called = new if set_name else given["jurisdiction_title"]
     if as_json:

@@ -169,6 +169,78 @@ def test_what_is_meant_is_told_where_a_name_is_no_set(run, package):
     assert (code, "No standards of Ohio are loaded. There are: " in err) == (1, True)
 
 
+@pytest.fixture
+def table(tmp_path: Path) -> Callable[..., str]:
+    def table(jurisdiction: str, *rows: str, name: str = "own") -> str:
+        path = tmp_path / f"{name}.csv"
+        lines = ["id,text,subject,grade,set,jurisdiction"]
+        for row in rows:
+            number, subject, grade = row.split(",")
+            lines.append(f"{name}-{number},Count {number}.,{subject},{grade},{name},{jurisdiction}")
+        path.write_text("\n".join(lines), encoding="utf-8")
+        return str(path)
+
+    return table
+
+
+def test_the_standards_of_another_place_are_not_called_so(run, table, serving):
+    source = table("Florida", "1,Math,3")
+    code, _, err = run("import", source, "--jurisdiction", "Ohio")
+    assert (code, "'Ohio' is not what was read: that is of 'Florida'" in err) == (1, True)
+    assert "data rename --jurisdiction OLD NEW" in err
+    assert not {"Florida", "Ohio"} & titles(serving)
+
+
+def test_what_the_filters_leave_out_counts_among_the_jurisdictions(run, table, serving):
+    sources = table("Elm", "1,Math,3"), table("Oak", "2,Art,3", name="oak")
+    code, out, _ = run("import", *sources, "--jurisdiction", "Oak", "--subject", "math")
+    assert (code, "Wrote 0 (" in out, "called" in out) == (0, True, False)
+    assert not {"Elm", "Oak"} & titles(serving)
+
+
+def test_a_name_is_not_given_beside_a_document_that_could_not_be_read(
+    run, table, tmp_path, serving
+):
+    broken = tmp_path / "ohio.json"
+    broken.write_text('{"CFDocument": ')
+    source = table("Willow", "1,Math,3")
+    code, _, err = run("import", source, str(broken), "--jurisdiction", "Ohio")
+    assert (code, "may be that of a document that could not be read" in err) == (1, True)
+    assert run("import", source, str(broken), "--jurisdiction", "Willow")[0] == 0
+    assert "Willow" in titles(serving)
+
+
+def test_a_name_given_to_some_records_of_a_set_is_that_of_all(run, table):
+    source = table("Elm", "1,Math,3", "2,Math,4")
+    run("import", source)
+    code, out, _ = run("import", source, "--jurisdiction", "Willow", "--grade", "3")
+    assert (code, "(1 stored record of the same sets)" in out) == (0, True)
+    assert {each["_id"] for each in exported(run, "Willow")} == {"own-1", "own-2"}
+
+
+def test_a_title_that_was_given_is_told_when_it_is_kept(run, package):
+    run("import", package())
+    run("rename", "Reading (Grade 3)", "Third grade")
+    out = run("import", package())[1]
+    assert "set named as before ('Third grade' in place of 'Reading (Grade 3)')" in out
+
+
+def test_titles_that_differ_in_case_are_one_jurisdiction(run, table, serving):
+    run("import", table("Elm City", "1,Math,3"), table("elm city", "2,Math,3", name="two"))
+    assert {"Elm City", "elm city"} < titles(serving)
+    assert len(exported(run, "ELM CITY")) == 2
+    assert run("rename", "--jurisdiction", "elm city", "ELM CITY")[0] == 0
+    assert titles(serving) & {"Elm City", "elm city", "ELM CITY"} == {"Elm City"}
+    assert run("rename", "--jurisdiction", "Elm City", "elm city")[0] == 0
+    assert titles(serving) & {"Elm City", "elm city", "ELM CITY"} == {"elm city"}
+
+
+@pytest.mark.parametrize("name", ["", "  ", "\x01\x02"])
+def test_an_empty_name_for_an_import_is_bad_usage(run, table, name):
+    code, _, err = run("import", table("Elm", "1,Math,3"), "--jurisdiction", name)
+    assert (code, "--jurisdiction: the name is empty" in err) == (2, True)
+
+
 @pytest.mark.parametrize(
     "arguments",
     [("remove",), ("rename", "one"), ("rename", "--jurisdiction", "FL"), ("rename", "a", "b", "c"),
