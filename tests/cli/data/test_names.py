@@ -164,6 +164,8 @@ def test_what_is_meant_is_told_where_a_name_is_no_set(run, package):
     assert run("remove", "reading (grade 3)", "--jurisdiction", "Elm District", "--dry-run")[0] == 0
     assert "doc-elm_grade-03  Reading" in run("remove", "reading")[2]
     code, _, err = run("remove", "--jurisdiction", "Elm")
+    assert (code, "Did you mean 'Elm District' or 'Elm Valley'?" in err) == (1, True)
+    code, _, err = run("export", "--jurisdiction", "Elm")
     assert (code, "'Elm' may be 'Elm District' or 'Elm Valley'" in err) == (1, True)
     code, _, err = run("export", "--jurisdiction", "Ohio")
     assert (code, "No standards of Ohio are loaded. There are: " in err) == (1, True)
@@ -223,6 +225,18 @@ def test_a_title_that_was_given_is_told_when_it_is_kept(run, package):
     run("rename", "Reading (Grade 3)", "Third grade")
     out = run("import", package())[1]
     assert "set named as before ('Third grade' in place of 'Reading (Grade 3)')" in out
+
+
+def test_a_district_is_not_removed_or_renamed_by_the_name_of_a_state(run, table, serving):
+    run("import", table("Kansas City Public Schools", "1,Math,3"))
+    for command in (("remove", "--jurisdiction", "KS"), ("rename", "--jurisdiction", "KS", "Oak")):
+        code, _, err = run(*command)
+        assert (code, "No standards of Kansas are loaded." in err) == (1, True)
+        assert "Did you mean 'Kansas City Public Schools'?" in err
+    code, _, err = run("remove", "--jurisdiction", "Kansas City")
+    assert (code, "Did you mean 'Kansas City Public Schools'?" in err) == (1, True)
+    assert run("remove", "--jurisdiction", "kansas city public schools")[0] == 0
+    assert "Kansas City Public Schools" not in titles(serving)
 
 
 def test_titles_that_differ_in_case_are_one_jurisdiction(run, table, serving):
