@@ -102,7 +102,8 @@ def test_a_new_name_is_everywhere_at_once_also_in_a_server_that_runs(run, packag
     code, out, _ = run("rename", "--jurisdiction", "Florida", "Sunshine", "--dry-run")
     assert (code, out) == (0, "Would rename 1 set to be of 'Sunshine'; 2 records would change.\n")
     code, out, _ = run("rename", "--jurisdiction", "FL", "Florida", "--json")
-    assert json.loads(out) == {"changed": 2, "sets": 1, "name": "Florida", "dry_run": False}
+    told = {"changed": 2, "sets": 1, "joined": 0, "name": "Florida", "dry_run": False}
+    assert json.loads(out) == told
     assert len(serving.search("read a poem", 5, OWN).hits) == 2
     assert not serving.search("read a poem", 2, {"jurisdiction_title": "CPALMS"}).hits
     assert "CPALMS" not in serving.values("jurisdiction_title").counts
@@ -124,7 +125,13 @@ def test_a_jurisdiction_that_gets_the_name_of_another_becomes_one_with_it(run, p
     run("import", package("Florida", "one"), package("CPALMS", "two"))
     code, _, err = run("remove", "--jurisdiction", "FL")
     assert (code, "'CPALMS' and 'Florida' here" in err) == (2, True)
-    assert run("rename", "--jurisdiction", "CPALMS", "Florida")[0] == 0
+    rename = ("rename", "--jurisdiction", "CPALMS", "Florida")
+    code, out, _ = run(*rename, "--dry-run")
+    assert (code, out) == (
+        0,
+        "Would rename 1 set to be of 'Florida'; would join 1 set there; 2 records would change.\n",
+    )
+    assert json.loads(run(*rename, "--json")[1])["joined"] == 1
     ids = {each.jurisdiction_id for each in serving.sets() if each.jurisdiction_title == "Florida"}
     assert ids == {"florida"}
 
