@@ -81,9 +81,10 @@ def sets_of_one(jurisdiction: str, sets: Sequence[StandardSet]) -> list[Standard
     from standards_mcp.catalog.vocabulary.names import no_jurisdiction, same_jurisdiction
     from standards_mcp.catalog.vocabulary.places import folded
 
+    spelling = folded(jurisdiction) or jurisdiction
     found = (
         [each for each in sets if jurisdiction in {each.jurisdiction_id, each.jurisdiction_title}]
-        or [each for each in sets if folded(each.jurisdiction_title) == folded(jurisdiction)]
+        or [each for each in sets if folded(each.jurisdiction_title) == spelling]
         or [
             each
             for each in sets
@@ -111,6 +112,7 @@ def set_named(name: str, sets: Sequence[StandardSet]) -> StandardSet:
     from standards_mcp.catalog.vocabulary.names import (
         jurisdictions_named,
         no_jurisdiction,
+        same_jurisdiction,
         titles_like,
     )
     from standards_mcp.catalog.vocabulary.places import folded, place_named
@@ -128,9 +130,11 @@ def set_named(name: str, sets: Sequence[StandardSet]) -> StandardSet:
     places = jurisdictions_named(name, {each.jurisdiction_title for each in sets})
     if places:
         count = sum(each.jurisdiction_title in places for each in sets)
+        is_part = len(places) == 1 and same_jurisdiction(name) != same_jurisdiction(places[0])
+        whole = places[0] if is_part else name
         raise click.ClickException(
             f"no set {name!r}: it is a jurisdiction with {counted(count, 'set')}; write "
-            f"`--jurisdiction {_argument(name)}` for all of them"
+            f"`--jurisdiction {_argument(whole)}` for all of them"
         )
     if place_named(name):
         raise no_jurisdiction(name, list(dict.fromkeys(each.jurisdiction_title for each in sets)))

@@ -240,10 +240,19 @@ def test_a_district_is_not_removed_or_renamed_by_the_name_of_a_state(run, table,
         code, _, err = run(*command)
         assert (code, "No standards of Kansas are loaded." in err) == (1, True)
         assert "Did you mean 'Kansas City Public Schools'?" in err
+    assert '--jurisdiction "Kansas City Public Schools"`' in run("remove", "Kansas City")[2]
     code, _, err = run("remove", "--jurisdiction", "Kansas City")
     assert (code, "Did you mean 'Kansas City Public Schools'?" in err) == (1, True)
     assert run("remove", "--jurisdiction", "kansas city public schools")[0] == 0
     assert "Kansas City Public Schools" not in titles(serving)
+
+
+def test_a_name_of_marks_alone_is_no_other_such_name(run, table, serving):
+    run("import", table("???", "1,Math,3"))
+    for name in (" ", "!!!"):
+        assert run("remove", "--jurisdiction", name)[0] == 1
+    assert run("remove", "--jurisdiction", "???")[0] == 0
+    assert "???" not in titles(serving)
 
 
 def test_titles_that_differ_in_case_are_one_jurisdiction(run, table, serving):
