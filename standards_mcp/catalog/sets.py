@@ -185,6 +185,11 @@ def renamed(record: StandardRecord, given: GivenNames) -> StandardRecord:
     return record if named == sets else _with(record, named, record.child_ids)
 
 
+def with_names(given: GivenNames, names: GivenNames) -> GivenNames:
+    """Return *given* with other names, which come before those that were given already."""
+    return {**given, **{id_: {**given.get(id_, {}), **new} for id_, new in names.items()}}
+
+
 def leaving_sets(
     records: Iterable[StandardRecord], sets: Collection[str]
 ) -> tuple[list[StandardRecord], list[str]]:

@@ -65,9 +65,10 @@ async def _named(catalog: Catalog, known: StandardSets, text: str) -> _Shown | N
     if found := sets_named(text, known.sets):
         if len(found) == 1:
             return await _set_contents(catalog, found[0])
-        return _sets(found, f"sets are called {text!r}", counted=known.counted)
+        return _sets(found, f"{len(found)} sets are called {text!r}", counted=known.counted)
     if found := sets_of_jurisdiction(text, known.sets):
-        return _sets(found, f"sets of {found[0].jurisdiction_title}", counted=known.counted)
+        told = f"{_count(len(found), 'set')} of {found[0].jurisdiction_title}"
+        return _sets(found, told, counted=known.counted)
     if matches := await catalog.find(text):
         return await _children(catalog, matches)
     if roots := await roots_of_set(catalog, text):  # no record has it for its own
@@ -83,7 +84,8 @@ async def _resembling(catalog: Catalog, known: StandardSets, text: str) -> _Show
         return nodes, f"{count} with codes that begin with {text}. {_BELOW} {_DETAILS}"
     titles = set(titles_with(text, (each.title for each in known.sets)))
     if found := [each for each in known.sets if each.title in titles]:
-        return _sets(found, f"sets have {text!r} in their titles", counted=known.counted)
+        told = f"{_count(len(found), 'set')} with {text!r} in the title"
+        return _sets(found, told, counted=known.counted)
     return None
 
 
@@ -114,7 +116,7 @@ def _jurisdictions(known: StandardSets) -> _Shown:
     )
 
 
-def _sets(sets: Sequence[StandardSet], what: str, *, counted: bool) -> _Shown:
+def _sets(sets: Sequence[StandardSet], told: str, *, counted: bool) -> _Shown:
     nodes = list[Node]()
     for each in sets:
         node: Node = {
@@ -127,7 +129,7 @@ def _sets(sets: Sequence[StandardSet], what: str, *, counted: bool) -> _Shown:
             node["standards"] = each.records
         nodes.append(node)
     advice = "Call browse_standards with parent = the _id of one for its standards."
-    return _told_apart(nodes, sets), f"{len(sets)} {what}. {advice}"
+    return _told_apart(nodes, sets), f"{told}. {advice}"
 
 
 def _told_apart(nodes: list[Node], items: Sequence[StandardRecord | StandardSet]) -> list[Node]:

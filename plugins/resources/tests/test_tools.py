@@ -63,7 +63,7 @@ async def test_a_jurisdiction_is_known_by_its_name_the_beginning_of_it_and_its_i
 async def test_a_state_is_known_by_its_code_and_its_publisher(ask: Ask, catalog: Catalog):
     (first, second) = await catalog.fetch(["B1", "B2"])
     florida = {"jurisdiction_id": "cpalms", "jurisdiction_title": "CPALMS"}
-    ohio = {"jurisdiction_id": "oh", "jurisdiction_title": "Ohio Schools"}
+    ohio = {"jurisdiction_id": "oh", "jurisdiction_title": "Ohio Department of Education"}
     await catalog.upsert(
         [
             first.model_copy(update={**florida, "id": "F1", "standard_set_id": "F"}),
@@ -73,6 +73,7 @@ async def test_a_state_is_known_by_its_code_and_its_publisher(ask: Ask, catalog:
     for name, expected in (("FL", "F"), ("florida", "F"), ("cpalms", "F"), ("Ohio", "O")):
         answer = await ask("browse_standards", parent=name)
         assert (name, ids(answer)) == (name, [expected]), answer["message"]
+        assert answer["message"].startswith("1 set of ")
     missing = await ask("browse_standards", parent="TX")
     assert "No jurisdiction here is 'TX'. No standards of Texas are loaded." in missing["message"]
 
@@ -101,7 +102,7 @@ async def test_what_begins_a_code_or_is_in_a_title_is_told_from_what_is_called_s
     sets = (await ask("browse_standards", parent="math 04"))["results"]
     assert [each["jurisdiction_title"] for each in sets] == ["Aland Common Standards", "Borduria"]
     titles = (await ask("browse_standards", parent="science"))["message"]
-    assert "2 sets have 'science' in their titles." in titles
+    assert "2 sets with 'science' in the title." in titles
     nothing = (await ask("browse_standards", parent="math grade"))["message"]
     assert "Leave parent out to begin at the top." in nothing
 

@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import chain
 from typing import Final, NamedTuple, TypeAlias
 
 from standards_mcp._utils.chunks import chunks
@@ -22,7 +21,13 @@ from standards_mcp.catalog.errors import CatalogError
 from standards_mcp.catalog.local.store import LocalStore
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.relations import Crosswalk, Link
-from standards_mcp.catalog.sets import GivenNames, leaving_sets, merged_with_stored, renamed
+from standards_mcp.catalog.sets import (
+    GivenNames,
+    leaving_sets,
+    merged_with_stored,
+    renamed,
+    with_names,
+)
 
 from .naming import settle_jurisdiction, told_names
 from .problems import Problem, note
@@ -117,7 +122,7 @@ def import_sources(
             _read(document, number, staging, is_selected, report)
             if on_read is not None:
                 on_read(report)
-        given = _given_names(store, staging, options, report)
+        names = _new_names(store, staging, options, report)
         staging.keep_ancestors()
         loss = _loss(store, staging) if options.replace else _Loss()
         for problem in settle(staging, store, loss.deleted):
@@ -129,29 +134,24 @@ def import_sources(
         report.collapsed += selected - distinct
         report.filtered += others
         _tell_loss(store, staging, loss, report)
-        changes = _changes(store, staging, loss, report, given)
-        if options.dry_run:
-            deque(changes, maxlen=0)  # `changes` counts while it is used up
-            return report
-        if options.jurisdiction:
-            store.save_given_names(given)
-        written, deleted = chain(changes, loss.leaving), sorted(loss.deleted)
-        store.write(written, deleted, progress, _crosswalks(store, staging))
+        _write(store, staging, options, report, names, progress)
     return report
 
 
-def _given_names(
+def _new_names(
     store: LocalStore, staging: Staging, options: ImportOptions, report: Report
 ) -> GivenNames:
-    """Return what the sets are called that were read, and tell of it."""
-    given = store.given_names()
+    """Return what the sets that were read are called from now on, and tell what they are called."""
+    names: GivenNames = {}
+    notes: list[Problem] = []
     if options.jurisdiction and report.read > report.skipped_records:
-        given, notes = settle_jurisdiction(store, staging, options.jurisdiction, given)
-    else:
-        notes = told_names(given, staging)
-    for each in notes:
+        names, notes = settle_jurisdiction(store, staging, options.jurisdiction, report.skipped)
+    before = store.given_names()
+    if names:
+        before = {id_: {"title": each["title"]} for id_, each in before.items() if "title" in each}
+    for each in (*notes, *told_names(before, staging)):
         report.add(each)
-    return given
+    return names
 
 
 def _filter_of(selection: Selection) -> Callable[[StandardRecord], bool]:
@@ -207,9 +207,56 @@ def _tell_loss(store: LocalStore, staging: Staging, loss: _Loss, report: Report)
     for set_id in sorted(loss.incomplete):
         detail = "some of its records were skipped, so none was deleted"
         report.add(note("set not replaced", set_id, detail=detail))
-    report.deleted, report.left = len(loss.deleted), len(loss.leaving)
     for each in _told_crosswalks(store, staging, loss.deleted):
         report.add(each)
+
+
+def _write(
+    store: LocalStore,
+    staging: Staging,
+    options: ImportOptions,
+    report: Report,
+    names: GivenNames,
+    progress: Progress | None,
+) -> None:
+    gone: list[str] = []
+
+    def changes() -> Iterator[StandardRecord]:
+        # The store runs this when nobody else writes, and asks for what is gone after it.
+        given = with_names(store.given_names(), names)
+        loss = _loss(store, staging) if options.replace else _Loss()
+        report.deleted, report.left = len(loss.deleted), len(loss.leaving)
+        gone.extend(sorted(loss.deleted))
+        yield from _changes(store, staging, loss, report, given)
+        yield from (renamed(each, given) for each in loss.leaving)
+        settled = {*loss.deleted, *(each.id for each in loss.leaving)}
+        yield from _named_along(store, staging, settled, report, names)
+
+    if options.dry_run:
+        deque(changes(), maxlen=0)  # `changes` counts while it is used up
+        return
+    store.write(changes(), gone, progress, _crosswalks(store, staging), names)
+
+
+def _named_along(
+    store: LocalStore,
+    staging: Staging,
+    settled: Collection[str],
+    report: Report,
+    names: GivenNames,
+) -> Iterator[StandardRecord]:
+    """Yield what else the store has of sets that get a new name, under that name, and tell it."""
+    count = 0
+    for record in store.records(names) if names else ():
+        after = renamed(record, names)
+        if after is record or record.id in settled or staging.is_selected(record.id):
+            continue
+        if after.to_dict() != record.to_dict():
+            count += 1
+            yield after
+    if count:
+        told = f"{counted(count, 'stored record')} of the same sets"
+        report.add(note("renamed with the rest of its set", "catalog", detail=told))
 
 
 def _crosswalks(store: LocalStore, staging: Staging) -> Iterator[tuple[Crosswalk, Iterable[Link]]]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 
 from standards_mcp.catalog.base import Progress
 from standards_mcp.catalog.local.store import LocalStore
-from standards_mcp.catalog.sets import leaving_sets, renamed
+from standards_mcp.catalog.records import StandardRecord
+from standards_mcp.catalog.sets import leaving_sets, renamed, with_names
 from standards_mcp.catalog.starter import starter_records
 
 from .report import Report
@@ -24,16 +26,20 @@ def remove_sets(
     The report's ``relations`` are those that crosswalks lose with them.
     """
     report = Report(dry_run=dry_run)
-    leaving, deleted = leaving_sets(store.records(set_ids), set_ids)
-    report.deleted, report.left = len(deleted), len(leaving)
-    report.relations = _relations_of(store, deleted)
-    given = store.given_names()
-    if not dry_run and (leaving or deleted):
-        store.write(leaving, deleted, progress)
-        if not given.keys().isdisjoint(set_ids):
-            # A set that comes back is called as its source calls it.
-            kept = {id_: names for id_, names in given.items() if id_ not in set_ids}
-            store.save_given_names(kept)
+    gone: list[str] = []
+
+    def leaving() -> Iterator[StandardRecord]:
+        # The store runs this when nobody else writes, and asks for what is gone after it.
+        left, deleted = leaving_sets(store.records(set_ids), set_ids)
+        gone.extend(deleted)
+        report.deleted, report.left = len(deleted), len(left)
+        report.relations = _relations_of(store, deleted)
+        yield from left
+
+    if dry_run:
+        deque(leaving(), maxlen=0)
+    else:
+        store.write(leaving(), gone, progress)
     return report
 
 
@@ -57,15 +63,24 @@ def rename_sets(
     Returns:
         How many records change.
     """
-    before = store.given_names()
-    given = {**before, **{id_: {**before.get(id_, {}), **names} for id_ in set_ids}}
-    records = ((record, renamed(record, given)) for record in store.records(set_ids))
-    changed = [after for record, after in records if after.to_dict() != record.to_dict()]
-    if changed and not dry_run:
-        # What is remembered first can be done again by whoever is interrupted in between.
-        store.save_given_names(given)
-        store.write(changed, (), progress)
-    return len(changed)
+    new = dict.fromkeys(set_ids, names)
+    count = 0
+
+    def changed() -> Iterator[StandardRecord]:
+        # The store runs this when nobody else writes.
+        nonlocal count
+        given = with_names(store.given_names(), new)
+        for record in store.records(set_ids):
+            after = renamed(record, given)
+            if after.to_dict() != record.to_dict():
+                count += 1
+                yield after
+
+    if dry_run:
+        deque(changed(), maxlen=0)
+    else:
+        store.write(changed(), (), progress, names=new)
+    return count
 
 
 def remove_starter(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
+from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
 from standards_mcp.catalog.local.store import LocalStore
@@ -14,6 +16,7 @@ from standards_mcp.catalog.vocabulary.names import (
     listed,
     of_one_place,
     quoted,
+    same_jurisdiction,
     titles_like,
 )
 from standards_mcp.catalog.vocabulary.places import folded, place_named, proper_name
@@ -23,59 +26,103 @@ from .problems import Problem, note
 from .staging import Staging
 
 _OPTION: Final = "--jurisdiction"
+_UNREADABLE: Final = frozenset({"cannot be read", "damaged archive", "unknown format"})
+_GIVEN: Final = {"title": "set", "jurisdiction_title": "jurisdiction"}
 
 
-def jurisdiction_names(store: LocalStore, name: str) -> dict[str, str]:
-    """Return the names, as `GivenNames` has them, that make a set one of a jurisdiction.
+def jurisdiction_names(
+    store: LocalStore, name: str, set_ids: Collection[str] = ()
+) -> dict[str, str]:
+    """Return the names, as `GivenNames` has them, that make sets those of a jurisdiction.
 
-    The jurisdiction that is called so already keeps its id; a new one has an id made of its name.
+    One that is called so already, in whatever case, keeps its title and id; a new one has an id
+    made of its name.
+
+    Args:
+        set_ids: The sets that get the names, and so are none that has them already.
     """
     title = proper_name(clean(name))
-    known = (each.jurisdiction_id for each in store.sets() if each.jurisdiction_title == title)
-    made = re.sub(r"\W+", "-", title.casefold()).strip("-") or "unknown"
-    return {"jurisdiction_id": next(known, made), "jurisdiction_title": title}
+    same = [
+        each
+        for each in store.sets()
+        if each.id not in set_ids
+        and (folded(each.jurisdiction_title) or each.jurisdiction_title) == (folded(title) or title)
+    ]
+    if same:
+        known = next((each for each in same if each.jurisdiction_title == title), same[0])
+        names = known.jurisdiction_id, known.jurisdiction_title
+    else:
+        names = re.sub(r"\W+", "-", title.casefold()).strip("-") or "unknown", title
+    return dict(zip(("jurisdiction_id", "jurisdiction_title"), names, strict=True))
 
 
 def settle_jurisdiction(
-    store: LocalStore, staging: Staging, name: str, given: GivenNames
+    store: LocalStore, staging: Staging, name: str, unread: Iterable[str]
 ) -> tuple[GivenNames, list[Problem]]:
     """Let what was read be of one jurisdiction.
 
     Of a single one, all is given the name. Of several, only what the name means stays selected,
-    and is called as its source calls it.
+    and is called as its source calls it. What filters leave out counts, too.
+
+    Args:
+        unread: Why documents could not be read, see `problems`.
 
     Returns:
-        What sets are called now, and what to tell of it.
+        What sets are called from now on, and what to tell of it.
 
     Raises:
-        JurisdictionNameError: Several were read, and the name means none of them, or more than one.
+        JurisdictionNameError: Several were read, and the name means none of them, or more than one;
+            what was read is another known place; or it may be, in documents that were not read.
     """
     read = staging.jurisdictions()
-    if len({place_named(title) or title for title in read.values()}) > 1:
+    if len({same_jurisdiction(title) for title in read.values()}) > 1:
         staging.select_jurisdictions(_chosen(read, name))
-        return given, []
+        return {}, []
     names = jurisdiction_names(store, name)
-    after = {**given}
-    for set_id in staging.selected_sets():
-        after[set_id] = {**given.get(set_id, {}), **names}
     title = names["jurisdiction_title"]
     others = [each for each in dict.fromkeys(read.values()) if each != title]
+    if others:
+        _refuse_doubtful(others, name, unread)
     detail = f"{listed(others)} is called {title!r}"
-    return after, [note("jurisdiction named", _OPTION, detail=detail)] if others else []
+    told = [note("jurisdiction named", _OPTION, detail=detail)] if others else []
+    return dict.fromkeys(staging.selected_sets(), names), told
 
 
 def told_names(before: GivenNames, staging: Staging) -> list[Problem]:
-    """Return what to tell of the jurisdictions that get a name again, given by a user before."""
-    titles = {
-        names["jurisdiction_title"]
-        for set_id in staging.selected_sets()
-        if "jurisdiction_title" in (names := before.get(set_id, {}))
-    }
-    others = sorted(set(staging.jurisdictions().values()) - titles)
-    if not titles or not others:
-        return []
-    detail = f"{listed(titles)} in place of {listed(others)}"
-    return [note("jurisdiction named as before", "catalog", detail=detail)]
+    """Return what to tell of what gets a name again, given by a user before."""
+    told: list[Problem] = []
+    read = staging.selected_sets() if before else {}
+    for place, (key, what) in enumerate(_GIVEN.items()):
+        named = [
+            (names[key], titles[place])
+            for set_id, titles in read.items()
+            if key in (names := before.get(set_id, {})) and names[key] != titles[place]
+        ]
+        for given, others in groupby(sorted(set(named)), itemgetter(0)):
+            detail = f"{given!r} in place of {listed(title for _, title in others)}"
+            told.append(note(f"{what} named as before", "catalog", detail=detail))
+    return told
+
+
+def _refuse_doubtful(read: Collection[str], name: str, unread: Iterable[str]) -> None:
+    """Refuse to give a name to what is, or may be, of somebody else.
+
+    Raises:
+        JurisdictionNameError: It is.
+    """
+    place, theirs = place_named(name), {place_named(title) for title in read} - {None}
+    if place and theirs and place not in theirs:
+        raise JurisdictionNameError(
+            f"{_OPTION} {quoted(name)} is not what was read: that is of {listed(read)}. Import it "
+            f"without {_OPTION}; if it should be called so all the same, call it so then with "
+            "`standards-mcp data rename --jurisdiction OLD NEW`."
+        )
+    if _UNREADABLE.intersection(unread):
+        raise JurisdictionNameError(
+            f"{_OPTION} {quoted(name)} may be that of a document that could not be read; what was "
+            f"read is of {listed(read)}. Put the damaged document right or leave it out, or import "
+            f"without {_OPTION}."
+        )
 
 
 def _chosen(read: Mapping[str, str], name: str) -> list[str]:

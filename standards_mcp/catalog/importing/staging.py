@@ -160,10 +160,10 @@ class Staging:
         self._connection.execute("INSERT OR IGNORE INTO incomplete VALUES (?)", (document,))
 
     def jurisdictions(self) -> dict[str, str]:
-        """Return the titles of the jurisdictions of the selected records, by their ids."""
+        """Return the titles of the jurisdictions of all that was read, by their ids."""
         rows = self._connection.execute(
             "SELECT DISTINCT json_extract(body, '$.jurisdiction_id'),"
-            " json_extract(body, '$.jurisdiction_title') FROM read WHERE selected"
+            " json_extract(body, '$.jurisdiction_title') FROM read"
         )
         return {str(id_): str(title) for id_, title in rows}
 
@@ -175,10 +175,19 @@ class Staging:
             (json.dumps(list(ids)),),
         )
 
-    def selected_sets(self) -> list[str]:
-        """Return the ids of the sets of the selected records."""
-        rows = self._connection.execute("SELECT DISTINCT set_id FROM read WHERE selected")
-        return [str(id_) for (id_,) in rows]
+    def selected_sets(self) -> dict[str, tuple[str, str]]:
+        """Return the sets of the selected records by their ids: title and jurisdiction's title."""
+        rows = self._connection.execute(
+            "SELECT set_id, coalesce(json_extract(body, '$.set_title'),"
+            " json_extract(body, '$.standard_set_title')),"
+            " json_extract(body, '$.jurisdiction_title') FROM read WHERE selected GROUP BY set_id"
+        )
+        return {str(id_): (str(title), str(jurisdiction)) for id_, title, jurisdiction in rows}
+
+    def is_selected(self, id_: str) -> bool:
+        """Return whether a selected record has this id."""
+        statement = "SELECT 1 FROM read WHERE id = ? AND selected"
+        return self._connection.execute(statement, (id_,)).fetchone() is not None
 
     def keep_ancestors(self) -> None:
         """Let the ancestors of every selected record through as well."""

@@ -17,13 +17,14 @@ from typing import Any, NamedTuple, Self
 from standards_mcp._utils.chunks import chunks
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.relations import Crosswalk, Link
-from standards_mcp.catalog.sets import StandardSet, memberships
+from standards_mcp.catalog.sets import GivenNames, StandardSet, memberships, with_names
 from standards_mcp.catalog.texts import text_hash, without_surrogates
 from standards_mcp.catalog.vocabulary.notation import record_keys
 
 from .relations import RelationTable
 from .sqlite import SqliteFile
 
+_GIVEN_NAMES = "given names"
 _CHUNK = 500  # ids in one statement; SQLite allowed 999 variables for a long time
 
 # Answered from the index records_by_set alone; the table itself is forty times as large.
@@ -100,19 +101,30 @@ class Database:
         records: Iterable[StandardRecord],
         deleted: Iterable[str],
         crosswalks: Iterable[tuple[Crosswalk, Iterable[Link]]] = (),
+        names: GivenNames | None = None,
     ) -> int:
-        """Add, replace and delete in one transaction; return how many are new, differ or went."""
+        """Add, replace and delete in one transaction; return how many are new, differ or went.
+
+        Args:
+            names: What users call sets from now on, see `given_names`.
+        """
         with self._file.transaction():
             changed = sum(self._upsert(chunk) for chunk in chunks(records, _CHUNK))
             changed += sum(self._delete(chunk) for chunk in chunks(deleted, _CHUNK))
             for crosswalk, links in crosswalks:
                 self.relations.replace(crosswalk, links)
             self._file.run("DELETE FROM sets WHERE id NOT IN (SELECT set_id FROM records)")
+            state = self._names_of_sets(names or {})
             if changed:
                 now = datetime.now(UTC).isoformat(timespec="seconds")
-                state = [("revision", str(self.revision + 1)), ("changed", now)]
-                self._file.run("INSERT OR REPLACE INTO state VALUES (?, ?)", state)
+                state |= {"revision": str(self.revision + 1), "changed": now}
+            self._file.run("INSERT OR REPLACE INTO state VALUES (?, ?)", state.items())
         return changed
+
+    def given_names(self) -> GivenNames:
+        """Return what users call the sets that are here; the names of others are forgotten."""
+        names: GivenNames = json.loads(self.meta(_GIVEN_NAMES, "{}"))
+        return names
 
     def records(self, set_ids: Collection[str] | None = None) -> Iterator[StandardRecord]:
         """Yield the records of these sets, of all by default, in the order of their ids."""
@@ -257,6 +269,19 @@ class Database:
             "INSERT OR IGNORE INTO keys VALUES (?, ?)",
             [(key, record.id) for record in records for key in _keys(record)],
         )
+
+    def _names_of_sets(self, names: GivenNames) -> dict[str, str]:
+        """Return the state that has the given names of the sets that are still here."""
+        before = self.given_names()
+        if not (before or names):
+            return {}
+        rows = self._file.select(
+            "SELECT id FROM sets UNION"
+            " SELECT substr(key, 5) FROM keys WHERE key >= 'set:' AND key < 'set;'"
+        )
+        here = {str(id_) for (id_,) in rows}
+        after = {id_: each for id_, each in with_names(before, names).items() if id_ in here}
+        return {_GIVEN_NAMES: json.dumps(after)}
 
     def _bodies(self, ids: Sequence[str]) -> dict[str, str]:
         ids = [id_ for id_ in ids if without_surrogates(id_) == id_]  # no record has others

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from .index.engine import Engine
     from .index.ranking import Mode
 
-_GIVEN_NAMES = "given names"
 _LONGEST_CODE = 60
 _MOST_CODES = 20
 
@@ -231,20 +229,11 @@ class LocalStore:
         return iter(()) if database is None else database.records(set_ids)
 
     def given_names(self) -> GivenNames:
-        """Return what users call the sets that are here, see `save_given_names`."""
+        """Return what users call the sets that are here, see `write`."""
         database = self._open_database()
-        if database is None:
-            return {}
-        saved: GivenNames = json.loads(database.meta(_GIVEN_NAMES, "{}"))
-        here = {each.id for each in database.sets()} if saved else set[str]()
-        return {id_: names for id_, names in saved.items() if id_ in here}
+        return {} if database is None else database.given_names()
 
     # -- writing
-
-    def save_given_names(self, given: GivenNames) -> None:
-        """Remember what users call sets, for whoever reads these sets again; records stay."""
-        with self._writing() as database:
-            database.set_meta(_GIVEN_NAMES, json.dumps(given))
 
     def load_seed(self) -> Sequence[StandardRecord]:
         """Return the records of the seed, ready to be written without embedding anything.
@@ -269,21 +258,25 @@ class LocalStore:
         deleted: Iterable[str] = (),
         progress: Progress | None = None,
         crosswalks: Iterable[tuple[Crosswalk, Iterable[Link]]] = (),
+        names: GivenNames | None = None,
     ) -> int:
         """Add, replace and delete in one transaction, and make all of it searchable.
 
         What *records* and *deleted* raise undoes it. While it runs, searches answer with what was
-        there before, and another process that writes is waited for.
+        there before, and another process that writes is waited for. A generator is run after
+        that, so what it reads here is still so when it is written.
 
         Args:
             progress: Is told (done, total) while texts are embedded.
             crosswalks: What crosswalks state now, in place of what they stated before.
+            names: What users call sets from now on, to remember for whoever reads these sets
+                again; *records* have these names already. They are forgotten with the set.
 
         Returns:
             How many records were new, differed or were deleted.
         """
         with self._writing() as database:
-            changed = database.write(records, deleted, crosswalks)
+            changed = database.write(records, deleted, crosswalks, names)
             self._engine.update(database, progress)
         return changed
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from standards_mcp.catalog.errors import CatalogError
 
-from .places import folded, is_publisher, place_named
+from .places import before_mark, folded, is_publisher, place_named, state_named
 
 _SHORTEST_INITIALS: Final = 3
 _SHORTEST_PART: Final = 3
@@ -26,6 +26,8 @@ def jurisdictions_named(text: str, titles: Iterable[str]) -> list[str]:
 
     A name, a code and initials of one place mean the same (``Florida``, ``FL``, ``CPALMS``; see
     `places`). Short are the first words (``Common Core``) and the initials of three words or more.
+    A state is only what stands before a mark or an agency: ``Illinois: Chicago`` and ``Illinois
+    State Board``, but never ``Kansas City`` of Kansas.
     """
     names = {title: folded(title) for title in titles}
     given, place = folded(text), place_named(text)
@@ -34,6 +36,12 @@ def jurisdictions_named(text: str, titles: Iterable[str]) -> list[str]:
         return equal
     if place and (same := [each for each in names if place_named(each) == place]):
         return same
+    if place and state_named(place):
+        return [
+            title
+            for title in names
+            if place_named(before_mark(title)) == place and not _is_elsewhere(title, place)
+        ]
     for wanted in dict.fromkeys((given, folded(place or ""))):
         if found := [
             title
@@ -62,19 +70,25 @@ def of_one_place(text: str, found: list[str]) -> list[str]:
     Raises:
         JurisdictionNameError: They are not; the message names them.
     """
-    if len({place_named(each) or each for each in found}) > 1:
+    if len({same_jurisdiction(each) for each in found}) > 1:
         raise JurisdictionNameError(
             f"{quoted(text)} may be {listed(found, 'or')}. Name one of them in full."
         )
     return found
 
 
+def same_jurisdiction(title: str) -> str:
+    """Return a text that is equal for titles of one jurisdiction: of one place, or in any case."""
+    return place_named(title) or folded(title) or title
+
+
 def no_jurisdiction(text: str, titles: Collection[str]) -> JurisdictionNameError:
     """Return the error for a name of no jurisdiction; it offers near ones and names all."""
     place = place_named(text)
     missing = f" No standards of {place} are loaded." if place else ""
-    near = titles_like(text, titles)
-    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    near = jurisdictions_named(text, titles) or titles_like(text, titles)
+    near = near or titles_with(place or "", titles)
+    hint = f" Did you mean {' or '.join(map(repr, near[:_MOST_HINTS]))}?" if near else ""
     there = f"There are: {listed(titles)}." if titles else "None is loaded."
     return JurisdictionNameError(f"No jurisdiction here is {quoted(text)}.{missing}{hint} {there}")
 

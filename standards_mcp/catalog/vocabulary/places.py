@@ -54,6 +54,10 @@ _PUBLISHERS: Final[Mapping[str, str]] = {
     "teks": "Texas",
 }
 _TITLE: Final = re.compile(r"(?:the )?(?:state|commonwealth|territory) of (?!the )")
+_MARK: Final = re.compile(
+    r"\s*[:,]|\s+[-\u2013\u2014]|\s+(?:state )?(?:agency|board|department|doe|education|office)\b",
+    re.IGNORECASE,
+)
 _BETWEEN_LETTERS: Final = re.compile(r"(?<=\b\w) (?=\w\b)")
 
 
@@ -84,6 +88,11 @@ def place_named(text: str) -> str | None:
     """
     name = _plain(text)
     return _OWN_NAMES.get(name) or _PUBLISHERS.get(name)
+
+
+def before_mark(text: str) -> str:
+    """Return the part of a title before a colon, a comma, a dash, or the name of an agency."""
+    return _MARK.split(text, maxsplit=1)[0]
 
 
 def proper_name(text: str) -> str:

@@ -72,15 +72,28 @@ def sets_of(jurisdiction: str, sets: Sequence[StandardSet]) -> list[StandardSet]
 def sets_of_one(jurisdiction: str, sets: Sequence[StandardSet]) -> list[StandardSet]:
     """Return the sets of exactly one jurisdiction, for what cannot be undone.
 
+    It is meant by its id, its whole title in any case, or another name of its place.
+
     Raises:
-        JurisdictionNameError: As `sets_of`.
+        JurisdictionNameError: There is none; the message offers those that begin so.
         click.UsageError: It has several names here, and none of them is the one given.
     """
-    found = [
-        each for each in sets if jurisdiction in {each.jurisdiction_id, each.jurisdiction_title}
-    ]
-    found = found or sets_of(jurisdiction, sets)
-    titles = sorted({each.jurisdiction_title for each in found})
+    from standards_mcp.catalog.vocabulary.names import no_jurisdiction, same_jurisdiction
+    from standards_mcp.catalog.vocabulary.places import folded
+
+    spelling = folded(jurisdiction) or jurisdiction
+    found = (
+        [each for each in sets if jurisdiction in {each.jurisdiction_id, each.jurisdiction_title}]
+        or [each for each in sets if folded(each.jurisdiction_title) == spelling]
+        or [
+            each
+            for each in sets
+            if same_jurisdiction(each.jurisdiction_title) == same_jurisdiction(jurisdiction)
+        ]
+    )
+    titles = sorted({each.jurisdiction_title for each in found or sets})
+    if not found:
+        raise no_jurisdiction(jurisdiction, titles)
     if len(titles) > 1:
         raise click.UsageError(
             f"{jurisdiction!r} is {' and '.join(map(repr, titles))} here; write the one that you "
@@ -99,6 +112,7 @@ def set_named(name: str, sets: Sequence[StandardSet]) -> StandardSet:
     from standards_mcp.catalog.vocabulary.names import (
         jurisdictions_named,
         no_jurisdiction,
+        same_jurisdiction,
         titles_like,
     )
     from standards_mcp.catalog.vocabulary.places import folded, place_named
@@ -116,9 +130,11 @@ def set_named(name: str, sets: Sequence[StandardSet]) -> StandardSet:
     places = jurisdictions_named(name, {each.jurisdiction_title for each in sets})
     if places:
         count = sum(each.jurisdiction_title in places for each in sets)
+        is_part = len(places) == 1 and same_jurisdiction(name) != same_jurisdiction(places[0])
+        whole = places[0] if is_part else name
         raise click.ClickException(
             f"no set {name!r}: it is a jurisdiction with {counted(count, 'set')}; write "
-            f"`--jurisdiction {_argument(name)}` for all of them"
+            f"`--jurisdiction {_argument(whole)}` for all of them"
         )
     if place_named(name):
         raise no_jurisdiction(name, list(dict.fromkeys(each.jurisdiction_title for each in sets)))

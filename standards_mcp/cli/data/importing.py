@@ -89,6 +89,7 @@ def import_command(invocation: Invocation, /, **given: Any) -> None:
     any of their values. Exit code 1 when nothing could be taken from the sources, 2 when the
     options are wrong.
     """
+    from standards_mcp.catalog.importing.formats.text import clean
     from standards_mcp.catalog.importing.importer import (
         ImportOptions,
         StrictImportError,
@@ -96,6 +97,8 @@ def import_command(invocation: Invocation, /, **given: Any) -> None:
     )
 
     options = _Options(**given)
+    if not all(map(clean, options.jurisdiction)):
+        raise click.UsageError("--jurisdiction: the name is empty")
     how = ImportOptions(
         selection=_selection(options), replace=options.replace, dry_run=options.dry_run,
         strict=options.strict, jurisdiction=options.name,

@@ -168,17 +168,26 @@ def rename(
         advice = "it cannot be renamed; import its file under another name, and remove this one"
         check_is_no_crosswalk(store, set_name, advice)
         ids = _one_or_all(store, set_name, jurisdiction)
-        given = {"title": new} if set_name else jurisdiction_names(store, new)
+        given = {"title": new} if set_name else jurisdiction_names(store, new, ids)
+        joined = 0 if set_name else _others_of(store, ids, given["jurisdiction_title"])
         changed = rename_sets(store, ids, given, progress, dry_run=dry_run)
     called = new if set_name else given["jurisdiction_title"]
     if as_json:
-        document = {"changed": changed, "sets": len(ids), "name": called, "dry_run": dry_run}
-        print_json(document)
+        counts = {"changed": changed, "sets": len(ids), "joined": joined}
+        print_json({**counts, "name": called, "dry_run": dry_run})
     else:
         verb = "Would rename" if dry_run else "Renamed"
         what = "to" if set_name else "to be of"
         records = f"{counted(changed, 'record')} {'would change' if dry_run else 'changed'}"
-        click.echo(f"{verb} {counted(len(ids), 'set')} {what} {called!r}; {records}.")
+        join = "would join" if dry_run else "joined"
+        joins = f"; {join} {counted(joined, 'set')} there" if joined else ""
+        click.echo(f"{verb} {counted(len(ids), 'set')} {what} {called!r}{joins}; {records}.")
+
+
+def _others_of(store: LocalStore, ids: list[str], jurisdiction_title: str) -> int:
+    """Return how many other sets than these a jurisdiction has already."""
+    titles = (each.jurisdiction_title for each in store.sets() if each.id not in ids)
+    return sum(title == jurisdiction_title for title in titles)
 
 
 def _one_or_all(store: LocalStore, standard_set: str, jurisdiction: str | None) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from standards_mcp.catalog.base import Progress
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.relations import Crosswalk, Link
-from standards_mcp.catalog.sets import GivenNames, StandardSet, memberships
+from standards_mcp.catalog.sets import GivenNames, StandardSet, memberships, with_names
 
 
 class MemoryStore:
@@ -24,9 +24,6 @@ class MemoryStore:
     def given_names(self) -> GivenNames:
         here = {each.id for each in self.sets()}
         return {id_: names for id_, names in self.names.items() if id_ in here}
-
-    def save_given_names(self, given: GivenNames) -> None:
-        self.names = given
 
     def fetch(self, ids: Sequence[str]) -> list[StandardRecord]:
         return [self.contents[id_] for id_ in ids if id_ in self.contents]
@@ -55,6 +52,7 @@ class MemoryStore:
         deleted: Iterable[str] = (),
         progress: Progress | None = None,
         crosswalks: Iterable[tuple[Crosswalk, Iterable[Link]]] = (),
+        names: GivenNames | None = None,
     ) -> int:
         assert not list(crosswalks), "relations are tested with the real store"
         after = dict(self.contents)
@@ -65,6 +63,7 @@ class MemoryStore:
             written.append(record.id)
         gone = [after.pop(id_) for id_ in deleted if id_ in after]
         self.contents, self.written = after, written
+        self.names = with_names(self.names, names or {})
         self.writes += 1
         if progress is not None:
             progress(len(written), len(written))

@@ -20,7 +20,7 @@ TITLES = (
     "Texas",
     "Virginia",
     "West Virginia",
-    "Washington Essential Academic Learning",
+    "Washington Office of Essential Learning",
     "New York",
 )
 
@@ -37,7 +37,7 @@ TITLES = (
         ("The State of New York", "New York"),
         ("WV", "West Virginia"),
         ("virginia", "Virginia"),
-        ("wa", "Washington Essential Academic Learning"),
+        ("wa", "Washington Office of Essential Learning"),
         ("ny", "New York"),
         ("New", "New York"),
         ("Common Core", "Common Core State Standards"),
@@ -74,6 +74,11 @@ def test_a_title_that_is_it_comes_before_those_that_it_begins():
         ("NGSS", "Next Generation Science Standards"),
         ("NCSS", "C3 Framework (NCSS)"),
         ("Illinois", "Illinois: Chicago Public Schools"),
+        ("IL", "Illinois, Chicago"),
+        ("IL", "IL - Chicago"),
+        ("ISBE", "Illinois State Board of Education"),
+        ("GA", "Georgia Department of Education"),
+        ("CSTA", "CSTA K-12 Standards"),
     ],
 )
 def test_a_place_is_meant_by_each_of_its_names(text: str, title: str):
@@ -91,6 +96,10 @@ def test_another_place_is_not_meant_by_a_word_of_its_name():
     assert jurisdictions_named("Washington", ["Washington, D.C."]) == []
     assert not fits_jurisdiction("Virginia", "West Virginia")
     assert not fits_jurisdiction("OR", "Florida")
+    for text in ("KS", "Kansas", "State of Kansas"):
+        assert jurisdictions_named(text, ["Kansas City Public Schools"]) == []
+    assert jurisdictions_named("IN", ["In Focus Academy"]) == []
+    assert jurisdictions_named("Kansas City", ["Kansas City Schools"]) == ["Kansas City Schools"]
     assert fits_jurisdiction("Chicago", "Illinois: Chicago Public Schools")
 
 

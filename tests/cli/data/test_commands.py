@@ -32,9 +32,6 @@ class Store:
     def given_names(self) -> Any:
         return self.names
 
-    def save_given_names(self, given: Any) -> None:
-        self.names = given
-
     def fetch(self, ids: Any) -> list[StandardRecord]:
         return [self.contents[id_] for id_ in ids if id_ in self.contents]
 
@@ -61,9 +58,15 @@ class Store:
         return []
 
     def write(
-        self, records: Any, deleted: Any = (), progress: Any = None, crosswalks: Any = ()
+        self,
+        records: Any,
+        deleted: Any = (),
+        progress: Any = None,
+        crosswalks: Any = (),
+        names: Any = None,
     ) -> int:
         assert not list(crosswalks)
+        self.names |= names or {}
         self.contents |= {record.id: record for record in records}
         for id_ in deleted:
             del self.contents[id_]

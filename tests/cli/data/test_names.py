@@ -102,7 +102,8 @@ def test_a_new_name_is_everywhere_at_once_also_in_a_server_that_runs(run, packag
     code, out, _ = run("rename", "--jurisdiction", "Florida", "Sunshine", "--dry-run")
     assert (code, out) == (0, "Would rename 1 set to be of 'Sunshine'; 2 records would change.\n")
     code, out, _ = run("rename", "--jurisdiction", "FL", "Florida", "--json")
-    assert json.loads(out) == {"changed": 2, "sets": 1, "name": "Florida", "dry_run": False}
+    told = {"changed": 2, "sets": 1, "joined": 0, "name": "Florida", "dry_run": False}
+    assert json.loads(out) == told
     assert len(serving.search("read a poem", 5, OWN).hits) == 2
     assert not serving.search("read a poem", 2, {"jurisdiction_title": "CPALMS"}).hits
     assert "CPALMS" not in serving.values("jurisdiction_title").counts
@@ -124,7 +125,13 @@ def test_a_jurisdiction_that_gets_the_name_of_another_becomes_one_with_it(run, p
     run("import", package("Florida", "one"), package("CPALMS", "two"))
     code, _, err = run("remove", "--jurisdiction", "FL")
     assert (code, "'CPALMS' and 'Florida' here" in err) == (2, True)
-    assert run("rename", "--jurisdiction", "CPALMS", "Florida")[0] == 0
+    rename = ("rename", "--jurisdiction", "CPALMS", "Florida")
+    code, out, _ = run(*rename, "--dry-run")
+    assert (code, out) == (
+        0,
+        "Would rename 1 set to be of 'Florida'; would join 1 set there; 2 records would change.\n",
+    )
+    assert json.loads(run(*rename, "--json")[1])["joined"] == 1
     ids = {each.jurisdiction_id for each in serving.sets() if each.jurisdiction_title == "Florida"}
     assert ids == {"florida"}
 
@@ -164,9 +171,104 @@ def test_what_is_meant_is_told_where_a_name_is_no_set(run, package):
     assert run("remove", "reading (grade 3)", "--jurisdiction", "Elm District", "--dry-run")[0] == 0
     assert "doc-elm_grade-03  Reading" in run("remove", "reading")[2]
     code, _, err = run("remove", "--jurisdiction", "Elm")
+    assert (code, "Did you mean 'Elm District' or 'Elm Valley'?" in err) == (1, True)
+    code, _, err = run("export", "--jurisdiction", "Elm")
     assert (code, "'Elm' may be 'Elm District' or 'Elm Valley'" in err) == (1, True)
     code, _, err = run("export", "--jurisdiction", "Ohio")
     assert (code, "No standards of Ohio are loaded. There are: " in err) == (1, True)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Callable[..., str]:
+    def table(jurisdiction: str, *rows: str, name: str = "own") -> str:
+        path = tmp_path / f"{name}.csv"
+        lines = ["id,text,subject,grade,set,jurisdiction"]
+        for row in rows:
+            number, subject, grade = row.split(",")
+            lines.append(f"{name}-{number},Count {number}.,{subject},{grade},{name},{jurisdiction}")
+        path.write_text("\n".join(lines), encoding="utf-8")
+        return str(path)
+
+    return table
+
+
+def test_the_standards_of_another_place_are_not_called_so(run, table, serving):
+    source = table("Florida", "1,Math,3")
+    code, _, err = run("import", source, "--jurisdiction", "Ohio")
+    assert (code, "'Ohio' is not what was read: that is of 'Florida'" in err) == (1, True)
+    assert "data rename --jurisdiction OLD NEW" in err
+    assert not {"Florida", "Ohio"} & titles(serving)
+
+
+def test_what_the_filters_leave_out_counts_among_the_jurisdictions(run, table, serving):
+    sources = table("Elm", "1,Math,3"), table("Oak", "2,Art,3", name="oak")
+    code, out, _ = run("import", *sources, "--jurisdiction", "Oak", "--subject", "math")
+    assert (code, "Wrote 0 (" in out, "called" in out) == (0, True, False)
+    assert not {"Elm", "Oak"} & titles(serving)
+
+
+def test_a_name_is_not_given_beside_a_document_that_could_not_be_read(
+    run, table, tmp_path, serving
+):
+    broken = tmp_path / "ohio.json"
+    broken.write_text('{"CFDocument": ')
+    source = table("Willow", "1,Math,3")
+    code, _, err = run("import", source, str(broken), "--jurisdiction", "Ohio")
+    assert (code, "may be that of a document that could not be read" in err) == (1, True)
+    assert run("import", source, str(broken), "--jurisdiction", "Willow")[0] == 0
+    assert "Willow" in titles(serving)
+
+
+def test_a_name_given_to_some_records_of_a_set_is_that_of_all(run, table):
+    source = table("Elm", "1,Math,3", "2,Math,4")
+    run("import", source)
+    code, out, _ = run("import", source, "--jurisdiction", "Willow", "--grade", "3")
+    assert (code, "(1 stored record of the same sets)" in out) == (0, True)
+    assert {each["_id"] for each in exported(run, "Willow")} == {"own-1", "own-2"}
+
+
+def test_a_title_that_was_given_is_told_when_it_is_kept(run, package):
+    run("import", package())
+    run("rename", "Reading (Grade 3)", "Third grade")
+    out = run("import", package())[1]
+    assert "set named as before ('Third grade' in place of 'Reading (Grade 3)')" in out
+
+
+def test_a_district_is_not_removed_or_renamed_by_the_name_of_a_state(run, table, serving):
+    run("import", table("Kansas City Public Schools", "1,Math,3"))
+    for command in (("remove", "--jurisdiction", "KS"), ("rename", "--jurisdiction", "KS", "Oak")):
+        code, _, err = run(*command)
+        assert (code, "No standards of Kansas are loaded." in err) == (1, True)
+        assert "Did you mean 'Kansas City Public Schools'?" in err
+    assert '--jurisdiction "Kansas City Public Schools"`' in run("remove", "Kansas City")[2]
+    code, _, err = run("remove", "--jurisdiction", "Kansas City")
+    assert (code, "Did you mean 'Kansas City Public Schools'?" in err) == (1, True)
+    assert run("remove", "--jurisdiction", "kansas city public schools")[0] == 0
+    assert "Kansas City Public Schools" not in titles(serving)
+
+
+def test_a_name_of_marks_alone_is_no_other_such_name(run, table, serving):
+    run("import", table("???", "1,Math,3"))
+    for name in (" ", "!!!"):
+        assert run("remove", "--jurisdiction", name)[0] == 1
+    assert run("remove", "--jurisdiction", "???")[0] == 0
+    assert "???" not in titles(serving)
+
+
+def test_titles_that_differ_in_case_are_one_jurisdiction(run, table, serving):
+    run("import", table("Elm City", "1,Math,3"), table("elm city", "2,Math,3", name="two"))
+    assert {"Elm City", "elm city"} < titles(serving)
+    assert len(exported(run, "ELM CITY")) == 2
+    assert run("rename", "--jurisdiction", "elm city", "ELM CITY")[0] == 0
+    assert titles(serving) & {"Elm City", "elm city", "ELM CITY"} == {"Elm City"}
+    assert run("rename", "--jurisdiction", "Elm City", "elm city")[0] == 0
+    assert titles(serving) & {"Elm City", "elm city", "ELM CITY"} == {"elm city"}
+
+
+@pytest.mark.parametrize("name", ["", "  ", "\x01\x02"])
+def test_an_empty_name_for_an_import_is_bad_usage(run, table, name):
+    code, _, err = run("import", table("Elm", "1,Math,3"), "--jurisdiction", name)
+    assert (code, "--jurisdiction: the name is empty" in err) == (2, True)
 
 
 @pytest.mark.parametrize(
