@@ -119,12 +119,13 @@ def _serve_http(invocation: Invocation, *, watch: bool, insecure: bool) -> None:
     # Who asks a second time does not want to wait.
     drains = chain([settings.drain + CLOSING_SECONDS], repeat(0.0))
     host = invocation.loaded_host
+    principals = Principals(lambda: host.settings.server.auth)
 
     async def serve_until_the_end(ending: Ending) -> None:
         await run(
             host,
-            partial(serve_http, host=host, listening=listening),
-            principal_of=Principals(lambda: host.settings.server.auth),
+            partial(serve_http, host=host, listening=listening, principals=principals),
+            principal_of=principals,
             reloading=_reloading(invocation, watch=watch),
             began=BEGAN,
             on_signal=lambda: ending.begin(next(drains)),

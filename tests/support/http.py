@@ -26,10 +26,10 @@ def bearer(token: str) -> dict[str, str]:
 async def served_over_http(host: Host) -> AsyncGenerator[str]:
     """Serve a host, whose settings have port 0, while the context is open; yield its URL."""
     listening = listen(host.settings.server)
-    transport = partial(serve_http, host=host, listening=listening)
-    principal_of = Principals(lambda: host.settings.server.auth)
+    principals = Principals(lambda: host.settings.server.auth)
+    transport = partial(serve_http, host=host, listening=listening, principals=principals)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(partial(run, host, transport, principal_of=principal_of))
+        tasks.start_soon(partial(run, host, transport, principal_of=principals))
         yield url_of(listening).removesuffix("/mcp")
         tasks.cancel_scope.cancel()
 

@@ -38,13 +38,13 @@ class KnownHosts:
 
     Args:
         hosts: Names or globs; ``*`` stands for any.
-        origins: Origins beside the service's own.
+        origins: Origins beside the service's own, in lower case.
     """
 
     def __init__(self, app: ASGIApp, hosts: Collection[str], origins: Collection[str]) -> None:
         self._app = app
         self._hosts = [host.casefold() for host in hosts]
-        self._origins = {origin.casefold().rstrip("/") for origin in origins}
+        self._origins = frozenset(origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer 421 or 403."""

@@ -14,7 +14,7 @@ import anyio
 import uvicorn
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-from standards_mcp.config.models.http import HttpSettings
+from standards_mcp.config.models.http import AuthSettings, HttpSettings
 from standards_mcp.errors import ConfigError, StandardsMcpError
 from standards_mcp.host import Host
 from standards_mcp.server.server import HostServer
@@ -82,7 +82,9 @@ def listen(settings: HttpSettings) -> socket.socket:
         ) from None
 
 
-async def serve_http(server: HostServer, host: Host, listening: socket.socket) -> None:
+async def serve_http(
+    server: HostServer, host: Host, listening: socket.socket, principals: Principals
+) -> None:
     """Serve MCP and health over HTTP until cancelled; calls in flight are then answered first."""
     settings = host.settings.server
     manager = StreamableHTTPSessionManager(
@@ -95,19 +97,19 @@ async def serve_http(server: HostServer, host: Host, listening: socket.socket) -
     )
     was_required = False
 
+    def auth() -> AuthSettings:
+        return host.settings.server.auth
+
     def is_required() -> bool:
         nonlocal was_required
         # Revoking the last token must not let everybody in.
-        was_required = was_required or host.settings.server.auth.is_required
+        was_required = was_required or auth().is_required
         return was_required
 
-    principals = Principals(lambda: host.settings.server.auth)
     health = Health(host, server.version or "", principals.of_request)
-
-    verifier = Tokens(lambda: host.settings.server.auth)
     if not is_required() and (settings.allowed_hosts or not is_loopback(settings.host)):
         log.warning("everybody who reaches the service may use it: it asks for no token")
-    app = build_app(manager, settings, verifier, is_required, health.routes())
+    app = build_app(manager, settings, Tokens(auth), is_required, health.routes())
     web = _Uvicorn(
         uvicorn.Config(
             app,
