@@ -17,6 +17,7 @@
     + TimedOutError
     + CrashedError
     + ThreadsStuckError
+    + NotAuditedError
 * PluginDeprecationWarning
 """
 
@@ -182,6 +183,18 @@ class ThreadsStuckError(ToolError):
     """Calls that were given up hold all threads that a plugin may have."""
 
     error_type = "internal_error"
+
+
+class NotAuditedError(ToolError):
+    """The audit log cannot be written, and no call may run without it."""
+
+    error_type = "not_audited"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The service cannot write its audit log, and runs no calls without it. Try again "
+            "later, and tell its administrator."
+        )
 
 
 class PluginDeprecationWarning(DeprecationWarning):

@@ -18,7 +18,7 @@ from ._utils.secrets import secrets_of
 from .calls.content import ContentCalls
 from .calls.context import LOCAL, HostContext, Principal, Unattended
 from .calls.pipeline import Pipeline
-from .calls.records import CallLog, Observer
+from .calls.records import CallLog, Gate, Observer
 from .calls.steps.threads import UnjoinedExecutor
 from .catalog import open_catalog
 from .catalog.base import Catalog, CatalogStats
@@ -85,9 +85,9 @@ class Host:
         self.manager.contributed.on_changed.append(self._selections.clear)
         storage = self.settings.tools.storage
         self._observers: list[Observer] = [CallLog(), *observers]
-        self._pipeline = Pipeline(
-            self.secrets, self._observers, storage.get_secret_value() if storage else None, timing
-        )
+        self._gates: list[Gate] = []
+        url = storage.get_secret_value() if storage else None
+        self._pipeline = Pipeline(self.secrets, self._observers, self._gates, url, timing)
         self.content = ContentCalls(self.visible, self._pipeline)
         self._remembers = remembers
         self._is_running = False
@@ -111,6 +111,10 @@ class Host:
     def observe(self, observer: Observer) -> None:
         """Give *observer* the record of each call from now on."""
         self._observers.append(observer)
+
+    def guard(self, gate: Gate) -> None:
+        """Let *gate* refuse calls from now on, before any code of a plugin runs for them."""
+        self._gates.append(gate)
 
     @property
     def layers(self) -> Layers:
@@ -213,6 +217,8 @@ class Host:
         if item is None:
             await self.manager.wait_listed()  # it may be a tool of a server that is being started
             item = self.visible(context.principal).find(name)
+        if item is None or item.hidden_reason:
+            self._pipeline.refused("tool", name, arguments, context)
         if item is None or (item.hidden_reason and context.principal.is_restricted):
             meant = nearest_tool(name, self.visible(context.principal).visible_tools)
             hint = f"; did you mean {meant!r}?" if meant else ""
@@ -256,6 +262,11 @@ class Host:
             return lambda: None
         await provider.subscribe(uri)
         return partial(provider.unsubscribe, uri)
+
+    @property
+    def waiting_calls(self) -> int:
+        """How many calls wait because as many run as may at a time."""
+        return self._pipeline.waiting
 
     def stuck_seconds(self, plugin: str) -> float:
         """Return the seconds that a plugin's function has run on after its call was given up."""

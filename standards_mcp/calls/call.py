@@ -50,6 +50,7 @@ class Call:
             name=self.item.declared,
             plugin=self.item.plugin,
             caller=self.context.caller,
+            session=self.context.session,
             arguments=self.arguments,
             fields=self.context.log_fields,
         )

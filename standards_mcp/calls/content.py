@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -74,7 +75,9 @@ class ContentCalls:
         # With *tools*, this is the process of an isolated plugin. The prompt may be hidden here
         # because its tools are missing, but the outer host has them and has decided to serve it.
         item = None if tools is None else named(selection.prompts, name)
-        item = item or self.prompt(name, context)
+        if item is None:
+            with self._told_of("prompt", name, arguments, context):
+                item = self.prompt(name, context)
         given: dict[str, Any] = {}
         if declared := (*item.prompt.needs, *item.prompt.uses):
             given[TOOLS_ARGUMENT] = selection.tool_names(declared) if tools is None else dict(tools)
@@ -98,7 +101,8 @@ class ContentCalls:
             ToolError: It refused the variables, failed or did not answer in time.
         """
         context = context or Unattended()
-        item, variables = self.resource_at(uri, context)
+        with self._told_of("resource", uri, {}, context):
+            item, variables = self.resource_at(uri, context)
         return await self.read(item, variables, context)
 
     def resource_at(
@@ -149,7 +153,8 @@ class ContentCalls:
             ToolError: *subscribe* failed or did not answer in time.
         """
         context = context or Unattended()
-        item, _ = self.resource_at(uri, context)
+        with self._told_of("subscription", uri, {}, context):
+            item, _ = self.resource_at(uri, context)
         call = Call(
             item=item,
             function=partial(subscribe, item, uri),
@@ -160,6 +165,17 @@ class ContentCalls:
         )
         found: _T = await self._pipeline.complete(call)
         return found
+
+    @contextmanager
+    def _told_of(
+        self, kind: str, name: str, arguments: Mapping[str, Any], context: HostContext
+    ) -> Generator[None]:
+        """Let observers know of what is asked for and not served."""
+        try:
+            yield
+        except NotServedError:
+            self._pipeline.refused(kind, name, arguments, context)
+            raise
 
     def prompt(self, name: str, context: HostContext) -> RegisteredPrompt:
         """Return a served prompt by its published or its declared name.

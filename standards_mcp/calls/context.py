@@ -89,14 +89,16 @@ class HostContext(ABC):
 
     Attributes:
         principal: The caller.
+        session: The id of the session in which the call came, or an empty string.
         responses: The client's replies to the questions of another server.
         is_continuation: The client repeats a call, with its user's answers to the questions.
         has_elicited: The user was asked, so that the answer must not be kept for other calls.
         log_fields: What the plugin adds to the log line of the call.
     """
 
-    def __init__(self, principal: Principal = LOCAL) -> None:
+    def __init__(self, principal: Principal = LOCAL, session: str = "") -> None:
         self.principal = principal
+        self.session = session
         self.responses = InputResponses()
         self.log_fields: dict[str, object] = {}
         self.is_continuation = self.has_elicited = False

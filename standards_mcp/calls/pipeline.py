@@ -1,16 +1,16 @@
 """The order of the steps of a call, composed once for all calls.
 
-From the outside in: records, masked errors, the cap on the output, the wrappers of plugins, errors
-as results, crashes, the deadline, the validation of the arguments, cached answers, the rate limit,
-the slots of the tool and of its plugin, and the function. Prompts and resources skip the steps that
-are about results of tools, and are refused where they are too long. Completions also skip the
-validation of arguments, and the limits of rate and length.
+From the outside in: records, what may refuse any call, masked errors, the cap on the output, the
+wrappers of plugins, errors as results, crashes, the deadline, the validation of the arguments,
+cached answers, the rate limit, the slots of the tool and of its plugin, and the function. Prompts
+and resources skip the steps that are about results of tools, and are refused where they are too
+long. Completions also skip the validation of arguments, and the limits of rate and length.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.contributions.tools import RegisteredTool
@@ -18,8 +18,9 @@ from standards_mcp.plugin import ToolHandler, ToolResult
 
 from .call import Call, Step, compose
 from .context import HostContext, Unattended
-from .records import Observer
+from .records import CallRecord, Gate, Observer
 from .redis import redis_connections
+from .steps.admission import Admission
 from .steps.cache import Cache
 from .steps.deadline import within_deadline
 from .steps.errors import Masking, as_results, contain
@@ -31,6 +32,8 @@ from .steps.slots import Slots
 from .steps.validation import validate
 from .steps.wrappers import Wrappers
 
+_LONGEST_NAME: Final = 200
+
 
 class Pipeline:
     """Runs calls through the steps, within the limits that each call carries.
@@ -38,6 +41,7 @@ class Pipeline:
     Args:
         secrets: Returns the texts that must not stand in an error.
         observers: They get the record of each call.
+        gates: Each may refuse a call before any code of a plugin runs for it.
         storage: A ``redis://`` URL for rate limits and cached answers; None: in this process.
 
     Raises:
@@ -48,15 +52,21 @@ class Pipeline:
         self,
         secrets: Callable[[], frozenset[str]],
         observers: Sequence[Observer] = (),
+        gates: Sequence[Gate] = (),
         storage: str | None = None,
         timing: Timing = DEFAULT_TIMING,
     ) -> None:
         self._pool: Any = redis_connections(storage, timing.redis) if storage else None
         self._wrappers, self._invocation = Wrappers(timing.wrappers), Invocation()
-        begin: tuple[Step, ...] = (Recording(observers), Masking(secrets))
-        rate_limits, slots = RateLimits(self._pool), Slots()
+        self._recording, masking = Recording(observers), Masking(secrets)
+        begin: tuple[Step, ...] = (self._recording, Admission(gates), masking)
+        rate_limits, self._slots = RateLimits(self._pool), Slots()
+        slots = self._slots
         tool: tuple[Step, ...] = (
-            *begin,
+            self._recording,
+            as_results,  # a refusal, too
+            Admission(gates),
+            masking,
             cap_output,
             # Outside of errors and the deadline, so that wrappers see every failure as a result.
             self._wrappers,
@@ -129,6 +139,26 @@ class Pipeline:
             ToolError: The completer refused, failed or did not answer in time.
         """
         return await self._complete(call)
+
+    def refused(
+        self, kind: str, name: str, arguments: Mapping[str, Any], context: HostContext
+    ) -> None:
+        """Tell observers of a call of something that is not served to the caller."""
+        self._recording.refused(
+            CallRecord(
+                kind=kind,
+                name=name[:_LONGEST_NAME],
+                plugin="",
+                caller=context.caller,
+                session=context.session,
+                arguments=arguments,
+            )
+        )
+
+    @property
+    def waiting(self) -> int:
+        """How many calls wait for a slot."""
+        return self._slots.waiting
 
     def stuck_seconds(self, plugin: str) -> float:
         """Return the seconds that a plugin's function has run on after its call was given up."""

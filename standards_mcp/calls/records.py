@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
 from standards_mcp._utils.logs import STANDARD_FIELDS
 
 from .context import LOCAL
 
 log = logging.getLogger(__name__)
+
+NOT_SERVED: Final = "not_served"
+"""The outcome of a call of something that does not exist, or that its caller may not use."""
+Gate: TypeAlias = Callable[["CallRecord"], None]
+"""Raises a `ToolError` if a call must not run."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -20,12 +25,15 @@ class CallRecord:
 
     Attributes:
         kind: ``tool``, ``prompt``, ``resource``, ``completion`` or ``subscription``.
-        name: The declared name of the tool, prompt or resource.
+        name: The declared name of the tool, prompt or resource; where none is served to the caller,
+            the name that they gave, cut to 200 characters.
+        plugin: Whose it is; an empty string where nothing is served under the name.
         caller: The caller's name.
+        session: The id of the session in which the call came, or an empty string.
         arguments: As the client sent them; they may be private.
         seconds: How long it took; 0 while it runs.
         outcome: ``running``, ``ok``, ``asked`` where the client must ask its user and call again,
-            ``cancelled``, or the type of the error.
+            ``cancelled``, `NOT_SERVED`, or the type of the error.
         results: How many results the answer has, if it is a list of results.
         is_cached: The answer is that of an equal call.
         incident: The id of the crash in the log, or an empty string.
@@ -37,6 +45,7 @@ class CallRecord:
     plugin: str
     caller: str
     arguments: Mapping[str, Any]
+    session: str = ""
     seconds: float = 0.0
     outcome: str = "running"
     results: int | None = None
@@ -46,7 +55,10 @@ class CallRecord:
 
 
 class Observer(Protocol):
-    """Receives every call. Both methods run in the event loop, so they must be quick."""
+    """Receives every call, also of what is not served.
+
+    Both methods run in the event loop, so they must be quick.
+    """
 
     def call_started(self, record: CallRecord) -> None:
         """Handle the start of a call; the record changes until the end."""
@@ -68,7 +80,7 @@ class CallLog:
         own = {key: value for key, value in record.fields.items() if key not in STANDARD_FIELDS}
         fields: dict[str, Any] = own | {
             record.kind: record.name,
-            "plugin": record.plugin,
+            **({"plugin": record.plugin} if record.plugin else {}),
             "duration_ms": round(record.seconds * 1000, 2),
             "outcome": record.outcome,
         }

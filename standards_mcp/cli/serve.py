@@ -24,6 +24,7 @@ from .output import examples
 if TYPE_CHECKING:
     from standards_mcp.server.ending import Ending
     from standards_mcp.server.reload import Reloading
+    from standards_mcp.server.server import HostServer
 
 
 @click.command(
@@ -89,11 +90,18 @@ def _serve_stdio(invocation: Invocation, *, watch: bool) -> None:
     reader, writer = claim_standard_streams()
     host = invocation.loaded_host
 
+    from standards_mcp.server.operations.audit import audited
+    from standards_mcp.server.operations.tracing import traced
     from standards_mcp.server.run import run
     from standards_mcp.server.stdio import serve_stdio
 
     async def serve_until_the_end(ending: Ending) -> None:
-        transport = partial(serve_stdio, reader=reader, writer=writer, on_leaving=ending.begin)
+        async def transport(server: HostServer) -> None:
+            version = server.version or ""
+            async with traced(host, "pipe", version):
+                with audited(host, "stdio", version):
+                    await serve_stdio(server, reader=reader, writer=writer, on_leaving=ending.begin)
+
         reloading = _reloading(invocation, watch=watch)
         await run(host, transport, reloading=reloading, began=BEGAN, on_signal=ending.begin)
 

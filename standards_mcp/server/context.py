@@ -43,6 +43,12 @@ _ASKS_BY_RESULT: Final = "2026-07-28"
 Context = ServerRequestContext[None, Any]
 
 
+def session_of(ctx: Context) -> str:
+    """Return the id of the session of a request, or an empty string where there is none."""
+    headers: Mapping[str, str] = getattr(ctx.request, "headers", {})
+    return headers.get("mcp-session-id", "")
+
+
 def local_principal(_: Context) -> Principal:
     """Return who makes a request where there is one client: the user who started the process."""
     return LOCAL
@@ -66,7 +72,7 @@ class ClientContext(HostContext):
     def __init__(
         self, ctx: Context, params: types.CallToolRequestParams, principal: Principal
     ) -> None:
-        super().__init__(principal)
+        super().__init__(principal, session_of(ctx))
         self._ctx = ctx
         self._progress = ProgressReports(params.name, ctx.session.report_progress)
         self._asked = 0

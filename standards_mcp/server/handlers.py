@@ -28,7 +28,7 @@ from standards_mcp.host import Host
 from standards_mcp.plugin import ToolResult
 from standards_mcp.remote.errors import RefusedError
 
-from .context import ClientContext, Context
+from .context import ClientContext, Context, session_of
 from .definitions import (
     wire_contents,
     wire_message,
@@ -76,6 +76,9 @@ class _Answers:
         await self._host.manager.wait_listed()
         return self._host.visible(self._principal_of(ctx))
 
+    def _unattended(self, ctx: Context) -> Unattended:
+        return Unattended(self._principal_of(ctx), session_of(ctx))
+
     async def list_tools(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
@@ -114,7 +117,7 @@ class _Answers:
         await self._host.manager.wait_listed()
         with as_protocol_errors(self._host):
             answer = await self._host.content.get_prompt(
-                params.name, params.arguments or {}, context=Unattended(self._principal_of(ctx))
+                params.name, params.arguments or {}, context=self._unattended(ctx)
             )
         with _as_known_content(params.name):
             return types.GetPromptResult(
@@ -151,9 +154,7 @@ class _Answers:
     ) -> types.ReadResourceResult:
         await self._host.manager.wait_listed()
         with as_protocol_errors(self._host, {"uri": params.uri}):
-            contents = await self._host.content.read_resource(
-                params.uri, Unattended(self._principal_of(ctx))
-            )
+            contents = await self._host.content.read_resource(params.uri, self._unattended(ctx))
         with _as_known_content(params.uri):
             return types.ReadResourceResult(
                 contents=wire_contents(params.uri, contents), _meta=dict(contents.meta) or None
@@ -165,7 +166,7 @@ class _Answers:
         await self._host.manager.wait_listed()
         ref, argument = params.ref, params.argument
         others = (params.context.arguments if params.context else None) or {}
-        context = Unattended(self._principal_of(ctx))
+        context = self._unattended(ctx)
         content = self._host.content
         with as_protocol_errors(self._host):
             item: RegisteredPrompt | RegisteredResource

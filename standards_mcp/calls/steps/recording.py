@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from standards_mcp.calls.call import Call, CallNext
 from standards_mcp.calls.context import InputRequiredError
-from standards_mcp.calls.records import CallRecord, Observer
+from standards_mcp.calls.records import NOT_SERVED, CallRecord, Observer
 from standards_mcp.errors import ToolError
 from standards_mcp.plugin import ToolResult
 
@@ -30,8 +30,7 @@ class Recording:
         """Record the call, even if it is cancelled."""
         record, began, outcome = call.record, time.perf_counter(), "cancelled"
         observers = tuple(self._observers)
-        for observer in observers:
-            _tell(observer, "call_started", record)
+        _tell(observers, "call_started", record)
         try:
             result = await call_next(call)
             outcome = _outcome(result)
@@ -46,16 +45,23 @@ class Recording:
             return result
         finally:
             record.seconds, record.outcome = time.perf_counter() - began, outcome
-            for observer in observers:
-                _tell(observer, "call_ended", record)
+            _tell(observers, "call_ended", record)
+
+    def refused(self, record: CallRecord) -> None:
+        """Tell observers of a call that has reached nothing: its end is its start."""
+        observers = tuple(self._observers)
+        _tell(observers, "call_started", record)
+        record.outcome = NOT_SERVED
+        _tell(observers, "call_ended", record)
 
 
-def _tell(observer: Observer, event: str, record: CallRecord) -> None:
-    try:
-        getattr(observer, event)(record)
-    except Exception:
-        # An observer must not be able to fail a call.
-        log.exception("an observer of calls failed")
+def _tell(observers: Iterable[Observer], event: str, record: CallRecord) -> None:
+    for observer in observers:
+        try:
+            getattr(observer, event)(record)
+        except Exception:
+            # An observer must not be able to fail a call.
+            log.exception("an observer of calls failed")
 
 
 def _outcome(result: object) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated, Final, Self, TypeAlias
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from .base import AtStart, Like, NoFlag, Seconds, Table
+from .operations import AuditSettings, TelemetrySettings
 
 _NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}"
 _NAME_WORDS: Final = "a name of up to 64 letters, digits, '.', '_', '@' and '-'"
@@ -133,6 +134,9 @@ class HttpSettings(Table):
         session_idle: A session without a request for this many seconds is closed.
         drain: When the service ends, calls in flight may take this many seconds to finish.
         auth: Who may use the service.
+        metrics: If true, ``/metrics`` has metrics for Prometheus.
+        audit: A file with a line for each call.
+        telemetry: OpenTelemetry.
     """
 
     host: Annotated[str, AtStart()] = "127.0.0.1"
@@ -146,3 +150,6 @@ class HttpSettings(Table):
     session_idle: Annotated[Seconds, AtStart()] = 1800.0
     drain: Annotated[Seconds, AtStart()] = 10.0
     auth: AuthSettings = Field(default_factory=AuthSettings)
+    metrics: Annotated[bool, AtStart()] = False
+    audit: Annotated[AuditSettings, AtStart()] = Field(default_factory=AuditSettings)
+    telemetry: TelemetrySettings = Field(default_factory=TelemetrySettings)

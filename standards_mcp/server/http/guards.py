@@ -140,6 +140,16 @@ class InFlight:
         if cancelling.cancelled_caught:
             await response.finish()
 
+    @property
+    def requests(self) -> int:
+        """How many requests are being answered, without streams."""
+        return len(self._calls)
+
+    @property
+    def streams(self) -> int:
+        """How many clients listen to what may come."""
+        return len(self._streams)
+
     def _note(self) -> None:
         if self._calls:
             self._idle.clear()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse
@@ -13,8 +15,49 @@ from starlette.routing import Route
 from standards_mcp.calls.context import Principal
 from standards_mcp.catalog.errors import CatalogError
 from standards_mcp.host import Host
+from standards_mcp.loading.health import check_health
+from standards_mcp.loading.records import PluginRecord, Status
+from standards_mcp.plugin import Health as PluginHealth
+from standards_mcp.server.operations.audit import Audit
 
 from .guards import LIVE
+
+_FRESH_SECONDS: Final = 5.0
+_T = TypeVar("_T")
+
+
+class Fresh(Generic[_T]):
+    """What a function returns, asked anew when it is some seconds old; who asks meanwhile waits.
+
+    However often it is asked, plugins and stores are not.
+    """
+
+    def __init__(self, ask: Callable[[], Awaitable[_T]], seconds: float = _FRESH_SECONDS) -> None:
+        self._ask, self._seconds = ask, seconds
+        self._found: tuple[float, _T] | None = None
+        self._lock = asyncio.Lock()
+
+    async def __call__(self) -> _T:
+        """Return what is known."""
+        async with self._lock:
+            if self._found is None or time.monotonic() - self._found[0] > self._seconds:
+                value = await self._ask()
+                self._found = time.monotonic(), value
+            return self._found[1]
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogState:
+    """The catalog as it was found.
+
+    Attributes:
+        records: How many standards it has; None where that is not known.
+        problem: Why it cannot be read, or an empty string.
+    """
+
+    backend: str = ""
+    records: int | None = None
+    problem: str = ""
 
 
 class Health:
@@ -22,13 +65,21 @@ class Health:
 
     Args:
         principal_of: Returns who asks; what plugins there are is for those who may see all.
+        audit: The audit log, if there is one.
     """
 
     def __init__(
-        self, host: Host, version: str, principal_of: Callable[[Request], Principal]
+        self,
+        host: Host,
+        version: str,
+        principal_of: Callable[[Request], Principal],
+        audit: Audit | None = None,
     ) -> None:
         self._host, self._version, self._principal_of = host, version, principal_of
+        self._audit = audit
         self._began = time.monotonic()
+        self.catalog = Fresh(self._read_catalog)
+        self._plugins: Fresh[Mapping[str, PluginHealth]] = Fresh(self._check_plugins)
 
     def routes(self) -> list[Route]:
         """Return the routes below ``/health``."""
@@ -43,9 +94,13 @@ class Health:
         return JSONResponse({"status": "alive"})
 
     async def _ready(self, _: Request) -> JSONResponse:
-        if (await self._catalog())[1]:
+        if (await self.catalog()).problem or self._refuses_calls():
             return JSONResponse({"status": "not ready"}, 503)
         return JSONResponse({"status": "ready"})
+
+    def _refuses_calls(self) -> bool:
+        # Asked anew each time: without calls, nothing else finds out that it can be written again.
+        return self._audit is not None and self._audit.is_required and bool(self._audit.check())
 
     async def _whole(self, request: Request) -> JSONResponse:
         own = {
@@ -54,21 +109,50 @@ class Health:
         }
         if self._principal_of(request).is_restricted:
             return JSONResponse(own)
-        catalog, problem = await self._catalog()
+        catalog, health = await self.catalog(), await self._plugins()
+        audit = _audit_report(self._audit)
+        records = self._host.manager.records
+        plugins = {name: _report(records[name], health.get(name)) for name in records}
+        is_well = (
+            not catalog.problem
+            and audit.get("status") != "failed"
+            and all(_is_well(records[name], health.get(name)) for name in records)
+        )
+        found = {"backend": catalog.backend, "records": catalog.records}
         return JSONResponse(
             own
             | {
-                "catalog": {"error": problem} if problem else catalog,
-                "plugins": {
-                    name: {"status": record.status, "reason": record.reason}
-                    for name, record in self._host.manager.records.items()
-                },
+                "status": "ok" if is_well else "degraded",
+                "catalog": {"error": catalog.problem} if catalog.problem else found,
+                "plugins": plugins,
+                "audit": audit,
             }
         )
 
-    async def _catalog(self) -> tuple[dict[str, Any], str]:
+    async def _read_catalog(self) -> CatalogState:
         try:
             stats = await self._host.catalog_stats()
         except CatalogError as exc:
-            return {}, str(exc)
-        return {"backend": stats.backend, "records": stats.records}, ""
+            return CatalogState(problem=str(exc))
+        return CatalogState(stats.backend, stats.records)
+
+    async def _check_plugins(self) -> Mapping[str, PluginHealth]:
+        return await check_health(self._host.manager)
+
+
+def _report(record: PluginRecord, health: PluginHealth | None) -> dict[str, Any]:
+    report: dict[str, Any] = {"status": record.status, "reason": record.reason}
+    if health:
+        report["health"] = {"status": health.status, "message": health.message}
+    return report
+
+
+def _is_well(record: PluginRecord, health: PluginHealth | None) -> bool:
+    return record.status is not Status.FAILED and (health is None or health.status == "ok")
+
+
+def _audit_report(audit: Audit | None) -> dict[str, Any]:
+    if audit is None:
+        return {"status": "off"}
+    problem = audit.check()
+    return {"status": "failed", "reason": problem} if problem else {"status": "ok"}

@@ -13,16 +13,21 @@ from typing import Final
 import anyio
 import uvicorn
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.routing import BaseRoute
+from starlette.types import ASGIApp
 
 from standards_mcp.config.models.http import AuthSettings, HttpSettings
 from standards_mcp.errors import ConfigError, StandardsMcpError
 from standards_mcp.host import Host
+from standards_mcp.server.operations.audit import Audit, audited
+from standards_mcp.server.operations.tracing import traced, with_parents
 from standards_mcp.server.server import HostServer
 
 from .app import build_app
 from .authorization import Principals, Tokens
 from .guards import MCP, InFlight, is_loopback
 from .health import Health
+from .metrics import Metrics
 
 log = logging.getLogger(__name__)
 
@@ -85,7 +90,25 @@ def listen(settings: HttpSettings) -> socket.socket:
 async def serve_http(
     server: HostServer, host: Host, listening: socket.socket, principals: Principals
 ) -> None:
-    """Serve MCP and health over HTTP until cancelled; calls in flight are then answered first."""
+    """Serve MCP and health over HTTP until cancelled; calls in flight are then answered first.
+
+    Raises:
+        StandardsMcpError: The audit log is required and cannot be written, or what exports traces
+            is not installed.
+    """
+    version = server.version or ""
+    async with traced(host, "tcp", version):
+        with audited(host, "http", version) as audit:
+            await _serve(server, host, listening, principals, audit)
+
+
+async def _serve(
+    server: HostServer,
+    host: Host,
+    listening: socket.socket,
+    principals: Principals,
+    audit: Audit | None,
+) -> None:
     settings = host.settings.server
     manager = StreamableHTTPSessionManager(
         server,
@@ -106,13 +129,25 @@ async def serve_http(
         was_required = was_required or auth().is_required
         return was_required
 
-    health = Health(host, server.version or "", principals.of_request)
+    version, principal_of = server.version or "", principals.of_request
+    health = Health(host, version, principal_of, audit)
+    routes: list[BaseRoute] = [*health.routes()]
+    metrics = Metrics(host, version, health, audit) if settings.metrics else None
+    if metrics:
+        routes.append(metrics.route(principal_of))
+        host.observe(metrics)
     if not is_required() and (settings.allowed_hosts or not is_loopback(settings.host)):
         log.warning("everybody who reaches the service may use it: it asks for no token")
-    app = build_app(manager, settings, Tokens(auth), is_required, health.routes())
+    app = build_app(manager, settings, Tokens(auth), is_required, routes)
+    served: ASGIApp = app
+    if metrics:
+        metrics.show_server(app, manager)
+        served = metrics.counted(served)
+    if settings.telemetry.traces:
+        served = with_parents(served)
     web = _Uvicorn(
         uvicorn.Config(
-            app,
+            served,
             lifespan="off",
             log_config=None,
             access_log=False,

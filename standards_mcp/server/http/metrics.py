@@ -1,0 +1,204 @@
+"""``/metrics``: what Prometheus reads of calls, requests, plugins and the catalog."""
+
+from __future__ import annotations
+
+import math
+import platform
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    Info,
+    ProcessCollector,
+)
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from standards_mcp import errors
+from standards_mcp.calls.context import Principal
+from standards_mcp.calls.records import NOT_SERVED, CallRecord
+from standards_mcp.host import Host
+from standards_mcp.server.operations.audit import Audit
+
+from .guards import InFlight
+from .health import Health
+
+_PREFIX: Final = "standards_mcp"
+_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+_OTHER: Final = "other"
+_OUTCOMES: Final = {"ok", "asked", "cancelled", NOT_SERVED} | {
+    each.error_type
+    for each in vars(errors).values()
+    if isinstance(each, type) and issubclass(each, errors.ToolError)
+}
+_MOST_NAMES: Final = 2000
+
+
+class Metrics:
+    """Counts calls, and shows the state of a host.
+
+    No label has a value that clients choose: what is not served has no name, and types of errors
+    that only plugins know are ``other``.
+
+    Args:
+        health: Tells of the catalog.
+        audit: The audit log, if there is one.
+    """
+
+    def __init__(self, host: Host, version: str, health: Health, audit: Audit | None) -> None:
+        self._catalog = health.catalog
+        self.registry = registry = CollectorRegistry()
+        labels = ("kind", "name", "plugin")
+        self._calls = Counter(
+            f"{_PREFIX}_calls",
+            "Calls that have ended, by their outcome: ok, asked, cancelled, or the type of error.",
+            (*labels, "outcome"),
+            registry=registry,
+        )
+        self._seconds = Histogram(
+            f"{_PREFIX}_call_seconds",
+            "How long calls took.",
+            labels,
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        self._cached = Counter(
+            f"{_PREFIX}_cached_answers",
+            "Calls that were answered as an equal call before.",
+            ("name", "plugin"),
+            registry=registry,
+        )
+        self._running = Gauge(
+            f"{_PREFIX}_calls_in_flight", "Calls that run or wait.", registry=registry
+        )
+        self._names = set[tuple[str, str, str]]()
+        self._responses = Counter(
+            f"{_PREFIX}_http_requests",
+            "Requests that have been answered, by the status of HTTP.",
+            ("status",),
+            registry=registry,
+        )
+        about = {"version": version, "python": platform.python_version()}
+        Info(f"{_PREFIX}_build", "What runs.", registry=registry).info(about)
+        self._catalog_up = Gauge(
+            f"{_PREFIX}_catalog_up", "Whether the catalog can be read.", registry=registry
+        )
+        self._records = Gauge(
+            f"{_PREFIX}_catalog_records", "Standards in the catalog.", registry=registry
+        )
+        registry.register(_State(host, audit))
+        ProcessCollector(registry=registry)
+        GCCollector(registry=registry)
+
+    def show_server(self, app: InFlight, manager: StreamableHTTPSessionManager) -> None:
+        """Show what the server does at the moment at which it is asked."""
+        in_flight = Gauge(
+            f"{_PREFIX}_http_requests_in_flight",
+            "Requests that are being answered; a stream waits for what may come.",
+            ("kind",),
+            registry=self.registry,
+        )
+        in_flight.labels("request").set_function(lambda: app.requests)
+        in_flight.labels("stream").set_function(lambda: app.streams)
+        sessions = Gauge(f"{_PREFIX}_sessions", "Sessions that are open.", registry=self.registry)
+        # The SDK has no public way to its sessions.
+        open_sessions = manager._server_instances  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        sessions.set_function(lambda: len(open_sessions))
+
+    def call_started(self, record: CallRecord) -> None:
+        """Count a call that runs."""
+        del record
+        self._running.inc()
+
+    def call_ended(self, record: CallRecord) -> None:
+        """Count a call that has ended."""
+        self._running.dec()
+        labels = self._labels(record)
+        outcome = record.outcome if record.outcome in _OUTCOMES else _OTHER
+        self._calls.labels(*labels, outcome).inc()
+        if record.plugin:
+            self._seconds.labels(*labels).observe(record.seconds)
+        if record.is_cached:
+            self._cached.labels(*labels[1:]).inc()
+
+    def _labels(self, record: CallRecord) -> tuple[str, str, str]:
+        if not record.plugin:
+            return record.kind, "", ""
+        labels = (record.kind, record.name, record.plugin)
+        if labels not in self._names:
+            # Other servers may list new names for ever.
+            if len(self._names) >= _MOST_NAMES:
+                return record.kind, _OTHER, record.plugin
+            self._names.add(labels)
+        return labels
+
+    def route(self, principal_of: Callable[[Request], Principal]) -> Route:
+        """Return the route of ``/metrics``, for those who may see all."""
+
+        async def page(request: Request) -> Response:
+            if principal_of(request).is_restricted:
+                return PlainTextResponse("metrics are for tokens that may use all", 403)
+            catalog = await self._catalog()
+            self._catalog_up.set(not catalog.problem)
+            self._records.set(math.nan if catalog.records is None else catalog.records)
+            encode, kind = choose_encoder(request.headers.get("accept", ""))
+            return Response(encode(self.registry), headers={"content-type": kind})
+
+        return Route("/metrics", page, methods=["GET"])
+
+    def counted(self, app: ASGIApp) -> ASGIApp:
+        """Return *app* with its responses counted."""
+
+        async def count(scope: Scope, receive: Receive, send: Send) -> None:
+            async def counting(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    self._responses.labels(str(message["status"])).inc()
+                await send(message)
+
+            await app(scope, receive, counting)
+
+        return count
+
+
+class _State(Collector):
+    """What is known of the host at the moment at which it is asked for."""
+
+    def __init__(self, host: Host, audit: Audit | None) -> None:
+        self._host, self._audit = host, audit
+
+    def collect(self) -> Iterable[Metric]:
+        """Return the metrics."""
+        waiting = self._host.waiting_calls
+        yield _gauge("calls_waiting", "Calls that wait for a slot of a tool or plugin.", waiting)
+        yield self._plugins()
+        if self._audit:
+            yield from _audit_metrics(self._audit)
+
+    def _plugins(self) -> Metric:
+        found = GaugeMetricFamily(
+            f"{_PREFIX}_plugins", "1 for the state of each plugin.", labels=("plugin", "state")
+        )
+        for name, record in self._host.manager.records.items():
+            found.add_metric((name, str(record.status)), 1)
+        return found
+
+
+def _gauge(name: str, meaning: str, value: float) -> Metric:
+    return GaugeMetricFamily(f"{_PREFIX}_{name}", meaning, value)
+
+
+def _audit_metrics(audit: Audit) -> Iterator[Metric]:
+    yield _gauge("audit_up", "Whether the audit log can be written.", int(not audit.problem))
+    meaning = "Calls without a line in the audit log."
+    yield CounterMetricFamily(f"{_PREFIX}_audit_lost", meaning, audit.lost)

@@ -1,0 +1,98 @@
+"""A file of lines that several processes may append to, and that begins anew when it is full."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import filelock
+
+log = logging.getLogger(__name__)
+
+_APPENDING: Final = (
+    os.O_WRONLY
+    | os.O_APPEND
+    | os.O_CREAT
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_BINARY", 0)  # Windows
+)
+
+
+class RotatedFile:
+    """Appends lines; a full file gets the end ``.1``, and that one ``.2``.
+
+    Each line is one write to the end of the file, so that those of several processes do not mix. It
+    is with the operating system when `append` returns, which no end of the process takes back; a
+    loss of power may. A file that was renamed by somebody else is left to them.
+
+    Args:
+        max_bytes: How long the file may be.
+        kept: How many full files are kept.
+    """
+
+    def __init__(self, path: Path, max_bytes: int, kept: int) -> None:
+        self._path, self._max_bytes, self._kept = path, max_bytes, kept
+        self._descriptor: int | None = None
+        self._is_torn = self._is_stuck = False
+
+    def append(self, line: bytes) -> None:
+        """Write a line, which ends with its line feed.
+
+        Raises:
+            OSError: It cannot be written, or not all of it.
+        """
+        descriptor, size = self._open()
+        if size and size + len(line) > self._max_bytes:
+            self._try_to_rotate(descriptor)
+            descriptor, _ = self._open()
+        data = b"\n" + line if self._is_torn else line
+        written = os.write(descriptor, data)
+        self._is_torn = written < len(data)
+        if self._is_torn:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def close(self) -> None:
+        """Close the file; another line opens it again."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _open(self) -> tuple[int, int]:
+        """Open the file that is under the path now, unless it is open; return it and its size."""
+        if self._descriptor is not None:
+            with suppress(FileNotFoundError):
+                found = self._path.stat()
+                if os.path.samestat(found, os.fstat(self._descriptor)):
+                    return self._descriptor, found.st_size
+            self.close()
+        self._descriptor = os.open(self._path, _APPENDING, 0o600)
+        return self._descriptor, os.fstat(self._descriptor).st_size
+
+    def _try_to_rotate(self, full: int) -> None:
+        """Rename the full file; where that fails, it becomes longer, so that no line is lost."""
+        try:
+            # Who cannot have the lock need not: another process is renaming the file.
+            with suppress(filelock.Timeout), filelock.FileLock(f"{self._path}.lock", timeout=0):
+                if os.path.samestat(self._path.stat(), os.fstat(full)):
+                    self._rotate()
+        except OSError as exc:
+            if not self._is_stuck:
+                fields = {"path": str(self._path), "reason": exc.strerror}
+                log.error("a full file cannot be renamed, and grows on", extra=fields)  # noqa: TRY400  - the reason says it all
+            self._is_stuck = True
+        else:
+            self._is_stuck = False
+
+    def _rotate(self) -> None:
+        self.close()  # on Windows, an open file cannot be renamed
+        for number in range(self._kept - 1, 0, -1):
+            with suppress(FileNotFoundError):
+                self._numbered(number).replace(self._numbered(number + 1))
+        self._path.replace(self._numbered(1))
+
+    def _numbered(self, number: int) -> Path:
+        return self._path.with_name(f"{self._path.name}.{number}")

@@ -1,0 +1,112 @@
+"""OpenTelemetry: spans of requests, which the SDK makes, sent to where ``OTEL_*`` says."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import anyio
+import anyio.to_thread
+from opentelemetry.context import attach, detach
+from opentelemetry.propagate import extract
+from opentelemetry.trace import get_current_span, set_tracer_provider
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from standards_mcp.calls.records import CallRecord
+from standards_mcp.errors import ConfigError
+from standards_mcp.host import Host
+
+_FLUSH_SECONDS: Final = 2.0
+_SERVICE: Final = "OTEL_SERVICE_NAME"
+
+
+@asynccontextmanager
+async def traced(host: Host, transport: str, version: str) -> AsyncGenerator[None]:
+    """Export spans while the context is open, if the configuration says so.
+
+    Args:
+        transport: As OpenTelemetry calls it: ``tcp`` or ``pipe``.
+
+    Raises:
+        ConfigError: What exports them is not installed.
+    """
+    if not host.settings.server.telemetry.traces:
+        yield
+        return
+    provider = _provider(version)
+    set_tracer_provider(provider)
+    host.observe(_CallFields(transport))
+    try:
+        yield
+    finally:
+        # In a thread that may be left behind: a collector may not answer.
+        ending = threading.Thread(target=provider.shutdown, daemon=True)
+        ending.start()
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(ending.join, _FLUSH_SECONDS)
+
+
+def _provider(version: str) -> Any:
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import (  # noqa: PLC0415  - an extra
+            OTLPSpanExporter,
+        )
+        from opentelemetry.sdk.resources import Resource  # noqa: PLC0415  - as above
+        from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415  - as above
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415  - as above
+    except ImportError:
+        raise ConfigError(
+            "[server.telemetry] traces needs OpenTelemetry; install standards-mcp[otel], or remove"
+            " it"
+        ) from None
+    # What the environment says of the service goes before this.
+    own = {"service.version": version} | (
+        {} if _SERVICE in os.environ else {"service.name": "standards-mcp"}
+    )
+    provider = TracerProvider(resource=Resource.create(own), shutdown_on_exit=False)
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    return provider
+
+
+class _CallFields:
+    """Adds what the host knows of a call to the span of its request."""
+
+    def __init__(self, transport: str) -> None:
+        self._transport = transport
+
+    def call_started(self, record: CallRecord) -> None:
+        """Do nothing. See `Observer`."""
+
+    def call_ended(self, record: CallRecord) -> None:
+        """Add the fields; an observer runs within the span."""
+        fields = {
+            "network.transport": self._transport,
+            "mcp.session.id": record.session,
+            "standards_mcp.plugin": record.plugin,
+            "standards_mcp.outcome": record.outcome,
+            "standards_mcp.incident": record.incident,
+        }
+        get_current_span().set_attributes({key: text for key, text in fields.items() if text})
+
+
+def with_parents(app: ASGIApp) -> ASGIApp:
+    """Return *app*, whose spans belong to the trace that a request names in its headers.
+
+    One that stands in ``_meta`` goes before it: that is the SDK's doing.
+    """
+
+    async def parented(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await app(scope, receive, send)
+            return
+        token = attach(extract(Headers(scope=scope)))
+        try:
+            await app(scope, receive, send)
+        finally:
+            detach(token)
+
+    return parented
