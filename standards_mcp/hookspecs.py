@@ -78,7 +78,11 @@ def wrap_tool_call(call_next: ToolHandler) -> ToolHandler:
 
 @hookspec
 def check_health() -> Awaitable[Health]:
-    """Return the plugin's health. Called by ``standards-mcp plugins check`` and ``doctor``."""
+    """Return the plugin's health.
+
+    Called by ``standards-mcp plugins check`` and ``doctor``, and for ``/health`` of the service over
+    HTTP, every five seconds at most.
+    """
     return _healthy()
 
 

@@ -22,9 +22,10 @@ async def check_health(manager: PluginManager) -> dict[str, Health]:
         if record.status is Status.STARTED
     }
     if checks:
-        # A check that does not end is abandoned, since it may ignore a cancellation, too.
         await asyncio.wait(checks.values(), timeout=manager.timing.health)
     found = {name: _result(check, manager.timing.health) for name, check in checks.items()}
+    for check in checks.values():
+        check.cancel()  # nobody waits for its end: it may ignore this, too
     return {name: health for name, health in found.items() if health is not None}
 
 
