@@ -80,8 +80,8 @@ def wrap_tool_call(call_next: ToolHandler) -> ToolHandler:
 def check_health() -> Awaitable[Health]:
     """Return the plugin's health.
 
-    Called by ``standards-mcp plugins check`` and ``doctor``, and for ``/health`` of the service over
-    HTTP, every five seconds at most.
+    Called by ``standards-mcp plugins check`` and ``doctor``, and for ``/health`` of the service
+    over HTTP, every five seconds at most.
     """
     return _healthy()
 

@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx2
 import pytest
@@ -17,8 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPError
 from pydantic import SecretStr, ValidationError
-from support.http import bearer, http_client, served_over_http
-from support.peer import Peer
+from support.http import http_client, served_over_http
 
 from standards_mcp import (
     InvalidInputError,
@@ -57,7 +56,7 @@ class ShelfPlugin(Plugin[ShelfSettings]):
     """A tool that fails in every way, a prompt, a resource, and a wrapper."""
 
     settings_type = ShelfSettings
-    ran = Counter[str]()
+    ran: ClassVar[Counter[str]] = Counter()
 
     @tool(read_only=True)
     async def find_book(self, title: str = "", api_key: str = "") -> str:

@@ -1,0 +1,111 @@
+"""What a service tells of its health."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+from support.http import served_over_http
+
+from standards_mcp import Health, Plugin, hookimpl
+from standards_mcp.config.timing import Timing
+from standards_mcp.host import Host
+from standards_mcp.server.http.health import Fresh
+
+pytestmark = pytest.mark.anyio
+MakeHost = Callable[..., Host]
+
+
+class TiredPlugin(Plugin):
+    asked = 0
+
+    @hookimpl
+    async def check_health(self) -> Health:
+        TiredPlugin.asked += 1
+        return Health(status="degraded", message="it needs a rest")
+
+
+class StuckPlugin(Plugin):
+    ended = False
+
+    @hookimpl
+    async def check_health(self) -> Health:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            StuckPlugin.ended = True
+
+
+class QuietPlugin(Plugin):
+    """A plugin without a check of its own."""
+
+
+async def health_of(host: Host, times: int = 1) -> dict[str, Any]:
+    async with served_over_http(host) as url, httpx2.AsyncClient(timeout=30) as http:
+        found: list[httpx2.Response] = []
+
+        async def ask() -> None:
+            found.append(await http.get(f"{url}/health"))
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(times):
+                tasks.start_soon(ask)
+    return found[-1].json()
+
+
+async def test_health_has_the_plugins_own_checks_however_often_it_is_asked(make_host: MakeHost):
+    TiredPlugin.asked = 0
+    plugins = {"tired": TiredPlugin, "quiet": QuietPlugin, "stuck": StuckPlugin}
+    host = make_host(plugins, server={"port": 0}, timing=Timing(health=0.2))
+    found = await health_of(host, times=5)
+    assert TiredPlugin.asked == 1
+    assert StuckPlugin.ended
+    message = "check_health did not answer within 0.2 seconds"
+    assert found.pop("uptime_seconds") >= 0
+    assert found.pop("version")
+    assert found.pop("catalog")["records"] is not None
+    assert found == {
+        "status": "degraded",
+        "audit": {"status": "off"},
+        "plugins": {
+            "tired": {
+                "status": "started",
+                "reason": "",
+                "health": {"status": "degraded", "message": "it needs a rest"},
+            },
+            "quiet": {"status": "started", "reason": ""},
+            "stuck": {
+                "status": "started",
+                "reason": "",
+                "health": {"status": "failed", "message": message},
+            },
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("plugins", "status"),
+    [({"quiet": QuietPlugin}, "ok"), ({"broken": lambda *_: 1 / 0}, "degraded")],
+    ids=["quiet", "broken"],
+)
+async def test_a_service_without_what_failed_is_well(
+    make_host: MakeHost, plugins: dict[str, Any], status: str
+):
+    assert (await health_of(make_host(plugins, server={"port": 0})))["status"] == status
+
+
+async def test_what_is_known_is_asked_for_again_once_it_is_old():
+    asked = 0
+
+    async def ask() -> int:
+        nonlocal asked
+        asked += 1
+        return asked
+
+    fresh = Fresh(ask, 0.05)
+    assert [await fresh(), await fresh()] == [1, 1]
+    await anyio.sleep(0.1)
+    assert await fresh() == 2
