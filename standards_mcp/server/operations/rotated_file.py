@@ -75,8 +75,9 @@ class RotatedFile:
     def _try_to_rotate(self, full: int) -> None:
         """Rename the full file; where that fails, it becomes longer, so that no line is lost."""
         try:
-            # Who cannot have the lock need not: another process is renaming the file.
-            with suppress(filelock.Timeout), filelock.FileLock(f"{self._path}.lock", timeout=0):
+            # Without the lock or the file, another process renames it now, or just has.
+            others = suppress(filelock.Timeout, FileNotFoundError)
+            with others, filelock.FileLock(f"{self._path}.lock", timeout=0):
                 if os.path.samestat(self._path.stat(), os.fstat(full)):
                     self._rotate()
         except OSError as exc:

@@ -118,16 +118,16 @@ WRITER = """
 def test_several_processes_lose_and_mix_no_line(tmp_path: Path):
     command = [sys.executable, "-c", textwrap.dedent(WRITER), str(tmp_path / "log")]
     writers = [
-        subprocess.Popen([*command, name], stdin=subprocess.PIPE, text=True) for name in "abc"
+        subprocess.Popen([*command, name], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for name in "abc"
     ]
     for each in writers:
         each.stdin.write("go\n")
         each.stdin.flush()
     for each in writers:
-        each.communicate()
-        assert each.returncode == 0
+        assert each.communicate()[1] == ""
     found = [json.loads(line) for line in lines_of(tmp_path / "log")]
-    assert len(files_of(tmp_path / "log")) > 5
+    assert len(files_of(tmp_path / "log")) > 2
     assert sorted(map(tuple, found)) == sorted((name, n) for name in "abc" for n in range(500))
 
 
