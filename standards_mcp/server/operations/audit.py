@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import json
 import logging
@@ -27,6 +26,10 @@ from .rotated_file import RotatedFile
 log = logging.getLogger(__name__)
 
 _NO_ERRORS: Final = ("running", "ok", "asked", "cancelled")
+_CANONICAL: Final = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str
+)
+_LINE: Final = json.JSONEncoder(default=str)
 _KEY_BYTES: Final = 32
 _MOST_ARGUMENTS: Final = 16_384  # characters of redacted ones
 
@@ -130,7 +133,7 @@ class Audit:
 
     def _write(self, line: Mapping[str, Any]) -> bool:
         time = datetime.now(UTC).isoformat(timespec="milliseconds")
-        text = json.dumps({"time": time, **line}, default=str)
+        text = _LINE.encode({"time": time, **line})
         try:
             self._file.append(f"{text}\n".encode())
         except OSError as exc:
@@ -181,16 +184,14 @@ def audited(host: Host, transport: str, version: str) -> Generator[Audit | None]
 def _hashed(key: bytes) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
     def line(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         text = canonical(arguments).encode("utf-8", "surrogatepass")
-        return {"arguments_hmac": hmac.new(key, text, hashlib.sha256).hexdigest()}
+        return {"arguments_hmac": hmac.digest(key, text, "sha256").hex()}
 
     return line
 
 
 def canonical(arguments: Mapping[str, Any]) -> str:
     """Return arguments as JSON that is the same for equal ones."""
-    return json.dumps(
-        dict(arguments), sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str
-    )
+    return _CANONICAL.encode(dict(arguments))
 
 
 def _redacted(
