@@ -23,6 +23,7 @@ from .app import build_app
 from .authorization import Principals, Tokens
 from .guards import MCP, InFlight, is_loopback
 from .health import Health
+from .rest import Rest
 
 log = logging.getLogger(__name__)
 
@@ -106,10 +107,13 @@ async def serve_http(
         was_required = was_required or auth().is_required
         return was_required
 
-    health = Health(host, server.version or "", principals.of_request)
+    version, principal_of = server.version or "", principals.of_request
+    routes = Health(host, version, principal_of).routes()
+    if settings.rest:
+        routes += Rest(host, version, principal_of, is_required).routes()
     if not is_required() and (settings.allowed_hosts or not is_loopback(settings.host)):
         log.warning("everybody who reaches the service may use it: it asks for no token")
-    app = build_app(manager, settings, Tokens(auth), is_required, health.routes())
+    app = build_app(manager, settings, Tokens(auth), is_required, routes)
     web = _Uvicorn(
         uvicorn.Config(
             app,
