@@ -15,6 +15,8 @@ log = logging.getLogger(__name__)
 
 NOT_SERVED: Final = "not_served"
 """The outcome of a call of something that does not exist, or that its caller may not use."""
+NO_ERRORS: Final = frozenset({"running", "ok", "asked", "cancelled"})
+"""The outcomes that are no type of an error."""
 Gate: TypeAlias = Callable[["CallRecord"], None]
 """Raises a `ToolError` if a call must not run."""
 

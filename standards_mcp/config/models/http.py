@@ -132,6 +132,8 @@ class HttpSettings(Table):
         max_request_bytes: The body of a request may have this many bytes.
         max_sessions: This many sessions may be open at a time.
         session_idle: A session without a request for this many seconds is closed.
+        rest: If true, the tools are also a REST API: ``POST /tools/{name}``, described at
+            ``/openapi.json`` and ``/docs``.
         drain: When the service ends, calls in flight may take this many seconds to finish.
         auth: Who may use the service.
         metrics: If true, ``/metrics`` has metrics for Prometheus.
@@ -148,6 +150,7 @@ class HttpSettings(Table):
     max_request_bytes: Annotated[_Count, AtStart()] = 4_194_304
     max_sessions: Annotated[_Count, AtStart()] = 1000
     session_idle: Annotated[Seconds, AtStart()] = 1800.0
+    rest: Annotated[bool, AtStart()] = False
     drain: Annotated[Seconds, AtStart()] = 10.0
     auth: AuthSettings = Field(default_factory=AuthSettings)
     metrics: Annotated[bool, AtStart()] = False

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import hmac
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import lru_cache
 from typing import Final, cast
 
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, BearerAuthBackend
 from mcp.server.auth.provider import AccessToken
-from starlette.requests import Request
+from starlette.authentication import AuthCredentials
+from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection, Request
 
 from standards_mcp._utils.tokens import token_hash
 from standards_mcp.calls.context import Principal
@@ -23,6 +26,29 @@ from .jwt import JwtTokens
 NOTHING: Final = Access(names=())
 ANONYMOUS: Final = Principal("anonymous")
 """Everybody, where no authorization is configured."""
+
+
+class Credentials(BearerAuthBackend):
+    """Takes tokens as those of a bearer, and from browsers, which ask for them, as passwords."""
+
+    async def authenticate(
+        self, conn: HTTPConnection
+    ) -> tuple[AuthCredentials, AuthenticatedUser] | None:
+        """Return who makes a request; None where no valid token says it."""
+        scheme, _, given = conn.headers.get("authorization", "").partition(" ")
+        if scheme.casefold() == "basic":
+            headers = Headers({"authorization": f"Bearer {_password(given)}"})
+            conn = HTTPConnection({**conn.scope, "headers": headers.raw})
+        found: tuple[AuthCredentials, AuthenticatedUser] | None = await super().authenticate(conn)
+        return found
+
+
+def _password(given: str) -> str:
+    """Return the password of basic authentication (RFC 7617); empty where it is none."""
+    try:
+        return base64.b64decode(given, validate=True).decode("ascii").partition(":")[2]
+    except ValueError:
+        return ""
 
 
 class Tokens:

@@ -10,7 +10,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from standards_mcp.calls.context import Principal
 from standards_mcp.catalog.errors import CatalogError
@@ -81,7 +81,7 @@ class Health:
         self.catalog = Fresh(self._read_catalog)
         self._plugins: Fresh[Mapping[str, PluginHealth]] = Fresh(self._check_plugins)
 
-    def routes(self) -> list[Route]:
+    def routes(self) -> list[BaseRoute]:
         """Return the routes below ``/health``."""
         pages: dict[str, Callable[[Request], Any]] = {
             LIVE: self._live,

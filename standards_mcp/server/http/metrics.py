@@ -20,14 +20,15 @@ from prometheus_client import (
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from standards_mcp import errors
 from standards_mcp.calls.context import Principal
-from standards_mcp.calls.records import NOT_SERVED, CallRecord
+from standards_mcp.calls.records import NO_ERRORS, NOT_SERVED, CallRecord
 from standards_mcp.host import Host
 from standards_mcp.server.operations.audit import Audit
 
@@ -37,7 +38,7 @@ from .health import Health
 _PREFIX: Final = "standards_mcp"
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _OTHER: Final = "other"
-_OUTCOMES: Final = {"ok", "asked", "cancelled", NOT_SERVED} | {
+_OUTCOMES: Final = {*NO_ERRORS, NOT_SERVED} | {
     each.error_type
     for each in vars(errors).values()
     if isinstance(each, type) and issubclass(each, errors.ToolError)
@@ -148,7 +149,7 @@ class Metrics:
 
         async def page(request: Request) -> Response:
             if principal_of(request).is_restricted:
-                return PlainTextResponse("metrics are for tokens that may use all", 403)
+                raise HTTPException(403, "metrics are for tokens that may use all")
             catalog = await self._catalog()
             self._catalog_up.set(not catalog.problem)
             self._records.set(math.nan if catalog.records is None else catalog.records)

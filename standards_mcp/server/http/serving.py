@@ -13,7 +13,6 @@ from typing import Final
 import anyio
 import uvicorn
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
 from standards_mcp.config.models.http import AuthSettings, HttpSettings
@@ -28,6 +27,7 @@ from .authorization import Principals, Tokens
 from .guards import MCP, InFlight, is_loopback
 from .health import Health
 from .metrics import Metrics
+from .rest import Rest
 
 log = logging.getLogger(__name__)
 
@@ -131,11 +131,13 @@ async def _serve(
 
     version, principal_of = server.version or "", principals.of_request
     health = Health(host, version, principal_of, audit)
-    routes: list[BaseRoute] = [*health.routes()]
+    routes = health.routes()
     metrics = Metrics(host, version, health, audit) if settings.metrics else None
     if metrics:
         routes.append(metrics.route(principal_of))
         host.observe(metrics)
+    if settings.rest:
+        routes += Rest(host, version, principal_of, is_required).routes()
     if not is_required() and (settings.allowed_hosts or not is_loopback(settings.host)):
         log.warning("everybody who reaches the service may use it: it asks for no token")
     app = build_app(manager, settings, Tokens(auth), is_required, routes)

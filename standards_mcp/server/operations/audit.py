@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 import filelock
 
 from standards_mcp._utils.secrets import MASK, looks_secret, mask, masked_data
-from standards_mcp.calls.records import CallRecord
+from standards_mcp.calls.records import NO_ERRORS, CallRecord
 from standards_mcp.config.models.operations import AuditSettings
 from standards_mcp.errors import NotAuditedError, StandardsMcpError
 from standards_mcp.host import Host
@@ -25,7 +25,6 @@ from .rotated_file import RotatedFile
 
 log = logging.getLogger(__name__)
 
-_NO_ERRORS: Final = ("running", "ok", "asked", "cancelled")
 _CANONICAL: Final = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str
 )
@@ -123,7 +122,7 @@ class Audit:
             "plugin": record.plugin,
             **self._arguments(record.arguments),
         }
-        if record.outcome in _NO_ERRORS:
+        if record.outcome in NO_ERRORS:
             line["outcome"] = record.outcome
         else:
             line |= {"outcome": "error", "error_type": record.outcome, "incident": record.incident}

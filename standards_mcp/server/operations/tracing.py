@@ -6,17 +6,24 @@ import os
 import threading
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from contextvars import Token
 from typing import Any, Final
 
 import anyio
 import anyio.to_thread
-from opentelemetry.context import attach, detach
+from opentelemetry.context import Context, attach, detach
 from opentelemetry.propagate import extract
-from opentelemetry.trace import get_current_span, set_tracer_provider
+from opentelemetry.trace import (
+    StatusCode,
+    get_current_span,
+    get_tracer,
+    set_span_in_context,
+    set_tracer_provider,
+)
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from standards_mcp.calls.records import CallRecord
+from standards_mcp.calls.records import NO_ERRORS, CallRecord
 from standards_mcp.errors import ConfigError
 from standards_mcp.host import Host
 
@@ -39,7 +46,7 @@ async def traced(host: Host, transport: str, version: str) -> AsyncGenerator[Non
         return
     provider = _provider(version)
     set_tracer_provider(provider)
-    host.observe(_CallFields(transport))
+    host.observe(_Spans(transport))
     try:
         yield
     finally:
@@ -72,17 +79,27 @@ def _provider(version: str) -> Any:
     return provider
 
 
-class _CallFields:
-    """Adds what the host knows of a call to the span of its request."""
+class _Spans:
+    """Adds what the host knows of a call to the span of its request.
+
+    Requests of MCP have one of the SDK's; a call that came otherwise gets one here.
+    """
 
     def __init__(self, transport: str) -> None:
         self._transport = transport
+        self._own: dict[int, Token[Context]] = {}
 
     def call_started(self, record: CallRecord) -> None:
-        """Do nothing. See `Observer`."""
+        """Begin a span where there is none. An observer runs within the context of the call."""
+        if not get_current_span().is_recording():
+            attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": record.name}
+            about = attributes if record.kind == "tool" else {}
+            span = get_tracer(__name__).start_span(f"{record.kind} {record.name}", attributes=about)
+            self._own[id(record)] = attach(set_span_in_context(span))
 
     def call_ended(self, record: CallRecord) -> None:
-        """Add the fields; an observer runs within the span."""
+        """Add the fields."""
+        span = get_current_span()
         fields = {
             "network.transport": self._transport,
             "mcp.session.id": record.session,
@@ -90,7 +107,13 @@ class _CallFields:
             "standards_mcp.outcome": record.outcome,
             "standards_mcp.incident": record.incident,
         }
-        get_current_span().set_attributes({key: text for key, text in fields.items() if text})
+        span.set_attributes({key: text for key, text in fields.items() if text})
+        if token := self._own.pop(id(record), None):
+            if record.outcome not in NO_ERRORS:
+                span.set_attribute("error.type", record.outcome)
+                span.set_status(StatusCode.ERROR)
+            span.end()
+            detach(token)
 
 
 def with_parents(app: ASGIApp) -> ASGIApp:

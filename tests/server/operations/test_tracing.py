@@ -58,16 +58,21 @@ class Collector:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server.server_port}"
 
-    def calls(self) -> dict[str, Any]:
-        """Return the spans of tool calls by their traces."""
-        return {
-            span.trace_id.hex(): span
+    def named(self, name: str) -> list[Any]:
+        """Return the spans of a name."""
+        return [
+            span
             for request in self.requests
             for resource in request.resource_spans
             for scope in resource.scope_spans
             for span in scope.spans
-            if span.name == "tools/call get_standard_details"
-        }
+            if span.name == name
+        ]
+
+    def calls(self) -> dict[str, Any]:
+        """Return the spans of tool calls over MCP by their traces."""
+        found = self.named("tools/call get_standard_details")
+        return {each.trace_id.hex(): each for each in found}
 
     def resource(self) -> dict[str, str]:
         return attributes_of(self.requests[0].resource_spans[0].resource)
@@ -85,6 +90,7 @@ def collector(monkeypatch: pytest.MonkeyPatch, starter_catalog: Path) -> Generat
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "50")
     monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=test")
+    monkeypatch.setenv("STANDARDS_MCP_SERVER__REST", "true")
     monkeypatch.setenv("STANDARDS_MCP_SERVER__TELEMETRY__TRACES", "true")
     yield collector
     collector.server.shutdown()
@@ -132,7 +138,12 @@ async def test_a_span_of_a_call_belongs_to_the_trace_of_its_request(url: str, co
             message["params"] = {**params, "_meta": meta}
             of_http = {"traceparent": traceparent(trace)}
             (await http.post(url, json=message, headers=of_http)).raise_for_status()
-    await until(lambda: len(collector.calls()) == 4)
+        rest = url.replace("/mcp", "/tools/get_standard_details")
+        of_http = {"traceparent": traceparent(OF_FAILURE)}
+        answer = await http.post(rest, json=UNKNOWN["arguments"], headers=of_http)
+        assert answer.status_code == 404
+    # The last one comes with or after all others.
+    await until(lambda: collector.named("tool get_standard_details"))
     calls = collector.calls()
     assert collector.resource()["service.name"] == "standards-mcp"
     assert collector.resource()["deployment.environment.name"] == "test"
@@ -148,6 +159,9 @@ async def test_a_span_of_a_call_belongs_to_the_trace_of_its_request(url: str, co
     assert failed["standards_mcp.outcome"] == "not_found"
     # What a client says of a message counts before what its HTTP library says of the request.
     assert calls[OF_MESSAGE].parent_span_id.hex() == PARENT
+    (of_rest,) = collector.named("tool get_standard_details")
+    assert of_rest.trace_id.hex() == OF_FAILURE
+    assert attributes_of(of_rest)["error.type"] == "not_found"
     (of_session,) = (calls[each] for each in calls.keys() - {OF_REQUEST, OF_FAILURE, OF_MESSAGE})
     assert attributes_of(of_session)["mcp.session.id"]
 
