@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -124,6 +126,19 @@ async def test_metrics_tell_of_calls_requests_plugins_and_the_catalog(make_host:
     assert ("catalog_records", "") in found
     assert found["process_resident_memory_bytes", ""] > 0
     assert any(name == "build_info" for name, _ in found)
+
+
+async def test_all_metrics_are_documented(make_host: MakeHost, tmp_path: Path):
+    page = Path(__file__).parents[3] / "docs" / "serving.md"
+    documented = set(re.findall(r"`(standards_mcp_\w+)`", page.read_text(encoding="utf-8")))
+    audit = {"path": tmp_path / "audit.jsonl"}
+    async with (
+        served_over_http(make_desk(make_host, audit=audit)) as url,
+        httpx2.AsyncClient() as http,
+    ):
+        told = (await http.get(f"{url}/metrics")).text
+    found = set(re.findall(r"# TYPE (standards_mcp_\w+)", told))
+    assert {name for name in found if not name.endswith("_created")} == documented
 
 
 async def test_metrics_are_for_those_who_may_see_all(make_host: MakeHost):
