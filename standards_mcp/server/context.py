@@ -39,14 +39,15 @@ from .progress import ProgressReports
 log = logging.getLogger(__name__)
 
 
+_LONGEST_SESSION: Final = 64
 _ASKS_BY_RESULT: Final = "2026-07-28"
 Context = ServerRequestContext[None, Any]
 
 
 def session_of(ctx: Context) -> str:
-    """Return the id of the session of a request, or an empty string where there is none."""
+    """Return the id of the session that a request names, or an empty string."""
     headers: Mapping[str, str] = getattr(ctx.request, "headers", {})
-    return headers.get("mcp-session-id", "")
+    return headers.get("mcp-session-id", "")[:_LONGEST_SESSION]
 
 
 def local_principal(_: Context) -> Principal:

@@ -13,8 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, cast
 
-import filelock
-
 from standards_mcp._utils.secrets import MASK, looks_secret, mask, masked_data
 from standards_mcp.calls.records import NO_ERRORS, CallRecord
 from standards_mcp.config.models.operations import AuditSettings
@@ -197,11 +195,13 @@ def _redacted(
     secrets: Callable[[], Iterable[str]],
 ) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
     def line(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        found = masked_data(_without_secrets(arguments), frozenset(secrets()))
-        text = json.dumps(found)
+        found, known = _without_secrets(arguments), frozenset(secrets())
+        text = _LINE.encode(found)
         if len(text) > _MOST_ARGUMENTS:
-            return {"arguments": text[:_MOST_ARGUMENTS], "arguments_are_cut": True}
-        return {"arguments": found}
+            # Cut twice: masking megabytes takes long, and a half of a secret is not found.
+            start = mask(text[: 2 * _MOST_ARGUMENTS], known)[:_MOST_ARGUMENTS]
+            return {"arguments": start, "arguments_are_cut": True}
+        return {"arguments": masked_data(found, known)}
 
     return line
 
@@ -223,6 +223,8 @@ def _key(folder: Path) -> bytes:
 
     Short arguments could be guessed by their plain hashes. Who has the log alone must not.
     """
+    import filelock  # noqa: PLC0415  - costs start-up time
+
     path = folder / "audit.key"
     try:
         folder.mkdir(parents=True, exist_ok=True)

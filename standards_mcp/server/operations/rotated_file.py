@@ -9,8 +9,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-import filelock
-
 log = logging.getLogger(__name__)
 
 _APPENDING: Final = (
@@ -27,7 +25,8 @@ class RotatedFile:
 
     Each line is one write to the end of the file, so that those of several processes do not mix. It
     is with the operating system when `append` returns, which no end of the process takes back; a
-    loss of power may. A file that was renamed by somebody else is left to them.
+    loss of power may. A file that was renamed by somebody else is left to them. A link, such as
+    ``/dev/stderr``, is written to, and never renamed.
 
     Args:
         max_bytes: How long the file may be.
@@ -46,7 +45,8 @@ class RotatedFile:
             OSError: It cannot be written, or not all of it.
         """
         descriptor, size = self._open()
-        if size and size + len(line) > self._max_bytes:
+        is_full = size > 0 and size + len(line) > self._max_bytes
+        if is_full and not self._path.is_symlink():
             self._try_to_rotate(descriptor)
             descriptor, _ = self._open()
         data = b"\n" + line if self._is_torn else line
@@ -74,6 +74,8 @@ class RotatedFile:
 
     def _try_to_rotate(self, full: int) -> None:
         """Rename the full file; where that fails, it becomes longer, so that no line is lost."""
+        import filelock  # noqa: PLC0415  - costs start-up time
+
         try:
             # Without the lock or the file, another process renames it now, or just has.
             others = suppress(filelock.Timeout, FileNotFoundError)

@@ -85,6 +85,18 @@ def test_a_file_that_somebody_else_renamed_or_removed_is_begun_anew(tmp_path: Pa
 
 
 @posix
+def test_a_link_is_written_to_and_not_renamed(tmp_path: Path):
+    path = tmp_path / "log"
+    path.symlink_to("real")
+    file = RotatedFile(path, 100, 1)
+    for _ in range(3):
+        file.append(b"x" * 80 + b"\n")
+    file.close()
+    assert path.is_symlink()
+    assert len((tmp_path / "real").read_bytes()) == 3 * 81
+
+
+@posix
 def test_a_file_that_cannot_be_renamed_grows_on_which_is_told_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
