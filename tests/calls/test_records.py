@@ -11,6 +11,8 @@ import pytest
 from standards_mcp import InvalidInputError, Plugin, Prompt, Resource, Tool, hookimpl
 from standards_mcp.calls.context import Principal, Unattended
 from standards_mcp.calls.records import CallRecord
+from standards_mcp.contributions.selection import Access
+from standards_mcp.errors import NotAuditedError, NotServedError, UnknownToolError
 from standards_mcp.host import Host
 
 pytestmark = pytest.mark.anyio
@@ -134,6 +136,50 @@ async def test_a_call_runs_until_it_is_cancelled(host: Host, recorder: Recorder)
         await host.call_tool("wait", {})
     assert recorder.running == []
     assert [record.outcome for record in recorder.ended] == ["cancelled"]
+
+
+async def test_an_observer_learns_of_what_is_not_served(host: Host, recorder: Recorder):
+    ada = Unattended(Principal("ada", Access(names=("greet",))), "a session")
+    for name in ("work", "play" * 100):
+        with pytest.raises(UnknownToolError):
+            await host.call_tool(name, {"how": "well"}, ada)
+    with pytest.raises(NotServedError):
+        await host.content.get_prompt("leave", {}, context=ada)
+    for uri in ("work://all", "work://none"):
+        with pytest.raises(NotServedError):
+            await host.content.read_resource(uri, ada)
+        with pytest.raises(NotServedError):
+            await host.content.subscribe(uri, lambda *_: None, ada)
+    assert [(record.kind, record.name) for record in recorder.ended] == [
+        ("tool", "work"),
+        ("tool", "play" * 50),
+        ("prompt", "leave"),
+        ("resource", "work://all"),
+        ("subscription", "work://all"),
+        ("resource", "work://none"),
+        ("subscription", "work://none"),
+    ]
+    assert not recorder.running
+    about = {(each.caller, each.session, each.plugin, each.outcome) for each in recorder.ended}
+    assert about == {("ada", "a session", "", "not_served")}
+    assert recorder.ended[0].arguments == {"how": "well"}
+
+
+async def test_a_gate_can_refuse_every_kind_of_call(host: Host, recorder: Recorder):
+    def refuse(record: CallRecord) -> None:
+        assert record.outcome == "running"
+        raise NotAuditedError
+
+    host.guard(refuse)
+    result = await host.call_tool("work", {})
+    assert result.structured["error_type"] == "not_audited"
+    with pytest.raises(NotAuditedError):
+        await host.content.get_prompt("greet", {"name": "Ada"})
+    with pytest.raises(NotAuditedError):
+        await host.content.read_resource("work://all")
+    prompt = host.content.prompt("greet", Unattended())
+    assert not (await host.content.complete(prompt, "name", "A", {})).values
+    assert [each.outcome for each in recorder.ended] == ["not_audited"] * 4
 
 
 class FailingRecorder:

@@ -91,7 +91,8 @@ class _Spans:
 
     def call_started(self, record: CallRecord) -> None:
         """Begin a span where there is none. An observer runs within the context of the call."""
-        if not get_current_span().is_recording():
+        around = get_current_span().get_span_context()
+        if not around.is_valid or around.is_remote:
             attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": record.name}
             about = attributes if record.kind == "tool" else {}
             span = get_tracer(__name__).start_span(f"{record.kind} {record.name}", attributes=about)
