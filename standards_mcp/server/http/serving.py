@@ -23,6 +23,7 @@ from .app import build_app
 from .authorization import Principals, Tokens
 from .guards import MCP, InFlight, is_loopback
 from .health import Health
+from .plugin_routes import PluginRoutes
 from .rest import Rest
 
 log = logging.getLogger(__name__)
@@ -109,6 +110,7 @@ async def serve_http(
 
     version, principal_of = server.version or "", principals.of_request
     routes = Health(host, version, principal_of).routes()
+    routes += PluginRoutes(host, principal_of).routes()
     if settings.rest:
         routes += Rest(host, version, principal_of, is_required).routes()
     if not is_required() and (settings.allowed_hosts or not is_loopback(settings.host)):
