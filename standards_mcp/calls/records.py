@@ -26,7 +26,7 @@ class CallRecord:
     """One call, from its start to its end.
 
     Attributes:
-        kind: ``tool``, ``prompt``, ``resource``, ``completion`` or ``subscription``.
+        kind: ``tool``, ``prompt``, ``resource``, ``completion``, ``subscription`` or ``route``.
         name: The declared name of the tool, prompt or resource; where none is served to the caller,
             the name that they gave, cut to 200 characters.
         plugin: Whose it is; an empty string where nothing is served under the name.

@@ -20,15 +20,13 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from standards_mcp.config.models.http import AuthSettings, HttpSettings
-from standards_mcp.contributions.results import error_result
 
 from .authorization import Credentials
+from .failures import refused
 from .guards import LIVE, LOOPBACK, MCP, InFlight, KnownHosts, WholeBodies, is_loopback
 
 _CHALLENGE: Final = 'Basic realm="standards-mcp: a token as the password", charset="UTF-8"'
@@ -67,7 +65,7 @@ def build_app(
         Middleware(WholeBodies),
     ]
     routes = [Route(MCP, endpoint=StreamableHTTPASGIApp(manager)), *described, *routes]
-    failures = {HTTPException: _failed}
+    failures = {HTTPException: refused}
     app = Starlette(routes=routes, middleware=middleware, exception_handlers=failures)
     # Behind a proxy, the address of a redirect would be wrong.
     app.router.redirect_slashes = False
@@ -127,11 +125,3 @@ def _asking(send: Send) -> Send:
         await send(message)
 
     return send_asking
-
-
-async def _failed(_: Request, exc: Exception) -> Response:
-    """Answer in the form in which tools fail."""
-    assert isinstance(exc, HTTPException)  # noqa: S101  - it is registered for these alone
-    kind = HTTPStatus(exc.status_code).name.lower()
-    body = error_result(kind, exc.detail).structured
-    return JSONResponse(body, exc.status_code, exc.headers)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hmac
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import lru_cache
 from typing import Final, cast
 
@@ -26,6 +25,7 @@ from .jwt import JwtTokens
 NOTHING: Final = Access(names=())
 ANONYMOUS: Final = Principal("anonymous")
 """Everybody, where no authorization is configured."""
+NOBODY: Final = Principal(ANONYMOUS.name, NOTHING, frozenset())
 
 
 class Credentials(BearerAuthBackend):
@@ -106,14 +106,19 @@ class Principals:
         """Return the principal of a request; streams ask again and again, after reloads too."""
         settings, user = self._settings(), request.scope.get("user")
         if not isinstance(user, AuthenticatedUser):
-            return replace(ANONYMOUS, access=NOTHING) if settings.is_required else ANONYMOUS
+            return NOBODY if settings.is_required else ANONYMOUS
         token = user.access_token
         if token.claims is not None:  # it is its issuer that says what its scopes are
-            return Principal(user.username, access_of(token.scopes, settings))
+            return _principal(user.username, token.scopes, settings)
         section = settings.tokens.get(token.client_id)
         if section is None or section.sha256 != token.subject:  # revoked or replaced since
-            return Principal(user.username, NOTHING)
-        return Principal(user.username, access_of(section.scopes, settings))
+            return _principal(user.username, (), settings)
+        return _principal(user.username, section.scopes, settings)
+
+
+def _principal(name: str, scopes: Iterable[str], settings: AuthSettings) -> Principal:
+    held = frozenset(scopes)
+    return Principal(name, access_of(held, settings), None if ALL in held else held)
 
 
 def access_of(scopes: Iterable[str], settings: AuthSettings) -> Access:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
@@ -40,12 +41,14 @@ async def while_connected(request: Request) -> AsyncGenerator[None]:
     Raises:
         ClientDisconnect: It has left.
     """
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_wait_for_end, request, tasks.cancel_scope)
-        yield
-        tasks.cancel_scope.cancel()
-        return
-    raise ClientDisconnect
+    with anyio.CancelScope() as waiting:
+        watching = asyncio.create_task(_wait_for_end(request, waiting))
+        try:
+            yield
+        finally:
+            watching.cancel()
+    if waiting.cancelled_caught:
+        raise ClientDisconnect
 
 
 async def _wait_for_end(request: Request, waiting: anyio.CancelScope) -> None:

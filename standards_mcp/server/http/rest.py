@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
@@ -22,23 +21,12 @@ from standards_mcp.plugin import ToolResult
 from standards_mcp.server.definitions import wire_result, wire_tool
 
 from .bodies import while_connected, with_body
+from .failures import failed, failed_with, json_response
 from .openapi import openapi
 from .swagger import docs_routes
 
 NOTES: Final = "standards-mcp-notes"
 """The header with what a tool's answer says beside its structure, such as that it was cut."""
-_OTHER_FAILURE: Final = 422
-_STATUS: Final = {
-    "invalid_input": 400,
-    "disabled": 403,
-    "not_found": 404,
-    "unsupported_media_type": 415,
-    "rate_limited": 429,
-    "internal_error": 500,
-    "api_error": 502,
-    "not_audited": 503,
-    "timeout": 504,
-}
 
 
 class Rest:
@@ -72,11 +60,11 @@ class Rest:
     async def _list(self, request: Request) -> Response:
         listed = [wire_tool(item) for item in await self._visible(request)]
         tools = [each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in listed]
-        return _json({"tools": tools})
+        return json_response({"tools": tools})
 
     async def _describe(self, request: Request) -> Response:
         tools = await self._visible(request)
-        return _json(openapi(tools, self._version, needs_token=self._needs_token()))
+        return json_response(openapi(tools, self._version, needs_token=self._needs_token()))
 
     async def _visible(self, request: Request) -> list[RegisteredTool]:
         await self._host.manager.wait_listed()
@@ -93,7 +81,7 @@ class Rest:
         request = await with_body(request, self._host.settings.server.max_request_bytes)
         if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             wanted = "send the arguments as JSON, with Content-Type: application/json"
-            return _answered(name, error_result("unsupported_media_type", wanted))
+            return failed_with("unsupported_media_type", wanted)
         body = await request.body()
         async with while_connected(request):
             return _answered(name, await self._result(request, name, body))
@@ -134,25 +122,10 @@ def _arguments(body: bytes, item: RegisteredTool | None) -> Mapping[str, Any]:
 def _answered(name: str, result: ToolResult) -> Response:
     answer = wire_result(name, result)
     body: Mapping[str, Any] | None = answer.structured_content
+    if answer.is_error:
+        return failed(body, result.text)
     if body is None:
         dumped = answer.model_dump(mode="json", by_alias=True, exclude_none=True)
         body = {"content": dumped["content"]}
-    if not answer.is_error:
-        notes = " ".join(" ".join(result.notes).split()).encode("ascii", "replace").decode()
-        return _json(body, headers={NOTES: notes} if notes else {})
-    if "error_type" not in body:
-        body = error_result("tool_error", result.text).structured or {}
-    status = _STATUS.get(str(body["error_type"]), _OTHER_FAILURE)
-    return _json(body, status, _retry(body.get("retry_after")))
-
-
-def _retry(seconds: object) -> dict[str, str]:
-    if isinstance(seconds, int | float) and seconds > 0:
-        return {"retry-after": str(math.ceil(seconds))}
-    return {}
-
-
-def _json(
-    body: Mapping[str, Any], status: int = 200, headers: Mapping[str, str] | None = None
-) -> Response:
-    return Response(pydantic_core.to_json(body), status, headers, "application/json")
+    notes = " ".join(" ".join(result.notes).split()).encode("ascii", "replace").decode()
+    return json_response(body, headers={NOTES: notes} if notes else {})

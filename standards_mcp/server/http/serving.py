@@ -27,6 +27,7 @@ from .authorization import Principals, Tokens
 from .guards import MCP, InFlight, is_loopback
 from .health import Health
 from .metrics import Metrics
+from .plugin_routes import PluginRoutes
 from .rest import Rest
 
 log = logging.getLogger(__name__)
@@ -136,6 +137,7 @@ async def _serve(
     if metrics:
         routes.append(metrics.route(principal_of))
         host.observe(metrics)
+    routes += PluginRoutes(host, principal_of).routes()
     if settings.rest:
         routes += Rest(host, version, principal_of, is_required).routes()
     if not is_required() and (settings.allowed_hosts or not is_loopback(settings.host)):
