@@ -24,9 +24,9 @@ _STATUS: Final = {
     "rate_limited": 429,
     "internal_error": 500,
     "api_error": 502,
-    "not_audited": 503,
     "timeout": 504,
 }
+_UNAVAILABLE: Final = {"not_audited": 503}  # that of a plugin has other causes
 _KIND: Final = {status: kind for kind, status in _STATUS.items()}
 
 
@@ -46,7 +46,7 @@ def failed(envelope: Mapping[str, Any] | None, text: str) -> Response:
     """
     if envelope is None or "error_type" not in envelope:
         return failed_with("tool_error", text)
-    status = _STATUS.get(str(envelope["error_type"]), _OTHER)
+    status = (_STATUS | _UNAVAILABLE).get(str(envelope["error_type"]), _OTHER)
     return json_response(envelope, status, _retry(envelope.get("retry_after")))
 
 

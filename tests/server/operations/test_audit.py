@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPError
 from pydantic import SecretStr, ValidationError
-from support.http import http_client, served_over_http
+from support.http import bearer, http_client, served_over_http
 
 from standards_mcp import (
     InvalidInputError,
@@ -144,6 +144,8 @@ async def test_each_call_leaves_a_line_with_who_what_and_how_it_ended(
                 await client.get_prompt("greeting", {"name": "Emma"})
         async with http_client(url, BOB) as client:
             await client.call_tool("drop_book", {})
+        async with httpx2.AsyncClient() as http:
+            await http.get(f"{url}/plugins/shelf/none", headers=bearer(BOB))
     started, *calls = lines_of(path)
     assert started["event"] == "service started"
     assert started["process"] == os.getpid()
@@ -163,11 +165,12 @@ async def test_each_call_leaves_a_line_with_who_what_and_how_it_ended(
         ("ann", "resource", "other://7", "not_served"),
         ("ann", "prompt", "greeting", "not_served"),
         ("bob", "tool", "drop_book", "ok"),
+        ("bob", "route", "GET /plugins/shelf/none", "not_served"),
     ]
     assert {line["transport"] for line in calls} == {"http"}
     sessions = [line.get("session") for line in calls]
     assert sessions[0]
-    assert sessions == [sessions[0]] * 10 + [None]
+    assert sessions == [sessions[0]] * 10 + [None] * 2
     assert all(line["duration_ms"] >= 0 and line["time"] > started["time"] for line in calls)
     assert [line["plugin"] for line in calls if "plugin" in line] == ["shelf"] * 6
     crashed = calls[2]
