@@ -39,7 +39,7 @@ _Shared: TypeAlias = tuple[tuple[str, str], ...]
 
 
 class _Row(NamedTuple):
-    """A row; what stands nowhere is empty.
+    """A row; cells that it lacks are empty.
 
     Attributes:
         where: What problems call it.
