@@ -76,7 +76,8 @@ class PluginRoutes:
             item=route,
             function=partial(_respond, route, request, given, answer, context),
             render=lambda sent: sent,
-            arguments={**parameters, "query": request.url.query},
+            # As in an address, by which secrets in it are found and masked.
+            arguments={**parameters, "query": f"?{request.url.query}"},
             context=context,
         )
         try:
