@@ -73,7 +73,12 @@ class HostServer(Server[None]):
         )
         self.middleware += [_contain, self._follow]
         # What a client carries between the rounds of a question is not to be trusted unsealed.
-        security = RequestStateSecurity.ephemeral()
+        key = host.settings.server.state_key
+        security = (
+            RequestStateSecurity(keys=[key.get_secret_value()])
+            if key
+            else RequestStateSecurity.ephemeral()
+        )
         self.middleware.append(RequestStateBoundary(security, default_audience=self.name))
 
     def _input_schema(self, tool: str) -> Mapping[str, Any] | None:

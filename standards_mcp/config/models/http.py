@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Self, TypeAlias
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationInfo, field_validator, model_validator
 
 from .base import AtStart, Like, NoFlag, Seconds, Table
 
@@ -124,6 +124,10 @@ class HttpSettings(Table):
             there only, and otherwise any, which needs authorization.
         allowed_origins: Pages of these origins may use the service from a browser, such as
             ``https://chat.example.org``.
+        workers: So many processes serve the port. Several need ``stateless``.
+        state_key: Seals what clients of 2026-07-28 carry while their user is asked, with 32
+            characters or more. Services that a balancer takes for one need the same. By default
+            each start makes one of its own.
         stateless: If true, the service keeps no sessions. Clients of the generations before
             2026-07-28 then get no questions and no notice of changes.
         json_response: If true, calls are answered with JSON in place of a stream. It is faster,
@@ -139,6 +143,8 @@ class HttpSettings(Table):
     port: Annotated[int, Field(ge=0, le=65_535), NoFlag, AtStart()] = 8000
     allowed_hosts: Annotated[tuple[_Host, ...], AtStart()] = ()
     allowed_origins: Annotated[tuple[_Origin, ...], AtStart()] = ()
+    workers: Annotated[_Count, AtStart()] = 1
+    state_key: Annotated[SecretStr | None, Field(min_length=32), AtStart()] = None
     stateless: Annotated[bool, AtStart()] = False
     json_response: Annotated[bool, AtStart()] = False
     max_request_bytes: Annotated[_Count, AtStart()] = 4_194_304

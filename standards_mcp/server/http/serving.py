@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from typing import Final
 
@@ -31,7 +31,16 @@ _BACKLOG: Final = 2048
 
 
 class _Uvicorn(uvicorn.Server):
-    """Leaves signals to the run loop."""
+    """Leaves signals to the run loop, and tells when it has opened its port."""
+
+    def __init__(self, config: uvicorn.Config, on_open: Callable[[], None]) -> None:
+        super().__init__(config)
+        self.servers = list[asyncio.Server]()  # the end may come before there are any
+        self._on_open = on_open
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._on_open()
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -83,9 +92,17 @@ def listen(settings: HttpSettings) -> socket.socket:
 
 
 async def serve_http(
-    server: HostServer, host: Host, listening: socket.socket, principals: Principals
+    server: HostServer,
+    host: Host,
+    listening: socket.socket,
+    principals: Principals,
+    on_listening: Callable[[], None] | None = None,
 ) -> None:
-    """Serve MCP and health over HTTP until cancelled; calls in flight are then answered first."""
+    """Serve MCP and health over HTTP until cancelled; calls in flight are then answered first.
+
+    Args:
+        on_listening: Called when requests are answered.
+    """
     settings = host.settings.server
     manager = StreamableHTTPSessionManager(
         server,
@@ -110,15 +127,16 @@ async def serve_http(
     if not is_required() and (settings.allowed_hosts or not is_loopback(settings.host)):
         log.warning("everybody who reaches the service may use it: it asks for no token")
     app = build_app(manager, settings, Tokens(auth), is_required, health.routes())
-    web = _Uvicorn(
-        uvicorn.Config(
-            app,
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-        )
+
+    def on_open() -> None:
+        log.info("listening", extra={"url": url_of(listening), "pid": os.getpid()})
+        if on_listening:
+            on_listening()
+
+    config = uvicorn.Config(
+        app, lifespan="off", log_config=None, access_log=False, server_header=False
     )
+    web = _Uvicorn(config, on_open)
     told = asyncio.Event()
     # In a task of its own, which the cancellation of this one does not reach: calls that are in
     # flight run below it.
@@ -139,9 +157,8 @@ async def _serve_until(
     listening: socket.socket,
     drain: float,
 ) -> None:
-    serving = asyncio.create_task(web.serve([listening]))
     async with manager.run():
-        log.info("listening", extra={"url": url_of(listening)})
+        serving = asyncio.create_task(web.serve([listening]))
         await told.wait()
         for each in web.servers:
             each.close()  # uvicorn looks whether it should exit only now and then

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 import httpx2
 import pytest
@@ -20,7 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
-from support.http import bearer, http_client, served_over_http
+from support.http import bearer, http_client, served_over_http, told_url
 from support.peer import COMMAND, Peer
 from support.waiting import WAIT, until
 
@@ -468,12 +469,6 @@ def test_globs_of_scopes_add_up_and_profiles_narrow():
     assert access_of(["*", "a"], settings).names == ("*",)
 
 
-def told_url(peer: Peer) -> str:
-    peer.wait_for_log('"listening"')
-    url: str = next(each["url"] for each in peer.events() if each["event"] == "listening")
-    return url.removesuffix("/mcp")
-
-
 @pytest.mark.usefixtures("starter_catalog")
 @pytest.mark.skipif(sys.platform == "win32", reason="a process is ended there without a signal")
 async def test_a_token_that_is_revoked_counts_no_more_and_the_service_ends_when_asked():
@@ -559,3 +554,10 @@ async def test_whatever_comes_is_answered_and_never_costs_the_service(
             400, 500
         )
         assert (await client.get("/health/live")).status_code == 200
+
+
+async def test_the_service_may_be_ended_before_it_has_opened_its_port(make_books: MakeHost):
+    for moment in range(8):
+        async with served_over_http(make_books()):
+            for _ in range(moment):
+                await anyio.lowlevel.checkpoint()
