@@ -55,6 +55,9 @@ class Host:
         observers: They get the record of each call; `observe` adds more.
         remembers: Whether to record in the state folder how loading and starting plugins went.
 
+    Attributes:
+        on_taken_over: Called after each `take_over`.
+
     Raises:
         ConfigError: A table names a plugin that is not installed, or ``storage`` cannot be used.
         PluginError: A required plugin failed, or any plugin under ``strict``.
@@ -89,6 +92,7 @@ class Host:
             self.secrets, self._observers, storage.get_secret_value() if storage else None, timing
         )
         self.content = ContentCalls(self.visible, self._pipeline)
+        self.on_taken_over: list[Callable[[], None]] = []
         self._remembers = remembers
         self._is_running = False
 
@@ -149,6 +153,8 @@ class Host:
         # Old secrets stay masked: calls that are running may still quote them.
         self._secrets |= secrets_of(loaded.settings)
         self._selections.clear()
+        for tell in self.on_taken_over:
+            tell()
 
     def restore(self) -> None:
         """Give plugins that are not loaded the status of their last start."""

@@ -134,6 +134,8 @@ class HttpSettings(Table):
             and there is no progress, and clients of those generations get no questions.
         max_request_bytes: The body of a request may have this many bytes.
         max_sessions: This many sessions may be open at a time.
+        max_sessions_per_client: So many of them may be those of one token. By default it is a fifth
+            of all.
         session_idle: A session without a request for this many seconds is closed.
         drain: When the service ends, calls in flight may take this many seconds to finish.
         auth: Who may use the service.
@@ -149,6 +151,12 @@ class HttpSettings(Table):
     json_response: Annotated[bool, AtStart()] = False
     max_request_bytes: Annotated[_Count, AtStart()] = 4_194_304
     max_sessions: Annotated[_Count, AtStart()] = 1000
+    max_sessions_per_client: Annotated[_Count | None, AtStart()] = None
     session_idle: Annotated[Seconds, AtStart()] = 1800.0
     drain: Annotated[Seconds, AtStart()] = 10.0
     auth: AuthSettings = Field(default_factory=AuthSettings)
+
+    @property
+    def session_share(self) -> int:
+        """How many sessions one token may have."""
+        return self.max_sessions_per_client or max(1, self.max_sessions // 5)

@@ -167,8 +167,12 @@ def _is_stream(scope: Scope) -> bool:
     """Tell whether a client listens to what may come, in the way of its generation."""
     if scope["type"] != "http":
         return False
-    listens = Headers(scope=scope).get("mcp-method") == "subscriptions/listen"
-    return listens or (scope["method"] == "GET" and scope["path"] == MCP)
+    return listens(scope) or (scope["method"] == "GET" and scope["path"] == MCP)
+
+
+def listens(scope: Scope) -> bool:
+    """Tell whether a client of 2026-07-28 opens a stream of changes."""
+    return Headers(scope=scope).get("mcp-method") == "subscriptions/listen"
 
 
 class _Response:

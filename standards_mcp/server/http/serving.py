@@ -8,11 +8,11 @@ import os
 import socket
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Final
 
 import anyio
 import uvicorn
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from standards_mcp.config.models.http import AuthSettings, HttpSettings
 from standards_mcp.errors import ConfigError, StandardsMcpError
@@ -20,9 +20,10 @@ from standards_mcp.host import Host
 from standards_mcp.server.server import HostServer
 
 from .app import build_app
-from .authorization import Principals, Tokens
+from .authorization import Principals, Tokens, is_revoked
 from .guards import MCP, InFlight, is_loopback
 from .health import Health
+from .sessions import Sessions
 
 log = logging.getLogger(__name__)
 
@@ -104,14 +105,7 @@ async def serve_http(
         on_listening: Called when requests are answered.
     """
     settings = host.settings.server
-    manager = StreamableHTTPSessionManager(
-        server,
-        json_response=settings.json_response,
-        stateless=settings.stateless,
-        session_idle_timeout=settings.session_idle,
-        max_request_body_size=settings.max_request_bytes,
-        max_sessions=settings.max_sessions,
-    )
+    manager = Sessions(server, settings)
     was_required = False
 
     def auth() -> AuthSettings:
@@ -123,6 +117,7 @@ async def serve_http(
         was_required = was_required or auth().is_required
         return was_required
 
+    host.on_taken_over.append(lambda: manager.close_where(partial(is_revoked, auth())))
     health = Health(host, server.version or "", principals.of_request)
     if not is_required() and (settings.allowed_hosts or not is_loopback(settings.host)):
         log.warning("everybody who reaches the service may use it: it asks for no token")
@@ -152,7 +147,7 @@ async def serve_http(
 async def _serve_until(
     told: asyncio.Event,
     web: uvicorn.Server,
-    manager: StreamableHTTPSessionManager,
+    manager: Sessions,
     app: InFlight,
     listening: socket.socket,
     drain: float,

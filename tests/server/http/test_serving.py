@@ -249,6 +249,60 @@ async def test_bodies_and_sessions_have_limits(make_books: MakeHost):
         assert (await client.post("/mcp", json=INITIALIZE)).status_code == 503
 
 
+async def test_a_token_has_a_share_of_the_sessions_only(make_books: MakeHost):
+    host = make_books(auth=auth(), max_sessions=10, max_sessions_per_client=2)
+    async with (
+        served_over_http(host) as url,
+        httpx2.AsyncClient(base_url=url, headers=ACCEPT) as client,
+    ):
+        opened = [await client.post("/mcp", json=INITIALIZE, headers=bearer(ANN)) for _ in range(3)]
+        assert [each.status_code for each in opened] == [200, 200, 429]
+        assert "this token has 2 sessions open" in opened[2].json()["error"]["message"]
+        assert (await client.post("/mcp", json=INITIALIZE, headers=bearer(BOB))).status_code == 200
+        ended = {"mcp-session-id": opened[0].headers["mcp-session-id"]} | bearer(ANN)
+        assert (await client.delete("/mcp", headers=ended)).status_code == 200
+        assert (await client.post("/mcp", json=INITIALIZE, headers=bearer(ANN))).status_code == 200
+
+
+async def test_a_token_has_a_share_of_the_streams_of_changes_only(make_books: MakeHost):
+    host, heard, going = make_books(auth=auth(), max_sessions=5), list[str](), anyio.Event()
+    async with anyio.create_task_group() as tasks, served_over_http(host) as url:
+        tasks.start_soon(hear, url, BOB, heard, going)
+        await going.wait()
+        refused = list[str]()
+        await hear(url, BOB, refused, anyio.Event())
+        assert "this token has 1 streams of changes open" in refused[0]
+        tasks.start_soon(hear, url, ANN, heard, others := anyio.Event())
+        await others.wait()
+
+
+async def test_the_sessions_of_a_token_end_when_it_is_revoked(make_books: MakeHost):
+    host = make_books(auth=auth())
+    async with served_over_http(host) as url, httpx2.AsyncClient(base_url=url) as client:
+        sessions: list[dict[str, str]] = []
+        for token in (ANN, BOB):
+            opened = await client.post("/mcp", json=INITIALIZE, headers=bearer(token) | ACCEPT)
+            named = {"mcp-session-id": opened.headers["mcp-session-id"]}
+            sessions.append(bearer(token) | named | ACCEPT)
+        anns, bobs = sessions
+        async with client.stream("GET", "/mcp", headers=bobs) as stream:
+            replace_tokens(host, without="bob")
+            assert [line async for line in stream.aiter_lines()] == []
+        replace_tokens(host)
+        ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+        assert (await client.post("/mcp", json=ping, headers=bobs)).status_code == 404
+        assert (await client.post("/mcp", json=ping, headers=anns)).status_code == 200
+
+
+def replace_tokens(host: Host, without: str = "") -> None:
+    """Reload the tokens as they were at first, but one."""
+    held = AuthSettings.model_validate(auth())
+    tokens = {name: each for name, each in held.tokens.items() if name != without}
+    changed = {"auth": held.model_copy(update={"tokens": tokens})}
+    server = host.settings.server.model_copy(update=changed)
+    host.take_over(host.loaded, host.settings.model_copy(update={"server": server}))
+
+
 async def test_an_idle_session_is_closed(make_books: MakeHost):
     async with (
         served_over_http(make_books(session_idle=0.05)) as url,
@@ -416,10 +470,7 @@ async def test_who_loses_a_token_hears_no_more_of_what_it_was_for(make_books: Ma
         host.manager.changes.tell_updated("books://all")
         await until(lambda: any("resources/updated" in line for line in heard))
         count = len(heard)
-        held = host.settings.server.auth
-        without = held.model_copy(update={"tokens": {"ann": held.tokens["ann"]}})
-        server = host.settings.server.model_copy(update={"auth": without})
-        host.take_over(host.loaded, host.settings.model_copy(update={"server": server}))
+        replace_tokens(host, without="bob")
         host.manager.changes.tell_updated("books://all")
         await anyio.sleep(0.3)
         assert not any("resources/updated" in line for line in heard[count:])
