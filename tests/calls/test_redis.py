@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -15,7 +14,7 @@ import pytest
 from anyio import to_thread
 from redis import Redis
 from redis.exceptions import ConnectionError as NotConnected
-from support.http import call_anew, told_url
+from support.http import call_anew, free_port, told_url
 from support.peer import Peer
 from support.waiting import WAIT
 
@@ -48,12 +47,6 @@ class Counter:
             Tool(name="noted", function=noted, description="Note.", read_only=True),
         ]
         return type("Made", (Plugin,), {"register_tools": hookimpl(lambda _: tools)})
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def url(port: int) -> str:
