@@ -45,6 +45,11 @@ _ONE_ORDER_SECONDS: Final = 1.0
     "--port", type=click.IntRange(0, 65_535), help="Listen at this port, with --transport http."
 )
 @click.option(
+    "--uds",
+    type=click.Path(dir_okay=False),
+    help="Listen at this Unix socket in place of a port, with --transport http.",
+)
+@click.option(
     "--workers",
     type=click.IntRange(min=1),
     help="Serve by so many processes, with --transport http.",
@@ -112,12 +117,8 @@ def _serve_http(invocation: Invocation, *, watch: bool, insecure: bool) -> None:
     settings = invocation.load_settings().settings.server
 
     from standards_mcp.server.http.authorization import Principals
-    from standards_mcp.server.http.serving import (
-        CLOSING_SECONDS,
-        check_exposure,
-        listen,
-        serve_http,
-    )
+    from standards_mcp.server.http.serving import CLOSING_SECONDS, serve_http
+    from standards_mcp.server.http.sockets import check_exposure, listen
     from standards_mcp.server.http.workers import Workers, check_workers, shared_settings
     from standards_mcp.server.run import run
 

@@ -28,7 +28,7 @@ from .toml_mistakes import explain, is_eaten_path
 CONFIG_VARIABLE: Final = "STANDARDS_MCP_CONFIG"
 _OTHER_VARIABLES: Final = frozenset({CONFIG_VARIABLE, EMBEDDING_KEY_VARIABLE})
 
-_PATHS: Final = (("catalog", "path"), ("state_dir",), ("servers_file",))
+_PATHS: Final = (("catalog", "path"), ("state_dir",), ("servers_file",), ("server", "uds"))
 
 # What clients put where their user left an optional field of a bundle empty.
 _PLACEHOLDER: Final = "${user_config."

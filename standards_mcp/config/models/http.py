@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Final, Self, TypeAlias
 
 from pydantic import Field, SecretStr, ValidationInfo, field_validator, model_validator
@@ -119,6 +120,8 @@ class HttpSettings(Table):
     Attributes:
         host: The service listens at this address.
         port: The service listens at this port. 0 takes any that is free.
+        uds: The service listens at the Unix socket with this path, in place of host and port. The
+            user and the group of the process may use it.
         allowed_hosts: Requests may name these hosts, such as ``mcp.example.org`` or
             ``*.example.org``. By default they are those of this machine when the service listens
             there only, and otherwise any, which needs authorization.
@@ -143,6 +146,7 @@ class HttpSettings(Table):
 
     host: Annotated[str, AtStart()] = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535), NoFlag, AtStart()] = 8000
+    uds: Annotated[Path | None, AtStart()] = None
     allowed_hosts: Annotated[tuple[_Host, ...], AtStart()] = ()
     allowed_origins: Annotated[tuple[_Origin, ...], AtStart()] = ()
     workers: Annotated[_Count, AtStart()] = 1

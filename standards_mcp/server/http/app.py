@@ -22,7 +22,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from standards_mcp.config.models.http import AuthSettings, HttpSettings
 
-from .guards import LIVE, LOOPBACK, MCP, InFlight, KnownHosts, WholeBodies, is_loopback
+from .guards import LIVE, LOOPBACK, MCP, InFlight, KnownHosts, WholeBodies
+from .sockets import is_local
 
 
 def build_app(
@@ -68,7 +69,7 @@ def hosts_of(settings: HttpSettings) -> Collection[str]:
     """Return the hosts that requests may name."""
     if settings.allowed_hosts:
         return settings.allowed_hosts
-    return LOOPBACK if is_loopback(settings.host) else ("*",)
+    return LOOPBACK if is_local(settings) else ("*",)
 
 
 def _metadata(settings: AuthSettings) -> tuple[AnyHttpUrl | None, list[Route]]:

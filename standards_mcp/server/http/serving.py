@@ -7,28 +7,27 @@ import logging
 import os
 import socket
 from collections.abc import Callable, Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from typing import Final
 
 import anyio
 import uvicorn
 
-from standards_mcp.config.models.http import AuthSettings, HttpSettings
-from standards_mcp.errors import ConfigError, StandardsMcpError
+from standards_mcp.config.models.http import AuthSettings
 from standards_mcp.host import Host
 from standards_mcp.server.server import HostServer
 
 from .app import build_app
 from .authorization import Principals, Tokens, is_revoked
-from .guards import MCP, InFlight, is_loopback
+from .guards import InFlight
 from .health import Health
 from .sessions import Sessions
+from .sockets import is_local, url_of
 
 log = logging.getLogger(__name__)
 
 CLOSING_SECONDS: Final = 2.0
-_BACKLOG: Final = 2048
 
 
 class _Uvicorn(uvicorn.Server):
@@ -46,50 +45,6 @@ class _Uvicorn(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Generator[None]:
         yield
-
-
-def check_exposure(settings: HttpSettings) -> None:
-    """Refuse to let anybody in by accident.
-
-    Raises:
-        ConfigError: The service would listen beyond this machine, and ask nobody who they are.
-    """
-    if is_loopback(settings.host) or settings.auth.is_required or settings.allowed_hosts:
-        return
-    raise ConfigError(
-        f"[server] host is {settings.host!r}, and anybody who reaches it could use the service."
-        " Make a token with `standards-mcp auth token new NAME`, or name the hosts under which it"
-        " is reached in [server] allowed_hosts; --insecure serves everybody"
-    )
-
-
-def listen(settings: HttpSettings) -> socket.socket:
-    """Return a socket that listens at the address of the settings.
-
-    Raises:
-        StandardsMcpError: The address cannot be had.
-    """
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        # With its protocol, by which asyncio knows that answers must not be held back (Nagle): a
-        # call would take 40 ms.
-        listening = socket.socket(family, kind, protocol)
-        with ExitStack() as undo:
-            undo.callback(listening.close)
-            if os.name != "nt":  # there, two servers could then have one port
-                listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listening.bind(address)
-            listening.listen(_BACKLOG)
-            undo.pop_all()
-            return listening
-    except OSError as exc:
-        where = f"{settings.host}:{settings.port}"
-        why = exc.strerror if isinstance(exc, socket.gaierror) else os.strerror(exc.errno or 0)
-        raise StandardsMcpError(
-            f"cannot listen at {where}: {why}; choose another [server] host or --port"
-        ) from None
 
 
 async def serve_http(
@@ -119,7 +74,7 @@ async def serve_http(
 
     host.on_taken_over.append(lambda: manager.close_where(partial(is_revoked, auth())))
     health = Health(host, server.version or "", principals.of_request)
-    if not is_required() and (settings.allowed_hosts or not is_loopback(settings.host)):
+    if not is_required() and (settings.allowed_hosts or not is_local(settings)):
         log.warning("everybody who reaches the service may use it: it asks for no token")
     app = build_app(manager, settings, Tokens(auth), is_required, health.routes())
 
@@ -163,9 +118,3 @@ async def _serve_until(
     await asyncio.wait([serving], timeout=CLOSING_SECONDS)
     web.force_exit = True
     await serving
-
-
-def url_of(listening: socket.socket) -> str:
-    """Return the address of MCP at a socket."""
-    host, port, *_ = listening.getsockname()
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}{MCP}"

@@ -66,16 +66,17 @@ BOOKS = """
 """
 
 
-def config_of(balancer: str, port: int, services: list[int], first_line: str = "") -> str:
-    """Return the configuration in the documentation, with ports of this test."""
+def config_of(balancer: str, port: int, services: list[str], first_line: str = "") -> str:
+    """Return the configuration in the documentation, with addresses of this test."""
+    services = [each.removeprefix("http://") for each in services]
     found = re.search(rf"<!-- {balancer} -->\n```\w+\n(.*?)```", PAGE, re.DOTALL)
     assert found
     text = found[1].replace("8080", f"127.0.0.1:{port}" if balancer == "nginx" else str(port))
     if balancer == "nginx":
-        lines = "".join(f"    server 127.0.0.1:{each};\n" for each in services)
+        lines = "".join(f"    server {each};\n" for each in services)
         return text.replace("    server 127.0.0.1:8000;\n", first_line + lines)
-    for documented, each in zip(("8001", "8002"), services, strict=True):
-        text = text.replace(documented, str(each))
+    for documented, each in zip(("127.0.0.1:8001", "127.0.0.1:8002"), services, strict=True):
+        text = text.replace(documented, each)
     return text
 
 
@@ -99,8 +100,7 @@ async def balanced(balancer: str, services: list[str], first_line: str = "") -> 
         pytest.skip(f"{balancer} is not installed")
     port, folder = free_port(), Path(balancer).absolute()
     folder.mkdir()
-    ports = [int(each.rpartition(":")[2]) for each in services]
-    text = config_of(balancer, port, ports, first_line)
+    text = config_of(balancer, port, services, first_line)
     if balancer == "nginx":
         user = "user root;" if os.geteuid() == 0 else ""
         text = NGINX.format(folder, user, text)
@@ -212,9 +212,12 @@ class BooksPlugin(Plugin):
         return "waited"
 
 
-async def test_services_without_sessions_answer_any_request(make_host: MakeHost):
+async def test_services_without_sessions_answer_any_request(make_host: MakeHost, tmp_path: Path):
     server = {"port": 0, "stateless": True, "state_key": "k" * 32}
-    one, other = (make_host({"books": BooksPlugin}, server=server) for _ in range(2))
+    one, other = (
+        make_host({"books": BooksPlugin}, server=server | address)
+        for address in ({}, {"uds": tmp_path / "socket"})
+    )
     async with (
         served_over_http(one) as first,
         served_over_http(other) as second,

@@ -35,7 +35,7 @@ from standards_mcp.errors import ConfigError, StandardsMcpError
 from standards_mcp.host import Host
 from standards_mcp.server.http.authorization import access_of
 from standards_mcp.server.http.guards import WholeBodies
-from standards_mcp.server.http.serving import check_exposure, listen
+from standards_mcp.server.http.sockets import check_exposure, listen
 
 pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]
