@@ -12,7 +12,7 @@ from mcp.server.auth.middleware.bearer_auth import (
     AuthorizationContext,
     authorization_context,
 )
-from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
+from mcp.server.streamable_http import MCP_SESSION_ID_HEADER, StreamableHTTPServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import INVALID_REQUEST, ErrorData, JSONRPCError
 from starlette.datastructures import Headers
@@ -21,6 +21,7 @@ from starlette.types import Receive, Scope, Send
 
 from standards_mcp.config.models.http import HttpSettings
 
+from .events import Events, SessionEvents
 from .guards import listens
 
 
@@ -41,6 +42,8 @@ class Sessions(StreamableHTTPSessionManager):
             max_sessions=settings.max_sessions,
         )
         self._share = settings.session_share
+        self._events = Events()
+        self._events_of = dict[str, SessionEvents]()
         self._listening = Counter[tuple[object, ...]]()
 
     def close_where(self, is_revoked: Callable[[AuthorizationContext | None], bool]) -> None:
@@ -48,6 +51,25 @@ class Sessions(StreamableHTTPSessionManager):
         for name, session in list(self._server_instances.items()):
             if self._task_group and is_revoked(self._session_owners.get(name)):
                 self._task_group.start_soon(self._discard_session, name, session)
+
+    def _admit_session(
+        self, requestor: AuthorizationContext | None
+    ) -> StreamableHTTPServerTransport | None:
+        if self.json_response:  # which has no events
+            return super()._admit_session(requestor)
+        # Of its own, since streams have the ids of requests, which other sessions have, too.
+        self.event_store = events = SessionEvents(self._events)
+        session = super()._admit_session(requestor)
+        if session is not None and session.mcp_session_id is not None:
+            self._events_of[session.mcp_session_id] = events
+        return session
+
+    async def _discard_session(
+        self, session_id: str, transport: StreamableHTTPServerTransport
+    ) -> None:
+        if events := self._events_of.pop(session_id, None):
+            events.close()
+        await super()._discard_session(session_id, transport)
 
     async def _handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         owner = _owner(scope)
