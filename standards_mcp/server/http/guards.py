@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import time
 from collections.abc import Collection
 from contextlib import suppress
@@ -21,13 +20,6 @@ BODY_SECONDS: Final = 30.0
 MCP: Final = "/mcp"
 LIVE: Final = "/health/live"
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether an address is reached from this machine only."""
-    with suppress(ValueError):
-        return ipaddress.ip_address(host).is_loopback
-    return host.casefold() == "localhost"
 
 
 class KnownHosts:

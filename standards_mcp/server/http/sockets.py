@@ -9,10 +9,11 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
 
+from standards_mcp._utils.addresses import is_loopback
 from standards_mcp.config.models.http import HttpSettings
 from standards_mcp.errors import ConfigError, StandardsMcpError
 
-from .guards import MCP, is_loopback
+from .guards import MCP
 
 _BACKLOG: Final = 2048
 _MODE: Final = 0o660

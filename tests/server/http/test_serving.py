@@ -383,6 +383,26 @@ def test_a_token_is_not_revoked_where_another_source_of_settings_has_it(
     assert "a variable or --set says otherwise" in refused.output
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "told"),
+    [
+        ("TOKENS__LIB__SHA256", "0" * 64, "another token 'lib' would count"),
+        ("REQUIRED", "false", "the token would not be asked for"),
+    ],
+)
+def test_a_token_that_would_not_count_is_not_made(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, told: str
+):
+    file, text = Path("standards-mcp.toml"), '[server.auth.scopes]\nreader = ["find_*"]\n'
+    file.write_text(text, encoding="utf-8")
+    monkeypatch.setenv(f"STANDARDS_MCP_SERVER__AUTH__{variable}", value)
+    made = ["auth", "token", "new", "lib", "--scope", "reader"]
+    refused = CliRunner().invoke(cli, [*made, *(["--replace"] if "SHA256" in variable else [])])
+    assert refused.exit_code == 1, refused.output
+    assert f"{told}: a variable or --set says otherwise" in refused.output
+    assert file.read_text("utf-8") == text
+
+
 def test_revoking_the_last_token_leaves_tokens_required():
     text = f'[server.auth.tokens.lib]\nsha256 = "{"0" * 64}"\n'
     assert "required = true" in without_token(text, "lib")
