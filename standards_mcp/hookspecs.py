@@ -1,8 +1,8 @@
 """The hooks that a plugin can implement, and nothing else.
 
 All hooks are synchronous and must not do I/O; the functions and objects that they return may. Those
-that return tools, prompts, resources and filters are called before the server starts, and again
-after `PluginContext.contributions_changed`.
+that return tools, prompts, resources, filters and routes are called before the server starts, and
+again after `PluginContext.contributions_changed`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final
 import click
 import pluggy
 
-from .plugin import Filter, Health, Prompt, Resource, Tool, ToolHandler
+from .plugin import Filter, Health, Prompt, Resource, Route, Tool, ToolHandler
 
 PROJECT: Final = "standards_mcp"
 
@@ -44,6 +44,15 @@ def register_resources() -> Iterable[Resource | Callable[..., Any]]:
 @hookspec
 def register_filters() -> Iterable[Filter]:
     """Return filters for every tool that accepts them."""
+    return ()
+
+
+@hookspec
+def register_routes() -> Iterable[Route]:
+    """Return HTTP routes below ``/plugins/<plugin>``. Only ``serve --transport http`` serves them.
+
+    They are behind the same authorization, limits and deadlines as tools.
+    """
     return ()
 
 

@@ -15,6 +15,7 @@ import anyio
 
 from ._utils.files import user_state_dir
 from ._utils.secrets import secrets_of
+from .calls.call import Call
 from .calls.content import ContentCalls
 from .calls.context import LOCAL, HostContext, Principal, Unattended
 from .calls.pipeline import Pipeline
@@ -227,6 +228,10 @@ class Host:
             message = f"{item.published} is not served here ({item.hidden_reason})."
             return error_result("disabled", f"{message} Ask the administrator.")
         return await self._pipeline.call_tool(item, arguments, context)
+
+    async def respond(self, call: Call) -> None:
+        """Answer the request of a route. See `Pipeline.respond`."""
+        await self._pipeline.respond(call)
 
     def plugins_behind(self, tool: str) -> Collection[str]:
         """Return the names of the plugins that a call of a tool needs; all if it is not known."""

@@ -40,6 +40,7 @@ EXPORTED = [
     "PluginSettings",
     "Prompt",
     "Resource",
+    "Route",
     "SearchHit",
     "SearchResult",
     "StandardRecord",

@@ -19,7 +19,7 @@ from mcp_types import ElicitResult
 from standards_mcp import Plugin
 from standards_mcp.host import Host
 from standards_mcp.server.server import build_server
-from standards_mcp.testing import Allowed, Call, check_plugin
+from standards_mcp.testing import Allowed, Call, ConnectHttp, check_plugin
 
 pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]
@@ -71,8 +71,8 @@ def service() -> Iterator[str]:
         server.shutdown()
 
 
-def test_there_are_six():
-    assert list(SOURCES) == ["weather", "drafts", "alike", "notes", "terms", "cleanup"]
+def test_there_are_seven():
+    assert list(SOURCES) == ["weather", "drafts", "alike", "notes", "terms", "reports", "cleanup"]
 
 
 @pytest.mark.parametrize(
@@ -192,3 +192,14 @@ async def test_a_question_to_the_user(
     server = build_server(make_host({"cleanup": plugin("cleanup")}), "1")
     async with Client(server, mode=generation, elicitation_callback=answer) as client:
         assert (await client.call_tool("delete_drafts", {})).content[0].text == expected
+
+
+async def test_a_route_answers_with_a_standard(connect_http: ConnectHttp):
+    async with connect_http(plugin("reports"), name="reports", scopes=["reports"]) as client:
+        found = await client.get("/standards/3.NF.A.1")
+        assert found.json() == {"text": "Cut a pizza into equal parts", "for": "tester"}
+        assert (await client.get("/standards/none")).status_code == 404
+
+
+def test_the_plugin_with_a_route_keeps_the_rules():
+    check_plugin(plugin("reports"), name="reports", requests=[("GET", "/standards/3.NF.A.1")])

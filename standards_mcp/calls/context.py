@@ -30,15 +30,21 @@ class Principal:
     Attributes:
         name: Rate limits and cached answers are kept separately for each name.
         access: What this caller may see; it can only narrow the configuration.
+        scopes: Those of the caller's token; None for one that may use all that is served.
     """
 
     name: str
     access: Access = EVERYTHING
+    scopes: frozenset[str] | None = None
 
     @property
     def is_restricted(self) -> bool:
         """Whether hidden items must look unknown to this caller."""
         return self.access != EVERYTHING
+
+    def holds(self, scope: str) -> bool:
+        """Tell whether the caller may use what needs a scope."""
+        return self.scopes is None or scope in self.scopes
 
 
 LOCAL: Final = Principal("local")

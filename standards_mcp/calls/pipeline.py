@@ -4,7 +4,7 @@ From the outside in: records, masked errors, the cap on the output, the wrappers
 as results, crashes, the deadline, the validation of the arguments, cached answers, the rate limit,
 the slots of the tool and of its plugin, and the function. Prompts and resources skip the steps that
 are about results of tools, and are refused where they are too long. Completions also skip the
-validation of arguments, and the limits of rate and length.
+validation of arguments, and the limits of rate and length. Routes skip validation and length.
 """
 
 from __future__ import annotations
@@ -80,9 +80,11 @@ class Pipeline:
             slots,
         )
         completion: tuple[Step, ...] = (*begin, contain, within_deadline, slots)
+        route: tuple[Step, ...] = (*begin, contain, within_deadline, rate_limits, slots)
         self._call_tool = compose(tool, self._invocation)
         self._get = compose(content, self._invocation)
         self._complete = compose(completion, self._invocation)
+        self._respond = compose(route, self._invocation)
 
     def wrap(self, wrapper: Callable[[ToolHandler], ToolHandler]) -> None:
         """Replace the handler of tool calls by what *wrapper* returns for it."""
@@ -129,6 +131,14 @@ class Pipeline:
             ToolError: The completer refused, failed or did not answer in time.
         """
         return await self._complete(call)
+
+    async def respond(self, call: Call) -> None:
+        """Answer the request of a route; the function of the call sends the response.
+
+        Raises:
+            ToolError: It refused, failed or did not answer in time.
+        """
+        await self._respond(call)
 
     def stuck_seconds(self, plugin: str) -> float:
         """Return the seconds that a plugin's function has run on after its call was given up."""

@@ -19,7 +19,7 @@ class CallRecord:
     """One call, from its start to its end.
 
     Attributes:
-        kind: ``tool``, ``prompt``, ``resource``, ``completion`` or ``subscription``.
+        kind: ``tool``, ``prompt``, ``resource``, ``completion``, ``subscription`` or ``route``.
         name: The declared name of the tool, prompt or resource.
         caller: The caller's name.
         arguments: As the client sent them; they may be private.

@@ -35,7 +35,7 @@ from .scaffold.command import new
 
 _ABOUT: Final = (
     *("name", "version", "distribution", "status", "reason", "deprecated"),
-    *("tools", "prompts", "resources", "filters"),
+    *("tools", "prompts", "resources", "filters", "routes"),
 )
 
 
@@ -119,6 +119,7 @@ def info(invocation: Invocation, /, name: str, *, as_json: bool) -> None:
             "prompts": _names(selection.prompts, name),
             "resources": _names(selection.resources, name),
             "filters": [item.name for item in record.contributions.filters],
+            "routes": [item.declared for item in selection.routes if item.plugin == name],
             "keys": [
                 dataclasses.asdict(key) | {"variable": _variable(key, record)} for key in keys
             ],

@@ -9,6 +9,7 @@ from standards_mcp.plugin import Filter
 
 from .prompts import RegisteredPrompt
 from .resources import RegisteredResource
+from .routes import RegisteredRoute
 from .tools import RegisteredTool
 
 
@@ -33,6 +34,7 @@ class Contributions:
     prompts: tuple[RegisteredPrompt, ...] = ()
     resources: tuple[RegisteredResource, ...] = ()
     filters: tuple[RegisteredFilter, ...] = ()
+    routes: tuple[RegisteredRoute, ...] = ()
 
     def __bool__(self) -> bool:
         return any(getattr(self, field.name) for field in fields(self))

@@ -11,7 +11,7 @@ from standards_mcp.config.models.tools import (
     ToolOverride,
     ToolSettings,
 )
-from standards_mcp.plugin import Tool
+from standards_mcp.plugin import Route, Tool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +53,15 @@ def tool_limits(tool: Tool, override: ToolOverride, tools: ToolSettings) -> Limi
         concurrency=override.concurrency,
         plugin_concurrency=tools.concurrency,
         max_output_tokens=override.max_output_tokens or most,
+    )
+
+
+def route_limits(route: Route, tools: ToolSettings) -> Limits:
+    """Return the limits of a route: its author's and those of all tools."""
+    return Limits(
+        timeout=route.timeout or tools.timeout,
+        rate_limits=tuple(dict.fromkeys(filter(None, (route.rate_limit, tools.rate_limit)))),
+        plugin_concurrency=tools.concurrency,
     )
 
 

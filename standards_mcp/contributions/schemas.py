@@ -66,6 +66,19 @@ def check_json_schema(schema: Mapping[str, Any], what: str = "input schema") -> 
         raise SchemaError(f"its {what} is not a JSON Schema: {short(why)}") from exc
 
 
+def schema_validator(schema: Mapping[str, Any]) -> Any:
+    """Return a validator of the draft that a schema names; what it refers to is never fetched."""
+    import referencing  # noqa: PLC0415  - costs start-up time
+    from jsonschema.validators import (  # noqa: PLC0415  - as above
+        Draft202012Validator,
+        validator_for,
+    )
+
+    kind: Any = validator_for(schema, default=Draft202012Validator)
+    library: Any = referencing
+    return kind(schema, registry=library.Registry())
+
+
 def portable_input_schema(schema: Mapping[str, Any]) -> Schema:
     """Return *schema* in a form that every client accepts, closed to unknown arguments.
 

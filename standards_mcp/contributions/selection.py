@@ -27,9 +27,10 @@ from standards_mcp.config.models.tools import (
 from .argument_overrides import overridden_arguments, override_problem
 from .base import Contribution
 from .collection import Contributions, RegisteredFilter
-from .limits import Limits, content_limits, tool_limits
+from .limits import Limits, content_limits, route_limits, tool_limits
 from .prompts import RegisteredPrompt
 from .resources import RegisteredResource
+from .routes import RegisteredRoute
 from .tools import RegisteredTool
 
 _C = TypeVar("_C", bound=Contribution)
@@ -63,6 +64,7 @@ class Selection:
     tools: tuple[RegisteredTool, ...]
     prompts: tuple[RegisteredPrompt, ...]
     resources: tuple[RegisteredResource, ...]
+    routes: tuple[RegisteredRoute, ...]
     problems: tuple[Problem, ...]
 
     @cached_property
@@ -140,11 +142,20 @@ def select(
         replace(item, limits=_limits_of(item, settings.resources, settings.tools))
         for item in _each(contributions.resources, "resources", rules, problems)
     ]
+    routes = (
+        replace(
+            item,
+            limits=route_limits(item.route, settings.tools),
+            hidden_reason=rules.plugin_hidden_reason(item.plugin),
+        )
+        for item in contributions.routes
+    )
     names = {item.declared for item in visible(tools)}
     return Selection(
         tuple(tools),
         tuple(_with_its_tools(item, names) for item in prompts),
         tuple(resources),
+        tuple(routes),
         tuple(problems),
     )
 

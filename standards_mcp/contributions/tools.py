@@ -107,7 +107,7 @@ def _tool_fault(tool: Tool) -> str:
     given: Any = tool
     if odd := [name for name in _TOOL_FLAGS if not isinstance(getattr(tool, name), bool)]:
         return f"its {odd[0]} must be true or false"
-    if given.timeout is not None and not _is_time(given.timeout):
+    if given.timeout is not None and not is_time(given.timeout):
         return "its timeout must be a positive number of seconds"
     return _limit_fault(given)
 
@@ -116,15 +116,14 @@ def _limit_fault(given: Any) -> str:
     most, ttl, rate = given.max_output_tokens, given.cache_ttl, given.rate_limit
     faults = {
         "its timeout must be a positive number of seconds": (
-            given.timeout is not None and not _is_time(given.timeout)
+            given.timeout is not None and not is_time(given.timeout)
         ),
-        "its cache_ttl must be a number of seconds": ttl != 0 and not _is_time(ttl),
+        "its cache_ttl must be a number of seconds": ttl != 0 and not is_time(ttl),
         "its cache_ttl needs read_only = True": ttl and not given.read_only,
         "its cache_scope must be 'private' or 'public'": (
             given.cache_scope not in ("private", "public")
         ),
-        "its rate_limit must be a text such as '60/minute'": rate is not None
-        and not _is_rate(rate),
+        "its rate_limit must be a text such as '60/minute'": rate is not None and not is_rate(rate),
         "its max_output_tokens must be a positive whole number": (
             most is not None and not (type(most) is int and most > 0)
         ),
@@ -132,11 +131,13 @@ def _limit_fault(given: Any) -> str:
     return next((why for why, is_wrong in faults.items() if is_wrong), "")
 
 
-def _is_rate(value: object) -> bool:
+def is_rate(value: object) -> bool:
+    """Tell whether a value is a rate limit."""
     return isinstance(value, str) and bool(re.fullmatch(RATE_LIMIT, value))
 
 
-def _is_time(value: object) -> bool:
+def is_time(value: object) -> bool:
+    """Tell whether a value is a time in seconds."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return 0 < value < math.inf

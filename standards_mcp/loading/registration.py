@@ -13,6 +13,7 @@ from standards_mcp.contributions.collection import Contributions, RegisteredFilt
 from standards_mcp.contributions.filters import filter_error, own_filter
 from standards_mcp.contributions.prompts import read_prompt
 from standards_mcp.contributions.resources import read_resource
+from standards_mcp.contributions.routes import read_route
 from standards_mcp.contributions.schemas import SchemaError
 from standards_mcp.contributions.tools import read_tool
 from standards_mcp.decorators import declarations, declared
@@ -30,7 +31,7 @@ CallHook: TypeAlias = Callable[[str], list[Any]]
 
 
 def register(name: str, plugin: object, call: CallHook, others: Contributions) -> Contributions:
-    """Return the tools, prompts and resources of a plugin: those of its methods, then of its hooks.
+    """Return what a plugin contributes but filters: that of its methods, then of its hooks.
 
     Args:
         name: The plugin's name.
@@ -55,7 +56,9 @@ def register(name: str, plugin: object, call: CallHook, others: Contributions) -
         if owner := owners.get(item.resource.uri):
             raise conflict(name, owner, f"resource {item.resource.uri!r}")
         owners[item.resource.uri] = name
-    return Contributions(tools, prompts, resources)
+    # Their paths are below the name of the plugin, so that those of others never clash.
+    routes = _read(name, _returned(name, call, "register_routes"), read_route, ())
+    return Contributions(tools, prompts, resources, routes=routes)
 
 
 def register_filters(

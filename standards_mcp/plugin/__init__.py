@@ -15,7 +15,7 @@ from .calls import (
     ToolHandler,
     ToolResult,
 )
-from .declared import Completer, Filter, Prompt, Resource, Tool
+from .declared import Completer, Filter, Prompt, Resource, Route, Tool
 
 __all__ = [
     "AnswerT",
@@ -29,6 +29,7 @@ __all__ = [
     "PluginSettings",
     "Prompt",
     "Resource",
+    "Route",
     "SettingsT",
     "Tool",
     "ToolCall",

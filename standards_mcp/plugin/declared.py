@@ -1,12 +1,16 @@
-"""What plugins declare: tools, prompts, resources and filters."""
+"""What plugins declare: tools, prompts, resources, filters and routes."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from standards_mcp.catalog.base import FilterExpression
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
 
 Completer: TypeAlias = Callable[[str, Mapping[str, str]], Iterable[str] | Awaitable[Iterable[str]]]
 """Takes what was typed of an argument and the other arguments; returns values, best first."""
@@ -134,3 +138,27 @@ class Resource:
     description: str | None = None
     mime_type: str | None = None
     complete: Mapping[str, Completer] = field(default_factory=dict[str, Completer], repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """An HTTP route that a plugin adds below ``/plugins/<plugin>``.
+
+    Attributes:
+        path: A path of Starlette, such as ``/reports/{id:int}``.
+        function: An async function that takes a request of Starlette and returns a response. In
+            ``request.path_params`` are the values of the path, ``request.user.display_name`` is the
+            caller, and there is no token. The whole body was received before the call.
+        methods: The HTTP methods that it answers.
+        scope: The scope that a token needs to use it, by default the plugin's name.
+        timeout: Seconds until the response must be sent, instead of ``tools.timeout``.
+        rate_limit: How often one caller may request it, such as ``60/minute``; the configuration's
+            limit for all tools counts beside it.
+    """
+
+    path: str
+    function: Callable[[Request], Awaitable[Response]] = field(repr=False)
+    methods: tuple[str, ...] = ("GET",)
+    scope: str | None = None
+    timeout: float | None = None
+    rate_limit: str | None = None

@@ -19,6 +19,7 @@ from standards_mcp.contributions.schemas import (
     check_json_schema,
     portable_input_schema,
     portable_output_schema,
+    schema_validator,
 )
 from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.errors import InvalidInputError
@@ -48,16 +49,7 @@ class GivenArguments:
 
     @cached_property
     def _validator(self) -> Any:
-        import referencing  # noqa: PLC0415  - costs start-up time
-        from jsonschema.validators import (  # noqa: PLC0415  - as above
-            Draft202012Validator,
-            validator_for,
-        )
-
-        kind: Any = validator_for(self.schema, default=Draft202012Validator)
-        library: Any = referencing
-        # An empty registry: what a schema refers to is never fetched.
-        return kind(self.schema, registry=library.Registry())
+        return schema_validator(self.schema)
 
 
 def read_remote_tool(

@@ -40,6 +40,7 @@ log = logging.getLogger(__name__)
 
 _C = TypeVar("_C", bound=Contribution)
 
+_IN_PROCESS: Final = ("wrap_tool_call", "register_routes")
 _TOLD_APART: Final = frozenset(
     ("name", "title", "description", "function", "complete", "input_schema", "output_schema")
 )
@@ -160,7 +161,7 @@ def _description(
     if record.status is Status.FAILED:
         problems = masked_data([asdict(each) for each in record.problems], record.secrets)
         return wire.Description(failure=record.reason, problems=problems)
-    wraps = hasattr(type(record.plugin), "wrap_tool_call")
+    unused = [hook for hook in _IN_PROCESS if hasattr(type(record.plugin), hook)]
     options = settings.section(record.name).options
     model = record.settings_type or PluginSettings
     filters, contributed = _filters(record), record.contributions
@@ -171,7 +172,7 @@ def _description(
             name for key, name in plugin_variables(model).items() if declares_secret(model, (key,))
         ],
         "instructions": record.instructions,
-        "notice": "wrap_tool_call has no effect: the plugin is isolated" if wraps else "",
+        "notice": f"{unused[0]} has no effect: the plugin is isolated" if unused else "",
         "has_commands": hasattr(type(record.plugin), "register_commands"),
         "tools": [
             _told(each, declared[each.declared]) | {"output_schema": each.result.schema}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import logging
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
@@ -13,13 +14,17 @@ from standards_mcp.config.models.tools import Kind
 from standards_mcp.contributions.base import Contribution
 from standards_mcp.contributions.prompts import RegisteredPrompt
 from standards_mcp.contributions.resources import Contents, RegisteredResource
+from standards_mcp.contributions.results import error_result
 from standards_mcp.contributions.selection import Selection, visible
 from standards_mcp.contributions.tools import RegisteredTool
-from standards_mcp.plugin import Message
+from standards_mcp.plugin import Message, ToolResult
+
+log = logging.getLogger(__name__)
 
 _PARTS: Final[TypeAdapter[list[types.TextResourceContents | types.BlobResourceContents]]] = (
     TypeAdapter(list[types.TextResourceContents | types.BlobResourceContents])
 )
+_BLOCKS: Final = TypeAdapter(list[types.ContentBlock])
 
 _T = TypeVar("_T")
 
@@ -140,3 +145,28 @@ def wire_contents(
 def wire_text(text: str) -> types.TextContent:
     """Return a text as a content block."""
     return types.TextContent(type="text", text=text)
+
+
+def wire_result(tool: str, result: ToolResult) -> types.CallToolResult:
+    """Return the result of a tool; an error where it holds content that MCP does not know."""
+    try:
+        content = _content(result)
+    except ValidationError as exc:
+        fields = {"tool": tool, "reason": str(exc)}
+        log.error("a result has content that MCP does not know", extra=fields)  # noqa: TRY400  - the reason says it all
+        why = f"{tool} answered with content that clients cannot read. The server's log says why."
+        result = error_result("internal_error", why)
+        content = _content(result)
+    return types.CallToolResult(
+        content=content,
+        structured_content=result.structured,
+        is_error=result.is_error,
+        _meta=dict(result.meta) or None,
+    )
+
+
+def _content(result: ToolResult) -> list[types.ContentBlock]:
+    notes = [wire_text(note) for note in result.notes]
+    if result.content:
+        return [*_BLOCKS.validate_python(result.content), *notes]
+    return [wire_text(result.text), *notes]

@@ -9,13 +9,12 @@ from typing import Any, Final, TypeVar, cast
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from standards_mcp._utils.secrets import mask, masked_data
 from standards_mcp.calls.context import InputRequiredError, Principal, Unattended
 from standards_mcp.contributions.prompts import RegisteredPrompt
 from standards_mcp.contributions.resources import RegisteredResource
-from standards_mcp.contributions.results import error_result
 from standards_mcp.contributions.selection import Selection, visible
 from standards_mcp.errors import (
     InvalidInputError,
@@ -25,7 +24,6 @@ from standards_mcp.errors import (
     UnknownToolError,
 )
 from standards_mcp.host import Host
-from standards_mcp.plugin import ToolResult
 from standards_mcp.remote.errors import RefusedError
 
 from .context import ClientContext, Context
@@ -34,14 +32,13 @@ from .definitions import (
     wire_message,
     wire_prompt,
     wire_resource,
+    wire_result,
     wire_template,
-    wire_text,
     wire_tool,
 )
 
 PAGE_SIZE: Final = 250
 """How many items a page of a list has; the protocol leaves it to the server."""
-_BLOCKS: Final = TypeAdapter(list[types.ContentBlock])
 
 
 log = logging.getLogger(__name__)
@@ -93,13 +90,7 @@ class _Answers:
             raise MCPError(types.INVALID_PARAMS, str(exc)) from None
         except InputRequiredError as exc:
             return cast("types.InputRequiredResult", exc.request)
-        result, content = _with_content(params.name, result)
-        return types.CallToolResult(
-            content=content,
-            structured_content=result.structured,
-            is_error=result.is_error,
-            _meta=dict(result.meta) or None,
-        )
+        return wire_result(params.name, result)
 
     async def list_prompts(
         self, ctx: Context, params: types.PaginatedRequestParams | None
@@ -222,24 +213,3 @@ def _page(
     start = int(cursor)
     end = start + PAGE_SIZE
     return items[start:end], str(end) if end < len(items) else None
-
-
-def _with_content(tool: str, result: ToolResult) -> tuple[ToolResult, list[types.ContentBlock]]:
-    """Return a result and what the client gets of it; an error where MCP has no such content."""
-    try:
-        return result, _wire_content(result)
-    except ValidationError as exc:
-        fields = {"tool": tool, "reason": str(exc)}
-        log.error("a result has content that MCP does not know", extra=fields)  # noqa: TRY400  - the reason says it all
-    refused = error_result(
-        "internal_error",
-        f"{tool} answered with content that clients cannot read. The server's log says why.",
-    )
-    return refused, _wire_content(refused)
-
-
-def _wire_content(result: ToolResult) -> list[types.ContentBlock]:
-    notes = [wire_text(note) for note in result.notes]
-    if result.content:
-        return [*_BLOCKS.validate_python(result.content), *notes]
-    return [wire_text(result.text), *notes]

@@ -1,8 +1,8 @@
 """A pytest plugin for the tests of plugins.
 
 It is announced to pytest, so its fixtures are there wherever this distribution is installed:
-`connect` and `catalog`. `check_plugin` is a function to import. pytest imports this module at the
-start of every session, so it imports next to nothing itself.
+`connect`, `connect_http` and `catalog`. `check_plugin` is a function to import. pytest imports this
+module at the start of every session, so it imports next to nothing itself.
 """
 
 from __future__ import annotations
@@ -18,18 +18,21 @@ import pytest
 from standards_mcp.config.timing import DEFAULT_TIMING
 
 if TYPE_CHECKING:
+    import httpx2
     from mcp import Client
 
     from standards_mcp.catalog.base import Catalog
     from standards_mcp.catalog.local.catalog import LocalCatalog
     from standards_mcp.plugin import Plugin
 
-__all__ = ["Allowed", "Call", "Connect", "check_plugin"]
+__all__ = ["Allowed", "Call", "Connect", "ConnectHttp", "check_plugin"]
 
 
 Call: TypeAlias = tuple[str, Mapping[str, Any]]
 """A call of a tool or a prompt that succeeds: its declared name and its arguments."""
 
+Request: TypeAlias = tuple[str, str]
+"""A request for a route that succeeds: its method, and its path below that of the plugin."""
 
 _NOTHING: Final[Mapping[str, Any]] = {}
 
@@ -93,6 +96,40 @@ class Connect(Protocol):
         ...
 
 
+class ConnectHttp(Protocol):
+    """What the fixture `connect_http` is."""
+
+    def __call__(
+        self,
+        plugin_type: type[Plugin[Any]],
+        /,
+        *,
+        name: str,
+        scopes: Collection[str] | None = None,
+        beside: Mapping[str, type[Plugin[Any]]] = _NOTHING,
+        catalog: Catalog | None = None,
+        config: Mapping[str, Any] = _NOTHING,
+        **settings: Any,
+    ) -> AbstractAsyncContextManager[httpx2.AsyncClient]:
+        """Serve the routes of a plugin within this process and open a client of them.
+
+        Its addresses are relative to the plugin's: ``client.get("/reports/7")``.
+
+        Args:
+            plugin_type: The class of the plugin.
+            name: Its name, as its entry point gives it.
+            scopes: Those of the client's token; by default it may use all.
+            beside: See `Connect`, as for the rest.
+            catalog: In place of one with the ten records of the kit.
+            config: More of the host's configuration.
+            settings: The plugin's own settings.
+
+        Raises:
+            PluginError: A plugin failed, with the reason.
+        """
+        ...
+
+
 @pytest.fixture
 def connect(tmp_path: Path) -> Connect:
     """Return a function that serves a plugin in memory; see `Connect`.
@@ -103,6 +140,14 @@ def connect(tmp_path: Path) -> Connect:
     from .clients import connecting  # noqa: PLC0415  - see the module's docstring
 
     return connecting(tmp_path / "standards-mcp")
+
+
+@pytest.fixture
+def connect_http(tmp_path: Path) -> ConnectHttp:
+    """Return a function that serves the HTTP routes of a plugin; see `ConnectHttp`."""
+    from .routes import connecting_http  # noqa: PLC0415  - see the module's docstring
+
+    return connecting_http(tmp_path / "standards-mcp")
 
 
 @pytest.fixture
@@ -123,6 +168,7 @@ def check_plugin(  # noqa: PLR0913  - all by name, and most seldom given
     calls: Sequence[Call] = (),
     prompts: Sequence[Call] = (),
     reads: Sequence[str] = (),
+    requests: Sequence[Request] = (),
     allow: Allowed | None = None,
     generation: str = "auto",
     beside: Mapping[str, type[Plugin[Any]]] = _NOTHING,
@@ -134,14 +180,16 @@ def check_plugin(  # noqa: PLR0913  - all by name, and most seldom given
     """See that a plugin keeps the rules: those of the host, and those of a good neighbour.
 
     Call it from a plain test, not from an async one: it runs an event loop of its own. Nothing is
-    called but by *calls*, *prompts* and *reads*. The other arguments are those of `Connect`.
+    called but by *calls*, *prompts*, *reads* and *requests*. The other arguments are those of
+    `Connect`.
 
     Args:
         plugin_type: The class of the plugin. Its import is measured where it is importable.
         name: Its name, as its entry point gives it.
-        calls: Calls of tools to try; all must succeed, and so must the next two.
+        calls: Calls of tools to try; all must succeed, and so must the next three.
         prompts: Prompts to ask for, with their arguments.
         reads: URIs of resources to read.
+        requests: Requests for routes.
         allow: Exceptions that the plugin needs.
         generation: How the client talks that makes the calls.
         beside: Other plugins by their names.
@@ -159,7 +207,9 @@ def check_plugin(  # noqa: PLR0913  - all by name, and most seldom given
     from .hosts import PluginUnderTest  # noqa: PLC0415
 
     tested = PluginUnderTest(plugin_type, name, settings, beside, config, catalog)
-    found = faults_of(tested, Probes(calls, prompts, reads, generation, client), allow or Allowed())
+    found = faults_of(
+        tested, Probes(calls, prompts, reads, requests, generation, client), allow or Allowed()
+    )
     if found:
         rules = "a rule" if len(found) == 1 else f"{len(found)} rules"
         lines = "".join(f"\n  - {fault}" for fault in found)

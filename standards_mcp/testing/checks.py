@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import httpx2
 from mcp import Client, MCPError
 from mcp_types import INVALID_PARAMS, TextContent
 
@@ -23,7 +24,7 @@ from standards_mcp.loading.deprecations import noted
 from standards_mcp.loading.records import PluginRecord
 from standards_mcp.plugin import Health, Plugin, PluginContext
 
-from . import Allowed, Call
+from . import Allowed, Call, Request
 from .advice import declaration_faults, needs_faults, settings_faults
 from .blocking import LoopMonitor
 from .clients import connected
@@ -47,6 +48,7 @@ class Probes:
     calls: Sequence[Call]
     prompts: Sequence[Call]
     reads: Sequence[str]
+    requests: Sequence[Request]
     generation: str
     client: Mapping[str, Any]
 
@@ -123,6 +125,7 @@ async def _check_life(
                 async with connected(host, probes.generation, probes.client) as client:
                     await _check_health(record, effects)
                     await _check_uses(host, client, probes, effects)
+                    await _check_requests(host, tested.name, probes.requests, effects)
     except StandardsMcpError as exc:
         effects.add(getattr(exc, "reason", str(exc)))
     for location in monitor.locations:
@@ -196,6 +199,24 @@ async def _check_uses(host: Host, client: Client, probes: Probes, effects: SideE
         await _check_use(f"prompt {name!r}", host.content.get_prompt(name, arguments), effects)
     for uri in probes.reads:
         await _check_use(f"resource {uri!r}", host.content.read_resource(uri), effects)
+
+
+async def _check_requests(
+    host: Host, plugin: str, requests: Sequence[Request], effects: SideEffects
+) -> None:
+    if not requests:
+        return
+    from .routes import route_client  # noqa: PLC0415  - few plugins have routes
+
+    async with route_client(host, plugin) as client:
+        for method, path in requests:
+            await _check_use(f"route {method} {path}", _request(client, method, path), effects)
+
+
+async def _request(client: httpx2.AsyncClient, method: str, path: str) -> None:
+    answer = await client.request(method, path)
+    if answer.is_error:
+        raise ToolError(f"{answer.status_code} {answer.text}")
 
 
 async def _check_use(what: str, use: Awaitable[object], effects: SideEffects) -> None:

@@ -28,7 +28,7 @@ _OWN_PREFIX: Final = re.compile(r"standards_mcp(_|$)")
     "--kind",
     type=click.Choice(_KINDS),
     default=_KINDS[0],
-    help="What it adds at first: tools, filters, prompts or resources.",
+    help="What it adds at first: tools, filters, prompts, resources or routes.",
 )
 @click.option(
     "--into",

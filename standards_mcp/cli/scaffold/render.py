@@ -12,7 +12,7 @@ from packaging.version import Version
 
 from standards_mcp.errors import StandardsMcpError
 
-Kind: TypeAlias = Literal["tools", "filters", "prompts", "resources"]
+Kind: TypeAlias = Literal["tools", "filters", "prompts", "resources", "routes"]
 
 
 MAX_NAME: Final = 30
@@ -46,6 +46,11 @@ _ABOUT: Final[Mapping[Kind, tuple[str, str, str]]] = {
         "resources",
         "plugins info $name",
     ),
+    "routes": (
+        "the route `/plugins/$name/standards/{code}` of the service over HTTP",
+        "plugins info $name",
+        "serve --transport http",
+    ),
 }
 
 
@@ -76,6 +81,7 @@ def render_plugin(name: str, kind: Kind, host_version: str) -> dict[PurePosixPat
         "plugin_class": f"{stem}Plugin",
         "settings_class": f"{stem}Settings",
         "versions": compatible_versions(host_version),
+        "imports": '\n  "starlette>=0.48,<2",' if kind == "routes" else "",
     }
     about = [_fill(text, words) for text in _ABOUT[kind]]
     words |= dict(zip(("adds", "shown_by", "try_it"), about, strict=True))

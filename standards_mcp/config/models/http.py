@@ -140,6 +140,8 @@ class HttpSettings(Table):
         max_sessions_per_client: So many of them may be those of one token. By default it is a fifth
             of all.
         session_idle: A session without a request for this many seconds is closed.
+        rest: If true, the tools are also a REST API: ``POST /tools/{name}``, described at
+            ``/openapi.json`` and ``/docs``.
         drain: When the service ends, calls in flight may take this many seconds to finish.
         auth: Who may use the service.
     """
@@ -157,6 +159,7 @@ class HttpSettings(Table):
     max_sessions: Annotated[_Count, AtStart()] = 1000
     max_sessions_per_client: Annotated[_Count | None, AtStart()] = None
     session_idle: Annotated[Seconds, AtStart()] = 1800.0
+    rest: Annotated[bool, AtStart()] = False
     drain: Annotated[Seconds, AtStart()] = 10.0
     auth: AuthSettings = Field(default_factory=AuthSettings)
 

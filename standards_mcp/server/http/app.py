@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from http import HTTPStatus
+from typing import Final
 
-from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
+from mcp.server.auth.middleware.bearer_auth import RequireAuthMiddleware
 from mcp.server.auth.provider import TokenVerifier
 from mcp.server.auth.routes import (
     build_resource_metadata_url,
@@ -13,17 +15,22 @@ from mcp.server.auth.routes import (
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from pydantic import AnyHttpUrl
 from starlette.applications import Starlette
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from standards_mcp.config.models.http import AuthSettings, HttpSettings
 
+from .authorization import Credentials
+from .failures import refused
 from .guards import LIVE, LOOPBACK, MCP, InFlight, KnownHosts, WholeBodies
 from .sockets import is_local
+
+_CHALLENGE: Final = 'Basic realm="standards-mcp: a token as the password", charset="UTF-8"'
 
 
 def build_app(
@@ -54,12 +61,13 @@ def build_app(
         )
     metadata, described = _metadata(settings.auth)
     middleware += [
-        Middleware(AuthenticationMiddleware, backend=BearerAuthBackend(verifier)),
+        Middleware(AuthenticationMiddleware, backend=Credentials(verifier)),
         Middleware(_Authorized, is_required=is_required, metadata=metadata),
         Middleware(WholeBodies),
     ]
     routes = [Route(MCP, endpoint=StreamableHTTPASGIApp(manager)), *described, *routes]
-    app = Starlette(routes=routes, middleware=middleware)
+    failures = {HTTPException: refused}
+    app = Starlette(routes=routes, middleware=middleware, exception_handlers=failures)
     # Behind a proxy, the address of a redirect would be wrong.
     app.router.redirect_slashes = False
     return InFlight(app)
@@ -97,4 +105,24 @@ class _Authorized:
         is_given = "authorization" in Headers(scope=scope)
         is_needed = is_given or self._is_required()
         is_open = scope["path"] in self._open or not is_needed
-        await (self._app if is_open else self._guarded)(scope, receive, send)
+        if is_open:
+            await self._app(scope, receive, send)
+        else:
+            await self._guarded(scope, receive, _asking(send) if _is_page(scope) else send)
+
+
+def _is_page(scope: Scope) -> bool:
+    """Tell whether a browser asks for a page, so that a person can be asked for a token."""
+    return scope.get("method") == "GET" and "text/html" in Headers(scope=scope).get("accept", "")
+
+
+def _asking(send: Send) -> Send:
+    async def send_asking(message: Message) -> None:
+        if (
+            message["type"] == "http.response.start"
+            and message["status"] == HTTPStatus.UNAUTHORIZED
+        ):
+            MutableHeaders(scope=message).append("www-authenticate", _CHALLENGE)
+        await send(message)
+
+    return send_asking

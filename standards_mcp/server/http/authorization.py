@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import base64
 import hmac
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import lru_cache
 from typing import Final, cast
 
 from mcp.server.auth.middleware.bearer_auth import (
     AuthenticatedUser,
     AuthorizationContext,
+    BearerAuthBackend,
     authorization_context,
 )
 from mcp.server.auth.provider import AccessToken
-from starlette.requests import Request
+from starlette.authentication import AuthCredentials
+from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection, Request
 
 from standards_mcp._utils.tokens import token_hash
 from standards_mcp.calls.context import Principal
@@ -27,6 +30,30 @@ from .jwt import JwtTokens
 NOTHING: Final = Access(names=())
 ANONYMOUS: Final = Principal("anonymous")
 """Everybody, where no authorization is configured."""
+NOBODY: Final = Principal(ANONYMOUS.name, NOTHING, frozenset())
+
+
+class Credentials(BearerAuthBackend):
+    """Takes tokens as those of a bearer, and from browsers, which ask for them, as passwords."""
+
+    async def authenticate(
+        self, conn: HTTPConnection
+    ) -> tuple[AuthCredentials, AuthenticatedUser] | None:
+        """Return who makes a request; None where no valid token says it."""
+        scheme, _, given = conn.headers.get("authorization", "").partition(" ")
+        if scheme.casefold() == "basic":
+            headers = Headers({"authorization": f"Bearer {_password(given)}"})
+            conn = HTTPConnection({**conn.scope, "headers": headers.raw})
+        found: tuple[AuthCredentials, AuthenticatedUser] | None = await super().authenticate(conn)
+        return found
+
+
+def _password(given: str) -> str:
+    """Return the password of basic authentication (RFC 7617); empty where it is none."""
+    try:
+        return base64.b64decode(given, validate=True).decode("ascii").partition(":")[2]
+    except ValueError:
+        return ""
 
 
 class Tokens:
@@ -84,15 +111,13 @@ class Principals:
         """Return the principal of a request; streams ask again and again, after reloads too."""
         settings, user = self._settings(), request.scope.get("user")
         if not isinstance(user, AuthenticatedUser):
-            return replace(ANONYMOUS, access=NOTHING) if settings.is_required else ANONYMOUS
+            return NOBODY if settings.is_required else ANONYMOUS
         token = user.access_token
         if token.claims is not None:  # it is its issuer that says what its scopes are
-            return Principal(user.username, access_of(token.scopes, settings))
+            return _principal(user.username, token.scopes, settings)
         if is_revoked(settings, authorization_context(user)):
-            return Principal(user.username, NOTHING)
-        return Principal(
-            user.username, access_of(settings.tokens[token.client_id].scopes, settings)
-        )
+            return _principal(user.username, (), settings)
+        return _principal(user.username, settings.tokens[token.client_id].scopes, settings)
 
 
 def is_revoked(settings: AuthSettings, owner: AuthorizationContext | None) -> bool:
@@ -107,6 +132,11 @@ def is_revoked(settings: AuthSettings, owner: AuthorizationContext | None) -> bo
         return False
     section = settings.tokens.get(owner["client_id"])
     return section is None or section.sha256 != owner["subject"]
+
+
+def _principal(name: str, scopes: Iterable[str], settings: AuthSettings) -> Principal:
+    held = frozenset(scopes)
+    return Principal(name, access_of(held, settings), None if ALL in held else held)
 
 
 def access_of(scopes: Iterable[str], settings: AuthSettings) -> Access:

@@ -8,7 +8,7 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from standards_mcp.calls.context import Principal
 from standards_mcp.catalog.errors import CatalogError
@@ -30,7 +30,7 @@ class Health:
         self._host, self._version, self._principal_of = host, version, principal_of
         self._began = time.monotonic()
 
-    def routes(self) -> list[Route]:
+    def routes(self) -> list[BaseRoute]:
         """Return the routes below ``/health``."""
         pages: dict[str, Callable[[Request], Any]] = {
             LIVE: self._live,

@@ -22,6 +22,8 @@ from .app import build_app
 from .authorization import Principals, Tokens, is_revoked
 from .guards import InFlight
 from .health import Health
+from .plugin_routes import PluginRoutes
+from .rest import Rest
 from .sessions import Sessions
 from .sockets import is_local, url_of
 
@@ -73,10 +75,14 @@ async def serve_http(
         return was_required
 
     host.on_taken_over.append(lambda: manager.close_where(partial(is_revoked, auth())))
-    health = Health(host, server.version or "", principals.of_request)
+    version, principal_of = server.version or "", principals.of_request
+    routes = Health(host, version, principal_of).routes()
+    routes += PluginRoutes(host, principal_of).routes()
+    if settings.rest:
+        routes += Rest(host, version, principal_of, is_required).routes()
     if not is_required() and (settings.allowed_hosts or not is_local(settings)):
         log.warning("everybody who reaches the service may use it: it asks for no token")
-    app = build_app(manager, settings, Tokens(auth), is_required, health.routes())
+    app = build_app(manager, settings, Tokens(auth), is_required, routes)
 
     def on_open() -> None:
         log.info("listening", extra={"url": url_of(listening), "pid": os.getpid()})

@@ -1,0 +1,154 @@
+"""The HTTP routes of plugins: read at registration, found by the path and the method of a request.
+
+A path is that of Starlette, ``/reports/{id:int}``, below ``/plugins/<plugin>``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol, cast
+
+from standards_mcp.errors import PluginError
+from standards_mcp.plugin import Route
+
+from .arguments import SchemaArguments
+from .base import Contribution, plain_function
+from .schemas import Schema
+from .tools import is_rate, is_time
+
+PREFIX: Final = "/plugins"
+_NO_ARGUMENTS: Final[Schema] = {"type": "object", "properties": {}}
+METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
+
+
+class _Convertor(Protocol):
+    def convert(self, value: str) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisteredRoute(Contribution):
+    """A route with its compiled path.
+
+    Attributes:
+        methods: Those that it answers; ``HEAD`` with ``GET``.
+        scope: The scope that the holder of a token must have.
+    """
+
+    kind = "route"
+    route: Route
+    methods: frozenset[str]
+    scope: str
+    pattern: re.Pattern[str]
+    convertors: dict[str, _Convertor] = field(repr=False)
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """What operators see of it."""
+        return {
+            "path": f"{PREFIX}/{self.plugin}{self.route.path}",
+            "methods": sorted(self.methods),
+            "scope": self.scope,
+        }
+
+    def parameters(self, path: str) -> dict[str, Any] | None:
+        """Return the values in a path of the plugin; None where it is not the route's."""
+        found = self.pattern.match(path)
+        if found is None:
+            return None
+        try:
+            return {
+                name: self.convertors[name].convert(text)
+                for name, text in found.groupdict().items()
+            }
+        except ValueError:  # such as a date that is none
+            return None
+
+
+def read_route(plugin: str, route: object) -> RegisteredRoute:
+    """Check the route that a plugin declared.
+
+    Raises:
+        PluginError: The declaration is wrong.
+    """
+    if not isinstance(route, Route):
+        raise PluginError(plugin, f"register_routes returned a {type(route).__name__}")
+    given: Any = route
+    what = f"route {given.path!r}"
+    if why := _fault(given):
+        raise PluginError(plugin, f"{what}: {why}")
+    # Starlette is a tenth of a second to import, and few plugins have routes.
+    from starlette.routing import compile_path  # noqa: PLC0415
+
+    try:
+        pattern, _, convertors = compile_path(route.path)
+    except Exception as exc:  # Starlette asserts, and `re` has errors of its own
+        raise PluginError(plugin, f"{what}: its path cannot be read: {exc}") from exc
+    methods = frozenset(("HEAD", *route.methods) if "GET" in route.methods else route.methods)
+    name = f"{','.join(route.methods)} {PREFIX}/{plugin}{route.path}"
+    return RegisteredRoute(
+        plugin=plugin,
+        declared=name,
+        published=name,
+        title=None,
+        description=inspect.getdoc(plain_function(route.function)) or "",
+        arguments=SchemaArguments(_NO_ARGUMENTS),
+        route=route,
+        methods=methods,
+        scope=route.scope or plugin,
+        pattern=pattern,
+        convertors=dict(convertors),
+    )
+
+
+def _fault(given: Any) -> str:
+    """Return what is wrong with the fields of a route, or an empty string.
+
+    Authors may use no type checker, and one wrong field would break the routes of all plugins.
+    """
+    faults = {
+        "its path must begin with '/'; it is put below /plugins/<plugin>": not (
+            isinstance(given.path, str) and given.path.startswith("/")
+        ),
+        f"its methods must be a tuple of some of {', '.join(sorted(METHODS))}": not _are_methods(
+            given.methods
+        ),
+        "its function must be async, and take a request": (
+            not inspect.iscoroutinefunction(given.function)
+        ),
+        "its scope must be a name": not isinstance(given.scope, str | None),
+        "its timeout must be a positive number of seconds": (
+            given.timeout is not None and not is_time(given.timeout)
+        ),
+        "its rate_limit must be a text such as '60/minute'": (
+            given.rate_limit is not None and not is_rate(given.rate_limit)
+        ),
+    }
+    return next((why for why, is_wrong in faults.items() if is_wrong), "")
+
+
+def _are_methods(given: Any) -> bool:
+    if not isinstance(given, tuple) or not given:
+        return False
+    return all(isinstance(each, str) and each in METHODS for each in cast("tuple[Any]", given))
+
+
+def find_route(
+    routes: Iterable[RegisteredRoute], path: str, method: str
+) -> tuple[RegisteredRoute | None, dict[str, Any], frozenset[str]]:
+    """Return the first route for a path and a method, and the values in the path.
+
+    Returns:
+        No route where there is none; then the methods that the path has, if any.
+    """
+    methods = frozenset[str]()
+    for route in routes:
+        parameters = route.parameters(path)
+        if parameters is None:
+            continue
+        if method in route.methods:
+            return route, parameters, route.methods
+        methods |= route.methods
+    return None, {}, methods

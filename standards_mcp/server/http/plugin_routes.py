@@ -1,0 +1,146 @@
+"""The routes of plugins below ``/plugins/<plugin>``, by the same rules as their tools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+from starlette.authentication import AuthCredentials, SimpleUser
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Mount
+from starlette.types import Message, Receive, Scope, Send
+
+from standards_mcp.calls.call import Call
+from standards_mcp.calls.context import Principal, Unattended
+from standards_mcp.contributions.routes import PREFIX, RegisteredRoute, find_route
+from standards_mcp.contributions.selection import visible
+from standards_mcp.errors import ToolError
+from standards_mcp.host import Host
+
+from .bodies import while_connected, with_body
+from .failures import failed_with, refused
+
+_GIVEN: Final = (
+    "type",
+    "asgi",
+    "http_version",
+    "method",
+    "scheme",
+    "path",
+    "raw_path",
+    "query_string",
+    "root_path",
+    "client",
+    "server",
+)
+"""What a plugin gets of a request. The rest is the service's own, such as the app."""
+_SECRET: Final = ("authorization", "cookie", "proxy-authorization")
+_LEFT: Final = 499
+"""In the log: the client left before the answer. It is no status of HTTP."""
+
+
+class PluginRoutes:
+    """Answers the requests for routes of plugins, as they are at the moment.
+
+    Args:
+        principal_of: Returns who asks.
+    """
+
+    def __init__(self, host: Host, principal_of: Callable[[Request], Principal]) -> None:
+        self._host, self._principal_of = host, principal_of
+
+    def routes(self) -> list[BaseRoute]:
+        """Return the one route below which all of them are."""
+        return [Mount(PREFIX, app=self)]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            raise HTTPException(404)
+        request = Request(scope, receive)
+        principal = self._principal_of(request)
+        route, parameters = self._find(request, principal)
+        request = await with_body(request, self._host.settings.server.max_request_bytes)
+        given = _given(request, principal, parameters)
+        answer = _Answer(send)
+        context = Unattended(principal)
+        call = Call(
+            item=route,
+            function=partial(_respond, route, request, given, answer, context),
+            render=lambda sent: sent,
+            arguments={**parameters, "query": request.url.query},
+            context=context,
+        )
+        try:
+            await self._host.respond(call)
+        except ToolError as exc:
+            if not answer.has_begun:  # otherwise the connection is closed, which tells enough
+                failure = failed_with(exc.error_type, str(exc), exc.data)
+                await failure(scope, request.receive, send)
+
+    def _find(
+        self, request: Request, principal: Principal
+    ) -> tuple[RegisteredRoute, dict[str, Any]]:
+        plugin, slash, rest = request.scope["path"].removeprefix(f"{PREFIX}/").partition("/")
+        routes = [
+            each for each in visible(self._host.visible(principal).routes) if each.plugin == plugin
+        ]
+        route, parameters, methods = find_route(routes, slash + rest, request.method)
+        if route is None:
+            allowed = {"Allow": ", ".join(sorted(methods))}
+            raise HTTPException(405, headers=allowed) if methods else HTTPException(404)
+        if not principal.holds(route.scope):
+            needed = f'Bearer error="insufficient_scope", scope="{route.scope}"'
+            why = f"this needs the scope {route.scope!r}"
+            raise HTTPException(403, why, {"WWW-Authenticate": needed})
+        return route, parameters
+
+
+async def _respond(
+    route: RegisteredRoute,
+    request: Request,
+    given: Request,
+    answer: _Answer,
+    context: Unattended,
+) -> None:
+    """Let the function of a route answer, and send what it returns."""
+    try:
+        async with while_connected(request):
+            response: Any = await route.route.function(given)
+    except HTTPException as exc:
+        response = await refused(given, exc)
+    except ClientDisconnect:
+        context.add_log_fields(status=_LEFT)
+        return
+    if not isinstance(response, Response):
+        raise TypeError(f"a route returns a Response of Starlette, not {response!r:.100}")
+    context.add_log_fields(status=response.status_code)
+    await response(given.scope, request.receive, answer.send)
+
+
+class _Answer:
+    """Passes a response on, and knows whether it has begun."""
+
+    def __init__(self, send: Send) -> None:
+        self._send, self.has_begun = send, False
+
+    async def send(self, message: Message) -> None:
+        self.has_begun = True
+        await self._send(message)
+
+
+def _given(request: Request, principal: Principal, parameters: dict[str, Any]) -> Request:
+    """Return what a plugin gets of a request: nothing of the service, and no secret."""
+    headers = Headers(scope=request.scope)
+    scopes = sorted(principal.scopes or ())
+    scope = {key: request.scope[key] for key in _GIVEN if key in request.scope} | {
+        "headers": [pair for pair in headers.raw if pair[0].decode("latin-1") not in _SECRET],
+        "path_params": parameters,
+        "user": SimpleUser(principal.name),
+        "auth": AuthCredentials(scopes),
+    }
+    return Request(scope, request.receive)

@@ -1,0 +1,63 @@
+"""A client over HTTP of the routes of a plugin, within one process and without a port."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Collection, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+
+from standards_mcp.calls.context import Principal
+from standards_mcp.catalog.base import Catalog
+from standards_mcp.contributions.routes import PREFIX
+from standards_mcp.host import Host
+from standards_mcp.plugin import Plugin
+from standards_mcp.server.http.failures import refused
+from standards_mcp.server.http.plugin_routes import PluginRoutes
+
+from . import ConnectHttp
+from .hosts import PluginUnderTest
+
+CALLER = "tester"
+
+
+def connecting_http(folder: Path) -> ConnectHttp:
+    """Return what serves the routes of plugins that keep their state in *folder*."""
+
+    @asynccontextmanager
+    async def connect(
+        plugin_type: type[Plugin[Any]],
+        /,
+        *,
+        name: str,
+        scopes: Collection[str] | None = None,
+        beside: Mapping[str, type[Plugin[Any]]] | None = None,
+        catalog: Catalog | None = None,
+        config: Mapping[str, Any] | None = None,
+        **settings: Any,
+    ) -> AsyncGenerator[httpx2.AsyncClient]:
+        tested = PluginUnderTest(plugin_type, name, settings, beside or {}, config or {}, catalog)
+        host = tested.host(folder)
+        host.load()
+        async with host.running(), route_client(host, name, scopes) as client:
+            yield client
+
+    return connect
+
+
+@asynccontextmanager
+async def route_client(
+    host: Host, plugin: str, scopes: Collection[str] | None = None
+) -> AsyncGenerator[httpx2.AsyncClient]:
+    """Open a client of the routes of one plugin of a host that runs."""
+    principal = Principal(CALLER, scopes=None if scopes is None else frozenset(scopes))
+    routes = PluginRoutes(host, lambda _: principal).routes()
+    app = Starlette(routes=routes, exception_handlers={HTTPException: refused})
+    transport = httpx2.ASGITransport(app)
+    url = f"http://localhost{PREFIX}/{plugin}"
+    async with httpx2.AsyncClient(transport=transport, base_url=url) as client:
+        yield client

@@ -1,0 +1,325 @@
+"""The REST API: tools called by programs that do not speak MCP."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from base64 import b64encode
+from collections.abc import AsyncGenerator, Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import anyio
+import anyio.to_thread
+import httpx2
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import Field
+from support.http import bearer, served_over_http
+from support.waiting import until
+
+from standards_mcp import (
+    ApiError,
+    CallContext,
+    NotFoundError,
+    Plugin,
+    ToolError,
+    ToolResult,
+    tool,
+)
+from standards_mcp._utils.tokens import new_token, token_hash
+from standards_mcp.host import Host
+from standards_mcp_lookup import LookupPlugin
+from standards_mcp_search import SearchPlugin
+
+pytestmark = pytest.mark.anyio
+MakeHost = Callable[..., Host]
+ANN = new_token()
+FAILURES = {
+    "missing": (NotFoundError("there is no such shelf"), 404, "not_found"),
+    "broken": (ApiError("the library's service is down", retry_after=7.2), 502, "api_error"),
+    "crashing": (RuntimeError("secret detail"), 500, "internal_error"),
+    "refusing": (ToolError("not on Sundays"), 422, "tool_error"),
+    "mistaken": (ValueError("give the title of a book"), 400, "invalid_input"),
+}
+
+
+class ShelfPlugin(Plugin):
+    """Tools that answer in several forms, and ones that fail."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.waiting, self.ended = anyio.Event(), anyio.Event()
+
+    @tool(name="shelf.find", read_only=True)
+    def find(
+        self, title: Annotated[str, Field(max_length=20)], copies: Annotated[int, Field(ge=1)] = 1
+    ) -> dict[str, int | str]:
+        """Find."""
+        return {"title": title, "copies": copies}
+
+    @tool
+    async def say(self, context: CallContext) -> str:
+        """Say."""
+        return f"hello {context.caller}"
+
+    @tool
+    def note(self) -> ToolResult:
+        """Note."""
+        return ToolResult(text="", structured={"count": 1}, notes=("Cut to half. Ask for less.",))
+
+    @tool(rate_limit="1/day")
+    def rare(self) -> list[int]:
+        """Rare."""
+        return [1, 2]
+
+    @tool(timeout=0.05)
+    async def slow(self) -> None:
+        """Slow."""
+        await anyio.sleep(90)
+
+    @tool
+    async def wait(self) -> None:
+        """Wait."""
+        self.waiting.set()
+        try:
+            await anyio.sleep(90)
+        finally:
+            self.ended.set()
+
+    @tool
+    def fail(self, how: str) -> None:
+        """Fail."""
+        raise FAILURES[how][0]
+
+
+@pytest.fixture
+def make_shelf(make_host: MakeHost) -> MakeHost:
+    def make(*, tools: Any = None, **server: Any) -> Host:
+        server = {"port": 0, "rest": True, **server}
+        return make_host({"shelf": ShelfPlugin}, server=server, tools=tools or {})
+
+    return make
+
+
+@pytest.fixture
+async def client(make_shelf: MakeHost) -> AsyncGenerator[httpx2.AsyncClient]:
+    async with (
+        served_over_http(make_shelf()) as url,
+        httpx2.AsyncClient(base_url=url, timeout=90) as found,
+    ):
+        yield found
+
+
+async def test_a_tool_answers_with_its_structured_content(client: httpx2.AsyncClient):
+    for path in ("/tools/shelf_find", "/tools/shelf.find", "/shelf.find"):
+        answer = await client.post(path, json={"title": "Emma", "copies": 2})
+        assert answer.status_code == 200
+        assert answer.json() == {"title": "Emma", "copies": 2}
+    assert (await client.post("/tools/rare", json={})).json() == {"result": [1, 2]}
+
+
+async def test_without_structure_the_answer_has_content_blocks(client: httpx2.AsyncClient):
+    answer = await client.post("/tools/say", json={})
+    assert answer.json() == {"content": [{"type": "text", "text": "hello anonymous"}]}
+
+
+async def test_what_a_tool_notes_beside_its_structure_is_in_a_header(client: httpx2.AsyncClient):
+    answer = await client.post("/tools/note", json={})
+    assert answer.json() == {"count": 1}
+    assert answer.headers["standards-mcp-notes"] == "Cut to half. Ask for less."
+
+
+@pytest.mark.parametrize("how", FAILURES)
+async def test_each_failure_has_a_status_and_the_envelope(client: httpx2.AsyncClient, how: str):
+    error, status, kind = FAILURES[how]
+    answer = await client.post("/tools/fail", json={"how": how})
+    assert answer.status_code == status
+    body = answer.json()
+    assert (body["success"], body["results"], body["error_type"]) == (False, [], kind)
+    assert (str(error) in body["message"]) == (how != "crashing")
+    assert answer.headers.get("retry-after") == ("8" if how == "broken" else None)
+
+
+async def test_a_call_that_comes_too_often_is_told_when_to_come_again(client: httpx2.AsyncClient):
+    await client.post("/tools/rare", json={})
+    answer = await client.post("/tools/rare", json={})
+    assert answer.status_code == 429
+    assert int(answer.headers["retry-after"]) > 80_000
+
+
+async def test_a_call_that_takes_too_long_times_out(client: httpx2.AsyncClient):
+    answer = await client.post("/tools/slow", json={})
+    assert (answer.status_code, answer.json()["error_type"]) == (504, "timeout")
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (b"", "not JSON"),
+        (b"{", "not JSON"),
+        (b'{"title": NaN}', "not JSON"),
+        (b'{"title": "\\ud800"}', "not JSON"),
+        (b"[" * 100_000, "not JSON"),
+        (b'{"title": ' + b"[" * 100_000, "not JSON"),
+        (b"\xff", "not JSON"),
+        (b"[]", "not a JSON object"),
+        (b"null", "not a JSON object"),
+        (b"{}", "'title' is a required property"),
+        (b'{"title": 1}', "title"),
+        (b'{"title": "Emma", "copies": "2"}', "copies"),
+        (b'{"title": "Emma", "copies": 0}', "copies"),
+        (b'{"title": "Emma", "shelf": 1}', "shelf"),
+    ],
+    ids=range(14),
+)
+async def test_arguments_that_do_not_fit_the_schema_are_refused(
+    client: httpx2.AsyncClient, body: bytes, says: str
+):
+    headers = {"content-type": "application/json; charset=utf-8"}
+    answer = await client.post("/tools/shelf_find", content=body, headers=headers)
+    assert answer.status_code == 400
+    assert answer.json()["error_type"] == "invalid_input"
+    assert says in answer.json()["message"]
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(path=st.text(max_size=20), body=st.binary(max_size=50))
+async def test_any_path_and_body_gets_an_answer_of_the_client_s_kind(
+    client: httpx2.AsyncClient, path: str, body: bytes
+):
+    headers = {"content-type": "application/json"}
+    url = httpx2.URL("/tools/").join(f"./{path.encode('utf-8', 'replace').hex()}")
+    for target in (url, "/tools/shelf_find", "/x.y"):
+        answer = await client.post(target, content=body, headers=headers)
+        assert answer.status_code in (400, 404)
+        assert answer.json()["success"] is False
+
+
+async def test_other_requests_are_refused_by_their_kind(make_shelf: MakeHost):
+    async with (
+        served_over_http(make_shelf(max_request_bytes=50)) as url,
+        httpx2.AsyncClient(base_url=url) as client,
+    ):
+        refused = {
+            (await client.post("/tools/say", content=b"{}")).status_code: 415,
+            (await client.post("/tools/say", json={"a": "b" * 100})).status_code: 413,
+            (await client.post("/tools/unknown", json={})).status_code: 404,
+            (await client.post("/tools", json={})).status_code: 405,
+            (await client.get("/tools/say")).status_code: 405,
+        }
+        assert all(status == wanted for status, wanted in refused.items())
+        for answer in (await client.get("/tools/say"), await client.get("/else")):
+            assert answer.json()["error_type"] in ("method_not_allowed", "not_found")
+
+
+async def test_a_tool_that_is_switched_off_is_forbidden(make_shelf: MakeHost):
+    async with (
+        served_over_http(make_shelf(tools={"disable": ["say"]})) as url,
+        httpx2.AsyncClient(base_url=url) as client,
+    ):
+        answer = await client.post("/tools/say", json={})
+        assert (answer.status_code, answer.json()["error_type"]) == (403, "disabled")
+        listed = (await client.get("/tools")).json()["tools"]
+        assert "say" not in [each["name"] for each in listed]
+
+
+async def test_a_client_that_leaves_cancels_its_call(make_shelf: MakeHost):
+    host = make_shelf()
+    async with served_over_http(host) as url, httpx2.AsyncClient(base_url=url) as client:
+        await until(lambda: host.manager.records["shelf"].plugin is not None)
+        plugin: Any = host.manager.records["shelf"].plugin
+        with pytest.raises(httpx2.TimeoutException):
+            await client.post("/tools/wait", json={}, timeout=1)
+        assert plugin.waiting.is_set()
+        with anyio.fail_after(90):
+            await plugin.ended.wait()
+
+
+async def test_tokens_and_scopes_count_as_over_mcp(make_shelf: MakeHost):
+    auth = {
+        "tokens": {"ann": {"sha256": token_hash(ANN), "scopes": ["finder"]}},
+        "scopes": {"finder": ["say", "shelf_*"]},
+    }
+    async with (
+        served_over_http(make_shelf(auth=auth)) as url,
+        httpx2.AsyncClient(base_url=url, headers=bearer(ANN)) as client,
+    ):
+        said = await client.post("/tools/say", json={})
+        assert said.json()["content"][0]["text"] == "hello ann"
+        for path in ("/tools/rare", "/tools/fail", "/x.rare"):
+            assert (await client.post(path, json={})).status_code == 404
+        described = (await client.get("/openapi.json")).json()
+        assert list(described["paths"]) == [
+            "/tools",
+            "/tools/shelf_find",
+            "/shelf.find",
+            "/tools/say",
+        ]
+        assert described["security"] == [{"token": []}]
+        for path in ("/tools", "/openapi.json", "/docs", "/docs/assets/swagger-ui.css"):
+            assert (await client.get(path)).status_code == 200
+            assert (await client.get(path, headers=bearer("wrong"))).status_code == 401
+
+
+async def test_a_browser_asks_for_the_token_as_a_password(make_shelf: MakeHost):
+    auth = {"tokens": {"ann": {"sha256": token_hash(ANN)}}}
+    async with (
+        served_over_http(make_shelf(auth=auth)) as url,
+        httpx2.AsyncClient(base_url=url, headers={"accept": "text/html,*/*"}) as client,
+    ):
+        challenges = (await client.get("/docs")).headers.get_list("www-authenticate")
+        assert [each.split()[0] for each in challenges] == ["Bearer", "Basic"]
+        given = {"authorization": f"Basic {b64encode(f'anybody:{ANN}'.encode()).decode()}"}
+        page = await client.get("/docs", headers=given)
+        assert "swagger-ui-bundle.js" in page.text
+        assert (await client.post("/tools/say", json={}, headers=given)).status_code == 200
+        for wrong in (ANN, b64encode(ANN.encode()).decode(), "%%%", b64encode(b"\xff:\xff")):
+            given = {"authorization": f"Basic {wrong}"}
+            assert (await client.get("/docs", headers=given)).status_code == 401
+
+
+async def test_without_the_setting_there_is_no_rest(make_shelf: MakeHost):
+    async with (
+        served_over_http(make_shelf(rest=False)) as url,
+        httpx2.AsyncClient(base_url=url) as client,
+    ):
+        for path in ("/tools", "/openapi.json", "/docs"):
+            assert (await client.get(path)).status_code == 404
+
+
+async def test_schemathesis_finds_nothing_in_the_standards_tools(
+    make_host: MakeHost, tmp_path: Path
+):
+    auth = {"tokens": {"ann": {"sha256": token_hash(ANN)}}}
+    host = make_host(
+        {"lookup": LookupPlugin, "search": SearchPlugin},
+        server={"port": 0, "rest": True, "auth": auth},
+    )
+    # A tool may refuse arguments for reasons that no schema tells, such as an unknown grade.
+    accepted = '["2xx", "400", "404", "422"]'
+    config = tmp_path / "schemathesis.toml"
+    config.write_text(
+        f"[checks.positive_data_acceptance]\nexpected-statuses = {accepted}\n", encoding="utf-8"
+    )
+    async with served_over_http(host) as url:
+        program = [sys.executable, "-m", "schemathesis.cli", "--config-file", str(config), "run"]
+        options = ["--checks=all", "--max-examples=10", "--seed=1", "--no-color"]
+        header = f"--header=Authorization: Bearer {ANN}"
+        ran = await anyio.to_thread.run_sync(
+            lambda: subprocess.run(
+                [*program, f"{url}/openapi.json", *options, header],
+                capture_output=True,
+                text=True,
+                timeout=240,
+                cwd=tmp_path,
+                check=False,
+            )
+        )
+    assert ran.returncode == 0, ran.stdout[-4000:] + ran.stderr[-1000:]
+    assert "3 selected" in ran.stdout
+    assert json.dumps(ANN) not in ran.stdout
