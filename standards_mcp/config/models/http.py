@@ -28,6 +28,7 @@ Url: TypeAlias = Annotated[
     str, Like(r"https?://[^\s/]+(/\S*)?", "an address such as https://a.b/c")
 ]
 _Count: TypeAlias = Annotated[int, Field(gt=0), NoFlag]
+_KEY_CHARACTERS: Final = 32
 ALL: Final = "*"
 """The scope of a token that may use all that is served."""
 
@@ -152,7 +153,7 @@ class HttpSettings(Table):
     allowed_hosts: Annotated[tuple[_Host, ...], AtStart()] = ()
     allowed_origins: Annotated[tuple[_Origin, ...], AtStart()] = ()
     workers: Annotated[_Count, AtStart()] = 1
-    state_key: Annotated[SecretStr | None, Field(min_length=32), AtStart()] = None
+    state_key: Annotated[SecretStr | None, AtStart()] = None
     stateless: Annotated[bool, AtStart()] = False
     json_response: Annotated[bool, AtStart()] = False
     max_request_bytes: Annotated[_Count, AtStart()] = 4_194_304
@@ -162,6 +163,13 @@ class HttpSettings(Table):
     rest: Annotated[bool, AtStart()] = False
     drain: Annotated[Seconds, AtStart()] = 10.0
     auth: AuthSettings = Field(default_factory=AuthSettings)
+
+    @field_validator("state_key")
+    @classmethod
+    def _check_state_key(cls, key: SecretStr | None) -> SecretStr | None:
+        if key is not None and len(key) < _KEY_CHARACTERS:
+            raise ValueError(f"it needs {_KEY_CHARACTERS} characters or more, made by chance")
+        return key
 
     @property
     def session_share(self) -> int:

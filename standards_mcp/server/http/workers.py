@@ -55,11 +55,14 @@ def shared_settings(settings: HttpSettings) -> dict[str, str]:
     """Return the keys that must be the same for all workers, made before there are any.
 
     The file may say otherwise by the time a worker replaces another. A client that was asked
-    something by one worker may reply to another.
+    something by one worker may reply to another, and one that needs a token here needs it there.
     """
     key = settings.state_key
     sealed_by = key.get_secret_value() if key else secrets.token_hex(32)
-    return {"server.stateless": "true", "server.state_key": json.dumps(sealed_by)}
+    shared = {"server.stateless": "true", "server.state_key": json.dumps(sealed_by)}
+    if settings.auth.is_required:
+        shared["server.auth.required"] = "true"
+    return shared
 
 
 class Parent:

@@ -365,10 +365,11 @@ def test_beyond_this_machine_it_asks_who_comes_or_is_told_by_which_names(host: s
         {"allowed_hosts": ["https://mcp.example.org"]},
         {"allowed_origins": ["*"]},
         {"allowed_origins": ["https://chat.example.org/"]},
+        {"state_key": "k" * 31},
     ],
     ids=str,
 )
-def test_hosts_and_origins_that_no_request_can_name_are_refused(wrong: dict[str, list[str]]):
+def test_hosts_origins_and_keys_that_are_of_no_use_are_refused(wrong: dict[str, Any]):
     with pytest.raises(ValidationError):
         HttpSettings.model_validate(wrong)
 

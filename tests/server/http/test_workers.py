@@ -18,6 +18,7 @@ from support.http import call_anew, http_client, told_url
 from support.peer import Peer
 from support.waiting import WAIT, until
 
+from standards_mcp._utils.tokens import new_token, token_hash
 from standards_mcp.config.models.http import HttpSettings
 from standards_mcp.errors import ConfigError
 from standards_mcp.server.http.workers import check_workers
@@ -57,6 +58,7 @@ BOOKS = """
                 time.sleep(0.01)
             return "waited"
 """
+CLOSE = {"connection": "close"}
 BROKEN = """
     from standards_mcp import Plugin
 
@@ -116,7 +118,8 @@ async def test_workers_share_a_port_reloads_and_the_replies_of_users(install: In
         killed = await who(url)
         os.kill(killed, signal.SIGKILL)
         await until(lambda: peer.log().count('"listening"') == 3, peer.log)
-        assert len(await all_who(url) - workers) == 1
+        (replacement,) = await all_who(url) - workers
+        assert replacement != killed
         assert '"a worker ended, and is replaced"' in peer.log()
 
         async with anyio.create_task_group() as tasks:
@@ -169,3 +172,19 @@ def test_several_workers_keep_no_sessions():
         check_workers(HttpSettings(workers=2))
     check_workers(HttpSettings(workers=2, stateless=True))
     check_workers(HttpSettings())
+
+
+async def test_a_worker_that_replaces_another_asks_for_tokens_as_it_did(install: Install):
+    install("books", BOOKS)
+    token = new_token()
+    table = f'[server.auth.tokens.ann]\nsha256 = "{token_hash(token)}"\n'
+    Path("standards-mcp.toml").write_text(table, encoding="utf-8")
+    async with served(*BOTH) as (peer, url):
+        worker = next(each["pid"] for each in peer.events() if "pid" in each)
+        Path("standards-mcp.toml").write_text("", encoding="utf-8")
+        await until(lambda: peer.log().count('"listening"') == 2, peer.log)
+        os.kill(worker, signal.SIGKILL)
+        await until(lambda: peer.log().count('"listening"') == 3, peer.log)
+        async with httpx2.AsyncClient(base_url=url) as client:
+            for _ in range(10):
+                assert (await client.get("/health", headers=CLOSE)).status_code == 401
