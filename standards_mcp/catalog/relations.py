@@ -102,6 +102,8 @@ FIELDS: Final[Mapping[str, str]] = {field_of(kind): kind for kind in KINDS}
 
 def stated_in(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield (kind, identifier) for each relation that the fields of a record state."""
+    if FIELDS.keys().isdisjoint(fields):
+        return  # as nearly all records
     for name, kind in FIELDS.items():
         value = fields.get(name)
         listed = cast("list[object]", value) if isinstance(value, (list, tuple)) else [value]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import anyio
@@ -23,22 +24,33 @@ from standards_mcp.errors import ApiError, CannotAskError
 _POLL_SECONDS: Final = 0.2
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Call:
+    """A call that runs, and the questions that wait for a reply."""
+
+    caller: HostContext
+    questions: set[anyio.CancelScope] = field(default_factory=set[anyio.CancelScope])
+
+
 class ActiveCallers:
     """Those whose calls a server is at work on: whom its questions may be for."""
 
     def __init__(self) -> None:
-        self._calls: list[HostContext] = []
+        self._calls: list[_Call] = []
         self._left = anyio.Event()
 
     @contextmanager
     def calling(self, caller: HostContext) -> Generator[None]:
-        """Let the server ask *caller* meanwhile."""
-        self._calls.append(caller)
+        """Let the server ask *caller* meanwhile. What is not answered by then is withdrawn."""
+        call = _Call(caller)
+        self._calls.append(call)
         try:
             yield
         finally:
-            self._calls.remove(caller)
+            self._calls.remove(call)
             self._left.set()
+            for question in call.questions:
+                question.cancel()
 
     async def wait_idle(self) -> None:
         """Wait until no call runs."""
@@ -61,11 +73,17 @@ class ActiveCallers:
                 f"{len(self._calls)} calls are running, and which one asks cannot be told. "
                 "Call this tool again, alone."
             )
-        try:
-            reply: types.ElicitResult = await self._calls[0].elicit(_question(params))
-        except CannotAskError as exc:
-            return _refusal(str(exc))
-        return reply
+        call = self._calls[0]
+        with anyio.CancelScope() as scope:
+            call.questions.add(scope)
+            try:
+                reply: types.ElicitResult = await call.caller.elicit(_question(params))
+            except CannotAskError as exc:
+                return _refusal(str(exc))
+            finally:
+                call.questions.discard(scope)
+            return reply
+        return _refusal("The call has ended, so there is nobody to ask any more.")
 
 
 async def next_responses(

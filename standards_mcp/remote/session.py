@@ -48,6 +48,8 @@ log = logging.getLogger(__name__)
 logging.getLogger("client").setLevel(logging.ERROR)
 
 _CLOSED: Final = "Connection closed"  # how the SDK says it, whatever the transport
+_MOST_OPEN: Final = 8
+"""Requests of a server that may wait for their answers; honest ones ask one thing at a time."""
 
 
 class OpenSession:
@@ -175,7 +177,9 @@ class OpenSession:
 class _Dispatcher(JSONRPCDispatcher[Any]):
     """Tells when its connection has ended, which the SDK tells only those who wait for answers.
 
-    A message that the SDK fails at, such as a number of 400 digits, ends no connection.
+    A message that the SDK fails at, such as a number of 400 digits, ends no connection. Nothing
+    more is read while `_MOST_OPEN` requests wait: the SDK would keep any number of them in memory
+    for a server that never reads its answers.
     """
 
     def __init__(self, reader: Any, writer: Any, *, name: str, ended: anyio.Event) -> None:
@@ -183,6 +187,7 @@ class _Dispatcher(JSONRPCDispatcher[Any]):
         self._name = name
         self._ended = ended
         self._has_dropped = False
+        self._open = anyio.Semaphore(_MOST_OPEN)
 
     async def _dispatch(self, item: Any, *args: Any, **kwargs: Any) -> None:
         try:
@@ -192,6 +197,15 @@ class _Dispatcher(JSONRPCDispatcher[Any]):
                 fields = {"plugin": self._name, "reason": describe_exception(exc)}
                 log.warning("a message was dropped that cannot be read", extra=fields)
             self._has_dropped = True
+
+    async def _dispatch_request(self, *args: Any, **kwargs: Any) -> None:
+        await super()._dispatch_request(*args, **kwargs)
+        async with self._open:
+            pass  # there is room for one more
+
+    async def _handle_request(self, *args: Any, **kwargs: Any) -> None:
+        async with self._open:
+            await super()._handle_request(*args, **kwargs)
 
     async def run(self, *args: Any, **kwargs: Any) -> None:
         """Run until the connection ends."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 
+import anyio
 import pytest
 from mcp import Client, MCPError
 from mcp.client.context import ClientRequestContext
 from mcp_types import ElicitRequestParams, ElicitResult
 from support.hosts import entry_of, started
 from support.odd_server import ODD
+from support.waiting import until
 
 from standards_mcp.host import Host
 
@@ -74,6 +76,31 @@ async def test_a_flood_of_progress_comes_as_its_newest_reports(host: Host, open_
     assert result.content[0].text == ODD
     assert heard[-1] == (10_000, None, PLAIN)
     assert len(heard) < 1000
+
+
+async def test_many_requests_in_a_row_are_all_answered(host: Host):
+    async with started(host):
+        result = await host.call_tool("peer_ping", {})
+    assert result.content[0]["text"] == "1000"
+
+
+async def test_questions_that_nobody_answers_end_with_their_calls(
+    host: Host, open_client: OpenClient
+):
+    open_questions: list[str] = []
+
+    async def ponder(_: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        open_questions.append(params.message)
+        try:
+            await anyio.sleep_forever()
+        finally:
+            open_questions.pop()
+
+    async with open_client(host, elicitation_callback=ponder) as client:
+        for _ in range(10):
+            result = await client.call_tool("peer_drop", {})
+            assert result.content[0].text == ODD
+        await until(lambda: not open_questions)
 
 
 async def test_messages_that_make_no_sense_end_no_connection(

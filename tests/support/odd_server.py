@@ -5,8 +5,10 @@ usage: python odd_server.py [FOLDER]
 
 import json
 import sys
+import time
 
 ODD = "a\x1b[31mb\u202ec\x00d\r\ne"
+PINGS = 1000
 SCHEMA = {"type": "object", "properties": {}}
 
 
@@ -20,11 +22,17 @@ def progress(token: object, done: float, message: str) -> None:
     send(method="notifications/progress", params=params)
 
 
+def ask(number: str) -> None:
+    schema = {"type": "object", "properties": {"name": {"type": "string"}}}
+    params = {"message": ODD, "requestedSchema": schema}
+    send(id=number, method="elicitation/create", params=params)
+
+
 def listed(method: str) -> dict[str, object]:
     """Return what it lists."""
     item = {"title": ODD, "description": ODD}
     if method == "tools/list":
-        names = ("say", "fail", "refuse", "many", "huge", "ask")
+        names = ("say", "fail", "refuse", "many", "huge", "ask", "ping", "drop")
         return {"tools": [{"name": name, "inputSchema": SCHEMA, **item} for name in names]}
     if method == "prompts/list":
         argument = {"name": "word", **item}
@@ -36,10 +44,18 @@ def listed(method: str) -> dict[str, object]:
 
 def call(number: object, name: str, token: object) -> None:
     """Answer a call of a tool."""
-    content = [{"type": "text", "text": ODD}]
     if name == "refuse":
         send(id=number, error={"code": -32000, "message": ODD})
-        return
+    elif name == "ask":
+        ask(f"q{number}")
+    else:
+        content = [{"type": "text", "text": say_more(number, name, token)}]
+        for _ in range(2):
+            send(id=number, result={"content": content, "isError": name == "fail"})
+
+
+def say_more(number: object, name: str, token: object) -> str:
+    """Send what a tool says before it answers, and return its answer."""
     if name == "many":
         for done in range(10_000):
             progress(token, done, f"at {done}")
@@ -47,23 +63,27 @@ def call(number: object, name: str, token: object) -> None:
     if name == "huge":
         progress(token, 10**400, "too many")
         send(id=12345, result={"content": []})
-    if name == "ask":
-        schema = {"type": "object", "properties": {"name": {"type": "string"}}}
-        send(
-            id=f"q{number}",
-            method="elicitation/create",
-            params={"message": ODD, "requestedSchema": schema},
-        )
-        return
-    for _ in range(2):
-        send(id=number, result={"content": content, "isError": name == "fail"})
+    if name == "drop":
+        ask(f"d{number}")
+        time.sleep(0.05)
+    if name == "ping":
+        for _ in range(PINGS):
+            send(id=f"p{number}", method="ping")
+        return str(sum(json.loads(sys.stdin.readline())["result"] == {} for _ in range(PINGS)))
+    return ODD
+
+
+def take_reply(number: str) -> None:
+    """Answer the call that asked, unless it was answered before."""
+    if number.startswith("q"):
+        send(id=int(number[1:]), result={"content": [{"type": "text", "text": "asked"}]})
 
 
 def answer(message: dict[str, object]) -> None:
     method, number = message.get("method"), message.get("id")
     params = message.get("params") or {}
     if method is None:
-        send(id=int(str(number)[1:]), result={"content": [{"type": "text", "text": "asked"}]})
+        take_reply(str(number))
     elif method == "initialize":
         able = {"tools": {}, "prompts": {}, "resources": {}}
         info = {"name": "odd", "version": "1"}

@@ -9,26 +9,25 @@ again, because downloads are kept by `sources.web` and embeddings by the store.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Final, NamedTuple, TypeAlias
+from typing import TypeAlias
 
-from standards_mcp._utils.chunks import chunks
-from standards_mcp._utils.text import counted
 from standards_mcp.catalog.base import Progress
 from standards_mcp.catalog.errors import CatalogError
 from standards_mcp.catalog.local.store import LocalStore
 from standards_mcp.catalog.records import StandardRecord
-from standards_mcp.catalog.relations import Crosswalk, Link
-from standards_mcp.catalog.sets import (
-    GivenNames,
-    leaving_sets,
-    merged_with_stored,
-    renamed,
-    with_names,
-)
+from standards_mcp.catalog.sets import GivenNames, renamed, with_names
 
+from .changes import (
+    Loss,
+    changed_crosswalks,
+    changed_records,
+    find_loss,
+    renamed_along,
+    told_crosswalks,
+)
 from .naming import settle_jurisdiction, told_names
 from .problems import Problem, note
 from .report import Report
@@ -36,7 +35,6 @@ from .selection import Selection
 from .staging import Staging
 from .statements import Item, Statement, settle
 
-_AT_ONCE: Final = 500  # records in memory
 Documents: TypeAlias = Iterable[Iterable[Item]]
 """For each document what is in it and what is wrong with it, see `readers`."""
 
@@ -79,22 +77,6 @@ class ImportOptions:
     jurisdiction: str = ""
 
 
-class _Loss(NamedTuple):
-    """What an import that replaces takes away.
-
-    Attributes:
-        replaced: The sets that were read whole.
-        incomplete: Those of which something was skipped, so that they lose nothing.
-        leaving: Records that only leave the replaced sets, as they are then.
-        deleted: The ids of records that are in no set any more.
-    """
-
-    replaced: Collection[str] = ()
-    incomplete: Collection[str] = ()
-    leaving: Sequence[StandardRecord] = ()
-    deleted: frozenset[str] = frozenset()
-
-
 def import_sources(
     store: LocalStore,
     documents: Documents,
@@ -124,7 +106,7 @@ def import_sources(
                 on_read(report)
         names = _new_names(store, staging, options, report)
         staging.keep_ancestors()
-        loss = _loss(store, staging) if options.replace else _Loss()
+        loss = find_loss(store, staging) if options.replace else Loss()
         for problem in settle(staging, store, loss.deleted):
             report.add(problem)
         report.relations = staging.links()
@@ -195,19 +177,11 @@ def _read(
     report.documents += (report.read, report.crosswalk_rows) > before
 
 
-def _loss(store: LocalStore, staging: Staging) -> _Loss:
-    replaced, incomplete = staging.complete_sets()
-    # Of a record that was read, `_changes` settles the sets.
-    others = (each for each in store.records(replaced) if not staging.sets_of(each.id))
-    leaving, deleted = leaving_sets(others, replaced)
-    return _Loss(replaced, incomplete, leaving, frozenset(deleted))
-
-
-def _tell_loss(store: LocalStore, staging: Staging, loss: _Loss, report: Report) -> None:
+def _tell_loss(store: LocalStore, staging: Staging, loss: Loss, report: Report) -> None:
     for set_id in sorted(loss.incomplete):
         detail = "some of its records were skipped, so none was deleted"
         report.add(note("set not replaced", set_id, detail=detail))
-    for each in _told_crosswalks(store, staging, loss.deleted):
+    for each in told_crosswalks(store, staging, loss.deleted):
         report.add(each)
 
 
@@ -224,96 +198,15 @@ def _write(
     def changes() -> Iterator[StandardRecord]:
         # The store runs this when nobody else writes, and asks for what is gone after it.
         given = with_names(store.given_names(), names)
-        loss = _loss(store, staging) if options.replace else _Loss()
+        loss = find_loss(store, staging) if options.replace else Loss()
         report.deleted, report.left = len(loss.deleted), len(loss.leaving)
         gone.extend(sorted(loss.deleted))
-        yield from _changes(store, staging, loss, report, given)
+        yield from changed_records(store, staging, loss, report, given)
         yield from (renamed(each, given) for each in loss.leaving)
         settled = {*loss.deleted, *(each.id for each in loss.leaving)}
-        yield from _named_along(store, staging, settled, report, names)
+        yield from renamed_along(store, staging, settled, report, names)
 
     if options.dry_run:
         deque(changes(), maxlen=0)  # `changes` counts while it is used up
         return
-    store.write(changes(), gone, progress, _crosswalks(store, staging), names)
-
-
-def _named_along(
-    store: LocalStore,
-    staging: Staging,
-    settled: Collection[str],
-    report: Report,
-    names: GivenNames,
-) -> Iterator[StandardRecord]:
-    """Yield what else the store has of sets that get a new name, under that name, and tell it."""
-    count = 0
-    for record in store.records(names) if names else ():
-        after = renamed(record, names)
-        if after is record or record.id in settled or staging.is_selected(record.id):
-            continue
-        if after.to_dict() != record.to_dict():
-            count += 1
-            yield after
-    if count:
-        told = f"{counted(count, 'stored record')} of the same sets"
-        report.add(note("renamed with the rest of its set", "catalog", detail=told))
-
-
-def _crosswalks(store: LocalStore, staging: Staging) -> Iterator[tuple[Crosswalk, Iterable[Link]]]:
-    """Yield what crosswalks state now, and those of packages that no longer state anything."""
-    yield from staging.crosswalks()
-    stored = {crosswalk.id: crosswalk for crosswalk, _ in store.crosswalks()}
-    for id_ in staging.silent_documents(stored):
-        yield stored[id_], ()
-
-
-def _told_crosswalks(
-    store: LocalStore, staging: Staging, deleted: Iterable[str]
-) -> Iterator[Problem]:
-    """Yield what the import takes from crosswalks that are loaded."""
-    before = {crosswalk.id: (crosswalk.title, count) for crosswalk, count in store.crosswalks()}
-    now = dict.fromkeys(staging.silent_documents(before), 0)
-    now |= {crosswalk.id: sum(1 for _ in links) for crosswalk, links in staging.crosswalks()}
-    for id_, (title, count) in before.items():
-        if id_ not in now:
-            continue
-        detail = f"{counted(count, 'relation')} before, {now[id_]:,} now"
-        yield note("crosswalk replaced", title, detail=detail)
-    for crosswalk, count in store.crosswalks_of(deleted):
-        if crosswalk.id not in now:
-            detail = f"{count:,}, with their standards"
-            yield note("relations of a crosswalk deleted", crosswalk.title, detail=detail)
-
-
-def _changes(
-    store: LocalStore,
-    staging: Staging,
-    loss: _Loss,
-    report: Report,
-    given: GivenNames,
-) -> Iterator[StandardRecord]:
-    """Yield what differs from the store, and count. A dry run leaves out what is new."""
-    for ids in chunks(staging.ids(), _AT_ONCE):
-        stored = {record.id: record for record in store.fetch(ids)}
-        if report.dry_run:
-            report.new += len(ids) - len(stored)
-        for source in staging.fetch(stored if report.dry_run else ids):
-            read = renamed(source, given)
-            known = stored.get(read.id)
-            record = read if known is None else merged_with_stored(read, known, loss.replaced)
-            record = _without_children(record, loss.deleted)
-            if known is None:
-                report.new += 1
-            elif record.to_dict() != known.to_dict():
-                report.changed += 1
-            else:
-                report.unchanged += 1
-                continue
-            yield record
-
-
-def _without_children(record: StandardRecord, deleted: Collection[str]) -> StandardRecord:
-    left = tuple(id_ for id_ in record.child_ids if id_ not in deleted)
-    if len(left) == len(record.child_ids):
-        return record
-    return record.model_copy(update={"child_ids": left, "is_leaf": not left})
+    store.write(changes(), gone, progress, changed_crosswalks(store, staging), names)

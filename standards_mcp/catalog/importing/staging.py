@@ -48,6 +48,7 @@ class Staging:
         # The empty name is SQLite's own temporary database, which vanishes with the process.
         self._connection = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         self._may_lack_any = False
+        self._leaves_out = False
         self._connection.executescript(
             f"PRAGMA page_size = {_PAGE}; PRAGMA journal_mode = OFF;"
             f" PRAGMA cache_size = -{_CACHE}; {_SCHEMA} BEGIN;"
@@ -70,6 +71,7 @@ class Staging:
         key = record.id, record.standard_set_id
         body = record.model_dump_json(by_alias=True, exclude_none=True)
         row = (*key, document, selected, body)
+        self._leaves_out |= not selected
         execute = self._connection.execute
         if any(stated_in(record.model_extra or {})):
             execute("INSERT OR IGNORE INTO stating VALUES (?)", key[:1])
@@ -121,7 +123,8 @@ class Staging:
     def links(self) -> int:
         """Return how many links crosswalks and the selected records state."""
         rows = self._connection.execute(
-            "SELECT id FROM stating WHERE id IN (SELECT id FROM read WHERE selected)"
+            "SELECT id FROM stating"
+            " WHERE EXISTS (SELECT 1 FROM read WHERE read.id = stating.id AND selected)"
         )
         for record in self.fetch(str(id_) for (id_,) in rows):
             for link in links_of(record.id, record.model_extra or {}):
@@ -169,6 +172,7 @@ class Staging:
 
     def select_jurisdictions(self, ids: Iterable[str]) -> None:
         """Leave out what is of no jurisdiction with one of these ids."""
+        self._leaves_out = True
         self._connection.execute(
             "UPDATE read SET selected = 0 WHERE json_extract(body, '$.jurisdiction_id') NOT IN"
             " (SELECT value FROM json_each(?))",
@@ -191,6 +195,8 @@ class Staging:
 
     def keep_ancestors(self) -> None:
         """Let the ancestors of every selected record through as well."""
+        if not self._leaves_out:
+            return
         self._connection.execute(
             "UPDATE read SET selected = 1 WHERE NOT selected AND id IN"
             " (SELECT value FROM read AS below, json_each(below.body, '$.ancestor_ids')"

@@ -11,6 +11,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 import anyio
+from h11 import LocalProtocolError
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
@@ -126,6 +127,8 @@ class InFlight:
             self._note()
             try:
                 await self._app(scope, receive, response.send)
+            except LocalProtocolError:
+                pass  # the client broke the rules of HTTP, which uvicorn has told it
             finally:
                 answered.discard(cancelling)
                 self._note()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -142,6 +143,12 @@ PLUGIN = r'''
             return "done"
 
         @tool(timeout=60)
+        async def demand(self) -> str:
+            """Ask without an end, and read no answer."""
+            while True:
+                write(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n' * 1000)
+
+        @tool(timeout=60)
         def act_in_thread(self, how: str) -> str:
             """Act in a thread."""
             if how == "survive" and os.fork():
@@ -177,6 +184,11 @@ def make(install: Install) -> Callable[..., Host]:
 async def text(host: Host, tool: str, **arguments: Any) -> str:
     result = await host.call_tool(tool, arguments)
     return (result.structured or {})["message"] if result.is_error else result.text
+
+
+def memory() -> int:
+    """Return how many bytes of memory this process has."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def is_alive(pid: int) -> bool:
@@ -234,6 +246,19 @@ async def test_one_that_takes_the_requests_from_its_process_is_started_again(
             while (await until_answered(host, "pid")).text == before:
                 await anyio.sleep(PAUSE)
         assert await text(host, "good") == "good"
+
+
+async def test_requests_without_an_end_whose_answers_it_does_not_read_cost_no_memory(
+    make: Callable[..., Host],
+):
+    async with started(make()) as host, anyio.create_task_group() as group:
+        pid = int(await text(host, "pid"))
+        before = memory()
+        group.start_soon(text, host, "demand")
+        await anyio.sleep(2)
+        assert memory() - before < 30 << 20, "they are kept"
+        assert await text(host, "good") == "good"
+        os.kill(pid, signal.SIGKILL)
 
 
 async def test_one_that_copies_itself_before_it_serves_is_served_once(make: Callable[..., Host]):

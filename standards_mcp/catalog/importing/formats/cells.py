@@ -51,7 +51,7 @@ def read_rows(lines: Iterable[str], known: Callable[[Sequence[str]], int]) -> It
                 continue
             delimiter = max(_DELIMITERS, key=lambda each: known(line.split(each, MOST_COLUMNS)))
         row = _row(number, line, ahead, delimiter)
-        if row.damage or any(cell.strip() for cell in row.cells):
+        if row.damage or any(map(str.strip, row.cells)):
             yield row
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import marshal
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final, Self, TypeAlias
 
-Row: TypeAlias = Mapping[str, str]
-"""The cells of a row by the names of their columns."""
+Row: TypeAlias = tuple[Any, ...]
+"""Texts, and tuples of them."""
 _TOGETHER: Final = 64
 _IN_MEMORY: Final = 2**24
 
@@ -36,7 +36,7 @@ class RowStore:
         """Keep *row* as the last of its set. No other may be read before all are added."""
         self.count += 1
         last = self._last.setdefault(set_id, [])
-        last.append(row)
+        last.append(tuple(row))  # one with names cannot be written
         if len(last) == _TOGETHER:
             data = marshal.dumps(last)
             self._places.setdefault(set_id, []).append((self._file.tell(), len(data)))

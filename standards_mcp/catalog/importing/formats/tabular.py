@@ -9,9 +9,10 @@ import csv
 import io
 import re
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import IO, Any, Final
+from operator import itemgetter
+from typing import IO, Any, Final, NamedTuple, TypeAlias
 
 from standards_mcp.catalog.importing.problems import Problem, SourceError, lost, note
 from standards_mcp.catalog.records import StandardRecord
@@ -22,8 +23,8 @@ from .cells import LONGEST_ROW, MOST_COLUMNS, read_rows
 from .crosswalk import advice_on
 from .decoding import lines_of
 from .header import COLUMNS, column_name, read_header
-from .rows import Row, RowStore
-from .text import clean
+from .rows import RowStore
+from .text import clean_all
 from .tree import Node, build_tree
 from .values import present
 
@@ -33,8 +34,55 @@ _EXAMPLE: Final = (
     ("D1-M-1", "M.1", "Count up to 100 things in several ways.", "M", "1", "Standard"),
     ("D1-M-2", "M.2", "Say which of two groups has more.", "M", "1", "Standard"),
 )
-_OWN: Final = frozenset({"", "id", "code", "text", "parent", "grades", "order"})
 _NUMBER: Final = re.compile(r"-?\d{1,9}(?:\.\d{1,9})?")
+_Shared: TypeAlias = tuple[tuple[str, str], ...]
+
+
+class _Row(NamedTuple):
+    """A row; cells that it lacks are empty.
+
+    Attributes:
+        where: What problems call it.
+        shared: What many rows have in common: the other columns that are not empty.
+    """
+
+    where: str
+    id: str
+    code: str
+    text: str
+    parent: str
+    grades: str
+    order: str
+    shared: _Shared
+
+
+_OWN: Final = _Row._fields[1:-1]
+
+
+class _Columns:
+    """The columns of one table.
+
+    Args:
+        names: See `read_header`.
+        jurisdiction: That of the rows that have none.
+    """
+
+    def __init__(self, names: Sequence[str], jurisdiction: str) -> None:
+        self.count = len(names)
+        self._jurisdiction = jurisdiction
+        # The last cell, which is added to every row, stands for the columns that are not there.
+        self._own = itemgetter(*(names.index(name) if name in names else -1 for name in _OWN))
+        self._others = [at for at, name in enumerate(names) if name and name not in _OWN]
+        self._names = tuple(names[at] for at in self._others)
+
+    def row(self, cells: Sequence[str], where: str) -> _Row:
+        """Return the row of these cells, of which the last ones may be missing."""
+        texts = clean_all(cells[: self.count])
+        texts += [""] * (self.count - len(texts) + 1)
+        own = self._own(texts)
+        others = tuple([texts[at] for at in self._others])
+        shared = _shared(self._names, others, self._jurisdiction)
+        return _Row._make((f"{where} ({(own[1] or own[0])[:80]})", *own, shared))
 
 
 def template() -> str:
@@ -65,14 +113,12 @@ def read_table(
     lines = lines_of(stream, LONGEST_ROW)
     with RowStore() as sets:
         is_told = False
-        for item in _rows(lines, source, ("jurisdiction",) if jurisdiction else ()):
+        for item in _rows(lines, source, jurisdiction):
             if isinstance(item, Problem):
                 is_told = is_told or item.skipped
                 yield item
             else:
-                if jurisdiction and not item.get("jurisdiction"):
-                    item["jurisdiction"] = jurisdiction
-                sets.add(_set_id(item), item)
+                sets.add(_set_id(item.shared), item)
                 if sets.count > MOST_ROWS:
                     raise SourceError(f"it has more than {MOST_ROWS:,} rows; split it")
         if lines.has_windows:
@@ -80,30 +126,30 @@ def read_table(
         if not (sets.count or is_told):
             yield lost("table without rows", source, records=0)
         for set_id in sets:
-            yield from _read_set(set_id, sets, source)
+            yield from _read_set(set_id, map(_Row._make, sets.rows(set_id)), source)
 
 
-def _rows(
-    lines: Iterable[str], source: str, given: Collection[str]
-) -> Iterator[dict[str, str] | Problem]:
-    names: list[str] = []
+def _rows(lines: Iterable[str], source: str, jurisdiction: str) -> Iterator[_Row | Problem]:
+    columns: _Columns | None = None
     for line, cells, damage in read_rows(lines, _count_known):
         where = f"line {line}"
         if damage:
             yield (note if cells else lost)("damaged row", source, where, damage)
         if not cells:
             continue
-        if names:
-            yield from _row(names, cells, source, where)
+        if columns:
+            yield from _row(columns, cells, source, where)
             continue
         if len(cells) > MOST_COLUMNS:
             raise SourceError(f"it has more than {MOST_COLUMNS:,} columns; take out what is none")
+        given = ("jurisdiction",) if jurisdiction else ()
         names, problems = read_header(cells, source, where, given)
         yield from problems
         if "text" not in names:
             detail = f"the columns are {', '.join(filter(None, names))[:200]}{advice_on(cells)}"
             yield lost("no column named text", source, where, detail, 0)
             return
+        columns = _Columns(names, jurisdiction)
 
 
 def _count_known(cells: Sequence[str]) -> int:
@@ -111,33 +157,35 @@ def _count_known(cells: Sequence[str]) -> int:
 
 
 def _row(
-    names: Sequence[str], cells: Sequence[str], source: str, where: str
-) -> Iterator[dict[str, str] | Problem]:
-    found = {name: clean(cell) for name, cell in zip(names, cells, strict=False) if name}
-    if code := found.get("code") or found.get("id"):
-        where = f"{where} ({code[:80]})"
-    else:
+    columns: _Columns, cells: Sequence[str], source: str, where: str
+) -> Iterator[_Row | Problem]:
+    row = columns.row(cells, where)
+    if not (row.code or row.id):
         yield lost("neither id nor code", source, where)
         return
-    if any(cell.strip() for cell in cells[len(names) :]):
-        detail = f"{len(cells):,} cells for {len(names):,} columns"
-        yield lost("more cells than columns", source, where, detail)
+    if len(cells) > columns.count and any(map(str.strip, cells[columns.count :])):
+        detail = f"{len(cells):,} cells for {columns.count:,} columns"
+        yield lost("more cells than columns", source, row.where, detail)
         return
-    if (order := found.get("order")) and not _NUMBER.fullmatch(order):
-        detail = f"order is {order[:80]!r}; the place in the file counts"
-        yield note("not a number", source, where, detail)
-    found[""] = where
-    yield found
-
-
-def _set_id(row: Row) -> str:
-    get = row.get
-    return get("set_id") or _named_set(get("jurisdiction"), get("subject"), get("set_title"))
+    if row.order and not _NUMBER.fullmatch(row.order):
+        detail = f"order is {row.order[:80]!r}; the place in the file counts"
+        yield note("not a number", source, row.where, detail)
+    yield row
 
 
 @lru_cache(1_024)
-def _named_set(*names: str | None) -> str:
-    return _slug("-".join(filter(None, names))) or "unnamed"
+def _shared(names: Sequence[str], cells: Sequence[str], jurisdiction: str) -> _Shared:
+    found = {name: cell for name, cell in zip(names, cells, strict=True) if cell}
+    if jurisdiction:
+        found.setdefault("jurisdiction", jurisdiction)
+    return tuple(found.items())
+
+
+@lru_cache(1_024)
+def _set_id(shared: _Shared) -> str:
+    row = dict(shared)
+    named = (row.get(name) for name in ("jurisdiction", "subject", "set_title"))
+    return row.get("set_id") or _slug("-".join(filter(None, named))) or "unnamed"
 
 
 @lru_cache(1_024)
@@ -145,39 +193,35 @@ def _slug(text: str) -> str:
     return re.sub(r"\W+", "-", text.casefold()).strip("-")
 
 
-def _read_set(set_id: str, sets: RowStore, source: str) -> Iterator[StandardRecord | Problem]:
+def _read_set(set_id: str, rows: Iterable[_Row], source: str) -> Iterator[StandardRecord | Problem]:
     ids: dict[str, str] = {}
-    for row in sets.rows(set_id):
-        if (code := row.get("code")) and code not in ids:
-            ids[code] = _id(set_id, row)
     nodes: list[Node] = []
-    for row in sets.rows(set_id):
-        made = _node(set_id, row, ids, len(nodes))
-        nodes.append(made)
-        if unknown := [level for level in made.levels if level not in GRADES]:
-            detail = ", ".join(unknown)[:200]
-            yield note("unknown education level", source, row[""], detail)
+    for row in rows:
+        id_ = row.id or ids.get(row.code) or _made_id(set_id, row.code)
+        ids.setdefault(row.code, id_)
+        nodes.append(_node(set_id, id_, row, len(nodes)))
+        if unknown := _unknown(nodes[-1].levels):
+            yield note("unknown education level", source, row.where, unknown)
+    for node in nodes:
+        node.parents = tuple([ids.get(parent, parent) for parent in node.parents])
     yield from build_tree(nodes, lambda _: {"standard_set_id": set_id}, source)
 
 
-def _id(set_id: str, row: Row) -> str:
-    """Return a row's id, or one that is the same whenever the same set is read again."""
-    if row.get("id"):
-        return row["id"]
-    return uuid.uuid5(uuid.NAMESPACE_URL, f"{set_id}\n{row['code']}").hex.upper()
+def _made_id(set_id: str, code: str) -> str:
+    """Return an id for a row without one: the same whenever the same set is read again."""
+    return uuid.uuid5(uuid.NAMESPACE_URL, f"{set_id}\n{code}").hex.upper()
 
 
-def _node(set_id: str, row: Row, ids: Mapping[str, str], position: int) -> Node:
-    parent, order, grades = row.get("parent", ""), row.get("order", ""), row.get("grades", "")
+def _node(set_id: str, id_: str, row: _Row, position: int) -> Node:
     return Node(
-        id=row.get("id") or ids[row["code"]],
-        description=row.get("text", ""),
-        notation=row.get("code", ""),
-        parents=(ids.get(parent, parent),) if parent else (),
-        order=float(order) if _NUMBER.fullmatch(order) else position,
-        levels=_levels(grades) if grades else (),
-        fields=_fields(set_id, tuple(each for each in row.items() if each[0] not in _OWN)),
-        where=row[""],
+        id=id_,
+        description=row.text,
+        notation=row.code,
+        parents=(row.parent,) if row.parent else (),
+        order=float(row.order) if row.order and _NUMBER.fullmatch(row.order) else position,
+        levels=_levels(row.grades) if row.grades else (),
+        fields=_fields(set_id, row.shared),
+        where=row.where,
     )
 
 
@@ -187,12 +231,17 @@ def _levels(grades: str) -> tuple[str, ...]:
 
 
 @lru_cache(1_024)
-def _fields(set_id: str, cells: tuple[tuple[str, str], ...]) -> Mapping[str, Any]:
+def _unknown(levels: tuple[str, ...]) -> str:
+    return ", ".join(level for level in levels if level not in GRADES)[:200]
+
+
+@lru_cache(1_024)
+def _fields(set_id: str, shared: _Shared) -> Mapping[str, Any]:
     """Return the fields of a record that many rows have in common."""
-    row = dict(cells)
+    row = dict(shared)
     codes = row.get("other_codes", "").split("|")
     jurisdiction = row.get("jurisdiction") or "Unspecified"
-    extra: dict[str, Any] = {name: value for name, value in cells if name not in COLUMNS}
+    extra: dict[str, Any] = {name: value for name, value in shared if name not in COLUMNS}
     named = {
         "standard_set_title": row.get("set_title") or _set_title(set_id, row),
         "subject": row.get("subject") or "Unspecified",
@@ -209,7 +258,7 @@ def _fields(set_id: str, cells: tuple[tuple[str, str], ...]) -> Mapping[str, Any
     return present(extra | named)
 
 
-def _set_title(set_id: str, row: Row) -> str:
+def _set_title(set_id: str, row: Mapping[str, str]) -> str:
     """Return a title for a set without one: its id where somebody wrote that as a name."""
     if row.get("set_id") and not guid_of(set_id):
         return set_id

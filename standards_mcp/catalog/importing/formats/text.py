@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Sequence
 from typing import Final
 
 LONGEST_TEXT: Final = 100_000
@@ -36,7 +37,7 @@ def clean(text: str) -> str:
     in them, such as the star of modelling standards, stand as they are. A text longer than
     `LONGEST_TEXT` is cut.
     """
-    if len(text) < LONGEST_TEXT and text.isprintable() and "<" not in text and "&" not in text:
+    if _is_plain(text):
         return " ".join(text.split())  # nearly all texts; the rest takes several times as long
     text = " ".join(without_controls(text[: 2 * LONGEST_TEXT]).split())
     if "<" in text:
@@ -46,6 +47,18 @@ def clean(text: str) -> str:
     if not text.isprintable():
         text = text.encode("utf-8", "replace").decode()  # a lone surrogate is no text
     return " ".join(text.split())[:LONGEST_TEXT]
+
+
+def clean_all(texts: Sequence[str]) -> list[str]:
+    """Return `clean` of each text, all of which are looked at together: most need nothing."""
+    joined = "".join(texts)
+    if _is_plain(joined) and "  " not in joined:
+        return [text.strip() for text in texts]
+    return [clean(text) for text in texts]
+
+
+def _is_plain(text: str) -> bool:
+    return len(text) < LONGEST_TEXT and text.isprintable() and "<" not in text and "&" not in text
 
 
 def without_controls(text: str) -> str:

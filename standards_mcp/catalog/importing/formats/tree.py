@@ -52,10 +52,19 @@ class Node:
         return self.where or (f"{self.id} ({self.notation})" if self.notation else self.id)
 
 
-class _Place(NamedTuple):
-    ancestors: tuple[str, ...]
-    lines: tuple[str, ...]
-    levels: tuple[str, ...]
+class _Above(NamedTuple):
+    """What stands above a node, from the root down to its parent.
+
+    Attributes:
+        levels: Those of the parent.
+    """
+
+    ancestors: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
+    levels: tuple[str, ...] = ()
+
+
+_NOTHING: Final = _Above()
 
 
 def build_tree(
@@ -72,16 +81,16 @@ def build_tree(
     parents = _parents(known, source, problems)
     children = _settled(known, parents, source, problems)
     yield from problems
-    places: dict[str, _Place] = {}
+    chains: dict[str, _Above] = {}
     pending = list(reversed(children.get(None, ())))
     while pending:
-        id_ = pending.pop()
-        place = _place(known[id_], places.get(parents[id_] or ""))
-        if below := children.get(id_):
-            places[id_] = place
+        node = known[pending.pop()]
+        above = chains.get(parents[node.id] or "", _NOTHING)
+        if below := children.get(node.id):
+            chains[node.id] = _extended(above, node)
             pending += reversed(below)
-        data = _fields(known[id_], place, children, set_fields(place.levels))
-        yield _record(data, source, known[id_].name)
+        data = _fields(node, above, children, set_fields(node.levels or above.levels))
+        yield _record(data, source, node)
 
 
 def _unique(nodes: Iterable[Node], source: str, problems: list[Problem]) -> dict[str, Node]:
@@ -179,14 +188,14 @@ def _children(parents: Mapping[str, str | None]) -> _Children:
     return children
 
 
-def _place(node: Node, parent: _Place | None) -> _Place:
-    ancestors, lines = (parent.ancestors, parent.lines) if parent else ((), ())
+def _extended(above: _Above, node: Node) -> _Above:
+    """Return what stands above the children of a node."""
+    ancestors, lines, levels = above
     text = node.description
     if len(text) > LONGEST_LINE:
         text = text[:LONGEST_LINE].rstrip() + "…"
-    levels = node.levels or (parent.levels if parent else ())
     line = _line(len(ancestors), node.notation, text)
-    return _Place((*ancestors, node.id), (*lines, line), levels)
+    return _Above((*ancestors, node.id), (*lines, line), node.levels or levels)
 
 
 def _line(depth: int, notation: str, text: str) -> str:
@@ -195,35 +204,34 @@ def _line(depth: int, notation: str, text: str) -> str:
 
 
 def _fields(
-    node: Node, place: _Place, children: _Children, set_fields: Mapping[str, Any]
+    node: Node, above: _Above, children: _Children, set_fields: Mapping[str, Any]
 ) -> dict[str, Any]:
-    ancestors, below = place.ancestors[:-1], tuple(children.get(node.id, ()))
-    own = _line(len(ancestors), node.notation, node.description)
-    siblings = len(children[ancestors[-1]]) - 1 if ancestors else 0
+    ancestors, lines, levels = above
+    below = tuple(children.get(node.id, ()))
     return {
         **set_fields,
         **node.fields,
         "_id": node.id,
-        "content": "\n".join((*place.lines[:-1], own)),
+        "content": "\n".join((*lines, _line(len(ancestors), node.notation, node.description))),
         "description": node.description,
         "statement_notation": node.notation or None,
-        "education_levels": place.levels,
+        "education_levels": node.levels or levels,
         "depth": len(ancestors),
         "is_leaf": not below,
         "is_root": not ancestors,
         "parent_id": ancestors[-1] if ancestors else None,
-        "root_id": place.ancestors[0],
+        "root_id": ancestors[0] if ancestors else node.id,
         "ancestor_ids": ancestors,
         "child_ids": below,
-        "sibling_count": siblings,
+        "sibling_count": len(children[ancestors[-1]]) - 1 if ancestors else 0,
     }
 
 
-def _record(data: Mapping[str, Any], source: str, name: str) -> StandardRecord | Problem:
+def _record(data: Mapping[str, Any], source: str, node: Node) -> StandardRecord | Problem:
     try:
         return StandardRecord.from_dict(data)
     except ValidationError as error:
-        return lost("not a valid record", source, name, first_error(error))
+        return lost("not a valid record", source, node.name, first_error(error))
 
 
 def first_error(error: ValidationError) -> str:

@@ -1,0 +1,309 @@
+"""What no client should send over HTTP: a right status or a closed connection, and no crash."""
+
+# ruff: noqa: S311  chance, for messages
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import AsyncGenerator, Callable
+from typing import Annotated, Any, Final
+
+import anyio
+import httpx2
+import pytest
+from pydantic import Field
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from support.http import bearer, served_over_http
+
+from standards_mcp import Plugin, Prompt, Resource, Route, hookimpl, tool
+from standards_mcp._utils.tokens import new_token, token_hash
+from standards_mcp.host import Host
+
+pytestmark = pytest.mark.anyio
+MakeHost = Callable[..., Host]
+ALL, NONE = new_token(), new_token()
+SEEDS: Final = range(20)
+EACH: Final = 100
+SECONDS: Final = 90
+PATHS: Final = (
+    *("/mcp", "/mcp", "/mcp", "/mcp/", "//mcp", "/mcp/../mcp", "/mcp%00", "/mcp?a=b#c", "*", ""),
+    *("/tools", "/tools/echo", "/tools/%2e%2e/echo", "/tools/echo%0d%0aX-A:%20b", "/secret.echo"),
+    *("/plugins/odd/echo", "/plugins/odd/../odd/echo", "/plugins//echo", "/plugins/odd/%2e%2e"),
+    *(
+        "/health",
+        "/health/live",
+        "/openapi.json",
+        "/docs/assets/../../etc/passwd",
+        "/\xff",
+        "/" * 99,
+    ),
+    *("http://other.example/mcp", "/docs/assets/%2e%2e/%2e%2e/pyproject.toml", "/x" * 20_000),
+)
+METHODS: Final = (
+    "POST",
+    "POST",
+    "POST",
+    "GET",
+    "DELETE",
+    "PUT",
+    "OPTIONS",
+    "TRACE",
+    "X",
+    "post",
+    "",
+)
+HEADERS: Final = (
+    *(
+        "Content-Length: 0",
+        "Content-Length: 5",
+        "Content-Length: -1",
+        "Content-Length: 99999999999",
+    ),
+    *("Content-Length: 5\r\nContent-Length: 6", "Content-Length: +5", "Content-Length: 5, 5"),
+    *("Transfer-Encoding: chunked", "Transfer-Encoding: xchunked", "Transfer-Encoding: chunked, x"),
+    *("Transfer-Encoding: chunked\r\nContent-Length: 5", "Transfer-Encoding : chunked"),
+    *("Content-Type: text/plain", "Content-Type: application/json\r\n folded: x", "Content-Type:"),
+    *("Mcp-Session-Id: x", f"Mcp-Session-Id: {'y' * 5000}", "Mcp-Session-Id: \xff\x00"),
+    *("Mcp-Protocol-Version: 1999-01-01", "Mcp-Protocol-Version: 2026-07-28", "Last-Event-Id: 7"),
+    *("Mcp-Method: tools/call", "Mcp-Name: echo", "Expect: 100-continue", "Upgrade: websocket"),
+    *("Accept: */*", "Accept:", "Accept-Encoding: gzip;q=nan", "Connection: close, upgrade"),
+    *("Origin: null", "Origin: http://[", "Host: [", "Host: evil.example", "X: a\r\nHost: b"),
+    *("Authorization: Bearer", "Authorization: Basic !!!", "Authorization: Bearer x y", ": empty"),
+    *("no colon", "\x00: \x00", "Cookie: " + "c" * 70_000),
+)
+BODIES: Final = (
+    *(b"", b"{", b"null", b"[]", b"[[]]", b"{}" * 99, b"\xff\xfe", b"[" * 5000, b'{"a":' * 5000),
+    *(
+        b"5\r\nabcde\r\n0\r\n\r\n",
+        b"zz\r\nabc",
+        b"ffffffffffffffff\r\nabc",
+        b"0\r\n\r\nGET / HTTP/1.1\r\n\r\n",
+    ),
+)
+
+
+class OddPlugin(Plugin):
+    """A tool, a prompt, a resource and a route that nobody without a scope may reach."""
+
+    @tool(name="secret.echo", read_only=True)
+    def echo(self, text: Annotated[str, Field(max_length=9)] = "") -> str:
+        """Echo."""
+        return text
+
+    @hookimpl
+    def register_prompts(self):
+        return [Prompt(name="secret_ask", description="Ask", function=lambda: "secret")]
+
+    @hookimpl
+    def register_resources(self):
+        return [
+            Resource(uri="secret://all", name="secret_all", description="x", function=lambda: "a")
+        ]
+
+    async def answer(self, _: Request) -> Response:
+        return PlainTextResponse("secret")
+
+    @hookimpl
+    def register_routes(self) -> list[Route]:
+        return [Route(path="/echo", function=self.answer, methods=("GET", "POST"))]
+
+
+@pytest.fixture
+async def url(make_host: MakeHost) -> AsyncGenerator[str]:
+    tokens = {
+        "all": {"sha256": token_hash(ALL)},
+        "none": {"sha256": token_hash(NONE), "scopes": ["empty"]},
+    }
+    server = {
+        "port": 0,
+        "rest": True,
+        "max_sessions": 20,
+        "max_request_bytes": 10_000,
+        "auth": {"tokens": tokens, "scopes": {"empty": []}},
+    }
+    async with served_over_http(make_host({"odd": OddPlugin}, server=server)) as found:
+        yield found
+
+
+def message(chance: random.Random) -> bytes:
+    """Return a request that is wrong in one or several ways."""
+    headers = [*chance.sample(HEADERS, chance.randrange(4))]
+    if chance.random() < 0.8:
+        headers.append(f"Authorization: Bearer {ALL}")
+    if chance.random() < 0.8:
+        headers.append("Host: localhost")
+    if chance.random() < 0.5:
+        headers.append("Accept: application/json, text/event-stream")
+    body = chance.choice(BODIES) if chance.random() < 0.6 else odd_json(chance)
+    if chance.random() < 0.6:
+        headers += [f"Content-Length: {len(body)}", "Content-Type: application/json"]
+    version = "1.1" if chance.random() < 0.9 else chance.choice(["0.9", "1.0", "2.0", "x"])
+    first = f"{chance.choice(METHODS)} {chance.choice(PATHS)} HTTP/{version}"
+    head = "\r\n".join([first, *headers, "Connection: close", "", ""]).encode("latin-1")
+    whole = bytearray(head + body)
+    if chance.random() < 0.2:
+        whole[chance.randrange(len(whole))] = chance.randrange(256)
+    if chance.random() < 0.1:
+        del whole[chance.randrange(len(whole)) :]
+    return bytes(whole)
+
+
+def odd_json(chance: random.Random) -> bytes:
+    """Return a message of JSON-RPC of which some parts are not what they should be."""
+    odd: list[Any] = [None, -1, 1e300, "", "\x00", [], {}, "x" * 999, True, {"a": {"b": []}}]
+    methods = ["initialize", "tools/call", "tools/list", "resources/read", "prompts/get", "x"]
+    parts: dict[str, Any] = {
+        "jsonrpc": chance.choice(["2.0", "2.0", "2.0", *odd]),
+        "id": chance.choice([1, "a", *odd]),
+        "method": chance.choice([*methods, *methods, *odd]),
+        "params": chance.choice([{"name": "secret.echo", "arguments": chance.choice(odd)}, *odd]),
+    }
+    for name in chance.sample(sorted(parts), chance.randrange(3)):
+        del parts[name]
+    return json.dumps(parts if chance.random() < 0.9 else [parts, parts]).encode()
+
+
+async def answer_to(url: str, sent: bytes) -> bytes:
+    """Return what comes until the service closes the connection; half of it is closed here."""
+    received = bytearray()
+    stream = await anyio.connect_tcp("127.0.0.1", int(url.rpartition(":")[2]))
+    async with stream:
+        try:
+            await stream.send(sent)
+            await stream.send_eof()
+            async for part in stream:
+                received += part
+        except (anyio.BrokenResourceError, ConnectionError):
+            pass
+    return bytes(received)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+async def test_malformed_messages_are_refused_and_nothing_crashes(
+    url: str, seed: int, caplog: pytest.LogCaptureFixture
+):
+    chance = random.Random(seed)
+    for number in range(EACH):
+        sent = message(chance)
+        with anyio.fail_after(SECONDS):
+            received = await answer_to(url, sent)
+        status = int(received.split()[1]) if received else 0
+        assert status == 0 or 200 <= status < 500, (seed, number, sent[:300], received[:300])
+    async with httpx2.AsyncClient(base_url=url) as client:
+        assert (await client.get("/health/live")).status_code == 200
+    crashes = [each for each in caplog.records if each.exc_info]
+    assert not crashes, (seed, crashes[0].getMessage(), crashes[0].exc_text)
+    assert ALL not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "smuggled",
+    [
+        b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n%s",
+        b"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n%s",
+        b"Content-Length: 0\r\nContent-Length: 60\r\n\r\n%s",
+        b"Content-Length: 0\r\n\r\n%s",
+        b"Transfer-Encoding: chunked\r\n\r\n0\r\nX: y\r\n\r\n%s",
+        b"Transfer-Encoding:\x0bchunked\r\n\r\n0\r\n\r\n%s",
+    ],
+    ids=range(6),
+)
+async def test_a_request_behind_another_one_needs_a_token_of_its_own(url: str, smuggled: bytes):
+    head = b"POST /tools HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n" % ALL.encode()
+    second = b"GET /tools HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    with anyio.fail_after(SECONDS):
+        received = await answer_to(url, head + smuggled.replace(b"%s", second))
+    assert b"secret_echo" not in received
+    assert received.count(b"HTTP/1.1 200") == 0
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        *(("POST", f"/tools/{name}") for name in ("secret.echo", "secret_echo", "SECRET.ECHO")),
+        *(("POST", path) for path in ("/secret.echo", "/secret%2eecho", "/tools/secret%2Eecho")),
+        ("POST", "/tools/%73ecret.echo"),
+        ("GET", "/plugins/odd/echo"),
+        ("GET", "/plugins/%6fdd/echo"),
+        ("HEAD", "/plugins/odd/echo"),
+    ],
+)
+async def test_no_spelling_of_a_name_reaches_what_a_scope_does_not_give(
+    url: str, method: str, path: str
+):
+    async with httpx2.AsyncClient(base_url=url, headers=bearer(NONE)) as client:
+        answer = await client.request(method, path, json={"text": "a"})
+        assert answer.status_code in (403, 404)
+        listed = [(await client.get(each)).text for each in ("/tools", "/openapi.json")]
+        assert "secret" not in "".join(listed)
+    async with httpx2.AsyncClient(base_url=url, headers=bearer(ALL)) as client:
+        answer = await client.request(method, path, json={"text": "a"})
+        assert answer.status_code == (404 if "SECRET" in path else 200)
+
+
+@pytest.mark.parametrize(
+    "request_of",
+    [
+        ("tools/call", {"name": "secret.echo", "arguments": {}}),
+        ("tools/call", {"name": "secret_echo", "arguments": {}}),
+        ("prompts/get", {"name": "secret_ask"}),
+        ("resources/read", {"uri": "secret://all"}),
+        ("resources/subscribe", {"uri": "secret://all"}),
+        (
+            "completion/complete",
+            {
+                "ref": {"type": "ref/resource", "uri": "secret://all"},
+                "argument": {"name": "a", "value": ""},
+            },
+        ),
+    ],
+    ids=lambda given: given[0],
+)
+async def test_no_method_of_mcp_reaches_what_a_scope_does_not_give(
+    url: str, request_of: tuple[str, dict[str, Any]]
+):
+    method, params = request_of
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+    }
+    sent = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
+    headers = {
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": "2026-07-28",
+        "mcp-method": method,
+        **({"mcp-name": params["name"]} if "name" in params else {}),
+        **({"mcp-name": params["uri"]} if method == "resources/read" else {}),
+    }
+    async with httpx2.AsyncClient(base_url=url, headers=headers | bearer(NONE)) as client:
+        answer = await client.post("/mcp", json=sent)
+    assert '"error"' in answer.text
+    assert "result" not in answer.json()
+
+
+async def test_slow_and_half_open_connections_starve_nobody(url: str):
+    port = int(url.rpartition(":")[2])
+    held = [await anyio.connect_tcp("127.0.0.1", port) for _ in range(100)]
+    try:
+        for stream in held:
+            await stream.send(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n")
+        async with httpx2.AsyncClient(base_url=url, headers=bearer(ALL)) as client:
+            for _ in range(20):
+                with anyio.fail_after(SECONDS):
+                    assert (await client.post("/tools/secret_echo", json={})).status_code == 200
+    finally:
+        for stream in held:
+            await stream.aclose()
+
+
+async def test_nothing_that_a_client_sends_makes_lines_of_the_log(
+    url: str, capfd: pytest.CaptureFixture[str]
+):
+    async with httpx2.AsyncClient(base_url=url, headers=bearer(ALL)) as client:
+        for name in ("a%0a%7b%22event%22%3a%22forged%22%7d", "a%0d%0aforged", "%1b[31mforged"):
+            answer = await client.post(f"/tools/{name}", json={})
+            assert answer.status_code == 404
+            assert all("\n" not in value for value in answer.headers.values())
+    assert "\nforged" not in capfd.readouterr().err
