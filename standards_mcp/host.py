@@ -56,6 +56,9 @@ class Host:
         observers: They get the record of each call; `observe` adds more.
         remembers: Whether to record in the state folder how loading and starting plugins went.
 
+    Attributes:
+        on_taken_over: Called after each `take_over`.
+
     Raises:
         ConfigError: A table names a plugin that is not installed, or ``storage`` cannot be used.
         PluginError: A required plugin failed, or any plugin under ``strict``.
@@ -90,6 +93,7 @@ class Host:
         url = storage.get_secret_value() if storage else None
         self._pipeline = Pipeline(self.secrets, self._observers, self._gates, url, timing)
         self.content = ContentCalls(self.visible, self._pipeline)
+        self.on_taken_over: list[Callable[[], None]] = []
         self._remembers = remembers
         self._is_running = False
 
@@ -154,6 +158,8 @@ class Host:
         # Old secrets stay masked: calls that are running may still quote them.
         self._secrets |= secrets_of(loaded.settings)
         self._selections.clear()
+        for tell in self.on_taken_over:
+            tell()
 
     def restore(self) -> None:
         """Give plugins that are not loaded the status of their last start."""

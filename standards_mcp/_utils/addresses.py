@@ -1,4 +1,4 @@
-"""Which addresses may be sent a key."""
+"""Which addresses are those of this machine, and which may be sent a key."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import click
 from standards_mcp._utils.text import did_you_mean
 from standards_mcp._utils.tokens import new_token, token_hash
 from standards_mcp.config.editing import with_token, without_token
-from standards_mcp.config.models.http import ALL, AuthSettings
+from standards_mcp.config.models.http import ALL, AuthSettings, TokenSection
 
 from .config_edits import edit_config, settings_of
 from .invocation import Invocation
@@ -49,13 +49,14 @@ def new(invocation: Invocation, name: str, scopes: tuple[str, ...], *, replace: 
 
     def add(text: str) -> str:
         changed = with_token(text, name, token_hash(made), chosen)
-        settings_of(invocation, changed)  # refuses a name that is none
+        then = settings_of(invocation, changed).server.auth  # refuses a name that is none
+        if not then.is_required:
+            raise click.ClickException(f"the token would not be asked for: {_OVERRIDDEN}")
+        if then.tokens[name] != TokenSection(sha256=token_hash(made), scopes=chosen):
+            raise click.ClickException(f"another token {name!r} would count: {_OVERRIDDEN}")
         return changed
 
     edit_config(invocation, add, says=partial(say, err=True))
-    settings = invocation.load_settings().settings.server.auth
-    if not settings.is_required or name not in settings.tokens:
-        raise click.ClickException(f"the token is not asked for: {_OVERRIDDEN}")
     say(made)
 
 

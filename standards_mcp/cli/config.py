@@ -29,6 +29,7 @@ from standards_mcp.loading.records import PluginKind, Status
 
 from .invocation import Invocation
 from .output import examples, print_json, say
+from .service_checks import service_warnings
 
 
 @click.group()
@@ -92,7 +93,8 @@ def check(ctx: click.Context) -> None:
 
     Exit code 1 when a plugin fails, a pattern names nothing, or a tool refuses a value that an
     override gives it; 2 when the file is refused. A plugin's secret in the file is reported, and
-    is no failure. Isolated plugins and servers are not started: `plugins check` does that.
+    so is what is in the way of serving over HTTP; neither is a failure. Isolated plugins and
+    servers are not started: `plugins check` does that.
     """
     invocation = ctx.ensure_object(Invocation)
     invocation.report_alone()
@@ -105,7 +107,7 @@ def check(ctx: click.Context) -> None:
     filters = [each.line(host.loaded.layers) for each in _filter_problems(host)]
     programs = [each.line(host.loaded.layers) for each in check_programs(host.settings)]
     problems = [*failed, *host.warnings(), *filters, *programs]
-    for line in (*problems, *host.exposed_secrets()):
+    for line in (*problems, *host.exposed_secrets(), *service_warnings(host.settings.server)):
         say(line)
     if problems:
         ctx.exit(1)

@@ -8,8 +8,8 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable
 from functools import partial
-from itertools import chain, repeat
-from typing import TYPE_CHECKING
+from time import monotonic, perf_counter
+from typing import TYPE_CHECKING, Final
 
 import anyio
 import click
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from standards_mcp.server.ending import Ending
     from standards_mcp.server.reload import Reloading
     from standards_mcp.server.server import HostServer
+
+_ONE_ORDER_SECONDS: Final = 1.0
 
 
 @click.command(
@@ -42,6 +44,16 @@ if TYPE_CHECKING:
 @click.option("--host", help="Listen at this address, with --transport http.")
 @click.option(
     "--port", type=click.IntRange(0, 65_535), help="Listen at this port, with --transport http."
+)
+@click.option(
+    "--uds",
+    type=click.Path(dir_okay=False),
+    help="Listen at this Unix socket in place of a port, with --transport http.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    help="Serve by so many processes, with --transport http.",
 )
 @click.option("--stateless", flag_value="true", help="Keep no sessions, with --transport http.")
 @click.option(
@@ -110,36 +122,63 @@ def _serve_stdio(invocation: Invocation, *, watch: bool) -> None:
 
 def _serve_http(invocation: Invocation, *, watch: bool, insecure: bool) -> None:
     invocation.configure_logging(serving=True)
-    settings = invocation.host.settings.server
+    settings = invocation.load_settings().settings.server
 
     from standards_mcp.server.http.authorization import Principals
-    from standards_mcp.server.http.serving import (
-        CLOSING_SECONDS,
-        check_exposure,
-        listen,
-        serve_http,
-    )
+    from standards_mcp.server.http.serving import CLOSING_SECONDS, serve_http
+    from standards_mcp.server.http.sockets import check_exposure, listen
+    from standards_mcp.server.http.workers import Workers, check_workers, shared_settings
     from standards_mcp.server.run import run
 
     if not insecure:
         check_exposure(settings)
+    check_workers(settings)
     listening = listen(settings)
-    # Who asks a second time does not want to wait.
-    drains = chain([settings.drain + CLOSING_SECONDS], repeat(0.0))
+    began, on_listening = BEGAN, None
+    if settings.workers > 1:
+        shared = shared_settings(settings)
+        parent = Workers(settings.workers, listening).run()
+        if isinstance(parent, int):
+            click.get_current_context().exit(parent)
+        invocation.pairs += tuple(f"{key}={value}" for key, value in shared.items())
+        began, on_listening = perf_counter(), parent.tell_ready
+    drain_now = _drains(settings.drain + CLOSING_SECONDS)
     host = invocation.loaded_host
     principals = Principals(lambda: host.settings.server.auth)
+    transport = partial(
+        serve_http,
+        host=host,
+        listening=listening,
+        principals=principals,
+        on_listening=on_listening,
+    )
 
     async def serve_until_the_end(ending: Ending) -> None:
         await run(
             host,
-            partial(serve_http, host=host, listening=listening, principals=principals),
+            transport,
             principal_of=principals,
             reloading=_reloading(invocation, watch=watch),
-            began=BEGAN,
-            on_signal=lambda: ending.begin(next(drains)),
+            began=began,
+            on_signal=lambda: ending.begin(drain_now()),
         )
 
     _run(invocation, serve_until_the_end)
+
+
+def _drains(seconds: float) -> Callable[[], float]:
+    """Return a function that tells how long calls in flight have from now on, at each signal.
+
+    Who asks a second time does not want to wait. But a terminal and a service manager ask workers
+    at the same moment as their parent, which passes it on.
+    """
+    asked: list[float] = []
+
+    def left() -> float:
+        asked.append(monotonic())
+        return seconds if asked[-1] - asked[0] < _ONE_ORDER_SECONDS else 0.0
+
+    return left
 
 
 def _reloading(invocation: Invocation, *, watch: bool) -> Reloading:

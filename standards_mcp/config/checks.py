@@ -15,6 +15,7 @@ from standards_mcp._utils.text import did_you_mean
 
 from .errors import Problem, misplaced_secret
 from .layers import Layers, leaves
+from .models.http import Scope
 from .models.settings import Settings
 from .models.tools import Kind, first_match
 from .plugin_values import plugin_variables
@@ -61,10 +62,22 @@ def check_settings(settings: Settings, names: Names, profiles: Iterable[str]) ->
     for kind, known in names.contributions.items():
         for each in _of_kind(settings, kind, known, chosen):
             yield replace(each, message=each.message + _perhaps_of(names.failed))
+    for each in _scopes(settings, names):
+        yield replace(each, message=each.message + _perhaps_of(names.failed))
     for profile in chosen:
         for pattern in _unmatched(settings.profiles[profile].plugins, names.plugins):
             message = no_match(pattern, "plugins", names.plugins)
             yield Problem(("profiles", profile, "plugins"), message)
+
+
+def _scopes(settings: Settings, names: Names) -> Iterator[Problem]:
+    """Yield the globs of scopes that give nothing; nobody knows where not all names are known."""
+    known = [name for each in names.contributions.values() for name in each]
+    for scope, table in settings.server.auth.scopes.items() if known else ():
+        for pattern in _unmatched(table.names if isinstance(table, Scope) else table, known):
+            hint = did_you_mean(pattern.strip("*?"), known) or "; see `standards-mcp tools`"
+            message = f"{pattern!r} matches no tool, prompt or resource{hint}"
+            yield Problem(("server", "auth", "scopes", scope), message)
 
 
 def _limits(settings: Settings) -> Iterator[Problem]:

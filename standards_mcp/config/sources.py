@@ -33,6 +33,7 @@ _PATHS: Final = (
     ("state_dir",),
     ("servers_file",),
     ("server", "audit", "path"),
+    ("server", "uds"),
 )
 
 # What clients put where their user left an optional field of a bundle empty.

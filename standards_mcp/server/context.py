@@ -18,6 +18,7 @@ import mcp_types as types
 import pydantic_core
 from mcp import MCPError
 from mcp.server import ServerRequestContext
+from mcp.server.connection import Connection
 from mcp.server.elicitation import render_elicitation_schema
 from mcp_types.version import is_version_at_least
 from pydantic import BaseModel, ValidationError
@@ -48,6 +49,12 @@ def session_of(ctx: Context) -> str:
     """Return the id of the session that a request names, or an empty string."""
     headers: Mapping[str, str] = getattr(ctx.request, "headers", {})
     return headers.get("mcp-session-id", "")[:_LONGEST_SESSION]
+
+
+def connection_of(ctx: Context) -> Connection:
+    """Return what lasts as long as the client of a request is connected."""
+    # The SDK gives handlers no other way to it.
+    return ctx.session._connection  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
 def local_principal(_: Context) -> Principal:

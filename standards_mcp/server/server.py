@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import AsyncGenerator, Callable, Collection, Generator, Mapping
-from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from typing import Any, Final, cast
 
 import anyio
 from mcp.server import InitializationOptions, NotificationOptions, Server
+from mcp.server.connection import Connection
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.session import ServerSession
@@ -34,7 +34,7 @@ from standards_mcp.calls.context import Principal
 from standards_mcp.config.models.tools import Kind
 from standards_mcp.host import Host
 
-from .context import Context, local_principal
+from .context import Context, connection_of, local_principal
 from .definitions import listed
 from .handlers import handlers
 from .subscriptions import Subscriptions, told
@@ -44,7 +44,6 @@ log = logging.getLogger(__name__)
 
 _FIRST_LISTING_SECONDS: Final = 0.2
 _GATHER_SECONDS: Final = 0.1
-_MOST_SESSIONS: Final = 1000
 _EVENTS: Final[Mapping[Kind, Callable[[], ServerEvent]]] = {
     "tools": ToolsListChanged,
     "prompts": PromptsListChanged,
@@ -60,7 +59,7 @@ class HostServer(Server[None]):
     ) -> None:
         self._host, self._principal_of = host, principal_of
         self._subscriptions = subscriptions = Subscriptions(host, principal_of)
-        self._sessions = deque[ServerSession](maxlen=_MOST_SESSIONS)
+        self._sessions = dict[Connection, ServerSession]()
         self._announcement: asyncio.Future[None] | None = None
         self._listed = asyncio.Event()
         self._told: dict[Kind, list[Any]] = {}
@@ -73,7 +72,12 @@ class HostServer(Server[None]):
         )
         self.middleware += [_contain, self._follow]
         # What a client carries between the rounds of a question is not to be trusted unsealed.
-        security = RequestStateSecurity.ephemeral()
+        key = host.settings.server.state_key
+        security = (
+            RequestStateSecurity(keys=[key.get_secret_value()])
+            if key
+            else RequestStateSecurity.ephemeral()
+        )
         self.middleware.append(RequestStateBoundary(security, default_audience=self.name))
 
     def _input_schema(self, tool: str) -> Mapping[str, Any] | None:
@@ -145,22 +149,12 @@ class HostServer(Server[None]):
         self._told = now
         for kind in kinds:
             await self._subscriptions.bus.publish(_EVENTS[kind]())
-            for session in list(self._sessions):
-                await self._tell(session, kind)
-
-    async def _tell(self, session: ServerSession, kind: Kind) -> None:
-        send = {
-            "tools": session.send_tool_list_changed,
-            "prompts": session.send_prompt_list_changed,
-            "resources": session.send_resource_list_changed,
-        }[kind]
-        if not await told(send()):
-            with suppress(ValueError):
-                self._sessions.remove(session)
+        # All at once, so that those who do not read hold nobody up.
+        await asyncio.gather(*(_tell(each, kinds) for each in self._sessions.values()))
 
     async def _follow(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         if ctx.method == "notifications/initialized":
-            self._sessions.append(ctx.session)
+            self._remember(ctx)
         result = await call_next(ctx)
         if ctx.method == "tools/list":
             self._listed.set()
@@ -169,6 +163,23 @@ class HostServer(Server[None]):
             text = self._host.instructions(self._principal_of(ctx))
             return {**cast("Mapping[str, Any]", result), **({"instructions": text} if text else {})}
         return result
+
+    def _remember(self, ctx: Context) -> None:
+        connection = connection_of(ctx)
+        if connection not in self._sessions:  # a client may say more than once that it is ready
+            self._sessions[connection] = ctx.session
+            connection.exit_stack.callback(self._sessions.pop, connection)
+
+
+async def _tell(session: ServerSession, kinds: Collection[Kind]) -> None:
+    send = {
+        "tools": session.send_tool_list_changed,
+        "prompts": session.send_prompt_list_changed,
+        "resources": session.send_resource_list_changed,
+    }
+    for kind in kinds:
+        if not await told(send[kind]()):
+            return
 
 
 async def _contain(ctx: Context, call_next: CallNext) -> HandlerResult:

@@ -12,8 +12,12 @@ from typing import Any
 
 import anyio
 import pytest
+from anyio import to_thread
 from redis import Redis
 from redis.exceptions import ConnectionError as NotConnected
+from support.http import call_anew, free_port, told_url
+from support.peer import Peer
+from support.waiting import WAIT
 
 from standards_mcp import ConfigError, Plugin, Tool, ToolResult, hookimpl
 from standards_mcp.config.loading import load_settings
@@ -44,12 +48,6 @@ class Counter:
             Tool(name="noted", function=noted, description="Note.", read_only=True),
         ]
         return type("Made", (Plugin,), {"register_tools": hookimpl(lambda _: tools)})
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def url(port: int) -> str:
@@ -227,3 +225,53 @@ def test_a_url_of_something_else_is_refused_by_its_key(tmp_path: Path):
     ) as caught:
         load_settings(file)
     assert "hush" not in str(caught.value)
+
+
+BOOKS = """
+    import os
+    from standards_mcp import Plugin, tool
+
+    class BooksPlugin(Plugin):
+        @tool(read_only=True)
+        def who(self) -> str:
+            '''Tell.'''
+            return str(os.getpid())
+
+        @tool(read_only=True)
+        def cached(self) -> str:
+            '''Tell.'''
+            return str(os.getpid())
+
+        @tool(read_only=True)
+        def limited(self) -> str:
+            '''Tell.'''
+            return str(os.getpid())
+"""
+SETTINGS = """
+[tools.overrides]
+cached.cache_ttl = 60
+limited.rate_limit = "3/day"
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="workers are forked")
+async def test_workers_over_http_share_limits_and_answers(
+    install: Callable[..., Path], shared: int, monkeypatch: pytest.MonkeyPatch
+):
+    install("books", BOOKS)
+    Path("standards-mcp.toml").write_text(SETTINGS, encoding="utf-8")  # noqa: ASYNC240
+    monkeypatch.setenv("STANDARDS_MCP_TOOLS__STORAGE", url(shared))
+    options = ("--port", "0", "--json-response", "--stateless", "--workers", "2")
+    peer = Peer("serve", "--transport", "http", *options)
+    try:
+        service = await to_thread.run_sync(told_url, peer)
+        seen: dict[str, list[str]] = {"who": [], "cached": [], "limited": []}
+        with anyio.fail_after(WAIT):
+            while len(set(seen["who"])) < 2 or len(seen["who"]) < 12:
+                for tool, answers in seen.items():
+                    answer = await call_anew(service, tool)
+                    answers.append("" if answer["isError"] else answer["content"][0]["text"])
+    finally:
+        peer.kill()
+    assert len(set(seen["cached"])) == 1
+    assert len([each for each in seen["limited"] if each]) == 3

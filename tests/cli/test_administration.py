@@ -1070,9 +1070,34 @@ def test_what_keeps_an_enabled_plugin_from_loading_is_told(install: Install):
             '[profiles.teacher]\ndisable = ["zzz.*"]',
             "2: [profiles.teacher] disable: 'zzz.*' matches no tool; see `standards-mcp tools`",
         ),
+        (
+            '[server.auth.scopes]\nreader = ["find_relevent*", "*", "get_*"]',
+            (
+                "2: [server.auth.scopes] reader: 'find_relevent*' matches no tool, prompt or "
+                "resource; did you mean 'find_relevant_standards'?"
+            ),
+        ),
     ],
 )
 def test_a_check_tells_of_patterns_that_match_nothing_in_force_or_not(text: str, told: str):
     FILE.write_text(text)
     result = run("config", "check")
     assert (result.exit_code, result.stdout) == (1, f"standards-mcp.toml:{told}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('host = "0.0.0.0"', "anybody who reaches it could use the service"),
+        ('host = "0.0.0.0"\nallowed_hosts = ["a.example.org"]', "asks for no token"),
+        ("workers = 2", "a session lives in one process"),
+        ('uds = "gone/socket"', "there is no folder"),
+    ],
+)
+def test_a_check_tells_what_is_in_the_way_of_serving_over_http(text: str, told: str):
+    FILE.write_text(f"[server]\n{text}\n")
+    result = run("config", "check")
+    assert result.exit_code == 0
+    warning, verdict = result.stdout.splitlines()
+    assert told in warning
+    assert verdict.startswith("ok: ")

@@ -21,7 +21,9 @@ from typing import Any
 import anyio
 import pytest
 from mcp import Client
-from mcp_types import ToolListChangedNotification
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCNotification, JSONRPCRequest, ToolListChangedNotification
+from support.conversations import INITIALIZE
 from support.hosts import served
 
 from standards_mcp import (
@@ -267,6 +269,38 @@ async def test_clients_of_both_generations_are_told(host: Host, generation: str)
                 async for change in changes:
                     assert "ToolsListChanged" in type(change).__name__
                     break
+
+
+async def test_clients_that_do_not_read_hold_up_a_notice_for_a_moment_only(host: Host):
+    server = build_server(host, "1", runs_plugins=False)
+    told = asyncio.Event()
+
+    async def hear(_: object) -> None:
+        told.set()
+
+    async def connect_and_read_no_more() -> Any:
+        to_server, received = anyio.create_memory_object_stream[Any](9)
+        answers, to_client = anyio.create_memory_object_stream[Any](0)
+        tasks.start_soon(server.run, received, answers, server.create_initialization_options())
+        first = JSONRPCRequest(jsonrpc="2.0", id=0, method="initialize", params=INITIALIZE)
+        ready = JSONRPCNotification(jsonrpc="2.0", method="notifications/initialized")
+        ping = JSONRPCRequest(jsonrpc="2.0", id=1, method="ping")
+        for message in (first, ready, ping):
+            await to_server.send(SessionMessage(message))
+        await to_client.receive()
+        await to_client.receive()
+        return to_server, to_client
+
+    async with host.running(), anyio.create_task_group() as tasks:
+        streams = [await connect_and_read_no_more() for _ in range(20)]
+        async with Client(server, mode="legacy", message_handler=hear) as client:
+            await client.list_tools()
+            with anyio.fail_after(10):  # each of them has a second
+                await server.tell_changed(["tools", "prompts"])
+            await told.wait()
+        for each in (stream for pair in streams for stream in pair):
+            each.close()
+        tasks.cancel_scope.cancel()
 
 
 async def test_a_changed_file_is_noticed_and_a_bad_one_refused(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any
 
@@ -14,8 +15,24 @@ from mcp.client.streamable_http import streamable_http_client
 
 from standards_mcp.host import Host
 from standards_mcp.server.http.authorization import Principals
-from standards_mcp.server.http.serving import listen, serve_http, url_of
+from standards_mcp.server.http.serving import serve_http
+from standards_mcp.server.http.sockets import listen, url_of
 from standards_mcp.server.run import run
+
+from .peer import Peer
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def told_url(peer: Peer) -> str:
+    """Return the URL at which a process serves, once it does."""
+    peer.wait_for_log('"listening"')
+    url: str = next(each["url"] for each in peer.events() if each["event"] == "listening")
+    return url.removesuffix("/mcp")
 
 
 def bearer(token: str) -> dict[str, str]:
@@ -28,7 +45,8 @@ async def served_over_http(host: Host) -> AsyncGenerator[str]:
     listening = listen(host.settings.server)
     principals = Principals(lambda: host.settings.server.auth)
     transport = partial(serve_http, host=host, listening=listening, principals=principals)
-    async with anyio.create_task_group() as tasks:
+    async with AsyncExitStack() as stack, anyio.create_task_group() as tasks:
+        stack.callback(listening.close)  # also where the service ends before it takes it over
         tasks.start_soon(partial(run, host, transport, principal_of=principals))
         yield url_of(listening).removesuffix("/mcp")
         tasks.cancel_scope.cancel()
@@ -44,3 +62,29 @@ async def http_client(
         transport = streamable_http_client(f"{url}/mcp", http_client=http)
         async with Client(transport, mode=mode, **arguments) as client:
             yield client
+
+
+MODERN = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
+    "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+}
+
+
+async def call_anew(url: str, tool: str, **params: Any) -> dict[str, Any]:
+    """Call a tool of a service that answers with JSON over a connection of its own."""
+    message = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": tool, "arguments": {}, "_meta": MODERN, **params},
+    }
+    headers = {
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": "2026-07-28",
+        "mcp-method": "tools/call",
+        "mcp-name": tool,
+    }
+    async with httpx2.AsyncClient(headers=headers, timeout=30) as client:
+        answer: dict[str, Any] = (await client.post(f"{url}/mcp", json=message)).json()
+        return answer["result"]

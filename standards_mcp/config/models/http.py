@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Final, Self, TypeAlias
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationInfo, field_validator, model_validator
 
 from .base import AtStart, Like, NoFlag, Seconds, Table
 from .operations import AuditSettings, TelemetrySettings
@@ -28,6 +29,7 @@ Url: TypeAlias = Annotated[
     str, Like(r"https?://[^\s/]+(/\S*)?", "an address such as https://a.b/c")
 ]
 _Count: TypeAlias = Annotated[int, Field(gt=0), NoFlag]
+_KEY_CHARACTERS: Final = 32
 ALL: Final = "*"
 """The scope of a token that may use all that is served."""
 
@@ -120,17 +122,25 @@ class HttpSettings(Table):
     Attributes:
         host: The service listens at this address.
         port: The service listens at this port. 0 takes any that is free.
+        uds: The service listens at the Unix socket with this path, in place of host and port. The
+            user and the group of the process may use it.
         allowed_hosts: Requests may name these hosts, such as ``mcp.example.org`` or
             ``*.example.org``. By default they are those of this machine when the service listens
             there only, and otherwise any, which needs authorization.
         allowed_origins: Pages of these origins may use the service from a browser, such as
             ``https://chat.example.org``.
+        workers: So many processes serve the port. Several need ``stateless``.
+        state_key: Seals what clients of 2026-07-28 carry while their user is asked, with 32
+            characters or more. Services that a balancer takes for one need the same. By default
+            each start makes one of its own.
         stateless: If true, the service keeps no sessions. Clients of the generations before
             2026-07-28 then get no questions and no notice of changes.
         json_response: If true, calls are answered with JSON in place of a stream. It is faster,
             and there is no progress, and clients of those generations get no questions.
         max_request_bytes: The body of a request may have this many bytes.
         max_sessions: This many sessions may be open at a time.
+        max_sessions_per_client: So many of them may be those of one token. By default it is a fifth
+            of all.
         session_idle: A session without a request for this many seconds is closed.
         rest: If true, the tools are also a REST API: ``POST /tools/{name}``, described at
             ``/openapi.json`` and ``/docs``.
@@ -143,12 +153,16 @@ class HttpSettings(Table):
 
     host: Annotated[str, AtStart()] = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535), NoFlag, AtStart()] = 8000
+    uds: Annotated[Path | None, AtStart()] = None
     allowed_hosts: Annotated[tuple[_Host, ...], AtStart()] = ()
     allowed_origins: Annotated[tuple[_Origin, ...], AtStart()] = ()
+    workers: Annotated[_Count, AtStart()] = 1
+    state_key: Annotated[SecretStr | None, AtStart()] = None
     stateless: Annotated[bool, AtStart()] = False
     json_response: Annotated[bool, AtStart()] = False
     max_request_bytes: Annotated[_Count, AtStart()] = 4_194_304
     max_sessions: Annotated[_Count, AtStart()] = 1000
+    max_sessions_per_client: Annotated[_Count | None, AtStart()] = None
     session_idle: Annotated[Seconds, AtStart()] = 1800.0
     rest: Annotated[bool, AtStart()] = False
     drain: Annotated[Seconds, AtStart()] = 10.0
@@ -156,3 +170,15 @@ class HttpSettings(Table):
     metrics: Annotated[bool, AtStart()] = False
     audit: Annotated[AuditSettings, AtStart()] = Field(default_factory=AuditSettings)
     telemetry: TelemetrySettings = Field(default_factory=TelemetrySettings)
+
+    @field_validator("state_key")
+    @classmethod
+    def _check_state_key(cls, key: SecretStr | None) -> SecretStr | None:
+        if key is not None and len(key) < _KEY_CHARACTERS:
+            raise ValueError(f"it needs {_KEY_CHARACTERS} characters or more, made by chance")
+        return key
+
+    @property
+    def session_share(self) -> int:
+        """How many sessions one token may have."""
+        return self.max_sessions_per_client or max(1, self.max_sessions // 5)

@@ -27,7 +27,8 @@ from standards_mcp.config.models.http import AuthSettings, HttpSettings
 
 from .authorization import Credentials
 from .failures import refused
-from .guards import LIVE, LOOPBACK, MCP, InFlight, KnownHosts, WholeBodies, is_loopback
+from .guards import LIVE, LOOPBACK, MCP, InFlight, KnownHosts, WholeBodies
+from .sockets import is_local
 
 _CHALLENGE: Final = 'Basic realm="standards-mcp: a token as the password", charset="UTF-8"'
 
@@ -76,7 +77,7 @@ def hosts_of(settings: HttpSettings) -> Collection[str]:
     """Return the hosts that requests may name."""
     if settings.allowed_hosts:
         return settings.allowed_hosts
-    return LOOPBACK if is_loopback(settings.host) else ("*",)
+    return LOOPBACK if is_local(settings) else ("*",)
 
 
 def _metadata(settings: AuthSettings) -> tuple[AnyHttpUrl | None, list[Route]]:

@@ -8,7 +8,12 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Final, cast
 
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, BearerAuthBackend
+from mcp.server.auth.middleware.bearer_auth import (
+    AuthenticatedUser,
+    AuthorizationContext,
+    BearerAuthBackend,
+    authorization_context,
+)
 from mcp.server.auth.provider import AccessToken
 from starlette.authentication import AuthCredentials
 from starlette.datastructures import Headers
@@ -110,10 +115,23 @@ class Principals:
         token = user.access_token
         if token.claims is not None:  # it is its issuer that says what its scopes are
             return _principal(user.username, token.scopes, settings)
-        section = settings.tokens.get(token.client_id)
-        if section is None or section.sha256 != token.subject:  # revoked or replaced since
+        if is_revoked(settings, authorization_context(user)):
             return _principal(user.username, (), settings)
-        return _principal(user.username, section.scopes, settings)
+        return _principal(user.username, settings.tokens[token.client_id].scopes, settings)
+
+
+def is_revoked(settings: AuthSettings, owner: AuthorizationContext | None) -> bool:
+    """Tell whether a token has been revoked or replaced since it was accepted.
+
+    Args:
+        owner: Who it was accepted as; None for nobody, which may be forbidden since.
+    """
+    if owner is None:
+        return settings.is_required
+    if owner["issuer"] is not None:  # it is its issuer that says how long it counts
+        return False
+    section = settings.tokens.get(owner["client_id"])
+    return section is None or section.sha256 != owner["subject"]
 
 
 def _principal(name: str, scopes: Iterable[str], settings: AuthSettings) -> Principal:

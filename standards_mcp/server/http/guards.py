@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import time
 from collections.abc import Collection
 from contextlib import suppress
@@ -22,13 +21,6 @@ BODY_SECONDS: Final = 30.0
 MCP: Final = "/mcp"
 LIVE: Final = "/health/live"
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether an address is reached from this machine only."""
-    with suppress(ValueError):
-        return ipaddress.ip_address(host).is_loopback
-    return host.casefold() == "localhost"
 
 
 class KnownHosts:
@@ -180,8 +172,12 @@ def _is_stream(scope: Scope) -> bool:
     """Tell whether a client listens to what may come, in the way of its generation."""
     if scope["type"] != "http":
         return False
-    listens = Headers(scope=scope).get("mcp-method") == "subscriptions/listen"
-    return listens or (scope["method"] == "GET" and scope["path"] == MCP)
+    return listens(scope) or (scope["method"] == "GET" and scope["path"] == MCP)
+
+
+def listens(scope: Scope) -> bool:
+    """Tell whether a client of 2026-07-28 opens a stream of changes."""
+    return Headers(scope=scope).get("mcp-method") == "subscriptions/listen"
 
 
 class _Response:

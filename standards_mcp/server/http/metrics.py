@@ -7,7 +7,6 @@ import platform
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -34,6 +33,7 @@ from standards_mcp.server.operations.audit import Audit
 
 from .guards import InFlight
 from .health import Health
+from .sessions import Sessions
 
 _PREFIX: Final = "standards_mcp"
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -102,7 +102,7 @@ class Metrics:
         ProcessCollector(registry=registry)
         GCCollector(registry=registry)
 
-    def show_server(self, app: InFlight, manager: StreamableHTTPSessionManager) -> None:
+    def show_server(self, app: InFlight, open_sessions: Sessions) -> None:
         """Show what the server does at the moment at which it is asked."""
         in_flight = Gauge(
             f"{_PREFIX}_http_requests_in_flight",
@@ -113,9 +113,7 @@ class Metrics:
         in_flight.labels("request").set_function(lambda: app.requests)
         in_flight.labels("stream").set_function(lambda: app.streams)
         sessions = Gauge(f"{_PREFIX}_sessions", "Sessions that are open.", registry=self.registry)
-        # The SDK has no public way to its sessions.
-        open_sessions = manager._server_instances  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-        sessions.set_function(lambda: len(open_sessions))
+        sessions.set_function(lambda: open_sessions.count)
 
     def call_started(self, record: CallRecord) -> None:
         """Count a call that runs."""

@@ -151,10 +151,14 @@ def test_a_file_with_mistakes_is_told_with_its_line():
     assert finding["message"].startswith("standards-mcp.toml:2: [tools] read_onyl: unknown key")
 
 
-def test_a_secret_in_the_file_is_a_warning(install: Install):
+def test_a_secret_in_the_file_is_a_warning_and_so_is_a_service_for_everybody(install: Install):
     install("keyed", KEYED)
-    FILE.write_text("[plugins.keyed]\nsize = 3\ntoken = 'opensesame'")
-    (_, warning) = findings(code=0)["configuration"]
+    FILE.write_text("server.host = '0.0.0.0'\n[plugins.keyed]\nsize = 3\ntoken = 'opensesame'")
+    found = findings(code=0)
+    (service,) = found["service"]
+    assert service["level"] == "warning"
+    assert "auth token new NAME" in service["message"]
+    (_, warning) = found["configuration"]
     assert warning["level"] == "warning"
     assert f"token: a secret does not belong here; {VARIABLE}" in warning["message"]
     assert warning["fix"] == "Set the variable, and take the key out."

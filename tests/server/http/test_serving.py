@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 import httpx2
 import pytest
@@ -20,7 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
-from support.http import bearer, http_client, served_over_http
+from support.http import bearer, http_client, served_over_http, told_url
 from support.peer import COMMAND, Peer
 from support.waiting import WAIT, until
 
@@ -34,7 +35,7 @@ from standards_mcp.errors import ConfigError, StandardsMcpError
 from standards_mcp.host import Host
 from standards_mcp.server.http.authorization import access_of
 from standards_mcp.server.http.guards import WholeBodies
-from standards_mcp.server.http.serving import check_exposure, listen
+from standards_mcp.server.http.sockets import check_exposure, listen
 
 pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]
@@ -248,6 +249,60 @@ async def test_bodies_and_sessions_have_limits(make_books: MakeHost):
         assert (await client.post("/mcp", json=INITIALIZE)).status_code == 503
 
 
+async def test_a_token_has_a_share_of_the_sessions_only(make_books: MakeHost):
+    host = make_books(auth=auth(), max_sessions=10, max_sessions_per_client=2)
+    async with (
+        served_over_http(host) as url,
+        httpx2.AsyncClient(base_url=url, headers=ACCEPT) as client,
+    ):
+        opened = [await client.post("/mcp", json=INITIALIZE, headers=bearer(ANN)) for _ in range(3)]
+        assert [each.status_code for each in opened] == [200, 200, 429]
+        assert "this token has 2 sessions open" in opened[2].json()["error"]["message"]
+        assert (await client.post("/mcp", json=INITIALIZE, headers=bearer(BOB))).status_code == 200
+        ended = {"mcp-session-id": opened[0].headers["mcp-session-id"]} | bearer(ANN)
+        assert (await client.delete("/mcp", headers=ended)).status_code == 200
+        assert (await client.post("/mcp", json=INITIALIZE, headers=bearer(ANN))).status_code == 200
+
+
+async def test_a_token_has_a_share_of_the_streams_of_changes_only(make_books: MakeHost):
+    host, heard, going = make_books(auth=auth(), max_sessions=5), list[str](), anyio.Event()
+    async with anyio.create_task_group() as tasks, served_over_http(host) as url:
+        tasks.start_soon(hear, url, BOB, heard, going)
+        await going.wait()
+        refused = list[str]()
+        await hear(url, BOB, refused, anyio.Event())
+        assert "this token has 1 streams of changes open" in refused[0]
+        tasks.start_soon(hear, url, ANN, heard, others := anyio.Event())
+        await others.wait()
+
+
+async def test_the_sessions_of_a_token_end_when_it_is_revoked(make_books: MakeHost):
+    host = make_books(auth=auth())
+    async with served_over_http(host) as url, httpx2.AsyncClient(base_url=url) as client:
+        sessions: list[dict[str, str]] = []
+        for token in (ANN, BOB):
+            opened = await client.post("/mcp", json=INITIALIZE, headers=bearer(token) | ACCEPT)
+            named = {"mcp-session-id": opened.headers["mcp-session-id"]}
+            sessions.append(bearer(token) | named | ACCEPT)
+        anns, bobs = sessions
+        async with client.stream("GET", "/mcp", headers=bobs) as stream:
+            replace_tokens(host, without="bob")
+            assert [line async for line in stream.aiter_lines()] == []
+        replace_tokens(host)
+        ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+        assert (await client.post("/mcp", json=ping, headers=bobs)).status_code == 404
+        assert (await client.post("/mcp", json=ping, headers=anns)).status_code == 200
+
+
+def replace_tokens(host: Host, without: str = "") -> None:
+    """Reload the tokens as they were at first, but one."""
+    held = AuthSettings.model_validate(auth())
+    tokens = {name: each for name, each in held.tokens.items() if name != without}
+    changed = {"auth": held.model_copy(update={"tokens": tokens})}
+    server = host.settings.server.model_copy(update=changed)
+    host.take_over(host.loaded, host.settings.model_copy(update={"server": server}))
+
+
 async def test_an_idle_session_is_closed(make_books: MakeHost):
     async with (
         served_over_http(make_books(session_idle=0.05)) as url,
@@ -310,10 +365,11 @@ def test_beyond_this_machine_it_asks_who_comes_or_is_told_by_which_names(host: s
         {"allowed_hosts": ["https://mcp.example.org"]},
         {"allowed_origins": ["*"]},
         {"allowed_origins": ["https://chat.example.org/"]},
+        {"state_key": "k" * 31},
     ],
     ids=str,
 )
-def test_hosts_and_origins_that_no_request_can_name_are_refused(wrong: dict[str, list[str]]):
+def test_hosts_origins_and_keys_that_are_of_no_use_are_refused(wrong: dict[str, Any]):
     with pytest.raises(ValidationError):
         HttpSettings.model_validate(wrong)
 
@@ -326,6 +382,26 @@ def test_a_token_is_not_revoked_where_another_source_of_settings_has_it(
     refused = CliRunner().invoke(cli, ["auth", "token", "revoke", "lib"])
     assert refused.exit_code == 1
     assert "a variable or --set says otherwise" in refused.output
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "told"),
+    [
+        ("TOKENS__LIB__SHA256", "0" * 64, "another token 'lib' would count"),
+        ("REQUIRED", "false", "the token would not be asked for"),
+    ],
+)
+def test_a_token_that_would_not_count_is_not_made(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, told: str
+):
+    file, text = Path("standards-mcp.toml"), '[server.auth.scopes]\nreader = ["find_*"]\n'
+    file.write_text(text, encoding="utf-8")
+    monkeypatch.setenv(f"STANDARDS_MCP_SERVER__AUTH__{variable}", value)
+    made = ["auth", "token", "new", "lib", "--scope", "reader"]
+    refused = CliRunner().invoke(cli, [*made, *(["--replace"] if "SHA256" in variable else [])])
+    assert refused.exit_code == 1, refused.output
+    assert f"{told}: a variable or --set says otherwise" in refused.output
+    assert file.read_text("utf-8") == text
 
 
 def test_revoking_the_last_token_leaves_tokens_required():
@@ -415,10 +491,7 @@ async def test_who_loses_a_token_hears_no_more_of_what_it_was_for(make_books: Ma
         host.manager.changes.tell_updated("books://all")
         await until(lambda: any("resources/updated" in line for line in heard))
         count = len(heard)
-        held = host.settings.server.auth
-        without = held.model_copy(update={"tokens": {"ann": held.tokens["ann"]}})
-        server = host.settings.server.model_copy(update={"auth": without})
-        host.take_over(host.loaded, host.settings.model_copy(update={"server": server}))
+        replace_tokens(host, without="bob")
         host.manager.changes.tell_updated("books://all")
         await anyio.sleep(0.3)
         assert not any("resources/updated" in line for line in heard[count:])
@@ -466,12 +539,6 @@ def test_globs_of_scopes_add_up_and_profiles_narrow():
     assert access_of(["c"], settings).profiles == ("readers",)
     assert access_of([], settings).names == ()
     assert access_of(["*", "a"], settings).names == ("*",)
-
-
-def told_url(peer: Peer) -> str:
-    peer.wait_for_log('"listening"')
-    url: str = next(each["url"] for each in peer.events() if each["event"] == "listening")
-    return url.removesuffix("/mcp")
 
 
 @pytest.mark.usefixtures("starter_catalog")
@@ -559,3 +626,10 @@ async def test_whatever_comes_is_answered_and_never_costs_the_service(
             400, 500
         )
         assert (await client.get("/health/live")).status_code == 200
+
+
+async def test_the_service_may_be_ended_before_it_has_opened_its_port(make_books: MakeHost):
+    for moment in range(8):
+        async with served_over_http(make_books()):
+            for _ in range(moment):
+                await anyio.lowlevel.checkpoint()

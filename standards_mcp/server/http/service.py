@@ -1,0 +1,81 @@
+"""What the service over HTTP is made of: its routes, and what stands before them."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from functools import partial
+
+from starlette.types import ASGIApp
+
+from standards_mcp.config.models.http import AuthSettings
+from standards_mcp.host import Host
+from standards_mcp.server.operations.audit import Audit
+from standards_mcp.server.operations.tracing import with_parents
+from standards_mcp.server.server import HostServer
+
+from .app import build_app
+from .authorization import Principals, Tokens, is_revoked
+from .guards import InFlight
+from .health import Health
+from .metrics import Metrics
+from .plugin_routes import PluginRoutes
+from .rest import Rest
+from .sessions import Sessions
+from .sockets import is_local
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """An app that is ready to be served.
+
+    Attributes:
+        app: What uvicorn calls.
+        in_flight: What is being answered.
+        sessions: Those of clients before 2026-07-28; they run while the app is served.
+    """
+
+    app: ASGIApp
+    in_flight: InFlight
+    sessions: Sessions
+
+
+def build_service(
+    server: HostServer, host: Host, principals: Principals, audit: Audit | None
+) -> Service:
+    """Return the service that the settings of a host describe."""
+    settings = host.settings.server
+    sessions = Sessions(server, settings)
+    was_required = False
+
+    def auth() -> AuthSettings:
+        return host.settings.server.auth
+
+    def is_required() -> bool:
+        nonlocal was_required
+        # Revoking the last token must not let everybody in.
+        was_required = was_required or auth().is_required
+        return was_required
+
+    host.on_taken_over.append(lambda: sessions.close_where(partial(is_revoked, auth())))
+    if not is_required() and (settings.allowed_hosts or not is_local(settings)):
+        log.warning("everybody who reaches the service may use it: it asks for no token")
+    version, principal_of = server.version or "", principals.of_request
+    health = Health(host, version, principal_of, audit)
+    routes = [*health.routes(), *PluginRoutes(host, principal_of).routes()]
+    if settings.rest:
+        routes += Rest(host, version, principal_of, is_required).routes()
+    metrics = Metrics(host, version, health, audit) if settings.metrics else None
+    if metrics:
+        routes.append(metrics.route(principal_of))
+    in_flight = build_app(sessions, settings, Tokens(auth), is_required, routes)
+    app: ASGIApp = in_flight
+    if metrics:
+        host.observe(metrics)
+        metrics.show_server(in_flight, sessions)
+        app = metrics.counted(app)
+    if settings.telemetry.traces:
+        app = with_parents(app)
+    return Service(app, in_flight, sessions)

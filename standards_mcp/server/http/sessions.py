@@ -1,0 +1,116 @@
+"""The sessions of clients before 2026-07-28, and the share that one client may have of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from mcp.server import Server
+from mcp.server.auth.middleware.bearer_auth import (
+    AuthenticatedUser,
+    AuthorizationContext,
+    authorization_context,
+)
+from mcp.server.streamable_http import MCP_SESSION_ID_HEADER, StreamableHTTPServerTransport
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp_types import INVALID_REQUEST, ErrorData, JSONRPCError
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from standards_mcp.config.models.http import HttpSettings
+
+from .events import Events, SessionEvents
+from .guards import listens
+
+
+class Sessions(StreamableHTTPSessionManager):
+    """Opens, finds and closes sessions.
+
+    A client is the holder of a token. Those who come without one are not told apart, and share all
+    the room there is.
+    """
+
+    def __init__(self, server: Server[Any], settings: HttpSettings) -> None:
+        super().__init__(
+            server,
+            json_response=settings.json_response,
+            stateless=settings.stateless,
+            session_idle_timeout=settings.session_idle,
+            max_request_body_size=settings.max_request_bytes,
+            max_sessions=settings.max_sessions,
+        )
+        self._share = settings.session_share
+        self._events = Events()
+        self._events_of = dict[str, SessionEvents]()
+        self._listening = Counter[tuple[object, ...]]()
+
+    @property
+    def count(self) -> int:
+        """How many sessions are open."""
+        return len(self._server_instances)
+
+    def close_where(self, is_revoked: Callable[[AuthorizationContext | None], bool]) -> None:
+        """Close the sessions whose owner is none any more; None is anybody without a token."""
+        for name, session in list(self._server_instances.items()):
+            if self._task_group and is_revoked(self._session_owners.get(name)):
+                self._task_group.start_soon(self._discard_session, name, session)
+
+    def _admit_session(
+        self, requestor: AuthorizationContext | None
+    ) -> StreamableHTTPServerTransport | None:
+        if self.json_response:  # which has no events
+            return super()._admit_session(requestor)
+        # Of its own, since streams have the ids of requests, which other sessions have, too.
+        self.event_store = events = SessionEvents(self._events)
+        session = super()._admit_session(requestor)
+        if session is not None and session.mcp_session_id is not None:
+            self._events_of[session.mcp_session_id] = events
+        return session
+
+    async def _discard_session(
+        self, session_id: str, transport: StreamableHTTPServerTransport
+    ) -> None:
+        if events := self._events_of.pop(session_id, None):
+            events.close()
+        await super()._discard_session(session_id, transport)
+
+    async def _handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        owner = _owner(scope)
+        if owner is None or not listens(scope):
+            await super()._handle_request(scope, receive, send)
+            return
+        client = tuple(owner.values())
+        if self._listening[client] >= self._share:
+            await _too_many("streams of changes", self._share)(scope, receive, send)
+            return
+        self._listening[client] += 1
+        try:
+            await super()._handle_request(scope, receive, send)
+        finally:
+            self._listening[client] -= 1
+            self._listening += Counter()  # forgets those who listen no more
+
+    async def _handle_stateful_request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        owner = _owner(scope)
+        if owner is not None and MCP_SESSION_ID_HEADER not in Headers(scope=scope):
+            held = sum(each == owner for each in self._session_owners.values())
+            if held >= self._share:
+                await _too_many("sessions", self._share)(scope, receive, send)
+                return
+        await super()._handle_stateful_request(scope, receive, send)
+
+
+def _owner(scope: Scope) -> AuthorizationContext | None:
+    user = scope.get("user")
+    return authorization_context(user) if isinstance(user, AuthenticatedUser) else None
+
+
+def _too_many(what: str, share: int) -> Response:
+    message = f"this token has {share} {what} open, and may not have more; end some of them"
+    error = JSONRPCError(
+        jsonrpc="2.0", id=None, error=ErrorData(code=INVALID_REQUEST, message=message)
+    )
+    content = error.model_dump_json(by_alias=True, exclude_unset=True)
+    return Response(content, 429, media_type="application/json")
