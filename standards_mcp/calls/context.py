@@ -98,6 +98,7 @@ class HostContext(ABC):
         session: The id of the session in which the call came, or an empty string.
         responses: The client's replies to the questions of another server.
         is_continuation: The client repeats a call, with its user's answers to the questions.
+        is_exact: Arguments must fit the published schema; nothing is mended.
         has_elicited: The user was asked, so that the answer must not be kept for other calls.
         log_fields: What the plugin adds to the log line of the call.
     """
@@ -107,7 +108,7 @@ class HostContext(ABC):
         self.session = session
         self.responses = InputResponses()
         self.log_fields: dict[str, object] = {}
-        self.is_continuation = self.has_elicited = False
+        self.is_continuation = self.is_exact = self.has_elicited = False
         self._deadlines: list[anyio.CancelScope] = []
         self._questions = 0
         self._left: list[tuple[anyio.CancelScope, float]] = []

@@ -16,8 +16,8 @@ from standards_mcp.catalog.base import Catalog
 from standards_mcp.contributions.routes import PREFIX
 from standards_mcp.host import Host
 from standards_mcp.plugin import Plugin
-from standards_mcp.server.http.failures import refused
-from standards_mcp.server.http.plugin_routes import PluginRoutes
+from standards_mcp.server.http.api.failures import refused
+from standards_mcp.server.http.api.plugin_routes import PluginRoutes
 
 from . import ConnectHttp
 from .hosts import PluginUnderTest

@@ -25,8 +25,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from standards_mcp.config.models.http import AuthSettings, HttpSettings
 
+from .api.failures import refused
 from .authorization import Credentials
-from .failures import refused
 from .guards import LIVE, LOOPBACK, MCP, InFlight, KnownHosts, WholeBodies
 from .sockets import is_local
 

@@ -14,13 +14,13 @@ from standards_mcp.server.operations.audit import Audit
 from standards_mcp.server.operations.tracing import with_parents
 from standards_mcp.server.server import HostServer
 
+from .api.plugin_routes import PluginRoutes
+from .api.rest import Rest
 from .app import build_app
 from .authorization import Principals, Tokens, is_revoked
 from .guards import InFlight
 from .health import Health
 from .metrics import Metrics
-from .plugin_routes import PluginRoutes
-from .rest import Rest
 from .sessions import Sessions
 from .sockets import is_local
 

@@ -11,9 +11,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from standards_mcp.calls.context import Principal, Unattended
-from standards_mcp.contributions.mistakes import schema_errors
 from standards_mcp.contributions.results import error_result
-from standards_mcp.contributions.schemas import schema_validator
 from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.errors import InvalidInputError, UnknownToolError
 from standards_mcp.host import Host
@@ -88,24 +86,22 @@ class Rest:
 
     async def _result(self, request: Request, name: str, body: bytes) -> ToolResult:
         context = Unattended(self._principal_of(request))
+        # Over MCP, arguments that a model has written almost right are understood. Programs get
+        # what the document of OpenAPI promises.
+        context.is_exact = True
         try:
-            item = self._host.visible(context.principal).find(name)
-            arguments = _arguments(body, item if item and not item.hidden_reason else None)
-            return await self._host.call_tool(name, arguments, context)
+            return await self._host.call_tool(name, _arguments(body), context)
         except UnknownToolError as exc:
             return error_result("not_found", str(exc))
         except InvalidInputError as exc:
             return error_result(exc.error_type, str(exc))
 
 
-def _arguments(body: bytes, item: RegisteredTool | None) -> Mapping[str, Any]:
+def _arguments(body: bytes) -> Mapping[str, Any]:
     """Return the arguments in a body.
 
-    Over MCP, arguments that a model has written almost right are understood. Programs get what the
-    document of OpenAPI promises.
-
     Raises:
-        InvalidInputError: They are no JSON object, or do not fit the schema of the tool.
+        InvalidInputError: They are no JSON object.
     """
     try:
         arguments: object = pydantic_core.from_json(body, allow_inf_nan=False)
@@ -113,10 +109,7 @@ def _arguments(body: bytes, item: RegisteredTool | None) -> Mapping[str, Any]:
         raise InvalidInputError(f"the body is not JSON: {exc}") from None
     if not isinstance(arguments, dict):
         raise InvalidInputError("the body is not a JSON object with the arguments")
-    given = cast("dict[str, Any]", arguments)
-    if item and (mistakes := schema_errors(schema_validator(item.arguments.schema), given)):
-        raise InvalidInputError(mistakes)
-    return given
+    return cast("dict[str, Any]", arguments)
 
 
 def _answered(name: str, result: ToolResult) -> Response:

@@ -1,0 +1,1 @@
+"""Plain HTTP beside MCP: the tools as a REST API, and the routes of plugins."""
