@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+import json
+import os
+import subprocess
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -16,6 +20,9 @@ from standards_mcp.host import Host
 from standards_mcp.server.http.authorization import Principals
 from standards_mcp.server.http.serving import listen, serve_http, url_of
 from standards_mcp.server.run import run
+
+from .peer import COMMAND
+from .waiting import WAIT, wait_until
 
 
 def bearer(token: str) -> dict[str, str]:
@@ -44,3 +51,42 @@ async def http_client(
         transport = streamable_http_client(f"{url}/mcp", http_client=http)
         async with Client(transport, mode=mode, **arguments) as client:
             yield client
+
+
+@contextmanager
+def served_process(
+    folder: Path, *, catalog: Path | None = None, path: Path | None = None
+) -> Iterator[str]:
+    """Serve over HTTP in a process, while the context is open; yield its URL.
+
+    Args:
+        folder: Where it has its home and its log.
+        catalog: The folder of its catalog, if it is not to make one.
+        path: A folder with plugins that are installed, in place of those of this environment.
+    """
+    log = folder / "log"
+    settings = ("STANDARDS_MCP_", "PINECONE_", "XDG_")
+    variables = {key: value for key, value in os.environ.items() if not key.startswith(settings)}
+    variables["HOME"] = str(folder)
+    if catalog:
+        variables["STANDARDS_MCP_CATALOG__PATH"] = str(catalog)
+    if path:
+        variables["PYTHONPATH"] = os.pathsep.join((str(path), variables["PYTHONPATH"]))
+    command = [*COMMAND, "serve", "--transport", "http", "--port", "0"]
+    with (
+        log.open("wb") as stderr,
+        subprocess.Popen(command, stderr=stderr, env=variables, cwd=folder) as process,
+    ):
+        try:
+            wait_until(lambda: process.poll() is not None or _served_url(log), log.read_text)
+            yield _served_url(log)
+        finally:
+            process.terminate()
+            process.wait(WAIT)
+
+
+def _served_url(log: Path) -> str:
+    for line in log.read_text(encoding="utf-8").splitlines():
+        if '"event": "listening"' in line:
+            return str(json.loads(line)["url"]).removesuffix("/mcp")
+    return ""
