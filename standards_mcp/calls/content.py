@@ -67,6 +67,7 @@ class ContentCalls:
 
         Raises:
             NotServedError: No such prompt is served.
+            InputRequiredError: The client must ask its user, and ask for the prompt again.
             ToolError: It refused the arguments, failed or did not answer in time.
         """
         context = context or Unattended()
@@ -75,7 +76,7 @@ class ContentCalls:
         # because its tools are missing, but the outer host has them and has decided to serve it.
         item = None if tools is None else named(selection.prompts, name)
         item = item or self.prompt(name, context)
-        given: dict[str, Any] = {}
+        given: dict[str, Any] = {item.context: context} if item.context else {}
         if declared := (*item.prompt.needs, *item.prompt.uses):
             given[TOOLS_ARGUMENT] = selection.tool_names(declared) if tools is None else dict(tools)
         answer: PromptAnswer = await self._pipeline.get(

@@ -33,6 +33,7 @@ from standards_mcp.calls.context import Principal, Unattended
 from standards_mcp.errors import NotServedError, ToolError
 from standards_mcp.host import Host
 
+from .client_log import connection_of
 from .context import Context
 from .handlers import as_protocol_errors
 
@@ -169,8 +170,7 @@ class Subscriptions:
         return True
 
     def _client(self, ctx: Context) -> _Client:
-        # The SDK gives handlers no other way to what lasts as long as a client is connected.
-        connection: Connection = ctx.session._connection  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        connection = connection_of(ctx)
         if connection not in self._clients:
             self._clients[connection] = _Client(ctx.session, partial(self._principal_of, ctx))
             connection.exit_stack.callback(self._forget, connection)
