@@ -11,8 +11,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import pydantic_core
+from pydantic import BaseModel
 
 from standards_mcp._utils.secrets import declares_secret, long_texts, mask, masked_data
+from standards_mcp.calls.context import LOCAL, InputRequiredError
 from standards_mcp.calls.records import CallRecord
 from standards_mcp.calls.steps.errors import translated
 from standards_mcp.catalog.errors import CatalogError
@@ -80,7 +82,7 @@ class Answers:
 
     def register(self, server: Server[Any]) -> None:
         """Let *server* answer them, too."""
-        handlers: dict[type[wire.Request], Callable[[Any], Awaitable[object]]] = {
+        handlers: dict[type[wire.Request], Callable[[Any, Context], Awaitable[object]]] = {
             wire.Describe: self._describe,
             wire.ConvertFilters: self._convert_filters,
             wire.GetPrompt: self._get_prompt,
@@ -92,13 +94,19 @@ class Answers:
             server.add_request_handler(kind.method, kind, partial(self._answer, handler))
 
     async def _answer(
-        self, handler: Callable[[Any], Awaitable[object]], _: object, request: wire.Request
+        self,
+        handler: Callable[[Any, Context], Awaitable[object]],
+        ctx: Context,
+        request: wire.Request,
     ) -> dict[str, Any]:
         from mcp import MCPError  # noqa: PLC0415  - after the plugin's failures
         from mcp_types import INTERNAL_ERROR  # noqa: PLC0415  - as above
 
         try:
-            return request.encode_result(await handler(request))
+            return request.encode_result(await handler(request, ctx))
+        except InputRequiredError as exc:
+            asked = cast("BaseModel", exc.request)
+            return asked.model_dump(by_alias=True, mode="json", exclude_none=True)
         except (CatalogError, ToolError) as exc:
             error = translated(exc) if isinstance(exc, CatalogError) else exc
             secrets = self._host.secrets()
@@ -109,10 +117,10 @@ class Answers:
     def _record(self) -> PluginRecord:
         return self._host.manager.records[self._plugin]
 
-    async def _describe(self, _: wire.Describe) -> wire.Description:
+    async def _describe(self, *_: object) -> wire.Description:
         return _description(self._record, self._host.settings, self._declared)
 
-    async def _convert_filters(self, request: wire.ConvertFilters) -> Any:
+    async def _convert_filters(self, request: wire.ConvertFilters, *_: object) -> Any:
         try:
             filters = _filters(self._record)
             given = await filter_arguments(filters).validate(request.values)
@@ -121,26 +129,32 @@ class Answers:
             raise ToolError(exc.reason) from None
         return given["filter"]
 
-    async def _get_prompt(self, request: wire.GetPrompt) -> list[Message]:
-        content = self._host.content
-        given = (request.name, request.arguments, request.tools)
-        return (await content.get_prompt(*given)).messages
+    async def _get_prompt(self, request: wire.GetPrompt, ctx: Context) -> list[Message]:
+        from mcp_types import GetPromptRequestParams  # noqa: PLC0415  - as above
 
-    async def _read_resource(self, request: wire.ReadResource) -> wire.Held:
+        from .context import ClientContext  # noqa: PLC0415  - as above
+
+        answered = request.model_dump(include={"name", "input_responses", "request_state"})
+        params = GetPromptRequestParams.model_validate(answered)
+        context = ClientContext(ctx, params, LOCAL)
+        given = (request.name, request.arguments, request.tools, context)
+        return (await self._host.content.get_prompt(*given)).messages
+
+    async def _read_resource(self, request: wire.ReadResource, *_: object) -> wire.Held:
         item = _named(self._host.visible().resources, request.name)
         contents = await self._host.content.read(item, request.variables)
         data, is_text = contents.data, isinstance(contents.data, str)
         text = base64.b64encode(data).decode() if isinstance(data, bytes) else data
         return wire.Held(data=text, is_text=is_text, mime_type=contents.mime_type)
 
-    async def _complete(self, request: wire.Complete) -> Completion:
+    async def _complete(self, request: wire.Complete, *_: object) -> Completion:
         selection = self._host.visible()
         items: Iterable[RegisteredPrompt | RegisteredResource] = selection.resources
         items = selection.prompts if request.kind == "prompt" else items
         given = (request.argument, request.typed, request.others)
         return await self._host.content.complete(_named(items, request.name), *given)
 
-    async def _check_health(self, request: wire.CheckHealth) -> wire.HealthReport:
+    async def _check_health(self, request: wire.CheckHealth, *_: object) -> wire.HealthReport:
         found = {} if request.ping else await check_health(self._host.manager)
         health = found.get(self._plugin) or Health(status="ok")
         stuck = self._host.stuck_seconds(self._plugin)

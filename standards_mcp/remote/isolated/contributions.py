@@ -116,11 +116,12 @@ def isolated_prompt(plugin: str, told: wire.Described, calls: IsolatedCalls) -> 
     """Return a prompt that a process describes."""
 
     async def function(**arguments: Any) -> list[Message]:
+        caller: HostContext = arguments.pop(CALL)
         tools: dict[str, str] = {}
         if prompt.needs or prompt.uses:  # any other prompt may have an argument of this name
             tools = arguments.pop(TOOLS_ARGUMENT)
         request = wire.GetPrompt(name=told.name, arguments=arguments, tools=tools)
-        messages: list[Message] = await calls.request(request)
+        messages: list[Message] = await calls.request(request, caller)
         return messages
 
     completers = _completers("prompt", told, calls)
@@ -129,6 +130,7 @@ def isolated_prompt(plugin: str, told: wire.Described, calls: IsolatedCalls) -> 
         **common_fields(plugin, prompt, told.description),
         prompt=prompt,
         arguments=PassedArguments(told.input_schema),
+        context=CALL,
     )
 
 

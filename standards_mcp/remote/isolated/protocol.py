@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final, Literal
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic.alias_generators import to_camel
 
 from standards_mcp.config.errors import Problem
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
@@ -166,13 +167,19 @@ class GetPrompt(Request):
 
     Attributes:
         tools: What the tools that it names are called outside, by their declared names.
+        input_responses: The replies to what it has asked, as in MCP's own ``prompts/get``.
+        request_state: What came with its questions, likewise.
     """
+
+    model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True)
 
     method = "standards-mcp/get-prompt"
     result = list[Message]
     name: str
     arguments: dict[str, Any]
     tools: dict[str, str]
+    input_responses: dict[str, Any] | None = None
+    request_state: str | None = None
 
 
 class ReadResource(Request):
