@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from mcp.server import Server
 from mcp.server.auth.middleware.bearer_auth import (
@@ -24,6 +24,9 @@ from standards_mcp.config.models.http import HttpSettings
 from .events import Events, SessionEvents
 from .guards import listens
 
+_RETRY_MILLISECONDS: Final = 1000
+"""How long a client waits before it resumes a stream that broke."""
+
 
 class Sessions(StreamableHTTPSessionManager):
     """Opens, finds and closes sessions.
@@ -40,6 +43,7 @@ class Sessions(StreamableHTTPSessionManager):
             session_idle_timeout=settings.session_idle,
             max_request_body_size=settings.max_request_bytes,
             max_sessions=settings.max_sessions,
+            retry_interval=_RETRY_MILLISECONDS,
         )
         self._share = settings.session_share
         self._events = Events()
