@@ -1,6 +1,6 @@
 """Plugins that run in processes of their own, seen from the host.
 
-The host does not import such a plugin: a child process does (`server.worker`), and is spoken to
+The host does not import such a plugin: a child process does (`server.isolated`), and is spoken to
 over its stdin and stdout. What it contributes looks as if it were local.
 """
 
@@ -232,7 +232,7 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         settings, mark = self.settings, new_mark()
         command = Command(
             program=settings.python,
-            args=("-m", "standards_mcp.server.worker", self.context.name),
+            args=("-m", "standards_mcp.server.isolated.process", self.context.name),
             env={**os.environ, **mark},
             first_line=settings.worker.model_dump_json().encode() + b"\n",
             most_processes=settings.processes,

@@ -884,7 +884,7 @@ async def test_an_interpreter_with_a_host_of_before_these_requests_is_told_as_th
 def test_it_ends_where_the_host_was_killed_before_it_could_know(install: Install, tmp_path: Path):
     install("acme", "import time; time.sleep(600)")
     config = {"name": "acme", "memory": None, "settings": {"state_dir": str(tmp_path)}}
-    command = [sys.executable, "-m", "standards_mcp.server.worker", "acme"]
+    command = [sys.executable, "-m", "standards_mcp.server.isolated.process", "acme"]
     line = json.dumps(config).encode() + b"\n"
     subprocess.run(command, input=line, timeout=WAIT, check=True, stdout=subprocess.DEVNULL)
 

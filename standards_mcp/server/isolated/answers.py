@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from mcp.server import Server
     from mcp.server.context import CallNext, HandlerResult
 
-    from .context import Context
+    from standards_mcp.server.context import Context
 
 log = logging.getLogger(__name__)
 
@@ -132,7 +132,7 @@ class Answers:
     async def _get_prompt(self, request: wire.GetPrompt, ctx: Context) -> list[Message]:
         from mcp_types import GetPromptRequestParams  # noqa: PLC0415  - as above
 
-        from .context import ClientContext  # noqa: PLC0415  - as above
+        from standards_mcp.server.context import ClientContext  # noqa: PLC0415  - as above
 
         answered = request.model_dump(include={"name", "input_responses", "request_state"})
         params = GetPromptRequestParams.model_validate(answered)
