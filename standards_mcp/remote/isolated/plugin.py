@@ -31,7 +31,13 @@ from standards_mcp.remote.errors import why_not_valid
 from standards_mcp.remote.plugin import RemotePlugin
 
 from .calls import IsolatedCalls
-from .contributions import isolated_filter, isolated_prompt, isolated_resource, isolated_tool
+from .contributions import (
+    isolated_filter,
+    isolated_prompt,
+    isolated_resource,
+    isolated_route,
+    isolated_tool,
+)
 from .protocol import CheckHealth, Describe, Description, HealthReport, WorkerConfig
 
 if TYPE_CHECKING:
@@ -200,6 +206,7 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
             tuple(isolated_prompt(name, each, calls) for each in told.prompts),
             tuple(isolated_resource(name, each, calls) for each in told.resources),
             tuple(RegisteredFilter(name, each) for each in filters),
+            tuple(isolated_route(name, each, calls) for each in told.routes),
         )
 
     def _description(self, listing: object) -> Description:

@@ -64,6 +64,23 @@ class Described(BaseModel):
     output_schema: dict[str, Any] | None = None
 
 
+class RouteDescription(BaseModel):
+    """A route, with the fields of `standards_mcp.Route` that are data.
+
+    Attributes:
+        name: By which it is requested.
+        description: What its function says of itself.
+    """
+
+    name: str
+    description: str
+    path: str
+    methods: tuple[str, ...]
+    scope: str | None
+    timeout: float | None
+    rate_limit: str | None
+
+
 class FilterDescription(BaseModel):
     """A filter, with the schema of its values."""
 
@@ -96,6 +113,7 @@ class Description(BaseModel):
     filters: tuple[FilterDescription, ...] = ()
     prompts: tuple[Described, ...] = ()
     resources: tuple[Described, ...] = ()
+    routes: tuple[RouteDescription, ...] = ()
 
 
 class Held(BaseModel):
@@ -108,6 +126,18 @@ class Held(BaseModel):
     data: str
     is_text: bool
     mime_type: str
+
+
+class Responded(BaseModel):
+    """The response of a route.
+
+    Attributes:
+        body: In base64.
+    """
+
+    status: int
+    headers: list[tuple[str, str]]
+    body: str
 
 
 class HealthReport(BaseModel):
@@ -201,6 +231,27 @@ class Complete(Request):
     argument: str
     typed: str
     others: dict[str, str]
+
+
+class Respond(Request):
+    """What does a route answer to a request?
+
+    Attributes:
+        about: More of the request, by the keys of ASGI.
+        body: In base64.
+        scopes: Those of the caller's token.
+    """
+
+    method = "standards-mcp/respond"
+    result = Responded
+    name: str
+    path: str
+    query: str
+    headers: list[tuple[str, str]]
+    about: dict[str, Any]
+    body: str
+    caller: str
+    scopes: list[str]
 
 
 class CheckHealth(Request):

@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 
 _C = TypeVar("_C", bound=Contribution)
 
-_IN_PROCESS: Final = ("wrap_tool_call", "register_routes")
+_ROUTE_DATA: Final = ("path", "methods", "scope", "timeout", "rate_limit")
 _TOLD_APART: Final = frozenset(
     ("name", "title", "description", "function", "complete", "input_schema", "output_schema")
 )
@@ -88,6 +88,7 @@ class Answers:
             wire.GetPrompt: self._get_prompt,
             wire.ReadResource: self._read_resource,
             wire.Complete: self._complete,
+            wire.Respond: self._respond,
             wire.CheckHealth: self._check_health,
         }
         for kind, handler in handlers.items():
@@ -154,6 +155,11 @@ class Answers:
         given = (request.argument, request.typed, request.others)
         return await self._host.content.complete(_named(items, request.name), *given)
 
+    async def _respond(self, request: wire.Respond, *_: object) -> wire.Responded:
+        from .routes import respond  # noqa: PLC0415  - few plugins have routes
+
+        return await respond(self._host, request)
+
     async def _check_health(self, request: wire.CheckHealth, *_: object) -> wire.HealthReport:
         found = {} if request.ping else await check_health(self._host.manager)
         health = found.get(self._plugin) or Health(status="ok")
@@ -175,7 +181,7 @@ def _description(
     if record.status is Status.FAILED:
         problems = masked_data([asdict(each) for each in record.problems], record.secrets)
         return wire.Description(failure=record.reason, problems=problems)
-    unused = [hook for hook in _IN_PROCESS if hasattr(type(record.plugin), hook)]
+    wraps = hasattr(type(record.plugin), "wrap_tool_call")
     options = settings.section(record.name).options
     model = record.settings_type or PluginSettings
     filters, contributed = _filters(record), record.contributions
@@ -186,7 +192,7 @@ def _description(
             name for key, name in plugin_variables(model).items() if declares_secret(model, (key,))
         ],
         "instructions": record.instructions,
-        "notice": f"{unused[0]} has no effect: the plugin is isolated" if unused else "",
+        "notice": "wrap_tool_call has no effect: the plugin is isolated" if wraps else "",
         "has_commands": hasattr(type(record.plugin), "register_commands"),
         "tools": [
             _told(each, declared[each.declared]) | {"output_schema": each.result.schema}
@@ -203,6 +209,11 @@ def _description(
         "resources": [
             _told(each, each.resource) | {"completers": list(each.completers)}
             for each in contributed.resources
+        ],
+        "routes": [
+            {name: getattr(each.route, name) for name in _ROUTE_DATA}
+            | {"name": each.declared, "description": each.description}
+            for each in contributed.routes
         ],
     }
     return wire.Description.model_validate(told)

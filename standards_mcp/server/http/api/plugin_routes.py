@@ -64,6 +64,7 @@ class PluginRoutes:
         request = Request(scope, receive)
         principal = self._principal_of(request)
         context = Unattended(principal)
+        await self._host.manager.wait_listed()
         try:
             route, parameters = self._find(request, principal)
         except HTTPException:
