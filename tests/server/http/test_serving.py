@@ -264,6 +264,23 @@ async def test_a_token_has_a_share_of_the_sessions_only(make_books: MakeHost):
         assert (await client.post("/mcp", json=INITIALIZE, headers=bearer(ANN))).status_code == 200
 
 
+async def test_the_share_holds_for_sessions_that_are_opened_at_once(make_books: MakeHost):
+    host, statuses = make_books(auth=auth(), max_sessions=10, max_sessions_per_client=2), list[int]()
+
+    async def open_one(client: httpx2.AsyncClient) -> None:
+        answer = await client.post("/mcp", json=INITIALIZE, headers=bearer(ANN))
+        statuses.append(answer.status_code)
+
+    async with (
+        served_over_http(host) as url,
+        httpx2.AsyncClient(base_url=url, headers=ACCEPT) as client,
+        anyio.create_task_group() as tasks,
+    ):
+        for _ in range(8):
+            tasks.start_soon(open_one, client)
+    assert sorted(statuses) == [200] * 2 + [429] * 6
+
+
 async def test_a_token_has_a_share_of_the_streams_of_changes_only(make_books: MakeHost):
     host, heard, going = make_books(auth=auth(), max_sessions=5), list[str](), anyio.Event()
     async with anyio.create_task_group() as tasks, served_over_http(host) as url:
