@@ -265,7 +265,10 @@ async def test_a_token_has_a_share_of_the_sessions_only(make_books: MakeHost):
 
 
 async def test_the_share_holds_for_sessions_that_are_opened_at_once(make_books: MakeHost):
-    host, statuses = make_books(auth=auth(), max_sessions=10, max_sessions_per_client=2), list[int]()
+    host, statuses = (
+        make_books(auth=auth(), max_sessions=10, max_sessions_per_client=2),
+        list[int](),
+    )
 
     async def open_one(client: httpx2.AsyncClient) -> None:
         answer = await client.post("/mcp", json=INITIALIZE, headers=bearer(ANN))

@@ -213,6 +213,9 @@ async def test_other_requests_are_refused_by_their_kind(make_shelf: MakeHost):
             (await client.get("/tools/say")).status_code: 405,
         }
         assert all(status == wanted for status, wanted in refused.items())
+        otherwise_written = {"content-type": "Application/JSON; charset=UTF-8"}
+        said = await client.post("/tools/say", content=b"{}", headers=otherwise_written)
+        assert said.status_code == 200
         for answer in (await client.get("/tools/say"), await client.get("/else")):
             assert answer.json()["error_type"] in ("method_not_allowed", "not_found")
 
