@@ -27,6 +27,7 @@ _STATUS: Final = {
     "timeout": 504,
 }
 _UNAVAILABLE: Final = {"not_audited": 503}  # that of a plugin has other causes
+_WITHOUT_BODY: Final = (204, 304)
 _KIND: Final = {status: kind for kind, status in _STATUS.items()}
 
 
@@ -58,6 +59,8 @@ def failed_with(error_type: str, message: str, data: Mapping[str, Any] | None = 
 async def refused(_: Request, exc: Exception) -> Response:
     """Return the response for a request that no tool or route has failed, such as a wrong path."""
     assert isinstance(exc, HTTPException)  # noqa: S101  - the app asks for these alone
+    if exc.status_code in _WITHOUT_BODY:
+        return Response(status_code=exc.status_code, headers=exc.headers)
     kind = _KIND.get(exc.status_code, "tool_error")
     body = error_result(kind, exc.detail).structured or {}
     return json_response(body, exc.status_code, exc.headers)

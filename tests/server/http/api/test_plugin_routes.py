@@ -61,6 +61,10 @@ class ReportsPlugin(Plugin):
             raise RuntimeError("secret detail")
         if how == "exit":
             raise SystemExit
+        if how == "unchanged":
+            raise HTTPException(304, headers={"etag": "a"})
+        if how == "short":
+            return Response(b"begun", headers={"content-length": "10"})
         if how == "nothing":
             return None  # type: ignore[return-value]
         return StreamingResponse(self.broken())
@@ -169,11 +173,20 @@ async def test_a_route_that_fails_answers_as_a_tool_does(
     assert line.outcome == (kind if how != "teapot" else "ok")
 
 
-async def test_an_answer_that_breaks_in_the_midst_ends_the_connection(
+async def test_a_route_may_raise_what_has_no_body(
     client: httpx2.AsyncClient, caplog: pytest.LogCaptureFixture
 ):
+    answer = await client.get("/fail/unchanged")
+    assert (answer.status_code, answer.headers["etag"]) == (304, "a")
+    assert not [each for each in caplog.records if each.levelno >= logging.WARNING]
+
+
+@pytest.mark.parametrize("how", ["later", "short"])
+async def test_an_answer_that_breaks_in_the_midst_ends_the_connection(
+    client: httpx2.AsyncClient, caplog: pytest.LogCaptureFixture, how: str
+):
     with pytest.raises(httpx2.RemoteProtocolError):
-        await client.get("/fail/later")
+        await client.get(f"/fail/{how}")
     assert any(getattr(each, "incident", "") for each in caplog.records)
     assert (await client.get("/reports/1")).status_code == 200
 
