@@ -67,7 +67,13 @@ class ReportsPlugin(Plugin):
             return Response(b"begun", headers={"content-length": "10"})
         if how == "nothing":
             return None  # type: ignore[return-value]
-        return StreamingResponse(self.broken())
+        return StreamingResponse(self.endless() if how == "never" else self.broken())
+
+    async def endless(self) -> AsyncIterator[bytes]:
+        while True:
+            yield b"row"
+            self.waiting.set()
+            await anyio.sleep(0.01)
 
     async def broken(self) -> AsyncIterator[bytes]:
         yield b"begun"
@@ -189,6 +195,25 @@ async def test_an_answer_that_breaks_in_the_midst_ends_the_connection(
         await client.get(f"/fail/{how}")
     assert any(getattr(each, "incident", "") for each in caplog.records)
     assert (await client.get("/reports/1")).status_code == 200
+
+
+async def test_an_answer_that_the_end_of_the_service_cuts_is_not_taken_for_whole(
+    make_reports: MakeHost,
+):
+    host = make_reports(drain=0.1)
+    plugin: Any = host.manager.records["reports"].plugin
+    broken = anyio.Event()
+
+    async def read(url: str) -> None:
+        async with httpx2.AsyncClient(base_url=url, timeout=90) as client:
+            with pytest.raises(httpx2.RemoteProtocolError):
+                await client.get("/plugins/reports/fail/never")
+            broken.set()
+
+    async with anyio.create_task_group() as tasks, served_over_http(host) as url:
+        tasks.start_soon(read, url)
+        await plugin.waiting.wait()
+    assert broken.is_set()
 
 
 async def test_limits_of_rate_time_and_size_are_those_of_tools(client: httpx2.AsyncClient):
