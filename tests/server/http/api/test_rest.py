@@ -31,6 +31,8 @@ from standards_mcp import (
 )
 from standards_mcp._utils.tokens import new_token, token_hash
 from standards_mcp.host import Host
+from standards_mcp.remote.tools import read_remote_tool
+from standards_mcp.server.http.api.openapi import openapi
 from standards_mcp_lookup import LookupPlugin
 from standards_mcp_search import SearchPlugin
 
@@ -326,3 +328,22 @@ async def test_schemathesis_finds_nothing_in_the_standards_tools(
     assert ran.returncode == 0, ran.stdout[-4000:] + ran.stderr[-1000:]
     assert "3 selected" in ran.stdout
     assert json.dumps(ANN) not in ran.stdout
+
+
+def test_a_schema_of_another_server_keeps_no_reference_that_would_lead_elsewhere():
+    schema = {
+        "type": "object",
+        "properties": {"default": {"$ref": "#/$defs/book"}},
+        "$defs": {"book": {"type": "string", "maxLength": 9}},
+    }
+    listed = {"name": "lend", "inputSchema": schema, "outputSchema": schema}
+
+    async def call(*_: Any) -> dict[str, Any]:
+        return {}
+
+    item = read_remote_tool("library", listed, "", call)
+    assert item.error == ""
+    document = openapi([item], "1", needs_token=False)
+    for part in ("arguments", "result"):
+        found = document["components"]["schemas"][f"lend.{part}"]["properties"]
+        assert found == {"default": schema["$defs"]["book"]}
