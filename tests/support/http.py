@@ -14,7 +14,7 @@ from typing import Any
 
 import anyio
 import httpx2
-from mcp import Client
+from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
 from standards_mcp.host import Host
@@ -95,6 +95,8 @@ async def call_anew(
     }
     async with httpx2.AsyncClient(headers=sent, timeout=30) as client:
         answer: dict[str, Any] = (await client.post(f"{url}/mcp", json=message)).json()
+        if error := answer.get("error"):
+            raise MCPError(error["code"], error["message"])
         return answer["result"]
 
 
