@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from standards_mcp.contributions.results import error_result
 
+_ENVELOPE: Final = frozenset(("success", "results", "message", "error_type"))
 _OTHER: Final = 422
 _STATUS: Final = {
     "invalid_input": 400,
@@ -42,10 +43,10 @@ def failed(envelope: Mapping[str, Any] | None, text: str) -> Response:
     """Return the response for a tool that failed.
 
     Args:
-        envelope: What it answered with; another server's tool may have none.
+        envelope: What it answered with; another server's tool may have none, or something else.
         text: The same in words.
     """
-    if envelope is None or "error_type" not in envelope:
+    if envelope is None or not envelope.keys() >= _ENVELOPE:
         return failed_with("tool_error", text)
     status = (_STATUS | _UNAVAILABLE).get(str(envelope["error_type"]), _OTHER)
     return json_response(envelope, status, _retry(envelope.get("retry_after")))

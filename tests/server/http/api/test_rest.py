@@ -72,6 +72,11 @@ class ShelfPlugin(Plugin):
         """Note."""
         return ToolResult(text="", structured={"count": 1}, notes=("Cut to half. Ask for less.",))
 
+    @tool
+    def odd(self) -> ToolResult:
+        """Odd."""
+        return ToolResult(text="no room", structured={"error_type": "disabled"}, is_error=True)
+
     @tool(rate_limit="1/day")
     def rare(self) -> list[int]:
         """Rare."""
@@ -143,6 +148,13 @@ async def test_each_failure_has_a_status_and_the_envelope(client: httpx2.AsyncCl
     assert (body["success"], body["results"], body["error_type"]) == (False, [], kind)
     assert (str(error) in body["message"]) == (how != "crashing")
     assert answer.headers.get("retry-after") == ("8" if how == "broken" else None)
+
+
+async def test_a_failure_in_a_form_of_its_own_is_told_in_that_of_all(client: httpx2.AsyncClient):
+    answer = await client.post("/tools/odd", json={})
+    assert answer.status_code == 422
+    assert answer.json()["success"] is False
+    assert (answer.json()["message"], answer.json()["error_type"]) == ("no room", "tool_error")
 
 
 async def test_a_call_that_comes_too_often_is_told_when_to_come_again(client: httpx2.AsyncClient):
