@@ -37,21 +37,22 @@ from standards_mcp.errors import Ability, ApiError, InvalidInputError
 from standards_mcp.plugin import AnswerT, LogLevel
 from standards_mcp.remote.errors import why_not_valid
 
-from .client_log import send_line
+from .client_log import connection_of, send_line
 from .progress import ProgressReports
 
 log = logging.getLogger(__name__)
 
 
-_LONGEST_SESSION: Final = 64
 _ASKS_BY_RESULT: Final = "2026-07-28"
 Context = ServerRequestContext[None, Any]
 
 
 def session_of(ctx: Context) -> str:
-    """Return the id of the session that a request names, or an empty string."""
-    headers: Mapping[str, str] = getattr(ctx.request, "headers", {})
-    return headers.get("mcp-session-id", "")[:_LONGEST_SESSION]
+    """Return the id of the session of a request, or an empty string.
+
+    A request without one may have any text in its header.
+    """
+    return connection_of(ctx).session_id or ""
 
 
 def local_principal(_: Context) -> Principal:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 from collections.abc import AsyncGenerator, Callable, Collection, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from typing import Any, Final, cast
@@ -76,10 +77,9 @@ class HostServer(Server[None]):
         self.middleware += [_contain, self._follow]
         # What a client carries between the rounds of a question is not to be trusted unsealed.
         key = host.settings.server.state_key
-        security = (
-            RequestStateSecurity(keys=[key.get_secret_value()])
-            if key
-            else RequestStateSecurity.ephemeral()
+        security = RequestStateSecurity(
+            keys=[key.get_secret_value() if key else secrets.token_bytes()],
+            bind_principal=lambda ctx: principal_of(ctx).name,
         )
         self.middleware.append(RequestStateBoundary(security, default_audience=self.name))
 

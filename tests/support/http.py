@@ -6,7 +6,7 @@ import json
 import os
 import socket
 import subprocess
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 
 import anyio
 import httpx2
-from mcp import Client
+from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
 from standards_mcp.host import Host
@@ -76,7 +76,9 @@ MODERN = {
 }
 
 
-async def call_anew(url: str, tool: str, **params: Any) -> dict[str, Any]:
+async def call_anew(
+    url: str, tool: str, headers: Mapping[str, str] | None = None, **params: Any
+) -> dict[str, Any]:
     """Call a tool of a service that answers with JSON over a connection of its own."""
     message = {
         "jsonrpc": "2.0",
@@ -84,14 +86,17 @@ async def call_anew(url: str, tool: str, **params: Any) -> dict[str, Any]:
         "method": "tools/call",
         "params": {"name": tool, "arguments": {}, "_meta": MODERN, **params},
     }
-    headers = {
+    sent = {
         "accept": "application/json, text/event-stream",
         "mcp-protocol-version": "2026-07-28",
         "mcp-method": "tools/call",
         "mcp-name": tool,
+        **(headers or {}),
     }
-    async with httpx2.AsyncClient(headers=headers, timeout=30) as client:
+    async with httpx2.AsyncClient(headers=sent, timeout=30) as client:
         answer: dict[str, Any] = (await client.post(f"{url}/mcp", json=message)).json()
+        if error := answer.get("error"):
+            raise MCPError(error["code"], error["message"])
         return answer["result"]
 
 

@@ -135,7 +135,8 @@ def is_revoked(settings: AuthSettings, owner: AuthorizationContext | None) -> bo
 
 
 def _principal(name: str, scopes: Iterable[str], settings: AuthSettings) -> Principal:
-    held = frozenset(scopes)
+    # Those of an issuer may have any name, also that of a plugin, whose routes they would open.
+    held = frozenset(scopes) & {ALL, *settings.scopes}
     return Principal(name, access_of(held, settings), None if ALL in held else held)
 
 

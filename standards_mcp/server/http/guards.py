@@ -181,14 +181,21 @@ def listens(scope: Scope) -> bool:
 
 
 class _Response:
-    """An answer that can be brought to its end whatever has been sent of it."""
+    """An answer that can be brought to its end whatever has been sent of it.
+
+    A stream of events may end anywhere. Anything else that ended so would be taken for whole, and
+    has its connection closed.
+    """
 
     def __init__(self, send: Send) -> None:
         self._send = send
-        self._has_begun = self._has_ended = False
+        self._has_begun = self._has_ended = self._is_stream = False
 
     async def send(self, message: Message) -> None:
         self._has_begun = True
+        if message["type"] == "http.response.start":
+            kind = Headers(raw=message["headers"]).get("content-type", "")
+            self._is_stream = kind.startswith("text/event-stream")
         self._has_ended = message["type"] == "http.response.body" and not message.get("more_body")
         await self._send(message)
 
@@ -197,5 +204,5 @@ class _Response:
             headers = [(b"content-type", b"text/plain"), (b"connection", b"close")]
             await self._send({"type": "http.response.start", "status": 503, "headers": headers})
             await self._send({"type": "http.response.body", "body": b"the service is ending"})
-        elif not self._has_ended:
+        elif self._is_stream and not self._has_ended:
             await self._send({"type": "http.response.body", "body": b""})

@@ -84,9 +84,11 @@ class PluginRoutes:
         try:
             await self._host.respond(call)
         except ToolError as exc:
-            if not answer.has_begun:  # otherwise the connection is closed, which tells enough
+            if not answer.has_begun:
                 failure = failed_with(exc.error_type, str(exc), exc.data)
                 await failure(scope, request.receive, send)
+            elif not answer.has_ended:  # uvicorn closes the connection, which tells the client
+                raise ConnectionAbortedError("the answer of a route has broken off") from None
 
     def _find(
         self, request: Request, principal: Principal
@@ -129,14 +131,15 @@ async def _respond(
 
 
 class _Answer:
-    """Passes a response on, and knows whether it has begun."""
+    """Passes a response on, and knows whether it has begun and ended."""
 
     def __init__(self, send: Send) -> None:
-        self._send, self.has_begun = send, False
+        self._send, self.has_begun, self.has_ended = send, False, False
 
     async def send(self, message: Message) -> None:
         self.has_begun = True
         await self._send(message)
+        self.has_ended = message["type"] == "http.response.body" and not message.get("more_body")
 
 
 def _given(request: Request, principal: Principal, parameters: dict[str, Any]) -> Request:

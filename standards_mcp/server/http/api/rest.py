@@ -77,7 +77,8 @@ class Rest:
 
     async def _answer(self, request: Request, name: str) -> Response:
         request = await with_body(request, self._host.settings.server.max_request_bytes)
-        if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        kind = request.headers.get("content-type", "").partition(";")[0].strip()
+        if kind.casefold() != "application/json":
             wanted = "send the arguments as JSON, with Content-Type: application/json"
             return failed_with("unsupported_media_type", wanted)
         body = await request.body()
