@@ -86,7 +86,8 @@ class ClientContext(HostContext):
         self._progress = ProgressReports(params.name, ctx.session.report_progress)
         self._asked = 0
         self._open: dict[str, ClientRequest] = {}
-        state = _State.model_validate_json(params.request_state or "{}")
+        given = params.request_state
+        state = _State.model_validate_json(given) if given else _State()
         self.responses = InputResponses(params.input_responses, state.of_server)
         self.is_continuation = self.has_elicited = params.request_state is not None
         self._known = {**state.known, **(params.input_responses or {})}

@@ -88,6 +88,7 @@ class Tokens:
         return found
 
 
+@lru_cache(1_024)
 def _accepted(name: str, sha256: str) -> AccessToken:
     # A session belongs to its client and subject: not to another token of the same name.
     return AccessToken(token="", client_id=name, scopes=[], subject=sha256)
