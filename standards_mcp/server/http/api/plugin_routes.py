@@ -70,8 +70,8 @@ class PluginRoutes:
         except HTTPException:
             self._host.refused("route", f"{request.method} {request.url.path}", context)
             raise
-        request = await with_body(request, self._host.settings.server.max_request_bytes)
-        given = _given(request, principal, parameters)
+        whole = await with_body(request, self._host.settings.server.max_request_bytes)
+        given = _given(whole, principal, parameters)
         answer = _Answer(send)
         call = Call(
             item=route,
@@ -115,7 +115,12 @@ async def _respond(
     answer: _Answer,
     context: Unattended,
 ) -> None:
-    """Let the function of a route answer, and send what it returns."""
+    """Let the function of a route answer, and send what it returns.
+
+    Args:
+        request: The request whose body was read, in which the client's leaving comes next.
+        given: What the function gets, with the body.
+    """
     try:
         async with while_connected(request):
             response: Any = await route.route.function(given)

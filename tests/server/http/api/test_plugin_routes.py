@@ -40,6 +40,10 @@ class ReportsPlugin(Plugin):
     async def write(self, request: Request) -> Response:
         return PlainTextResponse((await request.body())[::-1], 201)
 
+    async def write_later(self, request: Request) -> Response:
+        await anyio.sleep(0.05)
+        return await self.write(request)
+
     async def look(self, request: Request) -> Response:
         return JSONResponse(
             {
@@ -92,6 +96,7 @@ class ReportsPlugin(Plugin):
         return [
             Route(path="/reports/{number:int}", function=self.read),
             Route(path="/reports", function=self.write, methods=("POST", "PUT")),
+            Route(path="/later", function=self.write_later, methods=("POST",), timeout=5),
             Route(path="/look", function=self.look, scope="reader"),
             Route(path="/fail/{how}", function=self.fail),
             Route(path="/rare", function=self.write, rate_limit="1/day"),
@@ -124,6 +129,8 @@ async def test_a_route_answers_below_the_name_of_its_plugin(client: httpx2.Async
     assert (await client.head("/reports/7")).status_code == 200
     written = await client.post("/reports", content=b"abc")
     assert (written.status_code, written.text) == (201, "cba")
+    later = await client.post("/later", content=b"abc")
+    assert (later.status_code, later.text) == (201, "cba"), "the body waits until it is read"
 
 
 @pytest.mark.parametrize(

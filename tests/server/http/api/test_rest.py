@@ -68,9 +68,9 @@ class ShelfPlugin(Plugin):
         return f"hello {context.caller}"
 
     @tool
-    def note(self) -> ToolResult:
+    def note(self, text: str = "Cut to half. Ask for less.") -> ToolResult:
         """Note."""
-        return ToolResult(text="", structured={"count": 1}, notes=("Cut to half. Ask for less.",))
+        return ToolResult(text="", structured={"count": 1}, notes=(text,))
 
     @tool
     def odd(self) -> ToolResult:
@@ -137,6 +137,9 @@ async def test_what_a_tool_notes_beside_its_structure_is_in_a_header(client: htt
     answer = await client.post("/tools/note", json={})
     assert answer.json() == {"count": 1}
     assert answer.headers["standards-mcp-notes"] == "Cut to half. Ask for less."
+    odd = await client.post("/tools/note", json={"text": "a\x00\r\nb\x1b\u00e9" + "x" * 100_000})
+    assert odd.headers["standards-mcp-notes"].startswith(r"a\u0000 b\u001b?xxx")
+    assert len(odd.headers["standards-mcp-notes"]) <= 1000
 
 
 @pytest.mark.parametrize("how", FAILURES)
