@@ -79,6 +79,7 @@ async def _serve(
     # No route speaks WebSocket, which uvicorn would take up wherever a package for it is installed.
     config = uvicorn.Config(
         service.app,
+        http="h11",  # with which the refusal of malformed requests is tried
         ws="none",
         lifespan="off",
         log_config=None,

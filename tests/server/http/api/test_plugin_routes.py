@@ -305,10 +305,11 @@ async def answer(_: Request) -> Response:
         ({"methods": "GET"}, "its methods must be"),
         ({"function": lambda _: Response()}, "must be async"),
         ({"scope": 1}, "its scope must be a name"),
+        ({"scope": 'a"b'}, "its scope must be a name"),
         ({"timeout": 0}, "positive number of seconds"),
         ({"rate_limit": "often"}, "60/minute"),
     ],
-    ids=range(12),
+    ids=range(13),
 )
 async def test_a_route_that_is_declared_wrongly_fails_its_plugin(
     make_host: MakeHost, fields: dict[str, Any], why: str
