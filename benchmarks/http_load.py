@@ -1,181 +1,200 @@
-"""Calls over HTTP: tool calls a second with a token, and on a bare `MCPServer` without any.
+"""The service over HTTP under load, with a token, limits, metrics and the audit log on.
 
-usage: python benchmarks/http_load.py [--rounds 3] [--seconds 3] [--clients 1 10 100]
+    python benchmarks/http_load.py calls [--modes json stateless stateful] [--clients 1 10 100 500]
+    python benchmarks/http_load.py memory [--calls 100000] [--sessions 10000]
+    python benchmarks/http_load.py slow
+    python benchmarks/http_load.py search --index DIR --queries Q.jsonl.gz [--corpus C.jsonl.gz]
 
-Both serve the same async function from one process, without sessions and with JSON answers. The
-clients write raw HTTP over connections that stay open, in the way of the generation of 2025-11-25
-and that of 2026-07-28. The two serve in turn, and the median of the ratios is the figure to quote:
-over 1, the host is faster. The ratio of processor times (Linux) holds on a busy machine, too.
+`calls` compares with a bare `MCPServer` that has the same async function and nothing else. The two
+serve in turn, and the median of the ratios is the figure to quote: over 1, the host is faster. The
+ratio of processor times holds on a busy machine, too; rates and latencies do not. All of it needs
+Linux; `--quick` is for a short look.
 """
+
+from __future__ import annotations
 
 import argparse
 import asyncio
-import json
-import os
-import socket
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from calls import FUNCTION, PLUGIN, TYPED, install_distribution
-
-PEER = (
-    "import sys\nfrom mcp.server.mcpserver import MCPServer\n"
-    + TYPED
-    + 'server = MCPServer("peer", log_level="ERROR")\n@server.tool()'
-    + FUNCTION.format(result="Sum")
-    + '\nserver.run("streamable-http", port=int(sys.argv[1]), stateless_http=True,'
-    + " json_response=True)\n"
-)
-META = {
-    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientCapabilities": {},
-    "io.modelcontextprotocol/clientInfo": {"name": "load", "version": "1"},
-}
-
-
-def request(port: int, token: str, *, modern: bool) -> bytes:
-    params: dict[str, Any] = {"name": "add", "arguments": {"a": 2, "b": 3}}
-    headers = [f"host: 127.0.0.1:{port}", "content-type: application/json"]
-    headers += ["accept: application/json, text/event-stream"]
-    headers += [f"authorization: Bearer {token}"] if token else []
-    if modern:
-        params["_meta"] = META
-        headers += ["mcp-protocol-version: 2026-07-28", "mcp-method: tools/call", "mcp-name: add"]
-    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-    body = json.dumps(message).encode()
-    head = "\r\n".join(["POST /mcp HTTP/1.1", *headers, f"content-length: {len(body)}", "", ""])
-    return head.encode() + body
-
-
-async def call_for(seconds: float, port: int, data: bytes, latencies: list[float]) -> None:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    end = time.perf_counter() + seconds
-    while (began := time.perf_counter()) < end:
-        writer.write(data)
-        head = (await reader.readuntil(b"\r\n\r\n")).lower()
-        length = int(head.partition(b"content-length:")[2].split(b"\r\n")[0])
-        body = await reader.readexactly(length)
-        if b'"sum":5' not in body.replace(b" ", b""):
-            raise SystemExit(f"wrong answer: {(head + body).decode()}")
-        latencies.append(time.perf_counter() - began)
-    writer.close()
-
-
-async def load(clients: int, seconds: float, port: int, data: bytes) -> tuple[float, list[float]]:
-    """Return the calls a second, and how long each took, in seconds."""
-    latencies: list[float] = []
-    await asyncio.gather(*(call_for(seconds, port, data, latencies) for _ in range(clients)))
-    return len(latencies) / seconds, latencies
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port: int = found.getsockname()[1]
-        return port
-
-
-def start(command: list[str], environment: dict[str, str], port: int) -> subprocess.Popen[bytes]:
-    process = subprocess.Popen(
-        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    for _ in range(600):
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return process
-    raise SystemExit(f"{command} does not listen")
-
-
-def install_host(folder: Path, port: int) -> tuple[list[str], dict[str, str], str]:
-    """Return the command that serves the function with a token, its environment, and the token."""
-    install_distribution(folder, PLUGIN)
-    (folder / "config.toml").touch()
-    program = [sys.executable, "-m", "standards_mcp", "--config", str(folder / "config.toml")]
-    environment = {**os.environ, "PYTHONPATH": str(folder), "HOME": str(folder)}
-    made = subprocess.run(
-        [*program, "auth", "token", "new", "load"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    options = ["--transport", "http", "--port", str(port), "--stateless", "--json-response"]
-    return [*program, "serve", *options], environment, made.stdout.strip()
+from _http_clients import NEW, OLD, Client, half_open, load, slow_reader
+from _http_servers import MODES, Served, host, peer
+from search import _import, _lines
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=3)
-    parser.add_argument("--clients", type=int, nargs="+", default=[1, 10, 100])
+    parser.add_argument("part", choices=PARTS)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--modes", nargs="+", choices=MODES, default=list(MODES))
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--clients", type=int, nargs="+")
+    parser.add_argument("--rounds", type=int)
+    parser.add_argument("--seconds", type=float)
+    parser.add_argument("--calls", type=int)
+    parser.add_argument("--sessions", type=int)
+    parser.add_argument("--index", type=Path, help="the folder of a catalog")
+    parser.add_argument("--corpus", type=Path, help="what it is made of where there is none")
+    parser.add_argument("--queries", type=Path)
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        folder, ours, theirs = Path(name), free_port(), free_port()
-        command, environment, token = install_host(folder, ours)
-        peer = [sys.executable, "-c", PEER, str(theirs)]
-        host = Served(start(command, environment, ours), ours, token)
-        bare = Served(start(peer, dict(os.environ), theirs), theirs, "")
-        try:
-            for clients in given.clients:
-                for modern in (False, True):
-                    compare(given, clients, host, bare, modern=modern)
-        finally:
-            for each in (host, bare):
-                each.process.terminate()
-                each.process.wait()
+    short = {"clients": [1, 10], "rounds": 1, "seconds": 1.0, "calls": 2000, "sessions": 200}
+    whole = {
+        "clients": [1, 10, 100, 500],
+        "rounds": 3,
+        "seconds": 3.0,
+        "calls": 100_000,
+        "sessions": 10_000,
+    }
+    for name, value in (short if given.quick else whole).items():
+        if getattr(given, name) is None:
+            setattr(given, name, value)
+    with tempfile.TemporaryDirectory() as folder:
+        PARTS[given.part](given, Path(folder))
 
 
-@dataclass
-class Served:
-    """One of the two servers, with what the last round found."""
-
-    process: subprocess.Popen[bytes]
-    port: int
-    token: str
-    rate: float = 0
-    processor: float = 0
-    latencies: list[float] = field(default_factory=list)
-
-    def measure(self, clients: int, seconds: float, *, modern: bool) -> None:
-        data = request(self.port, self.token, modern=modern)
-        before = self.used()
-        self.rate, self.latencies = asyncio.run(load(clients, seconds, self.port, data))
-        self.processor = (self.used() - before) / len(self.latencies)
-
-    def used(self) -> float:
-        """Return the processor time of the process so far, in seconds."""
-        stat = Path(f"/proc/{self.process.pid}/stat")
-        if not stat.exists():
-            return 0.0
-        ticks = stat.read_text().rpartition(")")[2].split()[11:13]
-        return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+def calls(given: argparse.Namespace, folder: Path) -> None:
+    """Compare calls by mode, number of workers, generation of the clients, and their number."""
+    for mode in given.modes:
+        for workers in given.workers:
+            if mode == "stateful" and workers > 1:
+                continue  # a session lives in one process
+            name = f"{mode}, {workers} worker{'s' * (workers > 1)}"
+            place = folder / f"{mode}{workers}"
+            with (
+                host(place / "host", mode, workers=workers) as ours,
+                peer(place / "peer", mode, workers=workers) as theirs,
+            ):
+                for version in [OLD] if mode == "stateful" else [OLD, NEW]:
+                    for clients in given.clients:
+                        print(f"{name}, {version}, {clients} clients: ", end="", flush=True)
+                        options = {"version": version, "sessions": mode == "stateful"}
+                        _compare(given, clients, ours, theirs, options)
 
 
-def compare(
-    given: argparse.Namespace, clients: int, host: Served, peer: Served, *, modern: bool
+def _compare(
+    given: argparse.Namespace, clients: int, ours: Served, theirs: Served, options: dict[str, Any]
 ) -> None:
-    ratios: list[tuple[float, float]] = []
-    for _ in range(given.rounds):
-        for each in (host, peer):
-            each.measure(clients, given.seconds, modern=modern)
-        processor = peer.processor / host.processor if host.processor else 0.0
-        ratios.append((host.rate / peer.rate, processor))
-    rate, processor = (statistics.median(each) for each in zip(*ratios, strict=True))
-    generation = "2026-07-28" if modern else "2025-11-25"
-    print(f"{generation}, {clients} clients: ratio {rate:.2f}, by processor time {processor:.2f}")
-    for name, each in {"host": host, "bare MCPServer": peer}.items():
-        steps = statistics.quantiles(each.latencies, n=100)
-        shown = ", ".join(f"p{p} {steps[p - 1] * 1000:.1f}" for p in (50, 95, 99))
-        milliseconds = each.processor * 1000
-        print(f"  {name:15} {each.rate:6.0f} calls/s, {shown} ms; processor {milliseconds:.2f} ms")
+    rounds = [
+        [asyncio.run(load(each, clients, given.seconds, **options)) for each in (ours, theirs)]
+        for _ in range(given.rounds)
+    ]
+    processor = statistics.median(two.of_a_call / one.of_a_call for one, two in rounds)
+    rate = statistics.median(one.rate / two.rate for one, two in rounds)
+    print(f"ratio by processor time {processor:.2f}, by rate {rate:.2f}")
+    for name, index in {"standards-mcp": 0, "bare MCPServer": 1}.items():
+        found = sorted((each[index] for each in rounds), key=lambda each: each.of_a_call)
+        print(f"  {name:15} {found[len(found) // 2]}", flush=True)
+
+
+def memory(given: argparse.Namespace, folder: Path) -> None:
+    """Tell how the memory grows with calls, and with sessions that are opened and left."""
+    with host(folder / "calls") as served:
+        _grow("call", given.calls, served, _call_many)
+    with host(folder / "sessions", "stateful", session_idle=2) as served:
+        _grow("session", given.sessions, served, _open_many)
+
+
+def _grow(what: str, count: int, served: Served, work: Any) -> None:
+    step = count // 20
+    points: list[tuple[int, int]] = []
+    for number in range(21):
+        asyncio.run(work(served, step))
+        points.append((number * step, served.memory))
+    first, last = points[0][1] / 2**20, points[-1][1] / 2**20
+    later = points[10:]  # allocators and caches have grown by then
+    slope = statistics.linear_regression(*zip(*points, strict=True)).slope
+    end = statistics.linear_regression(*zip(*later, strict=True)).slope
+    print(f"{count} {what}s after {step}: {first:.1f} to {last:.1f} MiB; ", end="")
+    print(f"{slope:.1f} bytes a {what}, {end:.1f} in the second half", flush=True)
+
+
+async def _call_many(served: Served, count: int) -> None:
+    async def some(client: Client) -> None:
+        await client.connect()
+        for _ in range(count // 10):
+            await client.call("add", {"a": 2, "b": 3}, b'"sum":5')
+        client.close()
+
+    await asyncio.gather(*(some(Client(served, NEW)) for _ in range(10)))
+
+
+async def _open_many(served: Served, count: int) -> None:
+    async def some() -> None:
+        for _ in range(count // 10):
+            client = Client(served)
+            await client.connect()
+            await client.open_session()
+            client.close()
+
+    await asyncio.gather(*(some() for _ in range(10)))
+    await asyncio.sleep(3)  # until those that were left are closed
+
+
+def slow(given: argparse.Namespace, folder: Path) -> None:
+    """Tell what ten clients notice of 200 that do not read, and of 200 that stop half way."""
+    with host(folder / "host", "stateless") as served, ExitStack() as held:
+
+        def show(name: str) -> None:
+            found = asyncio.run(load(served, 10, given.seconds))
+            print(f"{name:24} {found}; {served.memory / 2**20:.0f} MiB", flush=True)
+
+        show("alone")
+        for _ in range(200):
+            held.enter_context(slow_reader(served))
+        _wait_idle(served)
+        show("beside slow readers")
+        for number in range(200):
+            held.enter_context(half_open(served, number))
+        show("and half-open ones")
+        held.close()
+        _wait_idle(served)
+        show("after them")
+
+
+def _wait_idle(served: Served) -> None:
+    """Wait until the answers that nobody reads have been made."""
+    before = -1.0
+    while (now := served.processor) > before:
+        before = now
+        time.sleep(0.5)
+
+
+def search(given: argparse.Namespace, folder: Path) -> None:
+    """Search with many clients, and tell how busy that keeps the machine."""
+    if not (given.index and given.queries):
+        raise SystemExit("--index and --queries are needed")
+    if not given.index.exists():
+        if not given.corpus:
+            raise SystemExit(f"{given.index} does not exist: add --corpus")
+        _import(given.index, given.corpus)
+    texts = [each["text"] for each in _lines(given.queries)]
+
+    def ask(number: int) -> tuple[str, Mapping[str, Any], bytes]:
+        return (
+            "find_relevant_standards",
+            {"activity": texts[number % len(texts)]},
+            b'"success":true',
+        )
+
+    with host(folder / "host", settings={"catalog.path": given.index}) as served:
+        for clients in _first_warm(served, given.clients, ask):
+            found = asyncio.run(load(served, clients, given.seconds, NEW, call=ask))
+            busy = found.processor / found.seconds
+            print(f"{clients} clients: {found}; {busy:.2f} processors busy", flush=True)
+
+
+def _first_warm(served: Served, clients: list[int], ask: Any) -> Iterator[int]:
+    asyncio.run(load(served, 1, 1.0, NEW, call=ask))
+    yield from clients
+
+
+PARTS = {"calls": calls, "memory": memory, "slow": slow, "search": search}
 
 
 if __name__ == "__main__":

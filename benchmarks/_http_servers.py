@@ -1,0 +1,171 @@
+"""The servers of `http_load`: the host with all that a service has on, and a bare `MCPServer`."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from calls import FUNCTION, PLUGIN, TYPED, install_distribution
+
+MODES: Mapping[str, tuple[str, ...]] = {
+    "json": ("--stateless", "--json-response"),
+    "stateless": ("--stateless",),
+    "stateful": (),
+}
+PEER = (
+    "from mcp.server.mcpserver import MCPServer\n"
+    + TYPED
+    + 'server = MCPServer("peer", log_level="ERROR")\n@server.tool()'
+    + FUNCTION.format(result="Sum")
+    + "\napp = server.streamable_http_app("
+)
+LONG = """
+async def long() -> str:
+    "Return a megabyte."
+    return "x" * 1_000_000
+"""
+CONFIG = """
+state_dir = "{folder}/state"
+
+[server]
+metrics = true
+max_sessions = 20000
+max_sessions_per_client = 20000
+session_idle = {session_idle}
+
+[server.audit]
+path = "{folder}/audit.jsonl"
+
+[tools.overrides.add]
+rate_limit = "100000/second"
+concurrency = 100
+max_output_tokens = 5000
+
+[tools.overrides.long]
+max_output_tokens = 1000000
+"""
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server that runs, with its workers."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+    token: str = ""
+
+    @property
+    def processor(self) -> float:
+        """The processor time so far, in seconds."""
+        threads = (each for pid in self._pids for each in Path(f"/proc/{pid}/task").iterdir())
+        return sum(int((each / "schedstat").read_text().split()[0]) for each in threads) / 1e9
+
+    @property
+    def memory(self) -> int:
+        """The resident memory, in bytes."""
+        pages = (Path(f"/proc/{pid}/statm").read_text().split()[1] for pid in self._pids)
+        return sum(map(int, pages)) * os.sysconf("SC_PAGE_SIZE")
+
+    @property
+    def _pids(self) -> list[int]:
+        return _family(self.process.pid)
+
+
+def _family(pid: int) -> list[int]:
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *(each for child in children for each in _family(int(child)))]
+
+
+@contextmanager
+def host(
+    folder: Path,
+    mode: str = "json",
+    *,
+    workers: int = 1,
+    session_idle: float = 1800,
+    settings: Mapping[str, object] | None = None,
+) -> Generator[Served]:
+    """Serve the host with authorization, limits, metrics and the audit log.
+
+    Args:
+        settings: Keys that are set beside those of `CONFIG`.
+    """
+    folder.mkdir(parents=True)
+    plugin = PLUGIN.replace("\nclass AddPlugin", LONG + "\n\nclass AddPlugin")
+    more = 'function=add), Tool(name="long", function=long)]'
+    install_distribution(folder, plugin.replace("function=add)]", more))
+    config = folder / "config.toml"
+    others = [
+        f"[plugins.{each.name}]\nenabled = false\n"
+        for each in entry_points(group="standards_mcp.plugins")
+        if each.dist and each.dist.name != "standards-mcp"
+    ]
+    text = CONFIG.format(folder=folder.as_posix(), session_idle=session_idle)
+    config.write_text("\n".join([text, *others]))
+    program = [sys.executable, "-m", "standards_mcp", "--config", str(config)]
+    for key, value in (settings or {}).items():
+        program += ["--set", f"{key}={value}"]
+    environment = {**os.environ, "PYTHONPATH": str(folder), "HOME": str(folder)}
+    made = subprocess.run(
+        [*program, "auth", "token", "new", "load"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    port = _free_port()
+    options = ["--transport", "http", "--port", str(port), "--workers", str(workers)]
+    command = [*program, "serve", *options, *MODES[mode]]
+    with _running(command, environment, port) as process:
+        yield Served(process, port, made.stdout.strip())
+
+
+@contextmanager
+def peer(folder: Path, mode: str = "json", *, workers: int = 1) -> Generator[Served]:
+    """Serve the same function on a bare `MCPServer`, by uvicorn."""
+    folder.mkdir(parents=True)
+    given = f"json_response={mode == 'json'}, stateless_http={mode != 'stateful'})\n"
+    (folder / "peer.py").write_text(PEER + given)
+    port = _free_port()
+    command = [sys.executable, "-m", "uvicorn", "peer:app", "--port", str(port)]
+    command += ["--log-level", "error", "--workers", str(workers)]
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    with _running(command, environment, port) as process:
+        yield Served(process, port)
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port: int = found.getsockname()[1]
+        return port
+
+
+@contextmanager
+def _running(
+    command: list[str], environment: dict[str, str], port: int
+) -> Generator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        for _ in range(600):
+            try:
+                socket.create_connection(("127.0.0.1", port)).close()
+            except OSError:
+                time.sleep(0.1)
+            else:
+                break
+        else:
+            raise SystemExit(f"{command} does not listen")
+        yield process
+    finally:
+        process.terminate()
+        process.wait()
