@@ -84,6 +84,19 @@ class HealthAnswer(TypedDict):
     worker: WorkerFacts
 
 
+def search_answer(
+    dataset: str, query: str, results: list[Hit], milliseconds: float
+) -> SearchAnswer:
+    """Return the answer to a search."""
+    facts: SearchFacts = {
+        "dataset": dataset,
+        "query": query,
+        "resultCount": len(results),
+        "durationMs": milliseconds,
+    }
+    return {"results": results, "metadata": facts}
+
+
 def counts_of(shelf: Shelf) -> Counts:
     """Count the datasets."""
     ready, errors = len(shelf.ready), len(shelf.left_out)

@@ -87,7 +87,7 @@ def read_source(path: Path, roots: Sequence[Path]) -> Source | LeftOut:
         roots: The folders that it and its files must be in.
     """
     real = [Path(os.path.realpath(root)) for root in roots]
-    known = _name_of(path)
+    known = name_of(path)
     try:
         manifest = read_manifest(path)
         known = manifest.id
@@ -96,7 +96,8 @@ def read_source(path: Path, roots: Sequence[Path]) -> Source | LeftOut:
         return LeftOut(known, path, error.kind, error.reason, cause=error.__cause__)
 
 
-def _name_of(path: Path) -> str:
+def name_of(path: Path) -> str:
+    """Return what a manifest that says no id is called."""
     return path.parent.name if path.name == NAME else path.name.removesuffix(ENDING)
 
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Annotated, Final
 
+import click
 from pydantic import Field, StrictBool
 
 from standards_mcp import Health, Plugin, PluginContext, Tool, hookimpl, resource
@@ -95,6 +96,13 @@ cite the path of each passage that you use.
                 ("knowledge.health", "Health of the datasets", HEALTH, self.health),
             )
         ]
+
+    @hookimpl
+    def register_commands(self) -> list[click.Command]:
+        """Return the commands of ``standards-mcp knowledge``."""
+        from .cli import commands  # noqa: PLC0415  - builds need what the server does not
+
+        return commands(self.settings, self.context.state_dir, self.context.log)
 
     async def search(self, dataset: DatasetId, query: Query, top_k: TopK = None) -> SearchAnswer:
         """Return the passages of a dataset that answer a query."""

@@ -16,7 +16,15 @@ from anyio.abc import TaskGroup
 from standards_mcp import ApiError, InvalidInputError, NotFoundError, TimedOutError, ToolError
 from standards_mcp.catalog import CatalogError
 
-from .answers import HealthAnswer, ListAnswer, SearchAnswer, counts_of, detail, listed
+from .answers import (
+    HealthAnswer,
+    ListAnswer,
+    SearchAnswer,
+    counts_of,
+    detail,
+    listed,
+    search_answer,
+)
 from .datasets import Dataset, Library, Shelf
 from .errors import DatasetError
 from .logs import loggable
@@ -40,6 +48,18 @@ def pool_of(settings: KnowledgeSettings, log: logging.Logger) -> Pool:
         return await start_worker(begin, log)
 
     return Pool(start, settings.workers, log, Times(attempt=settings.timeout))
+
+
+@asynccontextmanager
+async def workers_of(settings: KnowledgeSettings, log: logging.Logger) -> AsyncGenerator[Pool]:
+    """Run the workers of these settings alone, for commands."""
+    pool = pool_of(settings, log)
+    async with anyio.create_task_group() as group:
+        group.start_soon(pool.serve)
+        try:
+            yield pool
+        finally:
+            group.cancel_scope.cancel()
 
 
 class Service:
@@ -139,15 +159,7 @@ class Service:
                     "outcome": outcome,
                 },
             )
-        return {
-            "results": results,
-            "metadata": {
-                "dataset": dataset,
-                "query": query,
-                "resultCount": count,
-                "durationMs": milliseconds,
-            },
-        }
+        return search_answer(dataset, query, results, milliseconds)
 
     async def document(self, dataset: str, path: str) -> str:
         """Return a whole document, by the path that results cite.

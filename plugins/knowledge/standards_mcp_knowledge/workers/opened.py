@@ -117,14 +117,6 @@ class Opened:
         for key in self._datasets.keys() - wanted:
             del self._datasets[key]
 
-    @staticmethod
-    def write_index(vectors: Vectors, path: Path) -> None:
-        """Write normalised vectors as a flat index of inner products."""
-        faiss = _faiss()
-        index = faiss.IndexFlatIP(vectors.shape[1])
-        index.add(np.ascontiguousarray(vectors, dtype=np.float32))
-        faiss.write_index(index, str(path))
-
     def encode(self, texts: Sequence[str], model: str) -> Vectors:
         """Return a row of length 1 for each text.
 

@@ -5,10 +5,9 @@ The host names these functions in its requests, so this module imports nothing h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from standards_mcp_knowledge.encoders import DEFAULT_MODEL
 from standards_mcp_knowledge.manifests import Files
@@ -19,6 +18,9 @@ if TYPE_CHECKING:
     from standards_mcp.catalog.embedding import Vectors
 
     from .opened import Opened
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,6 @@ def encode(opened: Opened, texts: Sequence[str], model: str) -> Vectors:
     return opened.encode(texts, model)
 
 
-def write_index(opened: Opened, vectors: Vectors, path: Path) -> None:
-    """Write the index of a new dataset."""
-    opened.write_index(vectors, path)
+def call(_: Opened, function: Callable[..., T], *arguments: object) -> T:
+    """Call a function that needs nothing that is open."""
+    return function(*arguments)
