@@ -131,19 +131,13 @@ class Library:
     """Keeps a `Shelf` that is as old as *seconds* at most while calls come.
 
     Args:
-        root: Where manifests are looked for.
-        extra_roots: Further folders that files may be in.
+        roots: Where manifests are looked for, and further folders that files may be in.
     """
 
     def __init__(
-        self,
-        root: Path,
-        extra_roots: Sequence[Path],
-        pool: Pool,
-        seconds: float,
-        log: logging.Logger,
+        self, roots: Sequence[Path], pool: Pool, seconds: float, log: logging.Logger
     ) -> None:
-        self._roots = (root, *extra_roots)
+        self._roots = roots
         self._pool = pool
         self._seconds = seconds
         self._log = log

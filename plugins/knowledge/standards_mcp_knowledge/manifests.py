@@ -144,8 +144,8 @@ def find_files(path: Path, manifest: Manifest, roots: Sequence[Path]) -> Source:
 
 def _resolved(key: str, path: Path, roots: Sequence[Path]) -> Path:
     try:
-        real = Path(os.path.realpath(path.expanduser()))
-    except (ValueError, RuntimeError):
+        real = Path(os.path.realpath(path))
+    except ValueError:
         raise DatasetError("manifest", f"Invalid {key}: a path as text") from None
     if not any(real.is_relative_to(root) for root in roots):
         raise DatasetError("path", f"Path leaves the dataset folders: {key}")

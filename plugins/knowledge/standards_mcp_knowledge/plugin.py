@@ -9,10 +9,10 @@ from typing import Annotated, Final
 import click
 from pydantic import Field, StrictBool
 
-from standards_mcp import Health, Plugin, PluginContext, Tool, hookimpl, resource
+from standards_mcp import ApiError, Health, Plugin, Tool, hookimpl, resource
 
 from .answers import HealthAnswer, ListAnswer, SearchAnswer
-from .service import Service
+from .service import Service, serving
 from .settings import KnowledgeSettings
 
 SEARCH: Final = """\
@@ -53,17 +53,21 @@ class KnowledgePlugin(Plugin[KnowledgeSettings]):
 cite the path of each passage that you use.
     """
 
-    def __init__(self, settings: KnowledgeSettings, context: PluginContext) -> None:
-        super().__init__(settings, context)
-        root = settings.root_in(context.state_dir)
-        self._service = Service(settings, root, context.log)
+    _running: Service | None = None
 
     @hookimpl
     @asynccontextmanager
     async def lifespan(self) -> AsyncGenerator[None]:
         """Keep the workers running."""
-        async with self._service.running():
+        root = self.settings.root_in(self.context.state_dir)
+        async with serving(self.settings, root, self.context.log) as self._running:
             yield
+
+    @property
+    def _service(self) -> Service:
+        if self._running is None:
+            raise ApiError("Knowledge search has not started.")
+        return self._running
 
     @hookimpl
     async def check_health(self) -> Health:

@@ -62,40 +62,52 @@ async def workers_of(settings: KnowledgeSettings, log: logging.Logger) -> AsyncG
             group.cancel_scope.cancel()
 
 
-class Service:
-    """Answers while `running` is open.
+@asynccontextmanager
+async def serving(
+    settings: KnowledgeSettings, root: Path, log: logging.Logger
+) -> AsyncGenerator[Service]:
+    """Start the workers and look for datasets, and wait for neither.
 
     Args:
         root: The folder with the datasets.
     """
+    async with anyio.create_task_group() as group:
+        pool = pool_of(settings, log)
+        library = Library((root, *settings.extra_roots), pool, settings.reload_seconds, log)
+        service = Service(settings, pool, library, group, log)
+        group.start_soon(pool.serve)
+        group.start_soon(service.begin)
+        try:
+            yield service
+        finally:
+            group.cancel_scope.cancel()
 
-    def __init__(self, settings: KnowledgeSettings, root: Path, log: logging.Logger) -> None:
+
+class Service:
+    """Answers what the tools are asked.
+
+    Args:
+        group: Where the folders are looked at.
+    """
+
+    def __init__(
+        self,
+        settings: KnowledgeSettings,
+        pool: Pool,
+        library: Library,
+        group: TaskGroup,
+        log: logging.Logger,
+    ) -> None:
         self._settings = settings
+        self._pool = pool
+        self._library = library
+        self._group = group
         self._log = log
-        self._pool = pool_of(settings, log)
-        self._library = Library(
-            root, settings.extra_roots, self._pool, settings.reload_seconds, log
-        )
-        self._tasks: TaskGroup | None = None
         self._began = perf_counter()
 
-    @asynccontextmanager
-    async def running(self) -> AsyncGenerator[None]:
-        """Start the workers and look for datasets, and wait for neither."""
-        self._began = perf_counter()
-        async with anyio.create_task_group() as group:
-            self._tasks = group
-            group.start_soon(self._pool.serve)
-            group.start_soon(self._begin)
-            try:
-                yield
-            finally:
-                self._tasks = None
-                group.cancel_scope.cancel()
-
-    async def _begin(self) -> None:
-        shelf = await self.shelf(patience=None)
-        counts = counts_of(shelf)
+    async def begin(self) -> None:
+        """Find the datasets, and tell the log what there is."""
+        counts = counts_of(await self._library.current(self._group, None) or Shelf())
         self._log.info(
             "knowledge ready",
             extra={
@@ -107,19 +119,13 @@ class Service:
             },
         )
 
-    async def shelf(self, patience: float | None = 0) -> Shelf:
+    async def shelf(self) -> Shelf:
         """Return the datasets as they are now.
-
-        Args:
-            patience: How many seconds to wait for them; None is for ever, 0 the timeout.
 
         Raises:
             ApiError: They are not known yet.
         """
-        if self._tasks is None:
-            raise _unavailable(1)
-        seconds = None if patience is None else patience or self._settings.timeout
-        shelf = await self._library.current(self._tasks, seconds)
+        shelf = await self._library.current(self._group, self._settings.timeout)
         if shelf is None:
             raise _unavailable(1)
         return shelf

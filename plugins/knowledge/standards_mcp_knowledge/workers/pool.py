@@ -195,8 +195,12 @@ class Pool:
             worker.end("it exceeded its deadline")
             outcome.error = OverdueError()
         except WorkerEndedError as error:
-            worker.end()
             outcome.error = error
+            outcome.done.set()
+            # It says by itself why it ends. Killing it now would hide that.
+            with anyio.move_on_after(self.times.pause):
+                await worker.wait()
+            worker.end("it broke off an answer")
         except Exception as error:  # noqa: BLE001  - the caller raises it
             outcome.error = error
             self._offer(worker)
@@ -302,7 +306,6 @@ class Pool:
             worker.end(f"it was not ready within {self.times.start:g} s")
             return False
         except WorkerEndedError:
-            worker.end()
             return False
         except Exception:  # noqa: BLE001  - a search that needs it tells
             self._log.debug("worker not warmed", exc_info=True)
