@@ -71,7 +71,7 @@ def _refusal_of_folder(path: Path, folder: Path) -> str:
 def _refusal(path: Path, folder: Path) -> str:
     if path.name.startswith("."):
         return "hidden"
-    if not path.resolve().is_relative_to(folder):
+    if not Path(os.path.realpath(path)).is_relative_to(folder):  # a link may lead in a circle
         return "a link that leaves the folder"
     if _printable(str(path)) != str(path):
         return "its name is not UTF-8"

@@ -16,7 +16,7 @@ from .markdown import read_markdown
 
 _MAIN: Final = ("main", "[role=main]", "article", "body")
 _NOT_TEXT: Final = (
-    "script, style, noscript, template, svg, nav, footer, form, iframe, head, a.headerlink"
+    "script, style, noscript, template, svg, nav, footer, form, iframe, head, title, a.headerlink"
 )
 
 

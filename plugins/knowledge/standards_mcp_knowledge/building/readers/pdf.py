@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -41,15 +42,18 @@ def read_pdf(path: Path) -> Document:
 
 def _read(pdf: Any) -> Document:
     outline = Outline(pdf.get_metadata_value("Title"))
-    bookmarks = dict(reversed(list(_bookmarks(pdf))))
-    bookmark, characters = "", 0
+    bookmarks = defaultdict[int, list[str]](list)
+    for number, title in _bookmarks(pdf):
+        bookmarks[number].append(title)
+    above, characters = "", 0
     for number in range(len(pdf)):
-        bookmark = bookmarks.get(number, bookmark)
         text = _text_of(pdf, number)
         characters += len(text)
         if characters > _MOST_CHARACTERS:
             raise DocumentError(f"has more than {_MOST_CHARACTERS:,} characters; split it")
         page = f"page {number + 1}"
+        titles = bookmarks.get(number, [above])
+        bookmark, above = titles[0], titles[-1]
         outline.start(f"{bookmark} ({page})" if bookmark else page)
         outline.add(text)
     return outline.document()
