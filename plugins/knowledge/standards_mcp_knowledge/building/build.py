@@ -46,7 +46,7 @@ def build_dataset(
         passages = list(_read(sources, options, work, skipped))
         unchanged = 0
         if passages:
-            texts = [passage.encoded for passage in passages]
+            texts = [passage.to_encode for passage in passages]
             known = known_vectors(draft.out, options.model, set(texts), work)
             unchanged = sum(text in known for text in texts)
             vectors = _encode(texts, dict(known), work, progress)

@@ -49,7 +49,7 @@ def known_vectors(out: Path, model: str, texts: set[str], work: Work) -> Mapping
     if metadata.get("model") != model:
         return {}
     try:
-        rows = [Passage.read(document).encoded for document in metadata["documents"]]
+        rows = [Passage.read(document).to_encode for document in metadata["documents"]]
         vectors = work.read_vectors(out / INDEX)
     except (OSError, KeyError, TypeError):
         return {}

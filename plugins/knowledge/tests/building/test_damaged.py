@@ -45,6 +45,7 @@ def word_document() -> bytes:
         ("a.txt", b"\0\1\2", "is not text, or is UTF-16 without a mark; save it as UTF-8"),
         ("a.txt", b"x " * 5_000_001, "is larger than 10 MB; split it"),
         ("a.html", "<div>" * 5_000 + "x", "its elements are nested too deep"),
+        ("a.html", "<p>x<![<p>", "is damaged, or is no HTML"),
         ("a.pdf", b"", "is damaged, or is no PDF"),
         ("a.pdf", b"%PDF-1.7 and no more", "is damaged, or is no PDF"),
         ("a.docx", b"", "is damaged, or is no Word document"),

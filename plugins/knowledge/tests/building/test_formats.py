@@ -156,6 +156,14 @@ def test_pdf_is_read_by_its_pages_and_bookmarks(write, build, documents, pdf):
     ]
 
 
+def test_words_that_a_pdf_breaks_at_a_line_are_made_whole(write, build, documents, pdf):
+    write({"a.pdf": pdf("Do the instal-) Tj 0 -14 Td (lation of it) Tj 0 -14 Td (now")})
+
+    build()
+
+    assert documents()[0]["content"].split() == ["Do", "the", "installation", "of", "it", "now"]
+
+
 def test_word_documents_are_read_with_their_headings_lists_and_tables(write, build, documents):
     word = docx.Document()
     word.core_properties.title = ""
@@ -165,6 +173,7 @@ def test_word_documents_are_read_with_their_headings_lists_and_tables(write, bui
     word.add_paragraph("Run it", style="List Bullet")
     table = word.add_table(rows=1, cols=2)
     table.cell(0, 0).text, table.cell(0, 1).text = "key", "value"
+    word.add_paragraph(" ")
     word.add_paragraph("# no heading")
     file = io.BytesIO()
     word.save(file)

@@ -139,6 +139,7 @@ def test_a_dataset_is_whole_whenever_a_build_is_killed(write, builder, out):
         json.loads((out / "manifest.json").read_bytes())
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="where two folders can be exchanged at once")
 def test_readers_find_a_dataset_at_every_moment(write, builder, out):
     write({"a.md": "One."})
     process = builder("again")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import closing
@@ -15,8 +16,8 @@ from standards_mcp_knowledge.building.document import Document, DocumentError, O
 _MOST_PAGES: Final = 5_000
 _MOST_CHARACTERS: Final = 20_000_000
 _DEEPEST: Final = 15
-_BROKEN_WORD: Final = "\ufffe\r\n"
-"""How PDFium writes a hyphen at the end of a line."""
+_HYPHEN: Final = re.compile(r"[\x02\ufffe](\r\n)?")
+"""How PDFium writes the hyphen of a word that goes on in the next line."""
 
 
 def read_pdf(path: Path) -> Document:
@@ -69,4 +70,4 @@ def _bookmarks(pdf: Any) -> Iterator[tuple[int, str]]:
 
 def _text_of(pdf: Any, number: int) -> str:
     with closing(pdf[number]) as page, closing(page.get_textpage()) as text:
-        return str(text.get_text_bounded()).replace(_BROKEN_WORD, "")
+        return _HYPHEN.sub("", text.get_text_bounded())
