@@ -29,7 +29,7 @@ class Draft:
 
     Attributes:
         out: Where it will be.
-        folder: Where to write it; its parent is there.
+        folder: Where to write it; neither it nor its parent is there.
     """
 
     def __init__(self, out: Path) -> None:
@@ -51,15 +51,14 @@ class Draft:
             self.folder.rename(self.out)
 
     def prepare(self) -> None:
-        """Clear what a killed build has left, and make the folder above `folder`.
+        """Clear what a killed build has left.
 
         Raises:
             BuildError: What is in its place may not be replaced.
-            OSError: Something cannot be removed or made.
+            OSError: Something cannot be removed.
         """
         self.clear()
         check_replaceable(self.out)
-        self._scratch.mkdir()
 
     def clear(self) -> None:
         """Remove all but the dataset in its place, which is the old one if there is no new one."""

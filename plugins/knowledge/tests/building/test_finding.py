@@ -4,6 +4,8 @@ import os
 
 import pytest
 
+from standards_mcp_knowledge.building import BuildOptions, build_dataset
+
 
 @pytest.fixture
 def paths(documents):
@@ -52,6 +54,15 @@ def test_links_that_leave_the_folder_are_skipped_and_told(write, build, paths, f
         ("outside/", "a link that leaves the folder"),
         ("round.md", "cannot be read: Too many levels of symbolic links"),
     ]
+
+
+def test_a_dataset_inside_its_folder_is_not_one_of_the_documents(folder, work):
+    (folder / "a.md").write_text("a")
+    options = BuildOptions(id="guide", name="Guide", description="x")
+    for _ in range(2):
+        report = build_dataset(folder, folder / "guide", options, work, lambda *_: None)
+
+    assert (report.files, report.unchanged, report.skipped) == (1, 1, [])
 
 
 def test_what_is_no_file_is_not_opened(write, build, folder):

@@ -129,9 +129,9 @@ def test_a_build_that_is_killed_leaves_the_old_dataset_and_the_next_one_clears_u
 
 def test_a_dataset_is_whole_whenever_a_build_is_killed(write, builder, out):
     write({"a.md": "One."})
-    for number in range(8):
+    for number in range(4):
         process = builder("again")
-        time.sleep(0.01 * number)
+        time.sleep(0.015 * number)
         kill(process)
 
         documents = json.loads((out / "metadata.json").read_bytes())["documents"]
@@ -254,6 +254,8 @@ def test_missing_permissions_are_told(write, build, out):
 def test_a_folder_of_the_user_is_never_replaced(write, build, out):
     write({"a.md": "One."})
     out.mkdir(parents=True)
+    build()
+    (out / ".DS_Store").write_text("a desktop's")
     build()
     (out / "notes.md").write_text("mine")
 

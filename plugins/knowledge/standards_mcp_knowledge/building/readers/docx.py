@@ -9,8 +9,7 @@ from typing import Any, Final, cast
 
 import docx
 from docx.document import Document as WordDocument
-from docx.oxml.document import CT_Body
-from docx.oxml.text.paragraph import CT_P
+from docx.oxml.table import CT_Tbl
 from docx.table import Table
 
 from standards_mcp_knowledge.building.document import Document, DocumentError, Outline, one_line
@@ -48,12 +47,12 @@ def _read(word: WordDocument) -> Document:
     outline = Outline(word.core_properties.title)
     # Paragraph.style goes through all styles each time.
     styles = {style.style_id: style.name or "" for style in word.styles}
-    body: CT_Body = cast("Any", word).element.body  # of no declared type
+    body: Any = cast("Any", word).element.body  # of no declared type
     for element in body.inner_content_elements:
-        if isinstance(element, CT_P):
-            _add(outline, element.text, styles.get(element.style or "", ""))
-        else:
+        if isinstance(element, CT_Tbl):
             outline.add(_rows(Table(element, word)))
+        else:
+            _add(outline, element.text, styles.get(element.style, ""))
     return outline.document()
 
 
