@@ -37,7 +37,7 @@ def build_dataset(
         progress: Called with the number of passages that have a vector, and of all passages.
 
     Raises:
-        BuildError: *folder* is none, or *out* cannot be written, or not without loss.
+        BuildError: *folder* is no folder, or *out* cannot be written, or not without loss.
     """
     if not folder.is_dir():
         raise BuildError(f"{folder} is not a folder; name one that holds the documents")
@@ -46,10 +46,10 @@ def build_dataset(
         passages = list(_read(sources, options, work, skipped))
         unchanged = 0
         if passages:
-            texts = [passage.encoded for passage in passages]
+            texts = [passage.to_encode for passage in passages]
             known = known_vectors(draft.out, options.model, set(texts), work)
             unchanged = sum(text in known for text in texts)
-            vectors = _encode(texts, dict(known), work, progress)
+            vectors = _encode(texts, known, work, progress)
             with writing(draft.out):
                 write_dataset(draft.folder, options, passages, vectors, work)
                 draft.publish()

@@ -37,7 +37,7 @@ class Passage:
     chunk_total: int
 
     @property
-    def encoded(self) -> str:
+    def to_encode(self) -> str:
         """The text whose vector stands for it: few passages name what they are about."""
         return f"{self.title}\n{self.content}"
 

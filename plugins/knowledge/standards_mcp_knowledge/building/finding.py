@@ -21,7 +21,7 @@ class Source(NamedTuple):
 
 
 def find_sources(folder: Path, include: Sequence[str]) -> tuple[list[Source], list[Skipped]]:
-    """Return the documents in a folder and what is left out, each in order of their paths.
+    """Return the documents in a folder, in order of their names, and what is left out.
 
     Links to folders are not followed: a folder inside is read where it is. Files of other kinds,
     and those that no glob includes, are not mentioned.
@@ -37,11 +37,7 @@ def find_sources(folder: Path, include: Sequence[str]) -> tuple[list[Source], li
             skipped.append(Skipped(_printable(name), reason))
         else:
             found.append(Source(path, name))
-    return sorted(found, key=_by_name), sorted(skipped, key=lambda each: each.path)
-
-
-def _by_name(source: Source) -> str:
-    return source.name
+    return sorted(found, key=lambda source: source.name), skipped
 
 
 def _walk(folder: Path, skipped: list[Skipped]) -> Iterator[Path]:
@@ -52,10 +48,10 @@ def _walk(folder: Path, skipped: list[Skipped]) -> Iterator[Path]:
         skip(Path(error.filename), f"cannot be read: {error.strerror}")
 
     for place, folders, files in os.walk(folder, onerror=skip_unreadable):
-        for name in folders:
+        for name in tuple(folders):
             if reason := _refusal_of_folder(Path(place, name), folder):
+                folders.remove(name)  # and so it is not walked
                 skip(Path(place, name), reason)
-        folders[:] = [name for name in folders if not _refusal_of_folder(Path(place, name), folder)]
         yield from (Path(place, name) for name in files)
 
 
@@ -71,7 +67,7 @@ def _refusal_of_folder(path: Path, folder: Path) -> str:
 def _refusal(path: Path, folder: Path) -> str:
     if path.name.startswith("."):
         return "hidden"
-    if not path.resolve().is_relative_to(folder):
+    if not Path(os.path.realpath(path)).is_relative_to(folder):  # a link may lead in a circle
         return "a link that leaves the folder"
     if _printable(str(path)) != str(path):
         return "its name is not UTF-8"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -79,7 +79,7 @@ class BuildReport:
     files: int
     chunks: int
     unchanged: int
-    skipped: list[Skipped] = field(default_factory=list[Skipped])
+    skipped: list[Skipped]
 
 
 def _check_length(key: str, value: str, longest: int) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -29,17 +28,18 @@ def check_replaceable(out: Path) -> None:
         return
     if not out.is_dir():
         raise BuildError(f"{out} is not a folder; choose another place for the dataset")
-    files = {path.relative_to(out).as_posix() for path in out.rglob("*") if not path.is_dir()}
-    if not files:
+    if not any(out.iterdir()):
         return
     if _json(out / MANIFEST).get("builtBy") != BUILT_BY:
         raise BuildError(f"{out} holds no dataset that was built; choose another folder")
-    others = {name for name in files if Path(name).name not in _OF_DESKTOPS} - _OURS
+    files = [path for path in out.rglob("*") if not path.is_dir()]
+    names = {path.relative_to(out).as_posix() for path in files if path.name not in _OF_DESKTOPS}
+    others = names - _OURS
     if others:
         raise BuildError(f"{out} also holds {min(others)}, which would be lost; move it elsewhere")
 
 
-def known_vectors(out: Path, model: str, texts: set[str], work: Work) -> Mapping[str, Vectors]:
+def known_vectors(out: Path, model: str, texts: set[str], work: Work) -> dict[str, Vectors]:
     """Return the vectors in the dataset at *out* that belong to some of *texts*, by text.
 
     One of the texts is encoded anew. If that gives another vector, the encoder has changed behind
@@ -49,7 +49,7 @@ def known_vectors(out: Path, model: str, texts: set[str], work: Work) -> Mapping
     if metadata.get("model") != model:
         return {}
     try:
-        rows = [Passage.read(document).encoded for document in metadata["documents"]]
+        rows = [Passage.read(document).to_encode for document in metadata["documents"]]
         vectors = work.read_vectors(out / INDEX)
     except (OSError, KeyError, TypeError):
         return {}

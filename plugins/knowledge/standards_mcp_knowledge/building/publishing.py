@@ -11,7 +11,7 @@ import os
 import shutil
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -29,7 +29,7 @@ class Draft:
 
     Attributes:
         out: Where it will be.
-        folder: Where to write it; its parent is there.
+        folder: Where to write it; neither it nor its parent is there.
     """
 
     def __init__(self, out: Path) -> None:
@@ -51,9 +51,14 @@ class Draft:
             self.folder.rename(self.out)
 
     def prepare(self) -> None:
-        """Clear what a killed build has left, and make the folder above `folder`."""
+        """Clear what a killed build has left.
+
+        Raises:
+            BuildError: What is in its place may not be replaced.
+            OSError: Something cannot be removed.
+        """
         self.clear()
-        self._scratch.mkdir()
+        check_replaceable(self.out)
 
     def clear(self) -> None:
         """Remove all but the dataset in its place, which is the old one if there is no new one."""
@@ -72,21 +77,28 @@ def drafting(out: Path) -> Generator[Draft]:
     """
     out = out.expanduser().resolve()
     draft = Draft(out)
+    with _locked(out):
+        with writing(out):
+            draft.prepare()
+        try:
+            yield draft
+        finally:
+            with suppress(OSError):  # the next build tries again
+                draft.clear()
+
+
+@contextmanager
+def _locked(out: Path) -> Generator[None]:
+    lock = filelock.FileLock(out.with_name(f".{out.name}.lock"), timeout=0)
     with writing(out):
         out.parent.mkdir(parents=True, exist_ok=True)
-        lock = filelock.FileLock(out.with_name(f".{out.name}.lock"), timeout=0)
         try:
             lock.acquire()
         except filelock.Timeout:
             raise BuildError(f"another build is writing {out}; try again when it is done") from None
     try:
-        with writing(out):
-            draft.prepare()
-        check_replaceable(out)
-        yield draft
+        yield
     finally:
-        with writing(out):
-            draft.clear()
         lock.release()
 
 

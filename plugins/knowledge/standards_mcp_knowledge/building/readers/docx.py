@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import zipfile
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, cast
 
 import docx
 from docx.document import Document as WordDocument
+from docx.oxml.table import CT_Tbl
 from docx.table import Table
-from docx.text.paragraph import Paragraph
 
 from standards_mcp_knowledge.building.document import Document, DocumentError, Outline, one_line
 
@@ -45,17 +45,18 @@ def _check_size(path: Path) -> None:
 
 def _read(word: WordDocument) -> Document:
     outline = Outline(word.core_properties.title)
-    for item in word.iter_inner_content():
-        if isinstance(item, Table):
-            outline.add(_rows(item))
+    # Paragraph.style goes through all styles each time.
+    styles = {style.style_id: style.name or "" for style in word.styles}
+    body: Any = cast("Any", word).element.body  # of no declared type
+    for element in body.inner_content_elements:
+        if isinstance(element, CT_Tbl):
+            outline.add(_rows(Table(element, word)))
         else:
-            _add(outline, item)
+            _add(outline, element.text, styles.get(element.style, ""))
     return outline.document()
 
 
-def _add(outline: Outline, paragraph: Paragraph) -> None:
-    style = paragraph.style.name if paragraph.style else None
-    style, text = style or "", paragraph.text
+def _add(outline: Outline, text: str, style: str) -> None:
     heading = _HEADING.fullmatch(style)
     if not text.strip():
         return

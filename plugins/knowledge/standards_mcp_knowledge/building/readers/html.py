@@ -7,6 +7,7 @@ from typing import Final
 
 from bs4 import BeautifulSoup
 from bs4.dammit import EncodingDetector
+from bs4.exceptions import ParserRejectedMarkup
 from markdownify import MarkdownConverter
 
 from standards_mcp_knowledge.building.document import Document, DocumentError
@@ -16,7 +17,7 @@ from .markdown import read_markdown
 
 _MAIN: Final = ("main", "[role=main]", "article", "body")
 _NOT_TEXT: Final = (
-    "script, style, noscript, template, svg, nav, footer, form, iframe, head, a.headerlink"
+    "script, style, noscript, template, svg, nav, footer, form, iframe, head, title, a.headerlink"
 )
 
 
@@ -24,12 +25,10 @@ def read_html(data: bytes) -> Document:
     """Return the sections of a page, without its navigation.
 
     Raises:
-        DocumentError: It is no text, or its elements are nested too deep.
+        DocumentError: It is no HTML, or its elements are nested too deep.
     """
     text = decode(data, EncodingDetector.find_declared_encoding(data, is_html=True))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # such as that XHTML is read as HTML
-        soup = BeautifulSoup(text, "html.parser")
+    soup = _parsed(text)
     title = soup.title.get_text() if soup.title else ""
     try:
         for element in soup.select(_NOT_TEXT):
@@ -37,6 +36,15 @@ def read_html(data: bytes) -> Document:
         return read_markdown(_markdown(soup), title)
     except RecursionError:
         raise DocumentError("its elements are nested too deep") from None
+
+
+def _parsed(text: str) -> BeautifulSoup:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # such as that XHTML is read as HTML
+        try:
+            return BeautifulSoup(text, "html.parser")
+        except ParserRejectedMarkup as error:
+            raise DocumentError("is damaged, or is no HTML") from error
 
 
 def _markdown(soup: BeautifulSoup) -> str:

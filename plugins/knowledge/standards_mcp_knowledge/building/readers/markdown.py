@@ -9,13 +9,15 @@ from typing import Final
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from standards_mcp_knowledge.building.document import Document, Outline, clean
+from standards_mcp_knowledge.building.document import Document, Outline, clean, one_line
 
 # Outside of headings, what stands within a paragraph is not looked at.
 _BLOCKS: Final = MarkdownIt("commonmark").disable("inline")
+_INLINE: Final = MarkdownIt("commonmark")
 _FRONT_MATTER: Final = re.compile(r"---[ \t]*\n(.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL)
 _TITLE: Final = re.compile(r"^title:[ \t]*(.+)$", re.MULTILINE)
 _ANCHOR: Final = re.compile(r"\s*\{:?\s*#[^}]*\}$")
+_LONGEST_HEADING: Final = 1_000
 _CODE: Final = ("fence", "code_block")
 
 
@@ -44,7 +46,7 @@ def read_markdown(text: str, title: str = "") -> Document:
         done = end
     outline.add("\n".join(lines[done:]))
     document = outline.document()
-    return Document(document.title or clean(title), document.sections)
+    return Document(document.title or one_line(title), document.sections)
 
 
 def _landmarks(tokens: Sequence[Token]) -> Iterator[tuple[Token, str | None]]:
@@ -58,8 +60,8 @@ def _landmarks(tokens: Sequence[Token]) -> Iterator[tuple[Token, str | None]]:
 
 def _plain(heading: str) -> str:
     """Return the text of a heading without its marks."""
-    heading = _ANCHOR.sub("", heading)
-    children = MarkdownIt("commonmark").parseInline(heading)[0].children or []
+    heading = _ANCHOR.sub("", heading[:_LONGEST_HEADING])
+    children = _INLINE.parseInline(heading)[0].children or []
     return "".join(
         " " if child.type == "softbreak" else child.content
         for child in children

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -14,8 +16,8 @@ from standards_mcp_knowledge.building.document import Document, DocumentError, O
 _MOST_PAGES: Final = 5_000
 _MOST_CHARACTERS: Final = 20_000_000
 _DEEPEST: Final = 15
-_BROKEN_WORD: Final = "\ufffe\r\n"
-"""How PDFium writes a hyphen at the end of a line."""
+_HYPHEN: Final = re.compile(r"[\x02\ufffe](\r\n)?")
+"""How PDFium writes the hyphen of a word that goes on in the next line."""
 
 
 def read_pdf(path: Path) -> Document:
@@ -41,15 +43,18 @@ def read_pdf(path: Path) -> Document:
 
 def _read(pdf: Any) -> Document:
     outline = Outline(pdf.get_metadata_value("Title"))
-    bookmarks = dict(reversed(list(_bookmarks(pdf))))
-    bookmark, characters = "", 0
+    bookmarks = defaultdict[int, list[str]](list)
+    for number, title in _bookmarks(pdf):
+        bookmarks[number].append(title)
+    above, characters = "", 0
     for number in range(len(pdf)):
-        bookmark = bookmarks.get(number, bookmark)
         text = _text_of(pdf, number)
         characters += len(text)
         if characters > _MOST_CHARACTERS:
             raise DocumentError(f"has more than {_MOST_CHARACTERS:,} characters; split it")
         page = f"page {number + 1}"
+        titles = bookmarks.get(number, [above])
+        bookmark, above = titles[0], titles[-1]
         outline.start(f"{bookmark} ({page})" if bookmark else page)
         outline.add(text)
     return outline.document()
@@ -65,4 +70,4 @@ def _bookmarks(pdf: Any) -> Iterator[tuple[int, str]]:
 
 def _text_of(pdf: Any, number: int) -> str:
     with closing(pdf[number]) as page, closing(page.get_textpage()) as text:
-        return str(text.get_text_bounded()).replace(_BROKEN_WORD, "")
+        return _HYPHEN.sub("", text.get_text_bounded())
