@@ -105,7 +105,8 @@ class Opened:
         key = (files.index, files.metadata)
         kept = self._datasets.get(key)
         # Until the host has noticed a change, it asks for the files that were.
-        if kept is None or kept.stamps not in (files.stamps, _stamps(files)):
+        is_old = kept is None or (kept.stamps != files.stamps and kept.stamps != _stamps(files))
+        if is_old:
             # Not both at a time: that is what a worker's memory is for.
             self._datasets.pop(key, None)
             self._datasets[key] = OpenDataset(files, self.encoder_of)

@@ -23,6 +23,7 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     # Whatever prints, prints to stderr, which the host writes to its log.
     os.dup2(2, 1)
+    sys.stdout = sys.stderr
     requests: SimpleQueue[Any] = SimpleQueue()
     # A thread of its own notices the end of the host while a function runs.
     threading.Thread(target=_read, args=(sys.stdin.buffer, requests), daemon=True).start()

@@ -89,8 +89,8 @@ class Worker:
 
     def end(self, cause: str = "") -> None:
         """Kill the process."""
-        self._cause = self._cause or cause
         if self.is_alive:
+            self._cause = self._cause or cause
             self._process.kill()
 
     async def wait(self) -> str:
