@@ -54,12 +54,16 @@ def pool_of(settings: KnowledgeSettings, log: logging.Logger) -> Pool:
 async def workers_of(settings: KnowledgeSettings, log: logging.Logger) -> AsyncGenerator[Pool]:
     """Run the workers of these settings alone, for commands."""
     pool = pool_of(settings, log)
+    raised: Exception | None = None
     async with anyio.create_task_group() as group:
         group.start_soon(pool.serve)
         try:
             yield pool
-        finally:
-            group.cancel_scope.cancel()
+        except Exception as error:  # noqa: BLE001  - raised below, and not in a group
+            raised = error
+        group.cancel_scope.cancel()
+    if raised is not None:
+        raise raised
 
 
 @asynccontextmanager

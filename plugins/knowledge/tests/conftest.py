@@ -52,6 +52,16 @@ def write_index(vectors: Vectors, path: Path, kind: str = "Flat", metric: str = 
 
 
 @pytest.fixture
+def installed(install: Callable[..., Path]) -> None:
+    """Let processes that tests start find the plugin."""
+    install(
+        "knowledge",
+        "from standards_mcp_knowledge.plugin import KnowledgePlugin as KnowledgePlugin",
+        version="0.1.0",
+    )
+
+
+@pytest.fixture
 def root(tmp_path: Path) -> Path:
     folder = tmp_path / "datasets"
     folder.mkdir()
