@@ -225,7 +225,10 @@ def workers_of(pid: int) -> list[int]:
 def over_http(root: Path) -> Iterator[HttpClient]:
     command = host_command(root)
     created = subprocess.run(
-        [*command, "auth", "token", "new", "benchmark"], capture_output=True, text=True, check=True
+        [*command, "auth", "token", "new", f"bench-{time.time_ns()}"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     token = next(word for word in created.stdout.split() if len(word) > 30)
     with socket.socket() as free:

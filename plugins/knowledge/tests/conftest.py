@@ -48,7 +48,9 @@ def write_index(vectors: Vectors, path: Path, kind: str = "Flat", metric: str = 
         index.add_with_ids(vectors, np.arange(len(vectors)))
     else:
         index.add(vectors)
-    faiss.write_index(index, str(path))
+    # Written aside: who has opened the old file keeps it.
+    faiss.write_index(index, f"{path}.new")
+    Path(f"{path}.new").replace(path)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import pytest
 from standards_mcp.catalog.embedding import Vectors
 
 DOCS = Path(__file__).parents[3] / "docs"
-pytestmark = pytest.mark.usefixtures("installed")
+pytestmark = [pytest.mark.usefixtures("installed"), pytest.mark.measured]
 QUESTION = "How do I switch a single tool off?"
 MakeDataset = Callable[..., Path]
 Run = Callable[..., subprocess.CompletedProcess[str]]

@@ -188,12 +188,12 @@ class Pool:
         arguments: tuple[Any, ...],
     ) -> None:
         try:
-            with anyio.fail_after(seconds):
+            with anyio.move_on_after(seconds) as scope:
                 outcome.value = await worker.run(function, *arguments)
+            if scope.cancelled_caught:
+                worker.end("it exceeded its deadline")
+                outcome.error = OverdueError()
             self._offer(worker)
-        except TimeoutError:
-            worker.end("it exceeded its deadline")
-            outcome.error = OverdueError()
         except WorkerEndedError as error:
             outcome.error = error
             outcome.done.set()
@@ -241,7 +241,7 @@ class Pool:
             raise OverdueError if self._workers else UnavailableError(self._next_start())
 
     def _offer(self, worker: Worker) -> None:
-        if worker in self._workers and worker.is_alive:
+        if worker in self._workers and worker.is_usable:
             self._idle.append(worker)
             self._hand_out()
 

@@ -10,11 +10,10 @@ import pickle
 import sys
 import threading
 import traceback
-from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any, BinaryIO
 
-from .messages import LENGTH, OUT_OF_MEMORY, Answer, Begin, framed
+from .messages import LENGTH, OUT_OF_MEMORY, Answer, Begin, Request, framed
 from .opened import Opened
 
 
@@ -31,14 +30,19 @@ def main() -> None:
     _limit_memory(begin.memory)
     opened = Opened(begin.encoders)
     while True:
-        function, arguments = requests.get()
         try:
-            _write(answers, _answer(function, opened, arguments))
+            _write(answers, answer_to(requests.get(), opened))
         except MemoryError:
             os._exit(OUT_OF_MEMORY)
 
 
-def _answer(function: Callable[..., Any], opened: Opened, arguments: tuple[Any, ...]) -> Answer:
+def answer_to(request: Request, opened: Opened) -> Answer:
+    """Return what the function of a request returns or raises.
+
+    Raises:
+        MemoryError: It needs more memory than there is.
+    """
+    function, arguments = request
     try:
         return Answer(function(opened, *arguments))
     except MemoryError:

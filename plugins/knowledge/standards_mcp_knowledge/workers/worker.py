@@ -57,6 +57,11 @@ class Worker:
         """Whether it has not ended."""
         return self._process.returncode is None
 
+    @property
+    def is_usable(self) -> bool:
+        """Whether it has not ended, and nobody is ending it."""
+        return self.is_alive and not self._cause
+
     async def run(self, function: Callable[..., T], *arguments: Any) -> T:
         """Run a function of `tasks` there, and return what it returns.
 
