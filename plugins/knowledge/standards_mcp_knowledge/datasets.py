@@ -111,6 +111,8 @@ async def look_into(pool: Pool, source: Source) -> Entry:
         retry = RETRY if error.is_passing else None
         return _left_out(source, error.kind, error.reason, cause, retry)
     except UnavailableError as error:
+        if pool.is_failing:
+            return _left_out(source, "worker", "No worker can be started; see the log", error, 0)
         reason = f"{unread}: the worker that opens it ends"
         return _left_out(source, "worker", reason, error, RETRY_OF_CRASH)
     except OverdueError as error:

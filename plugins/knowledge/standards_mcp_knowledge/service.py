@@ -149,7 +149,7 @@ class Service:
                     f"query has {len(query)} characters; it needs 1 to {LONGEST_QUERY:,}."
                 )
             shelf = await self.shelf()
-            found = _found(shelf, dataset)
+            found = self._found(shelf, dataset)
             k = top_k or found.source.manifest.default_top_k
             results = await self._asked(shelf, found, tasks.search, dataset, query, k)
             outcome, count = "ok", len(results)
@@ -178,7 +178,7 @@ class Service:
             ToolError: There is none.
         """
         shelf = await self.shelf()
-        text = await self._asked(shelf, _found(shelf, dataset), tasks.document, dataset, path)
+        text = await self._asked(shelf, self._found(shelf, dataset), tasks.document, dataset, path)
         if text is None:
             raise NotFoundError(f"Dataset '{dataset}' has no document {path!r}.")
         return text
@@ -204,7 +204,8 @@ class Service:
 
     async def health(self) -> HealthAnswer:
         """Say how the datasets and the workers are."""
-        shelf = await self.shelf()
+        # It is asked most when nothing starts, so it does not wait for that.
+        shelf = await self._library.current(self._group, self._pool.times.pause) or Shelf()
         state = self._pool.state
         is_well = state == "ready" and not shelf.left_out
         return {
@@ -220,6 +221,16 @@ class Service:
             },
         }
 
+    def _found(self, shelf: Shelf, dataset: str) -> Dataset:
+        if dataset in shelf.ready:
+            return shelf.ready[dataset]
+        for each in shelf.left_out:
+            if each.id == dataset and each.kind == "worker" and self._pool.is_failing:
+                raise _unavailable(self._pool.next_start)
+            if each.id == dataset:
+                raise _not_available(shelf, dataset, each.reason)
+        raise NotFoundError(f"Dataset '{dataset}' not found. {_available(shelf)}")
+
     async def _asked(
         self, shelf: Shelf, dataset: Dataset, function: Callable[..., T], *arguments: object
     ) -> T:
@@ -234,15 +245,6 @@ class Service:
                 f"Search of '{dataset.id}' took longer than {self._settings.timeout:g} s. "
                 "Try again, with a shorter query."
             ) from error
-
-
-def _found(shelf: Shelf, dataset: str) -> Dataset:
-    if dataset in shelf.ready:
-        return shelf.ready[dataset]
-    for each in shelf.left_out:
-        if each.id == dataset:
-            raise _not_available(shelf, dataset, each.reason)
-    raise NotFoundError(f"Dataset '{dataset}' not found. {_available(shelf)}")
 
 
 def _available(shelf: Shelf) -> str:

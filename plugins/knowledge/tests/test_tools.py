@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,8 @@ async def search(client: Client, dataset: str = "guide", **more: Any) -> dict[st
     return await call(client, "search", **{"dataset": dataset, "query": QUERY, **more})
 
 
-def said(answer: dict[str, Any]) -> tuple[str, str]:
+def said(answer: dict[str, Any], *more: str) -> tuple[str, str]:
+    assert answer.keys() == {"success", "results", "error_type", "message", *more}
     assert (answer["success"], answer["results"]) == (False, [])
     return answer["error_type"], answer["message"]
 
@@ -292,6 +294,21 @@ async def test_a_killed_worker_costs_no_call_and_the_next_one_is_there(
         assert health["worker"]["restarts"] == 1
         assert worker_pids() != [pid]
     assert worker_pids() == []
+
+
+async def test_where_no_worker_can_start_searches_say_when_to_try_again(
+    connect: Connect, make_dataset: MakeDataset, root: Path, monkeypatch: pytest.MonkeyPatch
+):
+    make_dataset()
+    monkeypatch.setattr(sys, "executable", shutil.which("false"))
+    async with connect(KnowledgePlugin, name="knowledge", root=root, workers=1) as client:
+        health = await until_state(client, "restarting")
+        with anyio.fail_after(WAIT):
+            while health["status"] != "failed":
+                health = await call(client, "health")
+        error_type, message = said(await search(client), "retry_after")
+    assert error_type == "api_error"
+    assert message.startswith("Knowledge search is unavailable. Try again in ")
 
 
 def worker_pids() -> list[int]:

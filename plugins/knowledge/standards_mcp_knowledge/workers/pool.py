@@ -147,7 +147,7 @@ class Pool:
         try:
             return await self._attempt(None, seconds, function, *arguments)
         except WorkerEndedError:
-            raise UnavailableError(self._next_start()) from None
+            raise UnavailableError(self.next_start) from None
 
     def warm(self, datasets: Sequence[Files]) -> None:
         """Let every worker open these datasets, now and when it is started again."""
@@ -236,9 +236,9 @@ class Pool:
         if waiter.only is not None and not waiter.only.is_alive:
             raise WorkerEndedError
         if self._tasks is None or self.is_failing:
-            raise UnavailableError(self._next_start())
+            raise UnavailableError(self.next_start)
         if anyio.current_time() >= end:
-            raise OverdueError if self._workers else UnavailableError(self._next_start())
+            raise OverdueError if self._workers else UnavailableError(self.next_start)
 
     def _offer(self, worker: Worker) -> None:
         if worker in self._workers and worker.is_usable:
@@ -255,7 +255,9 @@ class Pool:
                 waiter.worker = worker
                 waiter.given.set()
 
-    def _next_start(self) -> float:
+    @property
+    def next_start(self) -> float:
+        """In how many seconds a worker may run again, where none does."""
         soonest = min(self._failing.values(), default=0) - anyio.current_time()
         return max(1.0, round(soonest, 1))
 
