@@ -327,7 +327,8 @@ def test_the_table_of_keys_is_that_of_the_models():
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_documents_name_commands_that_exist(document: Path):
     context = click.Context(cli.cli)
-    known = {*cli.cli.list_commands(context), "<plugin>"}
+    plugins = {file.parent.name for file in ROOT.glob("plugins/*/pyproject.toml")}
+    known = {*cli.cli.list_commands(context), *plugins, "<plugin>"}
     mention = re.compile(r"(?:^    |`|bin/)standards-mcp (?:--?\S+ )*([a-z<][a-z>]+)", re.MULTILINE)
     named = mention.findall(document.read_text(encoding="utf-8"))
     assert set(named) <= known

@@ -27,13 +27,19 @@ _TIMEOUT = 60.0
 
 
 def open_encoder(
-    spec: str, key: SecretStr | None = None, *, remedy: str = _CATALOG_REMEDY
+    spec: str,
+    key: SecretStr | None = None,
+    *,
+    remedy: str = _CATALOG_REMEDY,
+    threads: int | None = None,
 ) -> TextEncoder:
     """Return the encoder that *spec* names, see `SPECS`. ``minilm`` is shared by the process.
 
     Args:
         key: What an endpoint asks for, if it does.
         remedy: What an error of an endpoint says to check: the setting that names it, and its key.
+        threads: How many a call of ``minilm`` uses, by default one for each processor. Whoever
+            opens it first in a process decides.
 
     Raises:
         EncoderUnavailableError: *spec* is ``none``, or minilm is not installed. Search can go on
@@ -43,7 +49,7 @@ def open_encoder(
     """
     check_model(spec)
     if spec == MINILM:
-        return shared_minilm()
+        return shared_minilm(threads)
     if spec == NO_MODEL:
         raise EncoderUnavailableError('the configured model is "none"')
     if is_address(spec):

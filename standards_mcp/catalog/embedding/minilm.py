@@ -66,20 +66,26 @@ class TextEncoder(ABC):
         """
 
 
-def shared_minilm() -> MiniLmEncoder:
+def shared_minilm(threads: int | None = None) -> MiniLmEncoder:
     """Return the encoder that everybody in this process shares, for as long as anybody has it.
 
     A session takes 60 MB and half a second, and may be used by several threads at a time.
+
+    Args:
+        threads: See `MiniLmEncoder`; whoever comes first decides.
     """
     with _OPENING:
         encoder = _SHARED.get(MINILM_NAME)
         if encoder is None:
-            _SHARED[MINILM_NAME] = encoder = MiniLmEncoder()
+            _SHARED[MINILM_NAME] = encoder = MiniLmEncoder(threads)
         return encoder
 
 
 class MiniLmEncoder(TextEncoder):
     """all-MiniLM-L6-v2 on the CPU: 384 dimensions, the first 256 tokens of a text.
+
+    Args:
+        threads: How many a call uses, by default one for each processor.
 
     Raises:
         EncoderUnavailableError: The runtime or the model's distribution is not installed.
@@ -88,10 +94,10 @@ class MiniLmEncoder(TextEncoder):
 
     name = MINILM_NAME
 
-    def __init__(self) -> None:
+    def __init__(self, threads: int | None = None) -> None:
         model = locate_minilm()
         _verify(model)
-        self._session = _open_session(model)
+        self._session = _open_session(model, threads or os.cpu_count() or 1)
         self._tokenizer = _open_tokenizer()
 
     @cached_property
@@ -178,14 +184,14 @@ def _imported(name: str) -> Any:
         ) from error
 
 
-def _open_session(model: Path) -> Any:
+def _open_session(model: Path, threads: int) -> Any:
     # Without this, the runtime reports its use over the network.
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     runtime = _imported("onnxruntime")
     options = runtime.SessionOptions()
     # The runtime's own number is the same, but pins the threads, which is slower on a machine
     # that does other work.
-    options.intra_op_num_threads = os.cpu_count() or 1
+    options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     # Threads that wait in a loop slow down NumPy and everybody else on the machine.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")

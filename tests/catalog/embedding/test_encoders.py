@@ -38,6 +38,20 @@ def encoder() -> MiniLmEncoder:
     return MiniLmEncoder()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="counts threads as Linux does")
+def test_an_encoder_has_as_many_threads_as_it_was_opened_with() -> None:
+    program = (
+        "import os, sys; from standards_mcp.catalog.embedding import open_encoder;"
+        "encoder = open_encoder('minilm', threads=int(sys.argv[1]));"
+        "print(len(os.listdir('/proc/self/task')))"
+    )
+    counts = [
+        int(subprocess.check_output([sys.executable, "-c", program, threads], text=True))
+        for threads in ("1", "4")
+    ]
+    assert counts[1] - counts[0] == 3
+
+
 def test_vectors_have_length_one(encoder: MiniLmEncoder) -> None:
     vectors = encoder.encode(["Count to ten.", "Explain photosynthesis.", ""])
     assert vectors.shape == (3, 384)

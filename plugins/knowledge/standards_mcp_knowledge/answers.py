@@ -1,0 +1,140 @@
+"""What the tools answer."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, NotRequired
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from .datasets import Dataset, Entry, Shelf
+from .search import Hit
+
+
+class SearchFacts(TypedDict):
+    """What a search was, and how long it took."""
+
+    dataset: str
+    query: str
+    resultCount: int
+    durationMs: float
+
+
+class SearchAnswer(TypedDict):
+    """The passages that answer, the best first."""
+
+    results: list[Hit]
+    metadata: SearchFacts
+
+
+class Listed(TypedDict):
+    """A dataset in a list."""
+
+    id: str
+    name: str | None
+    description: str | None
+    defaultTopK: int | None
+    status: Literal["ready", "error"]
+    documents: int | None
+    error: NotRequired[Annotated[str, Field(description="Why it is left out.")]]
+
+
+class Counts(TypedDict):
+    """How many datasets there are."""
+
+    total: int
+    ready: int
+    errors: int
+
+
+class ListAnswer(TypedDict):
+    """The datasets, by id."""
+
+    datasets: list[Listed]
+    counts: Counts
+
+
+class Detail(TypedDict):
+    """A dataset as it is served."""
+
+    id: str
+    status: Literal["ready", "error"]
+    documents: int | None
+    dimension: int | None
+    model: str | None
+    error: NotRequired[str]
+
+
+class WorkerFacts(TypedDict):
+    """The processes that search."""
+
+    state: Literal["starting", "ready", "restarting", "stopped"]
+    processes: int
+    restarts: int
+
+
+class HealthAnswer(TypedDict):
+    """How the plugin is."""
+
+    status: Literal["ok", "degraded", "failed"]
+    version: str
+    uptimeSeconds: float
+    datasets: Counts
+    details: list[Detail]
+    worker: WorkerFacts
+
+
+def search_answer(
+    dataset: str, query: str, results: list[Hit], milliseconds: float
+) -> SearchAnswer:
+    """Return the answer to a search."""
+    facts: SearchFacts = {
+        "dataset": dataset,
+        "query": query,
+        "resultCount": len(results),
+        "durationMs": milliseconds,
+    }
+    return {"results": results, "metadata": facts}
+
+
+def counts_of(shelf: Shelf) -> Counts:
+    """Count the datasets."""
+    ready, errors = len(shelf.ready), len(shelf.left_out)
+    return {"total": ready + errors, "ready": ready, "errors": errors}
+
+
+def listed(entry: Entry) -> Listed:
+    """Return a dataset as lists have it."""
+    manifest = entry.source.manifest if entry.source else None
+    known: Listed = {
+        "id": entry.id,
+        "name": manifest.name if manifest else None,
+        "description": manifest.description if manifest else None,
+        "defaultTopK": manifest.default_top_k if manifest else None,
+        "status": "ready",
+        "documents": None,
+    }
+    if isinstance(entry, Dataset):
+        return {**known, "documents": entry.facts.documents}
+    return {**known, "status": "error", "error": entry.reason}
+
+
+def detail(entry: Entry) -> Detail:
+    """Return a dataset as the health has it."""
+    if isinstance(entry, Dataset):
+        facts = entry.facts
+        return {
+            "id": entry.id,
+            "status": "ready",
+            "documents": facts.documents,
+            "dimension": facts.dimension,
+            "model": facts.model,
+        }
+    return {
+        "id": entry.id,
+        "status": "error",
+        "documents": None,
+        "dimension": None,
+        "model": None,
+        "error": entry.reason,
+    }

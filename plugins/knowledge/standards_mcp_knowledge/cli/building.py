@@ -1,0 +1,145 @@
+"""Commands that make datasets of folders."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import re
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+
+import anyio
+import click
+
+from standards_mcp_knowledge.answers import SearchAnswer, search_answer
+from standards_mcp_knowledge.building import BuildError, BuildOptions, BuildReport
+from standards_mcp_knowledge.datasets import LeftOut, read_source
+from standards_mcp_knowledge.encoders import DEFAULT_MODEL
+from standards_mcp_knowledge.manifests import NAME
+from standards_mcp_knowledge.service import workers_of
+from standards_mcp_knowledge.settings import KnowledgeSettings
+from standards_mcp_knowledge.workers import tasks
+from standards_mcp_knowledge.workers.pool import OverdueError, Pool, UnavailableError
+
+from . import showing
+from .work import build
+
+_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+_RESULTS = 5
+
+
+def build_command(settings: KnowledgeSettings, root: Path, log: logging.Logger) -> click.Command:
+    """Return the command ``build``."""
+
+    @click.command("build")
+    @click.argument("folder", type=_FOLDER)
+    @click.option("--id", "id_", required=True, help="What searches name the dataset.")
+    @click.option("--name", required=True, help="What people call it.")
+    @click.option("--description", required=True, help="What it is about.")
+    @click.option("--out", type=click.Path(path_type=Path), help="The dataset's own folder.")
+    @click.option("--model", default=DEFAULT_MODEL, help="The text encoder.", show_default=True)
+    @click.option("--chunk-words", default=200, show_default=True, help="Words of a passage.")
+    @click.option("--overlap-words", default=30, show_default=True, help="Words it repeats.")
+    @click.option("--include", multiple=True, metavar="GLOB", help="Only such files.")
+    @showing.as_json
+    def build_dataset(
+        folder: Path, id_: str, out: Path | None, *, is_json: bool, **options: object
+    ) -> None:
+        """Make a dataset of the documents in FOLDER, or bring it up to date."""
+        wanted = _options(id=id_, **options)
+        place = out or root / wanted.id
+
+        async def make() -> BuildReport:
+            async with workers_of(settings, log) as pool:
+                with _progress(is_shown=not is_json) as progress:
+                    return await build(pool, folder, place, wanted, progress)
+
+        built = anyio.run(make)
+        if is_json:
+            click.echo(json.dumps(showing.report_json(built)))
+        else:
+            click.echo(showing.report(built))
+        if not built.chunks:
+            raise BuildError(f"{folder} has no documents that can be read")
+
+    return build_dataset
+
+
+def try_command(settings: KnowledgeSettings, tried: Path, log: logging.Logger) -> click.Command:
+    """Return the command ``try``.
+
+    Args:
+        tried: Where its datasets are kept.
+    """
+
+    @click.command("try")
+    @click.argument("folder", type=_FOLDER)
+    @click.argument("question")
+    @showing.top
+    @showing.as_json
+    def try_folder(folder: Path, question: str, *, top: int | None, is_json: bool) -> None:
+        """Answer QUESTION with passages of the documents in FOLDER."""
+        if not question.strip():
+            raise click.UsageError("Ask something: the question is empty.")
+        wanted = options_for(folder)
+
+        async def answer() -> SearchAnswer:
+            async with workers_of(settings, log) as pool:
+                with _progress(is_shown=not is_json) as progress:
+                    built = await build(pool, folder, tried / wanted.id, wanted, progress)
+                if not built.chunks:
+                    raise BuildError(f"{folder} has no documents that can be read")
+                return await _search(pool, tried / wanted.id, question.strip(), top or _RESULTS)
+
+        found = anyio.run(answer)
+        click.echo(json.dumps(found) if is_json else showing.hits(found["results"]))
+
+    return try_folder
+
+
+def options_for(folder: Path) -> BuildOptions:
+    """Return how a folder that has no dataset of its own is built: its id is its path's."""
+    path = folder.resolve()
+    slug = re.sub(r"[^a-z0-9]+", "-", path.name.lower()).strip("-")[:40] or "folder"
+    digest = hashlib.sha256(str(path).encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    name = path.name.strip() or "Folder"
+    return BuildOptions(id=f"{slug}-{digest}", name=name[:128], description=f"Tried: {name}"[:512])
+
+
+async def _search(pool: Pool, folder: Path, question: str, most: int) -> SearchAnswer:
+    source = read_source(folder / NAME, [folder])
+    if isinstance(source, LeftOut):
+        raise BuildError(source.reason)
+    began = perf_counter()
+    name = source.manifest.id
+    try:
+        found = await pool.run(tasks.search, source.files, name, question, most)
+    except (UnavailableError, OverdueError) as error:
+        raise BuildError("the workers cannot search; see the log for why") from error
+    return search_answer(name, question, found, round((perf_counter() - began) * 1000, 1))
+
+
+def _options(**values: object) -> BuildOptions:
+    try:
+        return BuildOptions(**values)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    except ValueError as error:
+        raise click.UsageError(f"{error}.") from error
+
+
+@contextmanager
+def _progress(*, is_shown: bool) -> Generator[Callable[[int, int], None]]:
+    """Give what is told of the progress: a bar on stderr, if that is a terminal."""
+    if not is_shown or not sys.stderr.isatty():
+        yield lambda _done, _total: None
+        return
+    with click.progressbar(length=1, label="Encoding", file=sys.stderr) as bar:
+
+        def tell(done: int, total: int) -> None:
+            bar.length = total
+            bar.update(done - bar.pos)
+
+        yield tell

@@ -1,0 +1,93 @@
+"""Commands about manifests and what they describe."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import anyio
+import click
+
+from standards_mcp_knowledge.answers import listed
+from standards_mcp_knowledge.datasets import (
+    Entry,
+    LeftOut,
+    look_into,
+    manifests_in,
+    read_source,
+    shelved,
+)
+from standards_mcp_knowledge.manifests import NAME, Manifest
+from standards_mcp_knowledge.service import workers_of
+from standards_mcp_knowledge.settings import KnowledgeSettings
+
+from . import showing
+
+
+@click.command("schema")
+def schema() -> None:
+    """Print the JSON Schema of a manifest."""
+    click.echo(json.dumps(Manifest.model_json_schema(), indent=2))
+
+
+def check_command(settings: KnowledgeSettings, root: Path, log: logging.Logger) -> click.Command:
+    """Return the command ``check``."""
+
+    @click.command("check")
+    @click.argument("what", nargs=-1, metavar="[ID or PATH]...")
+    @showing.as_json
+    @click.pass_context
+    def check(context: click.Context, what: tuple[str, ...], *, is_json: bool) -> None:
+        """Check datasets by every rule: all, or those with an ID, or at a PATH."""
+        paths = _manifests(root, what)
+        entries = anyio.run(partial(_entries, settings, root, paths, log))
+        if is_json:
+            click.echo(json.dumps({"datasets": [listed(each) for each in entries]}))
+        else:
+            for each in entries:
+                reason = each.reason if isinstance(each, LeftOut) else "good"
+                path = each.path if isinstance(each, LeftOut) else each.source.path
+                click.echo(f"{each.id} ({path}): {reason}")
+            if not entries:
+                click.echo(f"There are no datasets in {root}.")
+        context.exit(int(any(isinstance(each, LeftOut) for each in entries)))
+
+    return check
+
+
+def _manifests(root: Path, what: Sequence[str]) -> list[Path]:
+    known = manifests_in(root)
+    if not what:
+        return known
+    found: list[Path] = []
+    for each in what:
+        path = Path(each)
+        by_id = [manifest for manifest in known if _id_of(manifest, root) == each]
+        if by_id:
+            found += by_id
+        elif path.is_file() or (path / NAME).is_file():
+            found.append(path.resolve() if path.is_file() else (path / NAME).resolve())
+        else:
+            raise click.ClickException(f"{each} is neither the id of a dataset nor its path.")
+    return found
+
+
+def _id_of(manifest: Path, root: Path) -> str:
+    found = read_source(manifest, [root])
+    return found.id if isinstance(found, LeftOut) else found.manifest.id
+
+
+async def _entries(
+    settings: KnowledgeSettings, root: Path, paths: Sequence[Path], log: logging.Logger
+) -> list[Entry]:
+    entries: list[Entry] = []
+    async with workers_of(settings, log) as pool:
+        for path in paths:
+            # A dataset elsewhere is checked for where it is to be.
+            roots = [root, *settings.extra_roots, path.parent]
+            found = read_source(path, roots)
+            entries.append(found if isinstance(found, LeftOut) else await look_into(pool, found))
+    return shelved(entries).entries

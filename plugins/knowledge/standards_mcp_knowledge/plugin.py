@@ -1,0 +1,140 @@
+"""The plugin: its tools, its resource, and what a model reads of them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from typing import Annotated, Final
+
+import click
+from pydantic import Field, StrictBool
+
+from standards_mcp import ApiError, Health, Plugin, Tool, hookimpl, resource
+
+from .answers import HealthAnswer, ListAnswer, SearchAnswer
+from .service import Service, serving
+from .settings import KnowledgeSettings
+
+SEARCH: Final = """\
+Search a dataset of documentation by meaning. Answers with the passages that are nearest to the \
+query, the best first, each with the path of its file: cite it. Ask in whole words, as the \
+documentation would say it; a question works well. knowledge.listDatasets names the datasets, and \
+the resource knowledge://{dataset}/{path} has the whole document."""
+LIST: Final = """\
+List the datasets of documentation that can be searched, with what each is about. Call it before \
+the first search, to choose a dataset. With includeErrors, also those that are left out, and why."""
+HEALTH: Final = """\
+Say whether the datasets of documentation and the processes that search them are well, with what \
+is wrong with a dataset that is left out. For whoever runs the server, not for questions."""
+_TWO_ATTEMPTS: Final = 2
+_SPARE_SECONDS: Final = 5
+
+DatasetId = Annotated[
+    str,
+    Field(min_length=1, max_length=64, description="The id of a dataset, of listDatasets."),
+]
+Query = Annotated[str, Field(min_length=1, description="What to look for: 1 to 1,024 characters.")]
+TopK = Annotated[
+    int | None,
+    Field(alias="topK", ge=1, le=100, description="How many results; else the dataset says."),
+]
+IncludeErrors = Annotated[
+    StrictBool,
+    Field(alias="includeErrors", description="Also list what is left out, with the reason."),
+]
+
+
+class KnowledgePlugin(Plugin[KnowledgeSettings]):
+    """Contributes searches of documentation that was embedded before."""
+
+    settings_type = KnowledgeSettings
+    instructions = """\
+    Call {knowledge.search} for questions that a dataset of {knowledge.listDatasets} is about, and \
+cite the path of each passage that you use.
+    """
+
+    _running: Service | None = None
+
+    @hookimpl
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncGenerator[None]:
+        """Keep the workers running."""
+        root = self.settings.root_in(self.context.state_dir)
+        async with serving(self.settings, root, self.context.log) as self._running:
+            yield
+
+    @property
+    def _service(self) -> Service:
+        if self._running is None:
+            raise ApiError("Knowledge search has not started.")
+        return self._running
+
+    @hookimpl
+    async def check_health(self) -> Health:
+        """Name the datasets that are left out, and what is wrong with the workers."""
+        health = await self._service.health()
+        wrong = [f"{each['id']}: {each['error']}" for each in health["details"] if "error" in each]
+        worker = health["worker"]
+        message = f"{health['datasets']['ready']} datasets, workers {worker['state']}"
+        return Health(status=health["status"], message="; ".join([message, *wrong]))
+
+    @hookimpl
+    def register_tools(self) -> Iterable[Tool]:
+        """Return the three tools. A search may take two attempts of a worker."""
+        timeout = _TWO_ATTEMPTS * self.settings.timeout + _SPARE_SECONDS
+        return [
+            Tool(
+                name=name,
+                title=title,
+                description=description,
+                function=function,
+                read_only=True,
+                destructive=False,
+                idempotent=True,
+                open_world=False,
+                timeout=timeout,
+            )
+            for name, title, description, function in (
+                ("knowledge.search", "Search documentation", SEARCH, self.search),
+                ("knowledge.listDatasets", "List datasets", LIST, self.list_datasets),
+                ("knowledge.health", "Health of the datasets", HEALTH, self.health),
+            )
+        ]
+
+    @hookimpl
+    def register_commands(self) -> list[click.Command]:
+        """Return the commands of ``standards-mcp knowledge``."""
+        from .cli import commands  # noqa: PLC0415  - builds need what the server does not
+
+        return commands(self.settings, self.context.state_dir, self.context.log)
+
+    async def search(self, dataset: DatasetId, query: Query, top_k: TopK = None) -> SearchAnswer:
+        """Return the passages of a dataset that answer a query."""
+        return await self._service.search(dataset, query, top_k)
+
+    async def list_datasets(self, include_errors: IncludeErrors = False) -> ListAnswer:  # noqa: FBT002  an argument of a tool
+        """Return the datasets."""
+        return await self._service.datasets(include_errors=include_errors)
+
+    async def health(self) -> HealthAnswer:
+        """Return how the datasets and the workers are."""
+        return await self._service.health()
+
+    async def complete_dataset(self, typed: str, _: Mapping[str, str]) -> list[str]:
+        """Return the ids of datasets that a text begins."""
+        return await self._service.dataset_ids(typed)
+
+    async def complete_path(self, typed: str, others: Mapping[str, str]) -> list[str]:
+        """Return the paths of the documents of a dataset that a text begins or is in."""
+        return await self._service.document_paths(others.get("dataset", ""), typed)
+
+    @resource(
+        "knowledge://{dataset}/{+path}",
+        name="document",
+        title="A document of a dataset",
+        mime_type="text/markdown",
+        complete={"dataset": complete_dataset, "path": complete_path},
+    )
+    async def document(self, dataset: str, path: str) -> str:
+        """Read a whole document that a search has cited, by its dataset and its path."""
+        return await self._service.document(dataset, path)

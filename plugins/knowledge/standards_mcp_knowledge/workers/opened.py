@@ -1,0 +1,199 @@
+"""What a worker keeps open: encoders and datasets. FAISS is imported here alone."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from standards_mcp.catalog import CatalogError
+from standards_mcp.catalog.embedding import TextEncoder, Vectors, open_encoder
+from standards_mcp_knowledge.encoders import DEFAULT_MODEL, Encoders, no_encoder, spec_of
+from standards_mcp_knowledge.errors import DatasetError
+from standards_mcp_knowledge.manifests import Files, Stamp, stamp
+from standards_mcp_knowledge.metadata import Document, read_metadata
+from standards_mcp_knowledge.search import Metric
+
+_REMEDY: Final = "check plugins.knowledge.encoders and its embedding_api_key"
+_MOST_PROBES: Final = 16
+_LEAST_CANDIDATES: Final = 64
+_DAMAGE: Final = (RuntimeError, AssertionError)
+"""What FAISS raises when an index is not what it should be."""
+
+
+class OpenDataset:
+    """An index with its documents and its encoder, found to fit together.
+
+    Attributes:
+        dimension: The length of a vector.
+
+    Raises:
+        DatasetError: They do not.
+    """
+
+    def __init__(self, files: Files, encoder_of: Callable[[str], TextEncoder]) -> None:
+        self.stamps = _stamps(files)
+        metadata = read_metadata(files.metadata)
+        self.documents: Sequence[Document] = metadata.documents
+        self.model = metadata.model or DEFAULT_MODEL
+        self._index = _read_index(files.index)
+        self.dimension = int(self._index.d)
+        self.metric: Metric = self._metric(files.index)
+        if self._index.ntotal != len(self.documents):
+            raise DatasetError(
+                "index",
+                f"Index has {self._index.ntotal} vectors, metadata has "
+                f"{len(self.documents)} documents",
+            )
+        self._encoder = encoder_of(self.model)
+        dimensions = _dimensions(self._encoder, self.model)
+        if dimensions != self.dimension:
+            raise DatasetError(
+                "encoder",
+                f"Index has {self.dimension} dimensions, encoder {self._encoder.name} has "
+                f"{dimensions}",
+            )
+        try:
+            self._search(np.full((1, self.dimension), self.dimension**-0.5, dtype=np.float32), 1)
+        except _DAMAGE as error:
+            raise _unreadable(files.index, error) from error
+
+    def _metric(self, path: Path) -> Metric:
+        kinds: dict[int, Metric] = {0: "ip", 1: "l2"}
+        kind = kinds.get(int(self._index.metric_type))
+        if kind is None:
+            raise DatasetError(
+                "index",
+                f"Index cannot be read: {path}: its metric is neither inner product nor L2",
+            )
+        return kind
+
+    def nearest(self, query: str, k: int) -> list[tuple[int, float]]:
+        """Return at most *k* rows with FAISS's distances.
+
+        Raises:
+            CatalogError: The encoder fails.
+        """
+        return self._search(self._encoder.encode([query]), k)
+
+    def _search(self, vector: Vectors, k: int) -> list[tuple[int, float]]:
+        k = min(k, int(self._index.ntotal))
+        if k == 0:
+            return []
+        _widen(self._index, k)
+        distances, rows = self._index.search(vector, k)
+        return list(zip(rows[0].tolist(), distances[0].tolist(), strict=True))
+
+
+class Opened:
+    """What one worker has open. Datasets are opened anew when their files change."""
+
+    def __init__(self, encoders: Encoders) -> None:
+        self._settings = encoders
+        self._encoders: dict[str, TextEncoder] = {}
+        self._datasets: dict[tuple[Path, Path], OpenDataset] = {}
+
+    def dataset(self, files: Files) -> OpenDataset:
+        """Return a dataset, open.
+
+        Raises:
+            DatasetError: It breaks a rule.
+        """
+        key = (files.index, files.metadata)
+        kept = self._datasets.get(key)
+        # Until the host has noticed a change, it asks for the files that were.
+        is_old = kept is None or (kept.stamps != files.stamps and kept.stamps != _stamps(files))
+        if is_old:
+            # Not both at a time: that is what a worker's memory is for.
+            self._datasets.pop(key, None)
+            self._datasets[key] = OpenDataset(files, self.encoder_of)
+        return self._datasets[key]
+
+    def keep_only(self, files: Sequence[Files]) -> None:
+        """Close every other dataset."""
+        wanted = {(each.index, each.metadata) for each in files}
+        for key in self._datasets.keys() - wanted:
+            del self._datasets[key]
+
+    def encode(self, texts: Sequence[str], model: str) -> Vectors:
+        """Return a row of length 1 for each text.
+
+        Raises:
+            DatasetError: There is no encoder for the model.
+            CatalogError: The encoder fails.
+        """
+        return self.encoder_of(model).encode(texts)
+
+    def encoder_of(self, model: str) -> TextEncoder:
+        """Return the encoder of a model.
+
+        Raises:
+            DatasetError: There is none, or it cannot be opened.
+        """
+        spec = spec_of(model, self._settings.specs)
+        if spec not in self._encoders:
+            try:
+                self._encoders[spec] = open_encoder(
+                    spec, self._settings.key, remedy=_REMEDY, threads=1
+                )
+            except CatalogError as error:
+                raise no_encoder(model, _sentence(error)) from error
+        return self._encoders[spec]
+
+
+def _faiss() -> Any:
+    faiss: Any = importlib.import_module("faiss")
+    # A pool of threads makes searches of small indexes slower, and workers are as many as asked.
+    faiss.omp_set_num_threads(1)
+    return faiss
+
+
+def _read_index(path: Path) -> Any:
+    faiss = _faiss()
+    try:
+        # Mapped whole: workers share the memory, and only what is read comes into it.
+        return faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
+    except (*_DAMAGE, MemoryError) as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: BaseException) -> DatasetError:
+    words = " ".join(str(error).split()) or "it takes more memory than a worker may have"
+    return DatasetError("index", f"Index cannot be read: {path}: {words}")
+
+
+def _widen(index: Any, k: int) -> None:
+    """Let an index that searches in part look far enough."""
+    faiss = _faiss()
+    try:
+        inverted = faiss.extract_index_ivf(index)
+    except RuntimeError:  # it is none
+        inverted = None
+    if inverted is not None:
+        inverted.nprobe = min(_MOST_PROBES, inverted.nlist)
+    if hasattr(index, "hnsw"):
+        index.hnsw.efSearch = max(_LEAST_CANDIDATES, k)
+
+
+def _dimensions(encoder: TextEncoder, model: str) -> int:
+    try:
+        return encoder.dimensions
+    except CatalogError as error:
+        raise no_encoder(model, _sentence(error), is_passing=True) from error
+
+
+def _sentence(error: CatalogError) -> str:
+    text = str(error)
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _stamps(files: Files) -> tuple[Stamp, Stamp]:
+    try:
+        return stamp(files.index), stamp(files.metadata)
+    except OSError as error:
+        raise DatasetError(
+            "path", f"{error.filename} cannot be read: {error.strerror}", is_passing=True
+        ) from error

@@ -1,0 +1,141 @@
+"""One worker process, as the host sees it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import anyio
+from anyio.abc import Process
+from anyio.streams.buffered import BufferedByteReceiveStream
+from anyio.streams.text import TextReceiveStream
+
+from .messages import LENGTH, OUT_OF_MEMORY, Answer, Begin, framed
+
+T = TypeVar("T")
+
+_PROGRAM: Final = "from standards_mcp_knowledge.workers.process import main; main()"
+_ONE_THREAD: Final = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+_MOST_OF_A_LINE: Final = 1000
+
+
+class WorkerEndedError(Exception):
+    """The worker was gone before it answered."""
+
+
+class Worker:
+    """A process that runs one function at a time.
+
+    Args:
+        begin: What is sent with the first function.
+
+    Attributes:
+        answered: How many calls it has answered.
+    """
+
+    def __init__(self, process: Process, begin: Begin, log: logging.Logger) -> None:
+        self._process = process
+        self._unsent: Begin | None = begin
+        self._log = log
+        assert process.stdout is not None  # noqa: S101  - it was asked for
+        self._answers = BufferedByteReceiveStream(process.stdout)
+        self._cause = ""
+        self.answered = 0
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.returncode is None
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it has not ended, and nobody is ending it."""
+        return self.is_alive and not self._cause
+
+    async def run(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Run a function of `tasks` there, and return what it returns.
+
+        Raises:
+            WorkerEndedError: It ended.
+            Exception: What the function raised, with the traceback as a note.
+        """
+        if self._unsent is not None:
+            await self._send(self._unsent)
+            self._unsent = None
+        await self._send((function, arguments))
+        try:
+            head = await self._answers.receive_exactly(LENGTH)
+            data = await self._answers.receive_exactly(int.from_bytes(head))
+        except (anyio.IncompleteRead, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            raise WorkerEndedError from None
+        self.answered += 1
+        answer: Answer = pickle.loads(data)  # noqa: S301  - it is this program
+        if answer.error is not None:
+            raise answer.error
+        value: T = answer.value
+        return value
+
+    async def _send(self, message: object) -> None:
+        assert self._process.stdin is not None  # noqa: S101  - it was asked for
+        try:
+            await self._process.stdin.send(framed(message))
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+            raise WorkerEndedError from None
+
+    def end(self, cause: str = "") -> None:
+        """Kill the process."""
+        if self.is_alive:
+            self._cause = self._cause or cause
+            self._process.kill()
+
+    async def wait(self) -> str:
+        """Wait until it has ended, and return why."""
+        code = await self._process.wait()
+        if self._cause:
+            return self._cause
+        if code == OUT_OF_MEMORY:
+            return "it needed more memory than worker_memory"
+        return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
+
+    async def close(self) -> None:
+        """Kill the process, and wait until it is gone."""
+        self.end("the host ends")
+        with anyio.CancelScope(shield=True):
+            await self._process.aclose()
+
+    async def listen(self) -> None:
+        """Write what it prints to the log, until it ends."""
+        assert self._process.stderr is not None  # noqa: S101  - it was asked for
+        lines = TextReceiveStream(self._process.stderr, errors="replace")
+        try:
+            async for text in lines:
+                for line in filter(str.strip, text.splitlines()):
+                    said = {"pid": self.pid, "text": line[:_MOST_OF_A_LINE]}
+                    self._log.info("worker output", extra=said)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            return
+
+
+async def start_worker(begin: Begin, log: logging.Logger) -> Worker:
+    """Start a process. Its output is in the log while `Worker.listen` runs.
+
+    Raises:
+        OSError: No process can be started.
+    """
+    # -P: the working directory is the client's choice, and no place to import from.
+    command = [sys.executable, "-P", "-c", _PROGRAM]
+    # A session of its own: Ctrl-C in a terminal is for the host.
+    process = await anyio.open_process(
+        command, env={**os.environ, **_ONE_THREAD}, start_new_session=True
+    )
+    return Worker(process, begin, log)

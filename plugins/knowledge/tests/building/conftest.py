@@ -1,0 +1,143 @@
+"""Builds with the real libraries; only the encoder is a small one of our own."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from standards_mcp_knowledge.building import (
+    BuildOptions,
+    BuildReport,
+    Vectors,
+    build_dataset,
+    worker,
+)
+
+Build = Callable[..., BuildReport]
+DIMENSIONS = 64
+
+
+class HashingWork:
+    """Encodes texts by the hashes of their words, and counts them."""
+
+    read_pdf = staticmethod(worker.read_pdf)
+    read_docx = staticmethod(worker.read_docx)
+    read_vectors = staticmethod(worker.read_vectors)
+    write_index = staticmethod(worker.write_index)
+
+    def __init__(self) -> None:
+        self.encoded: list[str] = []
+        self.salt = 0
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        self.encoded.extend(texts)
+        vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
+        for row, text in zip(vectors, texts, strict=True):
+            for word in text.split():
+                row[(zlib.crc32(word.encode()) + self.salt) % DIMENSIONS] += 1
+        lengths: Vectors = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return (vectors / lengths).astype(np.float32)
+
+
+@pytest.fixture
+def work() -> HashingWork:
+    return HashingWork()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The folder of documents."""
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """Where the dataset is put."""
+    return tmp_path / "datasets" / "guide"
+
+
+@pytest.fixture
+def write(folder: Path) -> Callable[[Mapping[str, str | bytes]], None]:
+    """Write documents, by their paths."""
+
+    def write(files: Mapping[str, str | bytes]) -> None:
+        for name, content in files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+    return write
+
+
+@pytest.fixture
+def build(folder: Path, out: Path, work: HashingWork) -> Build:
+    """Build the dataset, with these options."""
+
+    def build(**options: Any) -> BuildReport:
+        given = {"id": "guide", "name": "Guide", "description": "What we know", **options}
+        return build_dataset(folder, out, BuildOptions(**given), work, lambda _done, _total: None)
+
+    return build
+
+
+@pytest.fixture
+def documents(out: Path) -> Callable[[], list[dict[str, Any]]]:
+    """Read the documents of the dataset."""
+
+    def documents() -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = json.loads((out / "metadata.json").read_bytes())["documents"]
+        return found
+
+    return documents
+
+
+@pytest.fixture
+def pdf() -> Callable[..., bytes]:
+    return _pdf
+
+
+def _pdf(
+    *pages: str, title: str = "", bookmarks: Iterable[tuple[int, str]] = (), trailer: str = ""
+) -> bytes:
+    """Return a PDF with a line of text on each page."""
+    marks = list(bookmarks)
+    first_page, first_mark = 6, 6 + 2 * len(pages)
+    kids = " ".join(f"{first_page + 2 * number} 0 R" for number in range(len(pages)))
+    last_mark = first_mark + len(marks) - 1
+    outlines = f"<< /Type /Outlines /First {first_mark} 0 R /Last {last_mark} 0 R >>"
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R /Outlines 4 0 R >>",
+        f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+        outlines if marks else "<< /Type /Outlines >>",
+        f"<< /Title ({title}) >>",
+    ]
+    for number, text in enumerate(pages):
+        stream = f"BT /F1 12 Tf 50 700 Td ({text}) Tj ET"
+        content = f"/Contents {first_page + 2 * number + 1} 0 R"
+        box = "/Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >>"
+        objects.append(f"<< /Type /Page {box} {content} >>")
+        objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
+    for number, (page, name) in enumerate(marks):
+        following = f"/Next {first_mark + number + 1} 0 R" if number + 1 < len(marks) else ""
+        objects.append(
+            f"<< /Title ({name}) /Parent 4 0 R {following} "
+            f"/Dest [{first_page + 2 * page} 0 R /Fit] >>"
+        )
+    data = b"%PDF-1.4\n"
+    places: list[int] = []
+    for number, body in enumerate(objects, 1):
+        places.append(len(data))
+        data += f"{number} 0 obj\n{body}\nendobj\n".encode()
+    table = "".join(f"{place:010} 00000 n \n" for place in places)
+    head = f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n"
+    end = f"<< /Size {len(objects) + 1} /Root 1 0 R /Info 5 0 R {trailer} >>"
+    return data + f"{head}{table}trailer\n{end}\nstartxref\n{len(data)}\n%%EOF\n".encode()

@@ -1,0 +1,110 @@
+"""A second build encodes what has changed, and nothing else."""
+
+import json
+
+import numpy as np
+import pytest
+
+from standards_mcp_knowledge.building import worker
+
+
+@pytest.fixture
+def rows(out, documents):
+    """Return the vectors of the dataset, by the content of its documents."""
+    return lambda: dict(
+        zip(
+            (each["content"] for each in documents()),
+            worker.read_vectors(out / "index" / "docs.index"),
+            strict=True,
+        )
+    )
+
+
+def test_unchanged_passages_keep_their_vectors(write, build, work, rows):
+    write({"a.md": "# A\n\nOne.\n\n## B\n\nTwo.", "b.md": "# C\n\nThree."})
+    build()
+    before = rows()
+    work.encoded.clear()
+    write({"a.md": "# A\n\nOne.\n\n## B\n\nTwo and more.", "c.md": "# D\n\nFour."})
+
+    report = build()
+
+    after = rows()
+    assert (report.chunks, report.unchanged) == (4, 2)
+    assert work.encoded == [
+        "A\n# A\n\nOne.",  # encoded anew to see whether the encoder is the same
+        "A: B\n## B\n\nTwo and more.",
+        "D\n# D\n\nFour.",
+    ]
+    assert np.array_equal(before["# C\n\nThree."], after["# C\n\nThree."])
+
+
+def test_vectors_follow_passages_that_move_and_leave_with_those_that_go(write, build, rows, folder):
+    write({"a.md": "# A\n\nOne.", "b.md": "# B\n\nTwo."})
+    build()
+    before = rows()
+    (folder / "a.md").rename(folder / "z.md")
+    write({"a.md": "# A\n\nZero."})
+    (folder / "b.md").unlink()
+
+    report = build()
+
+    assert (report.chunks, report.unchanged) == (2, 1)
+    assert list(rows()) == ["# A\n\nZero.", "# A\n\nOne."]
+    assert np.array_equal(before["# A\n\nOne."], rows()["# A\n\nOne."])
+
+
+def test_another_model_keeps_no_vector(write, build):
+    write({"a.md": "One."})
+    build()
+
+    assert build(model="minilm").unchanged == 0
+
+
+def test_an_encoder_that_has_changed_behind_its_name_keeps_no_vector(write, build, work, rows):
+    write({"a.md": "One.", "b.md": "Two."})
+    build()
+    work.salt = 1
+
+    assert build().unchanged == 0
+    assert np.array_equal(rows()["Two."], work.encode(["b\nTwo."])[0])
+
+
+@pytest.mark.parametrize("damaged", ["metadata.json", "index/docs.index"])
+def test_a_dataset_that_is_damaged_is_made_anew(damaged, write, build, out):
+    write({"a.md": "One."})
+    build()
+    sound = (out / damaged).read_bytes()
+    (out / damaged).write_bytes(sound[: len(sound) // 2])
+
+    assert build().unchanged == 0
+    assert build().unchanged == 1
+
+
+def test_metadata_of_another_shape_keeps_no_vector(write, build, out):
+    write({"a.md": "One."})
+    build()
+    metadata = json.loads((out / "metadata.json").read_bytes())
+    for documents in ([], [{"title": "a"}], ["a"], None):
+        (out / "metadata.json").write_text(json.dumps(metadata | {"documents": documents}))
+
+        assert build().unchanged == 0
+
+
+def test_a_text_that_is_there_twice_is_encoded_once(write, build, work):
+    write({"x/a.md": "One.", "y/a.md": "One."})
+
+    assert build().chunks == 2
+    assert work.encoded == ["a\nOne."]
+
+
+def test_progress_counts_up_to_all_passages(write, folder, out, work):
+    from standards_mcp_knowledge.building import BuildOptions, build_dataset
+
+    write({f"{number}.md": "x" for number in range(20)})
+    seen = []
+
+    options = BuildOptions(id="guide", name="Guide", description="x")
+    build_dataset(folder, out, options, work, lambda *counts: seen.append(counts))
+
+    assert seen == [(0, 20), (16, 20), (20, 20)]

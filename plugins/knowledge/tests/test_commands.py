@@ -1,0 +1,128 @@
+"""The commands, as users type them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from standards_mcp.catalog.embedding import Vectors
+
+DOCS = Path(__file__).parents[3] / "docs"
+pytestmark = [pytest.mark.usefixtures("installed"), pytest.mark.measured]
+QUESTION = "How do I switch a single tool off?"
+MakeDataset = Callable[..., Path]
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def run(root: Path, tmp_path: Path) -> Run:
+    """Return a function that runs ``standards-mcp knowledge`` with settings of its own."""
+    file = tmp_path / "config.toml"
+    text = f"state_dir = {json.dumps(str(tmp_path / 'state'))}\n[plugins.knowledge]\n"
+    file.write_text(f"{text}root = {json.dumps(str(root))}\n", "utf-8")
+
+    def run(*arguments: str | Path, status: int = 0) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "standards_mcp", "--config", str(file), "knowledge"]
+        done = subprocess.run(
+            [*command, *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=tmp_path,
+            env={**os.environ, "HOME": str(tmp_path)},
+        )
+        assert done.returncode == status, done.stderr
+        return done
+
+    return run
+
+
+def test_the_main_job_takes_one_command(run: Run, tmp_path: Path):
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for name in ("administering.md", "configuration.md", "security.md", "using.md"):
+        shutil.copy(DOCS / name, folder)
+    found = json.loads(run("try", folder, QUESTION, "--json").stdout)
+    assert "administering.md" in {hit["path"] for hit in found["results"]}
+    assert found["metadata"]["query"] == QUESTION
+    # The second time, nothing is encoded but the question.
+    said = run("try", folder, QUESTION, "--top", "1").stdout
+    assert said.startswith("1. ")
+    assert len(said.splitlines()) == 2
+
+
+def test_a_dataset_is_built_checked_listed_and_searched(run: Run, root: Path, tmp_path: Path):
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "tools.md").write_text("# Tools\n\n## Off\n\nA tool is switched off by disable.\n")
+    (folder / "cake.txt").write_text("Bake the cake for an hour.")
+    (folder / "damaged.pdf").write_bytes(b"%PDF-1.7 nothing")
+    about = ("--id", "guide", "--name", "Guide", "--description", "Tools and cakes.")
+    built = json.loads(run("build", folder, *about, "--json").stdout)
+    assert (built["files"], built["chunks"], built["unchanged"]) == (2, 2, 0)
+    assert built["path"] == str(root / "guide")
+    assert [each["path"] for each in built["skipped"]] == ["damaged.pdf"]
+    assert "2 passages of 2 files, 2 unchanged" in run("build", folder, *about).stdout
+    run("build", folder, *about, "--out", "elsewhere")
+    assert (tmp_path / "elsewhere/manifest.json").is_file()
+
+    assert run("check").stdout == f"guide ({root}/guide/manifest.json): good\n"
+    checked = json.loads(run("check", "guide", "elsewhere", "--json", status=1).stdout)
+    assert [each["status"] for each in checked["datasets"]] == ["ready", "error"]
+    assert "neither the id" in run("check", "nothing", status=1).stderr
+
+    assert run("list").stdout == "guide: Guide, 2 passages\n   Tools and cakes.\n"
+    found = json.loads(run("search", "guide", QUESTION, "--json").stdout)
+    assert [hit["path"] for hit in found["results"]] == ["tools.md", "cake.txt"]
+    assert "Available datasets: guide" in run("search", "zoo", QUESTION, status=1).stderr
+
+
+def test_a_check_tells_what_is_wrong_with_each(
+    run: Run, make_dataset: MakeDataset, root: Path, vectors: Vectors
+):
+    assert run("check").stdout == f"There are no datasets in {root}.\n"
+    make_dataset("good")
+    make_dataset("bad", rows=np.ascontiguousarray(vectors[:2]))
+    lines = run("check", status=1).stdout.splitlines()
+    assert lines[0].endswith("manifest.json): Index has 2 vectors, metadata has 5 documents")
+    assert lines[1].endswith(": good")
+    assert run("check", "good").stdout.endswith(": good\n")
+    assert run("check", root / "bad", status=1).stdout.startswith("bad (")
+    assert "left out\n   Index has 2" in run("list", "--errors").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (("build", "none", "--id", "a", "--name", "A", "--description", "A"), 2, "does not exist"),
+        (("build", ".", "--id", "A B", "--name", "A", "--description", "A"), 2, "id: use 1 to 64"),
+        (("build", ".", "--id", "a"), 2, "Missing option '--name'"),
+        (("try", "empty", "What?"), 1, "has no documents that can be read"),
+        (("try", "empty", " "), 2, "question is empty"),
+        (
+            ("build", "full", "--id", "a", "--name", "A", "--description", "A", "--model", "x"),
+            1,
+            "No encoder for model 'x'",
+        ),
+    ],
+)
+def test_bad_usage_and_failures_are_told_by_status_and_sentence(
+    run: Run, tmp_path: Path, arguments: tuple[str, ...], status: int, said: str
+):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/a.md").write_text("text")
+    assert said in run(*arguments, status=status).stderr
+
+
+def test_the_schema_is_printed(run: Run):
+    schema = json.loads(run("schema").stdout)
+    assert schema["properties"]["id"]["pattern"] == "^[a-z0-9-]{1,64}$"

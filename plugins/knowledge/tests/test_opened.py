@@ -1,0 +1,154 @@
+"""What runs in a worker, called directly: coverage does not see into workers."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from standards_mcp.catalog.embedding import Vectors
+from standards_mcp_knowledge.encoders import Encoders
+from standards_mcp_knowledge.errors import DatasetError
+from standards_mcp_knowledge.manifests import Files, stamp
+from standards_mcp_knowledge.metadata import read_metadata
+from standards_mcp_knowledge.workers import messages, process, tasks
+from standards_mcp_knowledge.workers.opened import Opened
+
+MakeDataset = Callable[..., Path]
+QUERY = "How do I turn one tool off?"
+
+
+def files_of(folder: Path) -> Files:
+    index, metadata = folder / "docs.index", folder / "metadata.json"
+    return Files(index, metadata, (stamp(index), stamp(metadata)))
+
+
+@pytest.fixture
+def opened() -> Opened:
+    return Opened(Encoders({"nowhere": "http://127.0.0.1:9/v1/embeddings#m"}))
+
+
+def test_a_dataset_is_inspected_searched_and_read(opened: Opened, make_dataset: MakeDataset):
+    files = files_of(make_dataset())
+    tasks.open_built_in(opened)
+    facts = tasks.inspect(opened, files)
+    assert facts == tasks.Facts(5, 384, "sentence-transformers/all-MiniLM-L6-v2")
+    assert tasks.search(opened, files, "guide", QUERY, 1)[0]["path"] == "docs/3.md"
+    assert tasks.document(opened, files, "guide", "docs/1.md") == "Dogs bark at night"
+    assert tasks.document(opened, files, "guide", "docs/9.md") is None
+    assert tasks.paths(opened, files, "guide", "DOCS/", 2) == ["docs/0.md", "docs/1.md"]
+    tasks.close_others(opened, [])
+    assert tasks.encode(opened, ["a"], "minilm").shape == (1, 384)
+    assert tasks.call(opened, divmod, 7, 2) == (3, 1)
+
+
+@pytest.mark.parametrize("kind", ["HNSW8", "IVF2,Flat", "PCA16,Flat"])
+def test_indexes_that_search_in_part_look_far_enough(
+    opened: Opened, make_dataset: MakeDataset, vectors: Vectors, kind: str
+):
+    noise = np.random.default_rng(5).standard_normal((95, 384))
+    rows = np.vstack([vectors, noise / np.linalg.norm(noise, axis=1, keepdims=True)])
+    rows = rows.astype("float32")
+    files = files_of(make_dataset(kind=kind, rows=rows, metadata=[{}] * len(rows)))
+    assert len(tasks.search(opened, files, "guide", QUERY, 90)) == 90
+
+
+def test_a_changed_dataset_is_opened_anew_once_it_is_asked_for(
+    opened: Opened, make_dataset: MakeDataset, vectors: Vectors
+):
+    before = files_of(make_dataset())
+    tasks.inspect(opened, before)
+    after = files_of(make_dataset(rows=np.ascontiguousarray(vectors[::-1])))
+    assert tasks.search(opened, before, "guide", QUERY, 1)[0]["path"] == "docs/3.md"
+    assert tasks.search(opened, after, "guide", QUERY, 1)[0]["path"] == "docs/1.md"
+    # Whoever has not noticed the change gets what is there.
+    assert tasks.search(opened, before, "guide", QUERY, 1)[0]["path"] == "docs/1.md"
+    shutil.rmtree(before.index.parent)
+    with pytest.raises(DatasetError, match="cannot be read: No such file") as raised:
+        tasks.inspect(opened, before)
+    assert raised.value.is_passing
+
+
+@pytest.mark.parametrize(
+    ("changed", "kind", "reason"),
+    [
+        ({"rows": 3}, "index", "Index has 3 vectors, metadata has 5 documents"),
+        ({"columns": 9}, "encoder", "Index has 9 dimensions, encoder all-MiniLM"),
+        ({"metric": "l1"}, "index", "its metric is neither"),
+        ({"model": "unknown"}, "encoder", "No encoder for model 'unknown'"),
+        ({"model": "nowhere"}, "encoder", "check plugins.knowledge.encoders"),
+        ({"model": "model2vec:none"}, "encoder", "pip install 'standards-mcp[model2vec]'"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(
+    opened: Opened,
+    make_dataset: MakeDataset,
+    vectors: Vectors,
+    changed: dict[str, object],
+    kind: str,
+    reason: str,
+):
+    rows = vectors[: changed.pop("rows", 5), : changed.pop("columns", 384)]  # type: ignore[misc]
+    metadata = {"documents": [{}] * 5, "model": changed.pop("model", None)}
+    with pytest.raises(DatasetError) as raised:
+        tasks.inspect(opened, files_of(make_dataset(rows=rows, metadata=metadata, **changed)))
+    assert raised.value.kind == kind
+    assert reason in raised.value.reason
+
+
+def test_what_faiss_refuses_is_told_in_its_words(opened: Opened, make_dataset: MakeDataset):
+    folder = make_dataset()
+    (folder / "docs.index").write_bytes(b"nothing that FAISS knows")
+    with pytest.raises(DatasetError, match=r"Index cannot be read: .*docs.index: .*not recogni"):
+        tasks.inspect(opened, files_of(folder))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "EOF"),
+        ('{"documents": {}}', "documents: Input should be a valid array"),
+        ('[{"chunk": "x"}]', "0.chunk: Input should be a valid integer"),
+        ("[1]", "0: Input should be"),
+        ('"text"', "Input should be an object"),
+    ],
+)
+def test_metadata_of_another_shape_is_refused(tmp_path: Path, text: str, reason: str):
+    file = tmp_path / "metadata.json"
+    file.write_text(text, "utf-8")
+    with pytest.raises(DatasetError, match=f"Metadata is not valid: .*{reason}"):
+        read_metadata(file)
+
+
+def test_metadata_may_be_a_list_or_an_object_with_more(tmp_path: Path):
+    file = tmp_path / "metadata.json"
+    file.write_text(json.dumps({"documents": [{"more": 1}], "model": "m", "stats": {}}), "utf-8")
+    assert read_metadata(file).model == "m"
+    file.write_text('  [{"id": "a", "title": null}]', "utf-8")
+    assert read_metadata(file).documents == [{"id": "a", "title": None}]
+    with pytest.raises(DatasetError, match=r"cannot be read: .*Is a directory"):
+        read_metadata(tmp_path)
+
+
+def test_an_answer_is_sent_whatever_was_raised(opened: Opened):
+    answer = process.answer_to((tasks.call, (divmod, 1, 0)), opened)
+    assert isinstance(answer.error, ZeroDivisionError)
+    assert "Traceback" in answer.error.__notes__[0]
+    with pytest.raises(MemoryError):
+        process.answer_to((tasks.call, (bytearray, 2**62)), opened)
+
+    class LocalError(Exception):
+        pass
+
+    error = LocalError("text")
+    error.add_note("where")
+    framed = messages.framed(messages.Answer(error=error))
+    assert int.from_bytes(framed[: messages.LENGTH]) == len(framed) - messages.LENGTH
+    assert b"LocalError: text" in framed
+    assert b"where" in framed
+    with pytest.raises(Exception, match="pickle"):
+        messages.framed(messages.Answer(lambda: None))

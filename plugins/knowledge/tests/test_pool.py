@@ -1,0 +1,217 @@
+"""The workers: what ends them, what becomes of calls then, and that the next ones are there."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import numpy as np
+import pytest
+from support.waiting import WAIT, until
+
+from standards_mcp_knowledge.encoders import Encoders
+from standards_mcp_knowledge.manifests import Files, stamp
+from standards_mcp_knowledge.workers import tasks
+from standards_mcp_knowledge.workers.messages import Begin
+from standards_mcp_knowledge.workers.pool import OverdueError, Pool, Times, UnavailableError
+from standards_mcp_knowledge.workers.worker import Worker, start_worker
+
+pytestmark = pytest.mark.anyio
+LOG = logging.getLogger("standards_mcp.plugins.knowledge")
+MakeDataset = Callable[..., Path]
+
+
+@asynccontextmanager
+async def pool(
+    size: int = 1, memory: int = 2 * 10**9, start: Any = None, **times: float
+) -> AsyncGenerator[Pool]:
+    async def start_one() -> Worker:
+        return await start_worker(Begin(memory, Encoders()), LOG)
+
+    made = Pool(start or start_one, size, LOG, Times(**times))
+    async with anyio.create_task_group() as group:
+        group.start_soon(made.serve)
+        await anyio.lowlevel.checkpoint()
+        yield made
+        group.cancel_scope.cancel()
+
+
+async def call(workers: Pool, function: Callable[..., Any], *arguments: Any) -> Any:
+    return await workers.run(tasks.call, function, *arguments)
+
+
+def causes(records: Sequence[logging.LogRecord]) -> list[str]:
+    return [vars(each)["cause"] for each in records if each.message == "worker ended"]
+
+
+async def test_a_worker_stays_and_answers_or_raises_as_the_function_does(
+    caplog: pytest.LogCaptureFixture,
+):
+    caplog.set_level(logging.INFO, LOG.name)
+    async with pool() as workers:
+        pid = await call(workers, os.getpid)
+        assert pid != os.getpid()
+        with pytest.raises(ZeroDivisionError) as raised:
+            await call(workers, divmod, 1, 0)
+        assert "Traceback" in raised.value.__notes__[0]
+        # What it prints is in the log, and not among its answers.
+        await call(workers, print, "hello\n\nworld")
+        await call(workers, os.write, 1, b"natively\n")
+        assert await call(workers, os.getpid) == pid
+
+        def said() -> list[str]:
+            return [vars(each).get("text", "") for each in caplog.records]
+
+        await until(lambda: "natively" in said(), "what a worker prints is in the log")
+        assert [text for text in said() if text] == ["hello", "world", "natively"]
+        assert workers.state == "ready"
+    assert workers.state == "stopped"
+
+
+async def test_errors_that_cannot_be_pickled_come_as_their_text():
+    async with pool() as workers:
+        with pytest.raises(RuntimeError, match="Opaque: text"):
+            await call(workers, exec, OPAQUE)
+
+
+OPAQUE = "class Opaque(Exception): pass\nraise Opaque('text')"
+
+
+async def test_a_deadline_ends_the_worker_and_the_call_and_nothing_else(
+    caplog: pytest.LogCaptureFixture,
+):
+    async with pool(2, attempt=1.5) as workers:
+        await until(lambda: workers.state == "ready", "both workers run")
+        began = anyio.current_time()
+        outcomes: list[str] = []
+
+        async def sleep() -> None:
+            with pytest.raises(OverdueError):
+                await call(workers, time.sleep, 60)
+            outcomes.append("overdue")
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(sleep)
+            await anyio.sleep(0.1)
+            for _ in range(5):
+                await call(workers, os.getpid)
+            outcomes.append("answered")
+        assert outcomes == ["answered", "overdue"]
+        assert anyio.current_time() - began < 20
+        await until(lambda: workers.restarts == 1, "the next worker starts")
+    assert causes(caplog.records) == ["it exceeded its deadline"]
+
+
+async def test_a_call_whose_worker_crashes_is_tried_once_more(caplog: pytest.LogCaptureFixture):
+    async with pool(2) as workers:
+        await until(lambda: workers.state == "ready", "both workers run")
+        with pytest.raises(UnavailableError) as raised:
+            await call(workers, os.abort)
+        assert raised.value.seconds >= 1
+        assert await call(workers, os.getpid)
+        await until(lambda: workers.state == "ready", "both workers run again")
+    assert sorted(causes(caplog.records)) == ["signal SIGABRT", "signal SIGABRT"]
+
+
+async def test_a_worker_that_takes_too_much_memory_ends(caplog: pytest.LogCaptureFixture):
+    async with pool(memory=900_000_000) as workers:
+        assert await call(workers, os.getpid)
+        with pytest.raises(UnavailableError):
+            await call(workers, bytearray, 10**9)
+        assert await call(workers, os.getpid)
+    assert set(causes(caplog.records)) == {"it needed more memory than worker_memory"}
+
+
+async def test_a_caller_that_gives_up_leaves_no_answer_for_the_next():
+    async with pool() as workers:
+        await call(workers, os.getpid)
+        with anyio.move_on_after(0.2):
+            await call(workers, time.sleep, 1)
+        assert await call(workers, int, "7") == 7
+        # One that waits for the worker gives its place away.
+        async with anyio.create_task_group() as group:
+            group.start_soon(call, workers, time.sleep, 0.5)
+            await anyio.sleep(0.1)
+            with anyio.move_on_after(0.1):
+                await call(workers, os.getpid)
+        assert await call(workers, int, "8") == 8
+
+
+async def test_calls_wait_for_a_busy_worker_but_not_for_ever():
+    async with pool(attempt=1, pause=0.2) as workers:
+        await until(lambda: workers.state == "ready", "the worker runs")
+        with anyio.fail_after(WAIT):
+            async with anyio.create_task_group() as group:
+                for _ in range(3):
+                    group.start_soon(call, workers, time.sleep, 0.2)
+        async with anyio.create_task_group() as group:
+            group.start_soon(workers.run, tasks.call, time.sleep, 0.9)
+            await anyio.sleep(0.05)
+            assert await call(workers, int, "7") == 7
+
+
+async def test_where_no_worker_can_start_calls_are_refused_soon_and_starts_get_rare():
+    starts: list[float] = []
+
+    async def start() -> Worker:
+        starts.append(anyio.current_time())
+        raise OSError("no processes left")
+
+    async with pool(2, start=start, pause=0.2, most_between_starts=0.4) as workers:
+        with pytest.raises(UnavailableError):
+            await call(workers, os.getpid)
+        assert workers.is_failing
+        assert workers.state == "restarting"
+        await until(lambda: len(starts) >= 6, "it tries again")
+        # The second try is at once, and those after it wait.
+        assert starts[2] - starts[0] < 0.2
+        assert starts[5] - starts[3] > 0.2
+
+
+async def test_a_dataset_that_ends_workers_does_not_keep_them_from_starting(
+    make_dataset: MakeDataset, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    folder = make_dataset()
+    good = files_of(folder)
+    async with pool() as workers:
+        await call(workers, os.getpid)
+        # Reading a pipe never ends, so no worker is ready with it in time.
+        os.mkfifo(tmp_path / "pipe")
+        bad = Files(tmp_path / "pipe", good.metadata, good.stamps)
+        workers.times = Times(start=4)
+        workers.warm([bad])
+        await until(lambda: workers.restarts >= 2, "the worker is replaced")
+        workers.times = Times()
+        assert await call(workers, os.getpid)
+    assert "it was not ready within 4 s" in causes(caplog.records)
+
+
+def files_of(folder: Path) -> Files:
+    index, metadata = folder / "docs.index", folder / "metadata.json"
+    return Files(index, metadata, (stamp(index), stamp(metadata)))
+
+
+async def test_datasets_are_open_before_they_are_searched_and_again_after_a_crash(
+    make_dataset: MakeDataset,
+):
+    files = files_of(make_dataset())
+    async with pool() as workers:
+        facts = await workers.run(tasks.inspect, files)
+        assert (facts.documents, facts.dimension) == (5, 384)
+        workers.warm([files])
+        (files.metadata).unlink()
+        # It is open, and the files that were asked for are those that it knows.
+        found = await workers.run(tasks.search, files, "guide", "a tool", 1)
+        assert found[0]["path"] == "docs/3.md"
+
+
+async def test_vectors_come_back_as_arrays():
+    async with pool() as workers:
+        found = await workers.run(tasks.encode, ["a", "b"], "all-MiniLM-L6-v2")
+    assert np.linalg.norm(found, axis=1) == pytest.approx([1, 1], abs=1e-5)
