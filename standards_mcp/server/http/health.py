@@ -47,6 +47,14 @@ class Fresh(Generic[_T]):
                 self._found = time.monotonic(), value
             return self._found[1]
 
+    async def within(self, seconds: float) -> _T | None:
+        """Return what is known after some seconds: what was before, if the answer takes longer."""
+        asking = asyncio.ensure_future(self())
+        await asyncio.wait([asking], timeout=seconds)
+        if asking.done():
+            return asking.result()
+        return self._found[1] if self._found else None
+
 
 @dataclass(frozen=True, slots=True)
 class CatalogState:

@@ -157,11 +157,11 @@ def _pieces(values: Sequence[float | None], top: float) -> list[str]:
 
 
 def _round_up(value: float) -> float:
-    """Return the next round number: 1, 2 or 5 with zeros."""
+    """Return the next round number: one digit with zeros."""
     if value <= 0:
         return 1.0
     unit = 10.0 ** math.floor(math.log10(value))
-    return next(unit * each for each in (1, 2, 5, 10) if unit * each >= value * (1 - 1e-9))
+    return next(unit * each for each in range(1, 11) if unit * each >= value * (1 - 1e-9))
 
 
 def _time(hour: Hour, index: int) -> str:

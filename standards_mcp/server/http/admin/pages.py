@@ -21,15 +21,15 @@ from standards_mcp.host import Host
 from standards_mcp.server.http.api.bodies import with_body
 from standards_mcp.server.http.authorization import ANONYMOUS
 from standards_mcp.server.http.guards import authority
-from standards_mcp.server.http.health import Health
+from standards_mcp.server.http.health import CatalogState, Health
 from standards_mcp.server.http.sessions import Sessions
 from standards_mcp.server.http.sockets import is_local
 from standards_mcp.server.reload import waiting_for_restart
 
 from .changes import Changes, NotAgreedError, RefusedError
 from .charts import calls_chart, latency_chart
-from .facts import config_tables, plugin_facts, served_tokens
-from .history import History
+from .facts import PluginFacts, config_tables, plugin_facts, served_tokens
+from .history import History, Hour
 from .rendering import Templates
 
 log = logging.getLogger(__name__)
@@ -41,6 +41,8 @@ _FORM: Final = "application/x-www-form-urlencoded"
 _FORM_BYTES: Final = 16_384
 _SHOWN: Final = 20
 _REFRESH_SECONDS: Final = 10
+_ANSWER_SECONDS: Final = 1.0
+_UNKNOWN: Final = CatalogState(problem="The catalog has not answered yet.")
 _OTHER_WORKER_SECONDS: Final = 2.0
 _Page: TypeAlias = Callable[[Request, Principal], Awaitable[Response]]
 
@@ -114,8 +116,9 @@ class Admin:
         return principal
 
     async def _overview(self, request: Request, _: Principal) -> Response:
-        hour, catalog = self._history.hour(), await self._health.catalog()
-        plugins = plugin_facts(self._host, await self._health.plugins(), hour.by_name)
+        hour = self._history.hour()
+        catalog = await self._health.catalog.within(_ANSWER_SECONDS) or _UNKNOWN
+        plugins = await self._plugins(hour)
         response = self._show(
             request,
             "overview.html",
@@ -138,6 +141,10 @@ class Admin:
             response.headers["refresh"] = str(_REFRESH_SECONDS)
         return response
 
+    async def _plugins(self, hour: Hour) -> list[PluginFacts]:
+        health = await self._health.plugins.within(_ANSWER_SECONDS) or {}
+        return plugin_facts(self._host, health, hour.by_name)
+
     async def _tools(self, request: Request, _: Principal) -> Response:
         query = request.query_params
         if "changed" in query:
@@ -147,9 +154,7 @@ class Admin:
     async def _show_tools(
         self, request: Request, status: int = 200, *, problem: str = "", changed: str = ""
     ) -> Response:
-        plugins = plugin_facts(
-            self._host, await self._health.plugins(), self._history.hour().by_name
-        )
+        plugins = await self._plugins(self._history.hour())
         tools = [tool for plugin in plugins for tool in plugin.tools]
         return self._show(
             request,
@@ -190,7 +195,7 @@ class Admin:
             request,
             "configuration.html",
             status,
-            file=self._host.loaded.file,
+            file=file.resolve() if (file := self._host.loaded.file) else None,
             tables=config_tables(self._host, is_whole=is_whole),
             is_whole=is_whole,
             is_waiting=self._changes.is_waiting(),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse, Response
 
 from standards_mcp._utils.text import readable
@@ -46,7 +46,11 @@ class Templates:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._environment.filters |= {"duration": charts.duration, "span": _span}
+        self._environment.filters |= {
+            "breakable": _breakable,
+            "duration": charts.duration,
+            "span": _span,
+        }
         self._environment.globals |= always | {"chart_size": (charts.WIDTH, charts.HEIGHT)}
         self._style = (_FOLDER / "style.css").read_text(encoding="utf-8")
 
@@ -68,6 +72,11 @@ def _span(seconds: int) -> str:
         if seconds >= size:
             return f"{seconds // size} {name} {seconds % size // part} {smaller}"
     return f"{seconds} s"
+
+
+def _breakable(name: str) -> Markup:
+    """Let a long name continue in the next line, where it is read as parts."""
+    return escape(readable(name)).replace("_", Markup("_<wbr>"))
 
 
 def _plain(value: object) -> object:
