@@ -131,6 +131,26 @@ async def test_a_token_of_the_issuer_shows_what_its_scopes_let_it(host: Host, is
             assert (await client.list_tools()).tools == [], "what means all is for the file only"
 
 
+async def test_who_signs_in_without_configured_scopes_uses_all_and_operates_nothing(
+    make_host: Callable[..., Host], issuer: Issuer
+):
+    auth = {"jwt": {"issuer": issuer.url, "audience": AUDIENCE}}
+    server = {"port": 0, "auth": auth, "admin": True, "metrics": True}
+    books = make_host({"books": BooksPlugin}, server=server)
+    async with served_over_http(books) as url, httpx2.AsyncClient(base_url=url) as http:
+        async with http_client(url, issuer.token(scope="openid")) as client:
+            assert len((await client.list_tools()).tools) == 2
+        for scopes, statuses in (
+            ({"scope": "openid"}, [403, 403]),
+            ({"scope": "*"}, [403, 403]),
+            ({"scope": None, "scp": ["", "metrics"]}, [403, 200]),
+            ({"scope": "admin metrics"}, [200, 200]),
+        ):
+            headers = bearer(issuer.token(**scopes))
+            pages = [await http.get(page, headers=headers) for page in ("/admin", "/metrics")]
+            assert [page.status_code for page in pages] == statuses, scopes
+
+
 def odd_tokens(issuer: Issuer) -> dict[str, str]:
     now = int(time.time())
     public = KEYS["one"].public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)

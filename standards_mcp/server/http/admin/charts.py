@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import ClassVar, Final
 
 from .history import MINUTES, Hour
 
@@ -56,6 +56,9 @@ class Chart:
         top: The value at its upper edge.
         times: Those below its left edge, its middle and its right edge.
     """
+
+    width: ClassVar = WIDTH
+    height: ClassVar = HEIGHT
 
     name: str
     title: str

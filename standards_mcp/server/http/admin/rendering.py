@@ -51,13 +51,13 @@ class Templates:
             "duration": charts.duration,
             "span": _span,
         }
-        self._environment.globals |= always | {"chart_size": (charts.WIDTH, charts.HEIGHT)}
+        self._always = always
         self._style = (_FOLDER / "style.css").read_text(encoding="utf-8")
 
     def page(self, template: str, status: int = 200, **values: Any) -> Response:
         """Return a page."""
         now = f"{datetime.now(UTC):%H:%M:%S}"
-        text = self._environment.get_template(template).render(now=now, **values)
+        text = self._environment.get_template(template).render(self._always, now=now, **values)
         return HTMLResponse(text, status, _HEADERS)
 
     def style(self) -> Response:
