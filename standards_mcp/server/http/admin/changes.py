@@ -15,7 +15,7 @@ from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.models.tools import Kind, ToolSettings
 from standards_mcp.contributions.gains import gained
 from standards_mcp.contributions.tools import RegisteredTool
-from standards_mcp.errors import ConfigError
+from standards_mcp.errors import ConfigError, StandardsMcpError
 from standards_mcp.host import Host
 from standards_mcp.server.operations.audit import Audit
 from standards_mcp.server.reload import Reloading, reload_now
@@ -99,31 +99,27 @@ class Changes:
             if what not in (item.published, agreed):
                 raise NotAgreedError(what)
 
+        # To press the button is to agree to the tool itself.
         gains = self._gains if enabled else None
         done = await self._change(edit, partial(change_config, gains=gains, agree=agree))
         if done.changes:
-            self._note(caller, f"tools {'enable' if enabled else 'disable'}", tool)
-        await self.reload(is_edited=done.changes)
+            self._note(caller, f"tools {'enable' if enabled else 'disable'}", tool=tool)
+        await self._reload(is_edited=done.changes)
 
     async def take_over(self, caller: str) -> None:
-        """Use what the file says now.
-
-        Raises:
-            RefusedError: It cannot be used; what was in force stays so.
-        """
-        self._note(caller, "reload", "")
-        await self.reload()
-
-    async def reload(self, *, is_edited: bool = False) -> None:
         """Use what the file says now, in all processes of the service.
 
         Raises:
             RefusedError: It cannot be used; what was in force stays so.
         """
+        await self._reload()
+        self._note(caller, "reload")
+
+    async def _reload(self, *, is_edited: bool = False) -> None:
         reloading = self._known()
         try:
             await reload_now(self._host, reloading, self._tell)
-        except ConfigError as exc:
+        except (StandardsMcpError, OSError) as exc:
             how = "The file is changed, but what it says is" if is_edited else "What it says is"
             raise RefusedError(f"{how} refused, so nothing else is in force. {exc}") from None
         reloading.tell_others()
@@ -151,8 +147,8 @@ class Changes:
             raise RefusedError("This service was started without a configuration to change.")
         return self._reloading
 
-    def _note(self, caller: str, action: str, tool: str) -> None:
-        fields = {"caller": caller, "action": action} | ({"tool": tool} if tool else {})
+    def _note(self, caller: str, action: str, **more: str) -> None:
+        fields = {"caller": caller, "action": action, **more}
         log.info("the configuration is changed", extra=fields)
         if self._audit:
             self._audit.note("configuration changed", fields)

@@ -227,6 +227,8 @@ class Admin:
 
     async def _other_worker(self) -> None:
         """Wait for what another worker has changed, which is then taken over here, too."""
+        if self._host.settings.server.workers == 1:
+            return
         with anyio.move_on_after(_OTHER_WORKER_SECONDS):
             while self._changes.is_waiting():  # noqa: ASYNC110  - another process writes the file
                 await anyio.sleep(0.05)

@@ -401,6 +401,18 @@ async def test_a_service_without_a_source_of_its_configuration_has_no_switches(
         assert (await press(url, "disable", "look")).status_code == 409
 
 
+async def test_a_plugin_that_does_not_tell_its_health_holds_no_page_up(make_host: MakeHost):
+    class MutePlugin(Plugin):
+        @hookimpl
+        async def check_health(self):
+            await anyio.sleep_forever()
+
+    host = make_host({"mute": MutePlugin}, server={"port": 0, "admin": True})
+    async with served_over_http(host) as url:
+        with anyio.fail_after(host.manager.timing.health):
+            assert "mute" in await read(url, "/tools", timeout=WAIT)
+
+
 async def test_the_log_and_the_audit_log_tell_who_changed_what(
     caplog: pytest.LogCaptureFixture,
 ):
