@@ -24,7 +24,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+Ability: TypeAlias = Literal["elicitation", "sampling", "roots"]
+"""What clients can be asked, by the capability that they declare for it."""
+
+ABILITIES: Final[tuple[Ability, ...]] = get_args(Ability)
 
 
 class StandardsMcpError(Exception):
@@ -132,15 +137,34 @@ class ApiError(ToolError):
 
 
 class CannotAskError(ToolError):
-    """A tool wants to ask the user, and the client cannot do that."""
+    """A tool wants to ask the user, or something else of the client, which cannot do that.
+
+    Args:
+        question: What the user is asked.
+        message: What to say in place of the usual sentence.
+
+    Attributes:
+        ability: What the client would have to declare.
+    """
 
     error_type = "cannot_ask"
 
-    def __init__(self, question: str) -> None:
-        super().__init__(
-            f"This client cannot ask its user. Ask in the conversation: {question!r}, and call "
-            "again with the answer among the arguments."
-        )
+    def __init__(
+        self, question: str = "", *, ability: Ability = "elicitation", message: str = ""
+    ) -> None:
+        usual = _CANNOT[ability].format(question=question)
+        super().__init__(message or usual, details={"missing_capability": ability})
+        self.ability = ability
+
+
+_CANNOT: Final[Mapping[Ability, str]] = {
+    "elicitation": "This client cannot ask its user. Ask in the conversation: {question!r}, and "
+    "call again with the answer among the arguments.",
+    "sampling": "This client does not let servers use its model. Do this tool's work yourself, or "
+    "use another client.",
+    "roots": "This client does not say in which folders its user works. Ask in the conversation, "
+    "and call again with the folder among the arguments, if the tool has one for it.",
+}
 
 
 class ClientFileError(StandardsMcpError):

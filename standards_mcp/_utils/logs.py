@@ -17,6 +17,7 @@ Secrets: TypeAlias = Callable[[], Iterable[str]]
 """Returns the secrets as far as they are known by now."""
 
 
+_LINE: Final = json.JSONEncoder(default=str)
 _PACKAGE: Final = "standards_mcp"
 PLUGIN_LOGGERS: Final = f"{_PACKAGE}.plugins"
 """Below it stands the logger of each plugin, under the plugin's name."""
@@ -46,7 +47,7 @@ class JsonFormatter(logging.Formatter):
         data |= {key: value for key, value in _extra(record).items() if key not in data}
         if record.exc_info:
             data["exception"] = self.formatException(record.exc_info)
-        return json.dumps(masked_data(data, self._secrets()), default=str)
+        return _LINE.encode(masked_data(data, self._secrets()))
 
 
 class PlainFormatter(logging.Formatter):

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
+from functools import lru_cache
 from typing import Any, Final, cast, get_args, get_origin, get_type_hints
 from urllib.parse import quote
 
@@ -39,10 +40,11 @@ def mask(text: str, secrets: Iterable[str]) -> str:
     User names and passwords in addresses are always masked, and so are values in their queries
     whose names look like secrets.
     """
-    for secret in sorted(filter(None, tuple(secrets)), key=len, reverse=True):
-        for spelling in _spellings(secret):
-            text = re.sub(re.escape(spelling), MASK, text, flags=re.IGNORECASE)
-    return _IN_QUERY.sub(rf"\g<name>{MASK}", _USER_INFO.sub(f"://{MASK}@", text))
+    if pattern := _pattern(frozenset(secrets)):
+        text = pattern.sub(MASK, text)
+    if "://" in text:
+        text = _USER_INFO.sub(f"://{MASK}@", text)
+    return _IN_QUERY.sub(rf"\g<name>{MASK}", text) if "=" in text else text
 
 
 def query_secrets(address: str) -> frozenset[str]:
@@ -52,10 +54,13 @@ def query_secrets(address: str) -> frozenset[str]:
 
 def masked_data(value: object, secrets: Iterable[str]) -> Any:
     """Return *value* as JSON data, with the secrets masked everywhere."""
+    if isinstance(value, str):
+        return mask(value, secrets)
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int | float):
-        return value if mask(str(value), secrets) == str(value) else MASK
+        text = str(value)
+        return value if mask(text, secrets) == text else MASK
     if isinstance(value, Mapping):
         items = cast("Mapping[object, object]", value).items()
         return {mask(str(key), secrets): masked_data(item, secrets) for key, item in items}
@@ -135,6 +140,14 @@ def declares_secret(annotation: Any, path: Sequence[str], value: object = "any t
     for key in reversed(path):
         value = {key: value}
     return bool(declared_secrets(annotation, value))
+
+
+@lru_cache(8)  # every line of the log is masked, mostly with the same secrets
+def _pattern(secrets: frozenset[str]) -> re.Pattern[str] | None:
+    """Return what finds all spellings of the secrets, the longest first; None if there are none."""
+    spellings = {spelling for secret in secrets if secret for spelling in _spellings(secret)}
+    found = "|".join(map(re.escape, sorted(spellings, key=len, reverse=True)))
+    return re.compile(found, re.IGNORECASE) if found else None
 
 
 def _spellings(secret: str) -> Iterable[str]:

@@ -68,6 +68,7 @@ class ContentCalls:
 
         Raises:
             NotServedError: No such prompt is served.
+            InputRequiredError: The client must ask its user, and ask for the prompt again.
             ToolError: It refused the arguments, failed or did not answer in time.
         """
         context = context or Unattended()
@@ -78,7 +79,7 @@ class ContentCalls:
         if item is None:
             with self._told_of("prompt", name, arguments, context):
                 item = self.prompt(name, context)
-        given: dict[str, Any] = {}
+        given: dict[str, Any] = {item.context: context} if item.context else {}
         if declared := (*item.prompt.needs, *item.prompt.uses):
             given[TOOLS_ARGUMENT] = selection.tool_names(declared) if tools is None else dict(tools)
         answer: PromptAnswer = await self._pipeline.get(

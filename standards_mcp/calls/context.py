@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import anyio
 import pydantic_core
 
 from standards_mcp.contributions.selection import EVERYTHING, Access
-from standards_mcp.errors import CannotAskError
-from standards_mcp.plugin import AnswerT
+from standards_mcp.errors import Ability, CannotAskError
+from standards_mcp.plugin import AnswerT, LogLevel
 
 CALL: Final = "standards-mcp/call"
 """The name of the context argument of functions that accept arguments of any name."""
@@ -54,15 +54,20 @@ LOCAL: Final = Principal("local")
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A question that another server asks the user (elicitation).
+class ClientRequest:
+    """What a client is asked: a question to its user, an answer of its model, or its roots.
 
     Attributes:
-        schema: A JSON Schema of the reply: an object of texts, numbers, booleans and choices.
+        params: The parameters of MCP's request of that kind.
     """
 
-    text: str
-    schema: dict[str, Any]
+    ability: Ability
+    params: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def text(self) -> str:
+        """The question to the user in words, or an empty string."""
+        return str(self.params.get("message", ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,13 +137,27 @@ class HostContext(ABC):
         """Report to the client how far the call is."""
 
     @abstractmethod
-    async def ask(self, question: str, answer: type[AnswerT]) -> AnswerT | None:
+    async def log(self, message: str, level: LogLevel = "info") -> None:
+        """Send a line for the client's log."""
+
+    @abstractmethod
+    async def ask(self, question: str, answer: type[AnswerT], *, key: str = "") -> AnswerT | None:
         """Return the user's answer to a question, or None when they decline."""
+
+    @abstractmethod
+    async def sample(
+        self, prompt: str, *, max_tokens: int = 1000, system: str = "", key: str = ""
+    ) -> str:
+        """Return what the client's model answers."""
+
+    @abstractmethod
+    async def roots(self) -> list[str]:
+        """Return the folders in which the user works."""
 
     @property
     @abstractmethod
-    def can_ask(self) -> bool:
-        """Whether there is a user who can be asked."""
+    def abilities(self) -> frozenset[Ability]:
+        """What the client can be asked."""
 
     @property
     @abstractmethod
@@ -146,22 +165,22 @@ class HostContext(ABC):
         """Whether the user can be asked while the call is running."""
 
     @abstractmethod
-    async def elicit(self, question: Question) -> Any:
-        """Return the reply to a question of another server, which waits meanwhile.
+    async def put(self, request: ClientRequest) -> Any:
+        """Return the reply to a request of another server, which waits meanwhile.
 
         Raises:
-            CannotAskError: Nobody can be asked while the call runs.
+            CannotAskError: The client cannot be asked this while the call runs.
         """
 
     @abstractmethod
     async def next_responses(
-        self, questions: Mapping[str, Question], state: str | None
+        self, requests: Mapping[str, ClientRequest], state: str | None
     ) -> InputResponses:
-        """Return the replies to the questions with which another server answered the call.
+        """Return the replies to the requests with which another server answered the call.
 
         Raises:
-            CannotAskError: Nobody can be asked.
-            InputRequiredError: The client must ask its user, and call again.
+            CannotAskError: The client cannot be asked one of them.
+            InputRequiredError: The client must see to them, and call again.
         """
 
     @contextmanager
@@ -211,28 +230,49 @@ class Unattended(HostContext):
     ) -> None:
         """Tell nobody."""
 
-    async def ask(self, question: str, answer: type[AnswerT]) -> AnswerT | None:
+    async def log(self, message: str, level: LogLevel = "info") -> None:
+        """Tell nobody."""
+
+    async def ask(self, question: str, answer: type[AnswerT], *, key: str = "") -> AnswerT | None:
         """Refuse. See `standards_mcp.CallContext.ask`."""
-        del answer
+        del answer, key
         raise CannotAskError(question)
 
+    async def sample(
+        self, prompt: str, *, max_tokens: int = 1000, system: str = "", key: str = ""
+    ) -> str:
+        """Refuse. See `standards_mcp.CallContext.sample`."""
+        del prompt, max_tokens, system, key
+        raise CannotAskError(ability="sampling")
+
+    async def roots(self) -> list[str]:
+        """Refuse. See `standards_mcp.CallContext.roots`."""
+        raise CannotAskError(ability="roots")
+
     @property
-    def can_ask(self) -> bool:
-        """Never. See `HostContext`."""
-        return False
+    def abilities(self) -> frozenset[Ability]:
+        """None. See `HostContext`."""
+        return frozenset()
 
     @property
     def can_ask_midway(self) -> bool:
-        """Never, either."""
+        """Never. See `HostContext`."""
         return False
 
-    async def elicit(self, question: Question) -> Any:
+    async def put(self, request: ClientRequest) -> Any:
         """Refuse. See `HostContext`."""
-        raise CannotAskError(question.text)
+        raise CannotAskError(request.text, ability=request.ability)
 
     async def next_responses(
-        self, questions: Mapping[str, Question], state: str | None
+        self, requests: Mapping[str, ClientRequest], state: str | None
     ) -> InputResponses:
         """Refuse. See `HostContext`."""
         del state
-        raise CannotAskError(" ".join(each.text for each in questions.values()))
+        raise refusal(requests.values())
+
+
+def refusal(requests: Iterable[ClientRequest]) -> CannotAskError:
+    """Return the error for requests of one kind or several that a client cannot be sent."""
+    asked = list(requests)
+    text = " ".join(each.text for each in asked if each.text)
+    return CannotAskError(text, ability=asked[0].ability)

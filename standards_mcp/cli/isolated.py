@@ -76,7 +76,7 @@ def main() -> int:
     invocation = _OwnTools(verbosity=int(verbosity))
     invocation.configure_logging()
     # Imported late: it takes a while, and has nothing to do with the process that calls this one.
-    from standards_mcp.server.worker import limit_memory, load_host
+    from standards_mcp.server.isolated.hosting import limit_memory, load_host
 
     limit_memory(config.memory)
     invocation.host = invocation.loaded_host = load_host(config)

@@ -23,5 +23,12 @@ def service_warnings(settings: HttpSettings) -> Iterator[str]:
             "[server] asks for no token, so everybody who reaches it beyond this machine may use"
             " it; make a token with `standards-mcp auth token new NAME`"
         )
-    if settings.uds is not None and not settings.uds.parent.is_dir():
-        yield f"[server] uds: there is no folder {settings.uds.parent}; make it, or choose another"
+    files = {"uds": settings.uds, "audit.path": settings.audit.path}
+    for key, file in files.items():
+        if file is not None and not file.parent.is_dir():
+            yield f"[server] {key}: there is no folder {file.parent}; make it, or choose another"
+    if settings.auth.required and not (settings.auth.tokens or settings.auth.jwt.issuer):
+        yield (
+            "[server.auth] required is true, and there is no token; make one with `standards-mcp"
+            " auth token new NAME`"
+        )

@@ -12,7 +12,7 @@ from standards_mcp._utils.chunks import bounded
 from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Completer, Message, Prompt
 
-from .arguments import read_function
+from .arguments import context_argument, read_function
 from .base import (
     Contribution,
     check_completers,
@@ -32,11 +32,13 @@ class RegisteredPrompt(Contribution):
     """A prompt with the arguments of its function.
 
     Attributes:
+        context: The name of the argument that takes the `CallContext`, or an empty string.
         timeout: Seconds for one call, in place of ``tools.timeout``.
     """
 
     kind = "prompt"
     prompt: Prompt
+    context: str = ""
     timeout: float | None = None
 
     @property
@@ -83,8 +85,9 @@ def read_prompt(plugin: str, prompt: object) -> RegisteredPrompt:
         if isinstance(names, str) or not all(isinstance(name, str) for name in names):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise PluginError(plugin, f"{what}: its needs and uses must be lists of names of tools")
     try:
-        has_tools = bool(prompt.needs or prompt.uses)
-        arguments = read_function(prompt.function, (TOOLS_ARGUMENT,) if has_tools else ())
+        context = context_argument(prompt.function)
+        tools = TOOLS_ARGUMENT if prompt.needs or prompt.uses else ""
+        arguments = read_function(prompt.function, [name for name in (tools, context) if name])
     except SchemaError as exc:
         raise PluginError(plugin, f"{what}: {exc}") from exc
     check_completers(plugin, what, prompt.complete, arguments.schema["properties"])
@@ -92,6 +95,7 @@ def read_prompt(plugin: str, prompt: object) -> RegisteredPrompt:
         **common_fields(plugin, prompt, description),
         prompt=prompt,
         arguments=arguments,
+        context=context,
     )
 
 

@@ -69,8 +69,10 @@ class Result:
         checked = self.adapter.validate_python(value)
         data = _json_data(self.adapter.dump_python(checked, mode="json", by_alias=True))
         structured: dict[str, Any] = {"result": data} if self.wrapped else data
-        text = data if isinstance(data, str) else pydantic_core.to_json(structured).decode()
-        return sendable(ToolResult(text=text, structured=structured))
+        if isinstance(data, str):
+            return sendable(ToolResult(text=data, structured=structured))
+        # What has been written as JSON can be sent.
+        return ToolResult(text=pydantic_core.to_json(structured).decode(), structured=structured)
 
     def _checked(self, result: ToolResult) -> ToolResult:
         if self.validator is None or result.is_error:

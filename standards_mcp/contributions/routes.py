@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, cast
 
+from standards_mcp.config.models.http import NAME
 from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Route
 
@@ -118,7 +119,7 @@ def _fault(given: Any) -> str:
         "its function must be async, and take a request": (
             not inspect.iscoroutinefunction(given.function)
         ),
-        "its scope must be a name": not isinstance(given.scope, str | None),
+        "its scope must be a name": given.scope is not None and not _is_name(given.scope),
         "its timeout must be a positive number of seconds": (
             given.timeout is not None and not is_time(given.timeout)
         ),
@@ -133,6 +134,10 @@ def _are_methods(given: Any) -> bool:
     if not isinstance(given, tuple) or not given:
         return False
     return all(isinstance(each, str) and each in METHODS for each in cast("tuple[Any]", given))
+
+
+def _is_name(given: object) -> bool:
+    return isinstance(given, str) and bool(re.fullmatch(NAME, given))
 
 
 def find_route(

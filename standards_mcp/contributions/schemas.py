@@ -85,7 +85,7 @@ def portable_input_schema(schema: Mapping[str, Any]) -> Schema:
     Raises:
         SchemaError: It has no such form.
     """
-    result = _plain_object(schema)
+    result = plain_object(schema)
     result = cast("Schema", _without_null(_without_titles(result)))
     result.setdefault("properties", {})
     result["additionalProperties"] = False
@@ -100,10 +100,15 @@ def portable_output_schema(schema: Mapping[str, Any]) -> Schema:
     Raises:
         SchemaError: Its root is not a plain object, or it refers to itself.
     """
-    return cast("Schema", _with_null_as_type(_without_titles(_plain_object(schema))))
+    return cast("Schema", _with_null_as_type(_without_titles(plain_object(schema))))
 
 
-def _plain_object(schema: object) -> Schema:
+def plain_object(schema: object) -> Schema:
+    """Return *schema* with its references inlined.
+
+    Raises:
+        SchemaError: Its root is not a plain object, or it refers to itself.
+    """
     if not isinstance(schema, Mapping):
         raise SchemaError("its schema is not a JSON object")
     source = dict(cast("Mapping[str, Any]", schema))

@@ -108,6 +108,7 @@ def _without_conflicts(own: Contributions, others: Contributions) -> Contributio
         _with_conflicts(own.prompts, others.prompts),
         _with_own_uris(_with_conflicts(own.resources, others.resources), others.resources),
         tuple(item for item in own.filters if item.name not in filters),
+        own.routes,
     )
 
 

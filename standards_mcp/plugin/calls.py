@@ -10,10 +10,14 @@ from pydantic import BaseModel
 from typing_extensions import TypeVar
 
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
+LogLevel: TypeAlias = Literal[
+    "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"
+]
+"""The levels of lines in a client's log, as in syslog."""
 
 
 class CallContext(Protocol):
-    """The call that a tool's async function answers; a parameter of this type receives it."""
+    """The call that an async function of a tool or a prompt answers: a parameter of this type."""
 
     @property
     def caller(self) -> str:
@@ -42,21 +46,52 @@ class CallContext(Protocol):
         """
         ...
 
-    async def ask(self, question: str, answer: type[AnswerT]) -> AnswerT | None:
+    async def log(self, message: str, level: LogLevel = "info") -> None:
+        """Send a line for the client's log, if the client wants lines of this level."""
+        ...
+
+    async def ask(self, question: str, answer: type[AnswerT], *, key: str = "") -> AnswerT | None:
         """Return what the user answers to a question, or None when they decline.
 
         With clients of protocol 2026-07-28, the function runs again from its beginning for each
         answer. So ask before you change anything, and ask the same questions in the same order.
-        The deadline of the call stops meanwhile.
+        What is asked at the same time, with `asyncio.gather`, is asked in one round. The deadline
+        of the call stops meanwhile.
 
         Args:
             answer: A model with fields of text, numbers, booleans and choices: a ``Literal`` of
                 texts, or a list of one.
+            key: A name of the question that no other one in this call has, for one whose words
+                differ from run to run or whose place in the order does.
 
         Raises:
             CannotAskError: The client cannot ask. Uncaught, it tells the model what to do.
             InvalidInputError: The answer does not fit *answer*.
             TypeError: The model has a field that a form cannot have.
+        """
+        ...
+
+    async def sample(
+        self, prompt: str, *, max_tokens: int = 1000, system: str = "", key: str = ""
+    ) -> str:
+        """Return what the client's model answers to a prompt. What `ask` says of runs holds here.
+
+        Args:
+            max_tokens: How long the answer may be.
+            system: What the model is told beforehand; the client may leave it out.
+            key: As in `ask`.
+
+        Raises:
+            ApiError: The model did not answer with text.
+            CannotAskError: The client does not let servers use its model.
+        """
+        ...
+
+    async def roots(self) -> list[str]:
+        """Return the URIs of the folders and files in which the user works, as `ask` does.
+
+        Raises:
+            CannotAskError: The client does not say.
         """
         ...
 

@@ -96,7 +96,8 @@ class Prompt:
     Attributes:
         name: Unique among the prompts in the process; the same characters as in a tool's name.
         function: Sync (it runs in a worker thread) or async. Its parameters are the arguments of
-            the prompt, which clients send as text. It returns a text, a `Message`, or several.
+            the prompt, which clients send as text, and where it is async perhaps a `CallContext`.
+            It returns a text, a `Message`, or several.
         description: What the user reads to choose it. Defaults to the docstring.
         needs: The declared names of tools that the prompt names. It is served only while all of
             them are served.

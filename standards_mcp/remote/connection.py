@@ -22,12 +22,12 @@ from pydantic import ValidationError
 from standards_mcp._utils.exceptions import leaves
 from standards_mcp._utils.text import describe_exception, readable
 from standards_mcp.calls.context import HostContext, Unattended
-from standards_mcp.errors import ApiError
+from standards_mcp.errors import ApiError, CannotAskError, ToolError
 
 from .elicitation import ActiveCallers, next_responses, response_params
 from .errors import RefusedError, why_not_valid
 from .listing import Listing
-from .session import OpenSession, is_closed, negotiate
+from .session import OpenSession, is_closed, missing_ability, negotiate
 from .transport import Transport
 
 log = logging.getLogger(__name__)
@@ -145,7 +145,8 @@ class Connection:
         """Return the result of a request that is answered at once. See `ask`.
 
         Raises:
-            RefusedError: The server answered with an error.
+            CannotAskError: The server needs to ask what the caller cannot be asked.
+            RefusedError: The server answered with another error.
         """
         caller = caller or Unattended()
         has_left = False
@@ -165,9 +166,8 @@ class Connection:
     ) -> dict[str, Any]:
         report: Any = caller.report_progress
         with self._callers.calling(caller):
-            result = await session.request(
-                method, params, can_ask=caller.can_ask, on_progress=report
-            )
+            able = caller.abilities
+            result = await session.request(method, params, abilities=able, on_progress=report)
         if method in _CHECKED:
             try:
                 validate_server_result(method, session.version, result)
@@ -187,8 +187,10 @@ class Connection:
 
     async def _failure(
         self, session: OpenSession, task: asyncio.Task[None] | None, cause: MCPError
-    ) -> ApiError:
+    ) -> ToolError:
         """Return the error of a request that a server did not answer, or refused."""
+        if ability := missing_ability(cause):
+            return CannotAskError(ability=ability, message=readable(cause.message))
         if not is_closed(cause):
             why = self._transport.explain(cause) if self._transport else ""
             return RefusedError(self._title, why or cause.message, cause.code, cause.error.data)

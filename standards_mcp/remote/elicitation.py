@@ -15,10 +15,10 @@ from typing import Any, Final
 import anyio
 import mcp_types as types
 from mcp.client.session import ClientRequestContext
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from standards_mcp._utils.text import readable
-from standards_mcp.calls.context import HostContext, InputResponses, Question
+from standards_mcp.calls.context import ClientRequest, HostContext, InputResponses
 from standards_mcp.errors import ApiError, CannotAskError
 
 _POLL_SECONDS: Final = 0.2
@@ -77,7 +77,7 @@ class ActiveCallers:
         with anyio.CancelScope() as scope:
             call.questions.add(scope)
             try:
-                reply: types.ElicitResult = await call.caller.elicit(_question(params))
+                reply: types.ElicitResult = await call.caller.put(_question(params))
             except CannotAskError as exc:
                 return _refusal(str(exc))
             finally:
@@ -96,8 +96,8 @@ async def next_responses(
 
     Raises:
         ApiError: It asks for what cannot be passed on.
-        CannotAskError: The caller cannot be asked.
-        InputRequiredError: The caller's client asks, and calls again.
+        CannotAskError: The caller cannot be asked that.
+        InputRequiredError: The caller's client sees to it, and calls again.
     """
     if answer.get("resultType") != "input_required":
         return None
@@ -107,23 +107,39 @@ async def next_responses(
         raise ApiError(
             f"{title} asks in a way that is not of the protocol. Tell whoever maintains it."
         ) from None
-    questions: dict[str, Question] = {}
-    for key, request in (required.input_requests or {}).items():
-        params = request.params
-        if not isinstance(params, types.ElicitRequestFormParams):
+    requests: dict[str, ClientRequest] = {}
+    for key, each in (required.input_requests or {}).items():
+        if not (request := _request(each)):
             raise ApiError(
-                f"{title} asks for what cannot be passed on ({request.method}), though it was told "
+                f"{title} asks for what cannot be passed on ({each.method}), though it was told "
                 "so. Tell whoever maintains it."
             )
-        questions[key] = _question(params)
-    if questions:
-        return await caller.next_responses(questions, required.request_state)
+        requests[key] = request
+    if requests:
+        return await caller.next_responses(requests, required.request_state)
     await anyio.sleep(_POLL_SECONDS)  # it wants to be called again a little later
     return InputResponses(None, required.request_state)
 
 
-def _question(params: types.ElicitRequestFormParams) -> Question:
-    return Question(readable(params.message), dict(params.requested_schema))
+def _request(sent: types.InputRequest) -> ClientRequest | None:
+    """Return what the client is asked, or None where that is no form but a page to visit."""
+    match sent:
+        case types.ElicitRequest(params=types.ElicitRequestFormParams() as form):
+            return _question(form)
+        case types.CreateMessageRequest():
+            return ClientRequest("sampling", _plain(sent.params))
+        case types.ListRootsRequest():
+            return ClientRequest("roots")
+        case _:
+            return None
+
+
+def _question(params: types.ElicitRequestFormParams) -> ClientRequest:
+    return ClientRequest("elicitation", _plain(params) | {"message": readable(params.message)})
+
+
+def _plain(params: BaseModel) -> dict[str, Any]:
+    return params.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
 def _refusal(message: str) -> types.ErrorData:
@@ -134,10 +150,7 @@ def response_params(responses: InputResponses) -> dict[str, Any]:
     """Return what goes with a call that the server answered with questions before."""
     params: dict[str, Any] = {}
     if responses.replies is not None:
-        params["inputResponses"] = {
-            key: reply.model_dump(by_alias=True, mode="json", exclude_none=True)
-            for key, reply in responses.replies.items()
-        }
+        params["inputResponses"] = {key: _plain(reply) for key, reply in responses.replies.items()}
     if responses.state is not None:
         params["requestState"] = responses.state
     return params

@@ -8,7 +8,7 @@ can be asked and the next cannot; and it refuses a whole list for one malformed 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 import anyio
@@ -40,7 +40,9 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERS
 from pydantic import ValidationError
 
 from standards_mcp._utils.text import describe_exception
-from standards_mcp.errors import InvalidInputError
+from standards_mcp.errors import ABILITIES, Ability, InvalidInputError
+
+from .definitions import object_of
 
 log = logging.getLogger(__name__)
 
@@ -110,7 +112,7 @@ class OpenSession:
         """
         params = {
             "protocolVersion": LATEST_HANDSHAKE_VERSION,
-            "capabilities": _capabilities(can_ask=can_ask),
+            "capabilities": _capabilities({"elicitation"} if can_ask else ()),
             "clientInfo": self._info,
         }
         options: CallOptions = {"cancel_on_abandon": False}
@@ -126,13 +128,13 @@ class OpenSession:
         method: str,
         params: Mapping[str, Any] | None = None,
         *,
-        can_ask: bool = False,
+        abilities: Collection[Ability] = (),
         on_progress: ProgressFnT | None = None,
     ) -> dict[str, Any]:
         """Return the result of a request as the server spelt it, unchecked.
 
         Args:
-            can_ask: Whether the caller can be asked. Servers of an earlier generation do not learn
+            abilities: What the caller can be asked. Servers of an earlier generation do not learn
                 it here: they were told in the handshake.
 
         Raises:
@@ -147,7 +149,7 @@ class OpenSession:
                 **params.get("_meta", {}),
                 PROTOCOL_VERSION_META_KEY: self.version,
                 CLIENT_INFO_META_KEY: self._info,
-                CLIENT_CAPABILITIES_META_KEY: _capabilities(can_ask=can_ask),
+                CLIENT_CAPABILITIES_META_KEY: _capabilities(abilities),
             }
         options: CallOptions = {"headers": headers}
         if on_progress:
@@ -241,6 +243,14 @@ def is_closed(error: MCPError) -> bool:
     return error.code == CONNECTION_CLOSED and error.message == _CLOSED
 
 
+def missing_ability(error: MCPError) -> Ability | None:
+    """Return what a client would need for a request that was refused for that, if it was."""
+    if error.code != types.MISSING_REQUIRED_CLIENT_CAPABILITY:
+        return None
+    needed = object_of(object_of(error.error.data).get("requiredCapabilities"))
+    return next((each for each in ABILITIES if each in needed), None)
+
+
 def _check_writable(method: str, params: object) -> None:
     # What the transports cannot write would end the connection for all.
     try:
@@ -249,5 +259,5 @@ def _check_writable(method: str, params: object) -> None:
         raise InvalidInputError(f"what {method} is asked with cannot be sent: {exc}") from None
 
 
-def _capabilities(*, can_ask: bool) -> dict[str, Any]:
-    return {"elicitation": {"form": {}}} if can_ask else {}
+def _capabilities(abilities: Collection[Ability]) -> dict[str, Any]:
+    return {each: {"form": {}} if each == "elicitation" else {} for each in sorted(abilities)}

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar, cast
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from standards_mcp._utils.secrets import mask, masked_data
@@ -17,6 +18,8 @@ from standards_mcp.contributions.prompts import RegisteredPrompt
 from standards_mcp.contributions.resources import RegisteredResource
 from standards_mcp.contributions.selection import Selection, visible
 from standards_mcp.errors import (
+    ABILITIES,
+    CannotAskError,
     InvalidInputError,
     NotFoundError,
     NotServedError,
@@ -24,6 +27,8 @@ from standards_mcp.errors import (
     UnknownToolError,
 )
 from standards_mcp.host import Host
+from standards_mcp.plugin import ToolResult
+from standards_mcp.remote.definitions import object_of
 from standards_mcp.remote.errors import RefusedError
 
 from .context import ClientContext, Context, session_of
@@ -93,6 +98,7 @@ class _Answers:
             raise MCPError(types.INVALID_PARAMS, str(exc)) from None
         except InputRequiredError as exc:
             return cast("types.InputRequiredResult", exc.request)
+        _check_capabilities(ctx, result)
         return wire_result(params.name, result)
 
     async def list_prompts(
@@ -104,12 +110,17 @@ class _Answers:
 
     async def get_prompt(
         self, ctx: Context, params: types.GetPromptRequestParams
-    ) -> types.GetPromptResult:
+    ) -> types.GetPromptResult | types.InputRequiredResult:
         await self._host.manager.wait_listed()
-        with as_protocol_errors(self._host):
-            answer = await self._host.content.get_prompt(
-                params.name, params.arguments or {}, context=self._unattended(ctx)
-            )
+        context = ClientContext(ctx, params, self._principal_of(ctx))
+        try:
+            with as_protocol_errors(self._host):
+                async with aclosing(context):
+                    answer = await self._host.content.get_prompt(
+                        params.name, params.arguments or {}, context=context
+                    )
+        except InputRequiredError as exc:
+            return cast("types.InputRequiredResult", exc.request)
         with _as_known_content(params.name):
             return types.GetPromptResult(
                 description=answer.description,
@@ -185,10 +196,30 @@ def as_protocol_errors(host: Host, data: Mapping[str, str] | None = None) -> Gen
         secrets = host.secrets()
         told = data if exc.error_data is None else masked_data(exc.error_data, secrets)
         raise MCPError(exc.code, mask(exc.reason, secrets), told) from None
+    except CannotAskError as exc:
+        raise _missing_capability(str(exc), exc.ability) from None
     except (NotServedError, InvalidInputError, NotFoundError) as exc:
         raise MCPError(types.INVALID_PARAMS, str(exc), data) from None
     except ToolError as exc:
         raise MCPError(types.INTERNAL_ERROR, str(exc), data) from None
+
+
+def _check_capabilities(ctx: Context, result: ToolResult) -> None:
+    """Answer as the protocol asks since 2026-07-28 where a client lacks what a tool needs.
+
+    Clients of earlier ones get the result, which says the same.
+    """
+    told = result.structured or {}
+    if not result.is_error or told.get("error_type") != CannotAskError.error_type:
+        return
+    missing = object_of(told.get("details")).get("missing_capability")
+    if missing in ABILITIES and ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        raise _missing_capability(str(told.get("message")), missing)
+
+
+def _missing_capability(message: str, ability: str) -> MCPError:
+    data: dict[str, dict[str, dict[str, Any]]] = {"requiredCapabilities": {ability: {}}}
+    return MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, message, data)
 
 
 @contextmanager

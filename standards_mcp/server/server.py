@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 from collections.abc import AsyncGenerator, Callable, Collection, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from typing import Any, Final, cast
 
 import anyio
+import mcp_types as types
 from mcp.server import InitializationOptions, NotificationOptions, Server
 from mcp.server.connection import Connection
 from mcp.server.context import CallNext, HandlerResult
@@ -26,7 +28,6 @@ from mcp.server.subscriptions import (
     ToolsListChanged,
 )
 from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR
 from pydantic import ValidationError
 
 from standards_mcp._utils.incidents import internal_error, new_incident
@@ -34,7 +35,8 @@ from standards_mcp.calls.context import Principal
 from standards_mcp.config.models.tools import Kind
 from standards_mcp.host import Host
 
-from .context import Context, connection_of, local_principal
+from .client_log import SET_LEVEL, connection_of, set_level
+from .context import Context, local_principal
 from .definitions import listed
 from .handlers import handlers
 from .subscriptions import Subscriptions, told
@@ -70,13 +72,14 @@ class HostServer(Server[None]):
             on_unsubscribe_resource=subscriptions.unsubscribe,
             **kwargs,
         )
+        # Not as an argument: the SDK warns of those that the newest protocol has not any more.
+        self.add_request_handler(SET_LEVEL, types.SetLevelRequestParams, set_level)
         self.middleware += [_contain, self._follow]
         # What a client carries between the rounds of a question is not to be trusted unsealed.
         key = host.settings.server.state_key
-        security = (
-            RequestStateSecurity(keys=[key.get_secret_value()])
-            if key
-            else RequestStateSecurity.ephemeral()
+        security = RequestStateSecurity(
+            keys=[key.get_secret_value() if key else secrets.token_bytes()],
+            bind_principal=lambda ctx: principal_of(ctx).name,
         )
         self.middleware.append(RequestStateBoundary(security, default_audience=self.name))
 
@@ -191,7 +194,7 @@ async def _contain(ctx: Context, call_next: CallNext) -> HandlerResult:
     except Exception as exc:
         incident = new_incident()
         log.exception("a request failed", extra={"method": ctx.method, "incident": incident})
-        raise MCPError(INTERNAL_ERROR, internal_error(ctx.method, incident)) from exc
+        raise MCPError(types.INTERNAL_ERROR, internal_error(ctx.method, incident)) from exc
 
 
 def build_server(

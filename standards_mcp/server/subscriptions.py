@@ -33,7 +33,8 @@ from standards_mcp.calls.context import Principal, Unattended
 from standards_mcp.errors import NotServedError, ToolError
 from standards_mcp.host import Host
 
-from .context import Context, connection_of
+from .client_log import connection_of
+from .context import Context
 from .handlers import as_protocol_errors
 
 log = logging.getLogger(__name__)

@@ -1,17 +1,32 @@
-"""Tools that tell how far they are and ask the user, in both protocol generations."""
+"""Tools that tell how far they are and ask the client, in both protocol generations."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import re
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Annotated, Any, Literal
 
 import anyio
 import pytest
-from mcp import Client, MCPError
+from mcp import Client, MCPDeprecationWarning, MCPError
 from mcp.client.context import ClientRequestContext
-from mcp_types import ClientCapabilities, ElicitRequestParams, ElicitResult, ErrorData
+from mcp_types import (
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    ClientCapabilities,
+    CreateMessageRequestParams,
+    CreateMessageResult,
+    ElicitRequestParams,
+    ElicitResult,
+    ErrorData,
+    ImageContent,
+    ListRootsResult,
+    LoggingMessageNotificationParams,
+    Root,
+    TextContent,
+)
 from pydantic import BaseModel, Field
 
 from standards_mcp import (
@@ -23,6 +38,7 @@ from standards_mcp import (
     ToolHandler,
     ToolResult,
     hookimpl,
+    prompt,
     tool,
 )
 from standards_mcp.calls.context import Unattended
@@ -56,6 +72,12 @@ class AskPlugin(Plugin):
             Tool(name="count", function=self.count),
             Tool(name="forgive", function=self.forgive),
             Tool(name="keep", function=self.forgive, read_only=True, cache_ttl=600),
+            Tool(name="compose", function=self.compose),
+            Tool(name="locate", function=self.locate),
+            Tool(name="gather", function=self.gather),
+            Tool(name="reword", function=self.reword),
+            Tool(name="note", function=self.note),
+            Tool(name="say", function=self.say),
         ]
 
     @hookimpl
@@ -93,6 +115,46 @@ class AskPlugin(Plugin):
             return "caught"
         return answer.name if answer else "declined"
 
+    async def compose(self, topic: str, call: CallContext) -> str:
+        """Let the client's model write a line."""
+        return await call.sample(f"A line on {topic}.", max_tokens=20, system="You rhyme.")
+
+    async def locate(self, topic: str, call: CallContext) -> list[str]:
+        """Say where the user works."""
+        del topic
+        return await call.roots()
+
+    async def gather(self, call: CallContext) -> list[str]:
+        """Ask all at once."""
+        name, line, roots = await asyncio.gather(
+            call.ask("Your name?", Name), call.sample("A line."), call.roots()
+        )
+        return [name.name if name else "", line, *roots]
+
+    async def reword(self, call: CallContext) -> str:
+        """Ask in other words each time."""
+        AskPlugin.runs += 1
+        answer = await call.ask(f"Your name, {AskPlugin.runs}?", Name, key="name")
+        return answer.name if answer else ""
+
+    async def note(self, call: CallContext) -> str:
+        """Write to the client's log."""
+        await call.log("looked", "debug")
+        await call.log("begun")
+        await call.log("odd", "warning")
+        return "noted"
+
+    async def say(self, call: CallContext, message: str = "hi", level: str = "info") -> str:
+        """Write to the client's log."""
+        await call.log("\ud800" if message == "half" else message, level)
+        return "said"
+
+    @prompt
+    async def dedicate(self, topic: str, call: CallContext) -> str:
+        """Write for somebody."""
+        answer = await call.ask("For whom?", Name)
+        return f"Write on {topic} for {answer.name if answer else 'all'}."
+
 
 @pytest.fixture(autouse=True)
 def _count_anew() -> None:
@@ -101,9 +163,11 @@ def _count_anew() -> None:
 
 @pytest.fixture
 def connect(open_client: Open, make_host: MakeHost) -> Open:
-    def opened(answer: Any = None, **settings: Any) -> AbstractAsyncContextManager[Client]:
-        host = make_host({"ask": AskPlugin}, **settings)
-        return open_client(host, elicitation_callback=answer)
+    def opened(
+        answer: Any = None, *, tools: Any = None, **callbacks: Any
+    ) -> AbstractAsyncContextManager[Client]:
+        host = make_host({"ask": AskPlugin}, tools=tools or {})
+        return open_client(host, elicitation_callback=answer, **callbacks)
 
     return opened
 
@@ -119,6 +183,25 @@ def answering(*replies: ElicitResult, asked: list[str] | None = None, delay: flo
         return queue.pop(0)
 
     return answer
+
+
+def model_saying(what: Any, prompts: list[CreateMessageRequestParams] | None = None):
+    content = TextContent(type="text", text=what) if isinstance(what, str) else what
+
+    async def sample(
+        context: ClientRequestContext, params: CreateMessageRequestParams
+    ) -> CreateMessageResult:
+        del context
+        if prompts is not None:
+            prompts.append(params)
+        return CreateMessageResult(role="assistant", content=content, model="test")
+
+    return sample
+
+
+async def at_home(context: ClientRequestContext) -> ListRootsResult:
+    del context
+    return ListRootsResult(roots=[Root(uri="file:///home/ada")])
 
 
 def accept(**content: Any) -> ElicitResult:
@@ -171,12 +254,111 @@ async def test_an_answer_that_does_not_fit_is_refused(connect: Open):
     assert "does not fit: grade: Input should be '3' or '4'" in result.content[0].text
 
 
-async def test_where_nobody_can_be_asked_the_model_is_told_what_to_do(connect: Open):
-    async with connect() as client:
+async def test_where_nobody_can_be_asked_the_model_is_told_what_to_do(make_host: MakeHost):
+    async with Client(build_server(make_host({"ask": AskPlugin}), "1"), mode="legacy") as client:
         result = await client.call_tool("choose", {"topic": "clocks"})
         assert (await client.call_tool("forgive", {})).content[0].text == "nobody"
     assert result.is_error
     assert "Ask in the conversation: 'Which grade for clocks?'" in result.content[0].text
+
+
+@pytest.mark.parametrize(
+    ("tool", "capability", "advice"),
+    [
+        ("choose", "elicitation", "Ask in the conversation: 'Which grade for x?'"),
+        ("compose", "sampling", "does not let servers use its model"),
+        ("locate", "roots", "does not say in which folders"),
+    ],
+)
+async def test_a_newer_client_is_told_which_capability_it_lacks(
+    make_host: MakeHost, tool: str, capability: str, advice: str
+):
+    async with Client(build_server(make_host({"ask": AskPlugin}), "1")) as client:
+        with pytest.raises(MCPError, match=re.escape(advice)) as told:
+            await client.call_tool(tool, {"topic": "x"})
+        assert (await client.call_tool("forgive", {})).content[0].text == "nobody"
+    assert told.value.code == MISSING_REQUIRED_CLIENT_CAPABILITY
+    assert told.value.error.data == {"requiredCapabilities": {capability: {}}}
+
+
+async def test_the_model_and_the_roots_of_the_client_can_be_asked(connect: Open):
+    prompts: list[CreateMessageRequestParams] = []
+    able = {"sampling_callback": model_saying("Roses", prompts), "list_roots_callback": at_home}
+    async with connect(**able) as client:
+        assert (await client.call_tool("compose", {"topic": "x"})).content[0].text == "Roses"
+        located = await client.call_tool("locate", {"topic": "x"})
+    assert located.structured_content == {"result": ["file:///home/ada"]}
+    assert prompts[0].messages[0].content.text == "A line on x."
+    assert (prompts[0].max_tokens, prompts[0].system_prompt) == (20, "You rhyme.")
+
+
+async def test_a_model_that_does_not_answer_with_text_is_a_failed_service(connect: Open):
+    image = ImageContent(type="image", data="aGk=", mime_type="image/png")
+    async with connect(sampling_callback=model_saying(image)) as client:
+        result = await client.call_tool("compose", {"topic": "x"})
+    assert result.structured_content["error_type"] == "api_error"
+    assert "answered with image" in result.structured_content["message"]
+
+
+async def test_what_is_asked_at_the_same_time_takes_one_round(
+    connect: Open, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.INFO, "standards_mcp")
+    able = {"sampling_callback": model_saying("Hi"), "list_roots_callback": at_home}
+    async with connect(answering(accept(name="Ada")), **able) as client:
+        result = await client.call_tool("gather", {})
+        rounds = 1 if client.protocol_version < "2026" else 2
+    assert result.structured_content == {"result": ["Ada", "Hi", "file:///home/ada"]}
+    assert sum(each.getMessage() == "tool call" for each in caplog.records) == rounds
+
+
+async def test_a_question_with_a_key_may_be_worded_anew_in_each_run(connect: Open):
+    async with connect(answering(accept(name="Ada"))) as client:
+        assert (await client.call_tool("reword", {})).content[0].text == "Ada"
+
+
+async def test_a_prompt_may_ask_the_user(connect: Open):
+    async with connect(answering(accept(name="Ada"))) as client:
+        (listed,) = (await client.list_prompts()).prompts
+        assert [each.name for each in listed.arguments] == ["topic"]
+        answer = await client.get_prompt("dedicate", {"topic": "clocks"})
+    assert answer.messages[0].content.text == "Write on clocks for Ada."
+
+
+async def test_a_prompt_that_cannot_ask_says_so(connect: Open):
+    async with connect() as client:
+        with pytest.raises(MCPError, match="Ask in the conversation: 'For whom"):
+            await client.get_prompt("dedicate", {"topic": "clocks"})
+
+
+@pytest.mark.parametrize("given", [{"level": "loud"}, {"message": "half"}], ids=str)
+async def test_a_line_that_no_client_can_read_is_a_crash_of_the_tool(
+    connect: Open, given: dict[str, str]
+):
+    async with connect() as client:
+        result = await client.call_tool("say", given)
+    assert result.structured_content["error_type"] == "internal_error"
+
+
+async def test_a_client_gets_the_lines_that_it_wants(make_host: MakeHost):
+    server, heard = build_server(make_host({"ask": AskPlugin}), "1"), list[tuple[str, Any]]()
+
+    async def hear(params: LoggingMessageNotificationParams) -> None:
+        heard.append((params.level, params.data))
+
+    for mode, level in (("legacy", "info"), ("auto", "info"), ("auto", None)):
+        async with Client(server, mode=mode, logging_callback=hear, log_level=level) as client:
+            if mode == "legacy":
+                await client.call_tool("note", {})
+                assert heard == [], "it has not said that it wants any"
+                with pytest.warns(MCPDeprecationWarning):
+                    await client.set_logging_level("info")
+            await client.call_tool("note", {})
+            with anyio.move_on_after(WAIT if level else 0.2):
+                while len(heard) < 2:  # noqa: ASYNC110
+                    await anyio.sleep(0.01)
+        assert heard == ([("info", "begun"), ("warning", "odd")] if level else [])
+        heard.clear()
 
 
 async def test_a_careless_tool_does_not_swallow_a_question(connect: Open):
@@ -210,6 +392,19 @@ async def test_what_a_client_makes_up_of_earlier_answers_is_refused(make_host: M
         forged = '{"1-x":{"action":"accept","content":{"name":"Eve"}}}'
         with pytest.raises(MCPError, match="Invalid or expired requestState"):
             await client.call_tool("survey", {}, request_state=forged)
+        with pytest.raises(MCPError, match="Invalid or expired requestState"):
+            await client.get_prompt("dedicate", {"topic": "x"}, request_state=forged)
+
+
+async def test_an_error_of_a_tools_own_that_looks_like_ours_is_passed_on(make_host: MakeHost):
+    class OddPlugin(Plugin):
+        @tool(read_only=True)
+        def odd(self) -> ToolResult:
+            """Fail in an odd way."""
+            return ToolResult(text="odd", structured={"error_type": "cannot_ask"}, is_error=True)
+
+    async with Client(build_server(make_host({"odd": OddPlugin}), "1")) as client:
+        assert (await client.call_tool("odd", {})).content[0].text == "odd"
 
 
 def test_a_sync_function_cannot_take_the_context(make_host: MakeHost):
@@ -305,4 +500,4 @@ def test_a_client_that_shows_pages_only_is_not_asked_by_a_form(
     elicitation: dict[str, Any], can_ask: bool
 ):
     able = ClientCapabilities.model_validate({"elicitation": elicitation})
-    assert client_context._asks_users(able) is can_ask
+    assert client_context._shows_forms(able) is can_ask

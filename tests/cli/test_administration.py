@@ -1091,7 +1091,9 @@ def test_a_check_tells_of_patterns_that_match_nothing_in_force_or_not(text: str,
         ('host = "0.0.0.0"', "anybody who reaches it could use the service"),
         ('host = "0.0.0.0"\nallowed_hosts = ["a.example.org"]', "asks for no token"),
         ("workers = 2", "a session lives in one process"),
-        ('uds = "gone/socket"', "there is no folder"),
+        ('uds = "gone/socket"', "[server] uds: there is no folder"),
+        ('audit.path = "gone/log"', "[server] audit.path: there is no folder"),
+        ("auth.required = true", "there is no token"),
     ],
 )
 def test_a_check_tells_what_is_in_the_way_of_serving_over_http(text: str, told: str):

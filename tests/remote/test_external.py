@@ -23,7 +23,14 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.context import ClientRequestContext
 from mcp.client.subscriptions import SubscriptionLost
-from mcp_types import ElicitRequestParams, ElicitResult, ToolListChangedNotification
+from mcp_types import (
+    CreateMessageRequestParams,
+    CreateMessageResult,
+    ElicitRequestParams,
+    ElicitResult,
+    TextContent,
+    ToolListChangedNotification,
+)
 from support.hosts import entry_of, served, started, until_answered
 from support.waiting import WAIT, until, wait_until
 from support.web_server import WebServer, web_server
@@ -509,9 +516,10 @@ async def test_a_server_of_the_2026_generation_asks_clients_of_every_one(
         for _ in range(2):
             result = await client.call_tool("modern_greet", {"greeting": "Hello"})
             assert result.content[0].text == "Hello Ada"
-    async with open_client(make_host(servers={"modern": server})) as client:
-        result = await client.call_tool("modern_greet", {"greeting": "Hello"})
-        assert "elicitation" in result.structured_content["message"]
+    async with started(make_host(servers={"modern": server})) as host:
+        result = await host.call_tool("modern.greet", {"greeting": "Hello"})
+        assert "elicitation" in result.structured["message"]
+        assert result.structured["error_type"] == "cannot_ask"
 
 
 MODERN = """
@@ -519,7 +527,13 @@ MODERN = """
     from typing import Annotated
     from pydantic import BaseModel, Field
     from mcp.server.mcpserver import Context, Elicit, MCPServer, Resolve
-    from mcp_types import CreateMessageRequest, CreateMessageRequestParams, InputRequiredResult
+    from mcp_types import (
+        CreateMessageRequest,
+        CreateMessageRequestParams,
+        ElicitRequest,
+        ElicitRequestURLParams,
+        InputRequiredResult,
+    )
 
     class Name(BaseModel):
         name: str
@@ -545,9 +559,15 @@ MODERN = """
     async def odd(how: str, ctx: Context) -> str | InputRequiredResult:
         if how == "wait" and ctx.request_state is None:
             return InputRequiredResult(request_state="later")
+        if ctx.input_responses:
+            return f"the model said {ctx.input_responses['it'].content.text}"
         if how == "sample":
             params = CreateMessageRequestParams(messages=[], max_tokens=1)
             request = CreateMessageRequest(params=params)
+            return InputRequiredResult(input_requests={"it": request})
+        if how == "show":
+            page = {"url": "https://example.org", "message": "Look.", "elicitation_id": "1"}
+            request = ElicitRequest(params=ElicitRequestURLParams(**page))
             return InputRequiredResult(input_requests={"it": request})
         return "done"
 
@@ -589,8 +609,21 @@ async def test_a_server_may_want_to_be_called_again_but_not_what_clients_are_not
     server = {"command": sys.executable, "args": [str(modern)]}
     async with started(make_host(servers={"modern": server})) as host:
         assert text_of(await host.call_tool("modern.odd", {"how": "wait"})) == "done"
-        asked = await host.call_tool("modern.odd", {"how": "sample"})
-        assert "cannot be passed on (sampling/createMessage)" in asked.structured["message"]
+        asked = await host.call_tool("modern.odd", {"how": "show"})
+        assert "cannot be passed on (elicitation/create)" in asked.structured["message"]
+
+
+async def test_a_server_of_the_2026_generation_may_ask_the_clients_model(
+    make_host: MakeHost, modern: Path, open_client: OpenClient
+):
+    async def sample(_: object, params: CreateMessageRequestParams) -> CreateMessageResult:
+        said = TextContent(type="text", text=str(params.max_tokens))
+        return CreateMessageResult(role="assistant", content=said, model="test")
+
+    host = make_host(servers={"modern": {"command": sys.executable, "args": [str(modern)]}})
+    async with open_client(host, sampling_callback=sample) as client:
+        result = await client.call_tool("modern_odd", {"how": "sample"})
+    assert result.content[0].text == "the model said 1"
 
 
 async def test_a_server_of_the_2026_generation_may_start_slowly(

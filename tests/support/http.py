@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import os
 import socket
-from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
+import subprocess
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import anyio
 import httpx2
-from mcp import Client
+from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
 from standards_mcp.host import Host
@@ -20,7 +24,8 @@ from standards_mcp.server.http.sockets import listen, url_of
 from standards_mcp.server.reload import Reloading
 from standards_mcp.server.run import run
 
-from .peer import Peer
+from .peer import COMMAND, Peer
+from .waiting import WAIT, wait_until
 
 
 def free_port() -> int:
@@ -74,7 +79,9 @@ MODERN = {
 }
 
 
-async def call_anew(url: str, tool: str, **params: Any) -> dict[str, Any]:
+async def call_anew(
+    url: str, tool: str, headers: Mapping[str, str] | None = None, **params: Any
+) -> dict[str, Any]:
     """Call a tool of a service that answers with JSON over a connection of its own."""
     message = {
         "jsonrpc": "2.0",
@@ -82,12 +89,54 @@ async def call_anew(url: str, tool: str, **params: Any) -> dict[str, Any]:
         "method": "tools/call",
         "params": {"name": tool, "arguments": {}, "_meta": MODERN, **params},
     }
-    headers = {
+    sent = {
         "accept": "application/json, text/event-stream",
         "mcp-protocol-version": "2026-07-28",
         "mcp-method": "tools/call",
         "mcp-name": tool,
+        **(headers or {}),
     }
-    async with httpx2.AsyncClient(headers=headers, timeout=30) as client:
+    async with httpx2.AsyncClient(headers=sent, timeout=30) as client:
         answer: dict[str, Any] = (await client.post(f"{url}/mcp", json=message)).json()
+        if error := answer.get("error"):
+            raise MCPError(error["code"], error["message"])
         return answer["result"]
+
+
+@contextmanager
+def served_process(
+    folder: Path, *, catalog: Path | None = None, path: Path | None = None
+) -> Iterator[str]:
+    """Serve over HTTP in a process, while the context is open; yield its URL.
+
+    Args:
+        folder: Where it has its home and its log.
+        catalog: The folder of its catalog, if it is not to make one.
+        path: A folder with plugins that are installed, in place of those of this environment.
+    """
+    log = folder / "log"
+    settings = ("STANDARDS_MCP_", "PINECONE_", "XDG_")
+    variables = {key: value for key, value in os.environ.items() if not key.startswith(settings)}
+    variables["HOME"] = str(folder)
+    if catalog:
+        variables["STANDARDS_MCP_CATALOG__PATH"] = str(catalog)
+    if path:
+        variables["PYTHONPATH"] = os.pathsep.join((str(path), variables["PYTHONPATH"]))
+    command = [*COMMAND, "serve", "--transport", "http", "--port", "0"]
+    with (
+        log.open("wb") as stderr,
+        subprocess.Popen(command, stderr=stderr, env=variables, cwd=folder) as process,
+    ):
+        try:
+            wait_until(lambda: process.poll() is not None or _served_url(log), log.read_text)
+            yield _served_url(log)
+        finally:
+            process.terminate()
+            process.wait(WAIT)
+
+
+def _served_url(log: Path) -> str:
+    for line in log.read_text(encoding="utf-8").splitlines():
+        if '"event": "listening"' in line:
+            return str(json.loads(line)["url"]).removesuffix("/mcp")
+    return ""

@@ -16,6 +16,7 @@ from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.errors import TooLargeError
 from standards_mcp.plugin import ToolResult
 
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False)
 BYTES_PER_TOKEN: Final = 4
 """A rule of thumb for English text and JSON; every model counts in its own way."""
 _FENCE: Final = re.compile(r"^[ \t]*(`{3,}(?=[^`\n]*$)|~{3,})(.*)$", re.MULTILINE)
@@ -225,4 +226,4 @@ def _shortened(structured: dict[str, Any], limit: int) -> tuple[dict[str, Any], 
 
 
 def _json(data: Any) -> str:
-    return json.dumps(data, ensure_ascii=False)
+    return _ENCODER.encode(data)

@@ -10,11 +10,11 @@ from pydantic import Field, SecretStr, ValidationInfo, field_validator, model_va
 from .base import AtStart, Like, NoFlag, Seconds, Table
 from .operations import AuditSettings, TelemetrySettings
 
-_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}"
+NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}"
 _NAME_WORDS: Final = "a name of up to 64 letters, digits, '.', '_', '@' and '-'"
-Name: TypeAlias = Annotated[str, Like(_NAME, _NAME_WORDS)]
+Name: TypeAlias = Annotated[str, Like(NAME, _NAME_WORDS)]
 TokenName: TypeAlias = Annotated[
-    str, Like(rf"(?!(?:local|anonymous)$){_NAME}", f"{_NAME_WORDS}, not 'local' or 'anonymous'")
+    str, Like(rf"(?!(?:local|anonymous)$){NAME}", f"{_NAME_WORDS}, not 'local' or 'anonymous'")
 ]
 _Host: TypeAlias = Annotated[
     str, Like(r"[^\s/:\[\]]+|[0-9A-Fa-f.:]+", "a host without port, scheme and brackets")

@@ -1,4 +1,4 @@
 """Plugins of this environment that run in a process of their own.
 
-`server.worker` is what runs in that process.
+`server.isolated` is what runs in that process.
 """

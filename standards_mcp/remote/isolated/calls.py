@@ -20,6 +20,7 @@ from standards_mcp.calls.context import HostContext
 from standards_mcp.config.timing import Timing
 from standards_mcp.errors import (
     ApiError,
+    CannotAskError,
     CrashedError,
     InvalidInputError,
     NotFoundError,
@@ -83,23 +84,30 @@ class IsolatedCalls:
         is_text = only.keys() == {"type", "text"}
         return replace(result, text=only["text"], content=()) if is_text else result
 
-    async def request(self, request: Request) -> Any:
+    async def request(self, request: Request, caller: HostContext | None = None) -> Any:
         """Return the result of a request, of the type that it names.
 
+        Args:
+            caller: Who is asked what the plugin asks; by default nobody.
+
         Raises:
+            InputRequiredError: The caller's client is asked, and asks again.
             ToolError: The plugin refused it or failed, or there was no answer.
         """
         async with self._counted():
-            return await self._request(request)
+            return await self._request(request, caller)
 
-    async def _request(self, request: Request) -> Any:
-        params = request.model_dump(mode="json")
+    async def _request(self, request: Request, caller: HostContext | None = None) -> Any:
+        params = request.model_dump(mode="json", exclude_unset=True)
         try:
-            raw = await self._connection().request(request.method, params)
+            raw = await self._connection().ask(request.method, params, caller)
         except RefusedError as exc:
             if not exc.refused_type:
                 raise
             data = {key: exc.error_data.get(key) for key in ("retry_after", "status", "details")}
+            if exc.refused_type == CannotAskError.error_type:
+                missing = data["details"]["missing_capability"]
+                raise CannotAskError(message=exc.reason, ability=missing) from None
             raise _ERRORS.get(exc.refused_type, ToolError)(exc.reason, **data) from None
         try:
             return request.decode_result(raw)

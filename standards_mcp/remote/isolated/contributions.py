@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import TypeAdapter, WithJsonSchema
 
@@ -21,15 +21,21 @@ from standards_mcp.contributions.mistakes import refuse_unknown
 from standards_mcp.contributions.prompts import TOOLS_ARGUMENT, RegisteredPrompt
 from standards_mcp.contributions.resources import Contents, RegisteredResource, template_of
 from standards_mcp.contributions.results import Result
+from standards_mcp.contributions.routes import RegisteredRoute, read_route
 from standards_mcp.contributions.schemas import Schema, SchemaError
 from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.errors import ApiError, FilterFailedError, InvalidInputError, ToolError
-from standards_mcp.plugin import Filter, Message, Prompt, Resource, Tool, ToolResult
+from standards_mcp.plugin import Filter, Message, Prompt, Resource, Route, Tool, ToolResult
 
 from . import protocol as wire
 from .calls import IsolatedCalls
 
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
 _T = TypeVar("_T", Tool, Prompt, Resource)
+_ABOUT: Final = ("method", "http_version", "scheme", "root_path", "client", "server")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +122,12 @@ def isolated_prompt(plugin: str, told: wire.Described, calls: IsolatedCalls) -> 
     """Return a prompt that a process describes."""
 
     async def function(**arguments: Any) -> list[Message]:
+        caller: HostContext = arguments.pop(CALL)
         tools: dict[str, str] = {}
         if prompt.needs or prompt.uses:  # any other prompt may have an argument of this name
             tools = arguments.pop(TOOLS_ARGUMENT)
         request = wire.GetPrompt(name=told.name, arguments=arguments, tools=tools)
-        messages: list[Message] = await calls.request(request)
+        messages: list[Message] = await calls.request(request, caller)
         return messages
 
     completers = _completers("prompt", told, calls)
@@ -129,6 +136,7 @@ def isolated_prompt(plugin: str, told: wire.Described, calls: IsolatedCalls) -> 
         **common_fields(plugin, prompt, told.description),
         prompt=prompt,
         arguments=PassedArguments(told.input_schema),
+        context=CALL,
     )
 
 
@@ -150,6 +158,37 @@ def isolated_resource(
         resource=resource,
         template=template_of(resource.uri),
         arguments=PassedArguments(told.input_schema),
+    )
+
+
+def isolated_route(
+    plugin: str, told: wire.RouteDescription, calls: IsolatedCalls
+) -> RegisteredRoute:
+    """Return a route that a process describes; its response comes whole."""
+    from starlette.responses import Response  # noqa: PLC0415  - few plugins have routes
+
+    async def function(request: Request) -> Response:
+        scope = request.scope
+        asked = wire.Respond(
+            name=told.name,
+            path=scope["path"],
+            query=scope["query_string"].decode("latin-1"),
+            headers=[(name, value) for name, value in request.headers.items()],
+            about={key: scope[key] for key in _ABOUT if key in scope},
+            body=base64.b64encode(await request.body()).decode(),
+            caller=request.user.display_name,
+            scopes=request.auth.scopes,
+        )
+        answer: wire.Responded = await calls.request(asked)
+        response = Response(base64.b64decode(answer.body), answer.status)
+        response.raw_headers = [
+            (name.encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers
+        ]
+        return response
+
+    given = told.model_dump(exclude={"name", "description"})
+    return replace(
+        read_route(plugin, Route(**given, function=function)), description=told.description
     )
 
 

@@ -1,6 +1,6 @@
 """Plugins that run in processes of their own, seen from the host.
 
-The host does not import such a plugin: a child process does (`server.worker`), and is spoken to
+The host does not import such a plugin: a child process does (`server.isolated`), and is spoken to
 over its stdin and stdout. What it contributes looks as if it were local.
 """
 
@@ -31,7 +31,13 @@ from standards_mcp.remote.errors import why_not_valid
 from standards_mcp.remote.plugin import RemotePlugin
 
 from .calls import IsolatedCalls
-from .contributions import isolated_filter, isolated_prompt, isolated_resource, isolated_tool
+from .contributions import (
+    isolated_filter,
+    isolated_prompt,
+    isolated_resource,
+    isolated_route,
+    isolated_tool,
+)
 from .protocol import CheckHealth, Describe, Description, HealthReport, WorkerConfig
 
 if TYPE_CHECKING:
@@ -200,6 +206,7 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
             tuple(isolated_prompt(name, each, calls) for each in told.prompts),
             tuple(isolated_resource(name, each, calls) for each in told.resources),
             tuple(RegisteredFilter(name, each) for each in filters),
+            tuple(isolated_route(name, each, calls) for each in told.routes),
         )
 
     def _description(self, listing: object) -> Description:
@@ -232,7 +239,7 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         settings, mark = self.settings, new_mark()
         command = Command(
             program=settings.python,
-            args=("-m", "standards_mcp.server.worker", self.context.name),
+            args=("-m", "standards_mcp.server.isolated.process", self.context.name),
             env={**os.environ, **mark},
             first_line=settings.worker.model_dump_json().encode() + b"\n",
             most_processes=settings.processes,

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final, Literal
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic.alias_generators import to_camel
 
 from standards_mcp.config.errors import Problem
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
@@ -63,6 +64,23 @@ class Described(BaseModel):
     output_schema: dict[str, Any] | None = None
 
 
+class RouteDescription(BaseModel):
+    """A route, with the fields of `standards_mcp.Route` that are data.
+
+    Attributes:
+        name: By which it is requested.
+        description: What its function says of itself.
+    """
+
+    name: str
+    description: str
+    path: str
+    methods: tuple[str, ...]
+    scope: str | None
+    timeout: float | None
+    rate_limit: str | None
+
+
 class FilterDescription(BaseModel):
     """A filter, with the schema of its values."""
 
@@ -95,6 +113,7 @@ class Description(BaseModel):
     filters: tuple[FilterDescription, ...] = ()
     prompts: tuple[Described, ...] = ()
     resources: tuple[Described, ...] = ()
+    routes: tuple[RouteDescription, ...] = ()
 
 
 class Held(BaseModel):
@@ -107,6 +126,18 @@ class Held(BaseModel):
     data: str
     is_text: bool
     mime_type: str
+
+
+class Responded(BaseModel):
+    """The response of a route.
+
+    Attributes:
+        body: In base64.
+    """
+
+    status: int
+    headers: list[tuple[str, str]]
+    body: str
 
 
 class HealthReport(BaseModel):
@@ -166,13 +197,19 @@ class GetPrompt(Request):
 
     Attributes:
         tools: What the tools that it names are called outside, by their declared names.
+        input_responses: The replies to what it has asked, as in MCP's own ``prompts/get``.
+        request_state: What came with its questions, likewise.
     """
+
+    model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True)
 
     method = "standards-mcp/get-prompt"
     result = list[Message]
     name: str
     arguments: dict[str, Any]
     tools: dict[str, str]
+    input_responses: dict[str, Any] | None = None
+    request_state: str | None = None
 
 
 class ReadResource(Request):
@@ -194,6 +231,27 @@ class Complete(Request):
     argument: str
     typed: str
     others: dict[str, str]
+
+
+class Respond(Request):
+    """What does a route answer to a request?
+
+    Attributes:
+        about: More of the request, by the keys of ASGI.
+        body: In base64.
+        scopes: Those of the caller's token.
+    """
+
+    method = "standards-mcp/respond"
+    result = Responded
+    name: str
+    path: str
+    query: str
+    headers: list[tuple[str, str]]
+    about: dict[str, Any]
+    body: str
+    caller: str
+    scopes: list[str]
 
 
 class CheckHealth(Request):

@@ -26,6 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from standards_mcp.config.models.http import AuthSettings, HttpSettings
 
 from .api.failures import refused
+from .api.rest import NOTES
 from .authorization import Credentials
 from .guards import LIVE, LOOPBACK, MCP, InFlight, KnownHosts, WholeBodies
 from .sockets import is_local
@@ -54,9 +55,9 @@ def build_app(
             Middleware(
                 CORSMiddleware,
                 allow_origins=settings.allowed_origins,
-                allow_methods=["GET", "POST", "DELETE"],
+                allow_methods=["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],
                 allow_headers=["*"],
-                expose_headers=["mcp-session-id", "www-authenticate"],
+                expose_headers=["mcp-session-id", "www-authenticate", "retry-after", NOTES],
             )
         )
     metadata, described = _metadata(settings.auth)

@@ -21,7 +21,7 @@ from starlette.requests import HTTPConnection, Request
 
 from standards_mcp._utils.tokens import token_hash
 from standards_mcp.calls.context import Principal
-from standards_mcp.config.models.http import ADMIN, ALL, METRICS, AuthSettings, Scope
+from standards_mcp.config.models.http import ADMIN, ALL, BUILT_IN, METRICS, AuthSettings, Scope
 from standards_mcp.contributions.selection import EVERYTHING, Access
 from standards_mcp.server.context import Context
 
@@ -77,7 +77,7 @@ class Tokens:
             return found
         found = await self._of_issuer.verify_token(token) if self._of_issuer else None
         if found and not self._settings().scopes:
-            return found.model_copy(update={"scopes": [ALL, *found.scopes]})
+            return found.model_copy(update={"scopes": [ALL]})
         return found
 
     def _own(self, token: str) -> AccessToken | None:
@@ -89,6 +89,7 @@ class Tokens:
         return found
 
 
+@lru_cache(1_024)
 def _accepted(name: str, sha256: str) -> AccessToken:
     # A session belongs to its client and subject: not to another token of the same name.
     return AccessToken(token="", client_id=name, scopes=[], subject=sha256)
@@ -142,11 +143,10 @@ def _principal(
     settings: AuthSettings,
     withheld: frozenset[str] = frozenset(),
 ) -> Principal:
-    held = frozenset(scopes)
+    # Those of an issuer may have any name, also that of a plugin, whose routes they would open.
+    held = frozenset(scopes) & {*settings.scopes, *(frozenset(BUILT_IN) - withheld)}
     access = access_of(held, settings)
-    if ALL in held:
-        return Principal(name, access, None, withheld - held)
-    return Principal(name, access, held)
+    return Principal(name, access, None, withheld) if ALL in held else Principal(name, access, held)
 
 
 def access_of(scopes: Iterable[str], settings: AuthSettings) -> Access:

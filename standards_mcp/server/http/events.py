@@ -21,12 +21,15 @@ _BYTES_BESIDE: Final = 512
 
 
 class _Event(NamedTuple):
+    """A message that was sent; one without a text is the beginning of its stream."""
+
     stream: str
     text: bytes
 
     @property
     def size(self) -> int:
-        return len(self.text) + _BYTES_BESIDE
+        # A stream has the id of a request, which is the client's, and may be long.
+        return len(self.text) + len(self.stream) + _BYTES_BESIDE
 
 
 class Events:
@@ -64,32 +67,34 @@ class SessionEvents(EventStore):
         self._events = events
         self._kept = OrderedDict[int, _Event]()
         self._bytes = 0
-        self._open = {GET_STREAM_KEY}
+        self._open = set[str]()
 
     async def store_event(self, stream_id: str, message: JSONRPCMessage | None) -> str:
         """Keep a message; None begins a stream. See `EventStore`."""
-        number = next(self._events.numbers)
-        if isinstance(message, JSONRPCResponse | JSONRPCError):
-            self._open.discard(stream_id)
-        else:
-            self._open.add(stream_id)
+        number, text = next(self._events.numbers), b""
         if message is not None:
             text = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
-            self._keep(number, _Event(stream_id, text))
+        is_kept = self._keep(number, _Event(stream_id, text))
+        if is_kept and not isinstance(message, JSONRPCResponse | JSONRPCError):
+            self._open.add(stream_id)
+        else:
+            self._open.discard(stream_id)
         return _id_of(number, stream_id)
 
-    def _keep(self, number: int, event: _Event) -> None:
+    def _keep(self, number: int, event: _Event) -> bool:
         if event.size > self._events.session_bytes:
-            return
+            return False
         while self._bytes + event.size > self._events.session_bytes:
             self.drop(next(iter(self._kept)))
         self._kept[number] = event
         self._bytes += event.size
         self._events.add(number, event.size, self)
+        return True
 
     def drop(self, number: int) -> None:
-        """Forget an event."""
+        """Forget an event, and its stream, which a cancelled call leaves without an answer."""
         event = self._kept.pop(number)
+        self._open.discard(event.stream)
         self._bytes -= event.size
         self._events.remove(number, event.size)
 
@@ -109,10 +114,10 @@ class SessionEvents(EventStore):
         with suppress(ValueError):
             last, stream = _parts_of(last_event_id)
             for number, event in list(self._kept.items()):
-                if number > last and event.stream == stream:
+                if number > last and event.stream == stream and event.text:
                     message = jsonrpc_message_adapter.validate_json(event.text, by_name=False)
                     await send_callback(EventMessage(message, _id_of(number, stream)))
-            return stream if stream in self._open else None
+            return stream if stream == GET_STREAM_KEY or stream in self._open else None
         return None
 
 

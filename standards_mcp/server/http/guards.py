@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import time
+import re
 from collections.abc import Collection
 from contextlib import suppress
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -36,7 +36,7 @@ class KnownHosts:
 
     def __init__(self, app: ASGIApp, hosts: Collection[str], origins: Collection[str]) -> None:
         self._app = app
-        self._hosts = [host.casefold() for host in hosts]
+        self._hosts = [re.compile(translate(host.casefold())) for host in hosts]
         self._origins = frozenset(origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -47,7 +47,8 @@ class KnownHosts:
         if scope["path"] == LIVE:  # those who probe it know an address only
             await self._app(scope, receive, send)
             return
-        if not any(fnmatchcase(_name(host), each) for each in self._hosts):
+        name = _name(host)
+        if not any(each.match(name) for each in self._hosts):
             refused = PlainTextResponse("this host is not served here", 421)
         elif origin and origin not in self._origins and authority(origin) != host:
             refused = PlainTextResponse("this origin may not use the service", 403)
@@ -82,14 +83,15 @@ class WholeBodies:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer 408."""
-        deadline = time.monotonic() + self._seconds
+        deadline = asyncio.get_running_loop().time() + self._seconds
         is_complete = scope["type"] != "http"
 
         async def receive_in_time() -> Message:
             nonlocal is_complete
             if is_complete:
                 return await receive()
-            message = await asyncio.wait_for(receive(), max(deadline - time.monotonic(), 0))
+            async with asyncio.timeout_at(deadline):
+                message = await receive()
             if message["type"] == "http.disconnect":
                 raise ClientDisconnect
             is_complete = not message.get("more_body", False)
@@ -182,14 +184,21 @@ def listens(scope: Scope) -> bool:
 
 
 class _Response:
-    """An answer that can be brought to its end whatever has been sent of it."""
+    """An answer that can be brought to its end whatever has been sent of it.
+
+    A stream of events may end anywhere. Anything else that ended so would be taken for whole, and
+    has its connection closed.
+    """
 
     def __init__(self, send: Send) -> None:
         self._send = send
-        self._has_begun = self._has_ended = False
+        self._has_begun = self._has_ended = self._is_stream = False
 
     async def send(self, message: Message) -> None:
         self._has_begun = True
+        if message["type"] == "http.response.start":
+            kind = Headers(raw=message["headers"]).get("content-type", "")
+            self._is_stream = kind.startswith("text/event-stream")
         self._has_ended = message["type"] == "http.response.body" and not message.get("more_body")
         await self._send(message)
 
@@ -198,5 +207,5 @@ class _Response:
             headers = [(b"content-type", b"text/plain"), (b"connection", b"close")]
             await self._send({"type": "http.response.start", "status": 503, "headers": headers})
             await self._send({"type": "http.response.body", "body": b"the service is ending"})
-        elif not self._has_ended:
+        elif self._is_stream and not self._has_ended:
             await self._send({"type": "http.response.body", "body": b""})

@@ -79,8 +79,15 @@ async def serve_http(
 async def _serve(
     service: Service, listening: socket.socket, drain: float, on_open: Callable[[], None]
 ) -> None:
+    # No route speaks WebSocket, which uvicorn would take up wherever a package for it is installed.
     config = uvicorn.Config(
-        service.app, lifespan="off", log_config=None, access_log=False, server_header=False
+        service.app,
+        http="h11",  # with which the refusal of malformed requests is tried
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
     )
     told = asyncio.Event()
     # In a task of its own, which the cancellation of this one does not reach: calls that are in

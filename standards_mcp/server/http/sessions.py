@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from mcp.server import Server
 from mcp.server.auth.middleware.bearer_auth import (
@@ -12,10 +12,9 @@ from mcp.server.auth.middleware.bearer_auth import (
     AuthorizationContext,
     authorization_context,
 )
-from mcp.server.streamable_http import MCP_SESSION_ID_HEADER, StreamableHTTPServerTransport
+from mcp.server.streamable_http import StreamableHTTPServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import INVALID_REQUEST, ErrorData, JSONRPCError
-from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -23,6 +22,9 @@ from standards_mcp.config.models.http import HttpSettings
 
 from .events import Events, SessionEvents
 from .guards import listens
+
+_RETRY_MILLISECONDS: Final = 1000
+"""How long a client waits before it resumes a stream that broke."""
 
 
 class Sessions(StreamableHTTPSessionManager):
@@ -40,6 +42,7 @@ class Sessions(StreamableHTTPSessionManager):
             session_idle_timeout=settings.session_idle,
             max_request_body_size=settings.max_request_bytes,
             max_sessions=settings.max_sessions,
+            retry_interval=_RETRY_MILLISECONDS,
         )
         self._share = settings.session_share
         self._events = Events()
@@ -67,6 +70,10 @@ class Sessions(StreamableHTTPSessionManager):
     def _admit_session(
         self, requestor: AuthorizationContext | None
     ) -> StreamableHTTPServerTransport | None:
+        # Under the lock of the base class: of requests that come at once, each counts the others.
+        held = sum(each == requestor for each in self._session_owners.values())
+        if requestor is not None and held >= self._share:
+            raise _ShareUsedError
         if self.json_response:  # which has no events
             return super()._admit_session(requestor)
         # Of its own, since streams have the ids of requests, which other sessions have, too.
@@ -100,13 +107,14 @@ class Sessions(StreamableHTTPSessionManager):
             self._listening += Counter()  # forgets those who listen no more
 
     async def _handle_stateful_request(self, scope: Scope, receive: Receive, send: Send) -> None:
-        owner = _owner(scope)
-        if owner is not None and MCP_SESSION_ID_HEADER not in Headers(scope=scope):
-            held = sum(each == owner for each in self._session_owners.values())
-            if held >= self._share:
-                await _too_many("sessions", self._share)(scope, receive, send)
-                return
-        await super()._handle_stateful_request(scope, receive, send)
+        try:
+            await super()._handle_stateful_request(scope, receive, send)
+        except _ShareUsedError:
+            await _too_many("sessions", self._share)(scope, receive, send)
+
+
+class _ShareUsedError(Exception):
+    """A client has as many sessions as it may have."""
 
 
 def _owner(scope: Scope) -> AuthorizationContext | None:

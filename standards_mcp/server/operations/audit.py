@@ -183,9 +183,12 @@ def audited(host: Host, transport: str, version: str) -> Generator[Audit | None]
 
 
 def _hashed(key: bytes) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
+    keyed = hmac.new(key, digestmod="sha256")
+
     def line(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        text = canonical(arguments).encode("utf-8", "surrogatepass")
-        return {"arguments_hmac": hmac.digest(key, text, "sha256").hex()}
+        digest = keyed.copy()
+        digest.update(canonical(arguments).encode("utf-8", "surrogatepass"))
+        return {"arguments_hmac": digest.hexdigest()}
 
     return line
 

@@ -21,7 +21,17 @@ import anyio
 import pytest
 from mcp import Client, MCPError
 from mcp.client.context import ClientRequestContext
-from mcp_types import ElicitRequestParams, ElicitResult, PromptReference, ResourceTemplateReference
+from mcp_types import (
+    CreateMessageRequestParams,
+    CreateMessageResult,
+    ElicitRequestParams,
+    ElicitResult,
+    ListRootsResult,
+    PromptReference,
+    ResourceTemplateReference,
+    Root,
+    TextContent,
+)
 from support.hosts import started, until_answered
 from support.waiting import WAIT, until
 
@@ -161,6 +171,11 @@ PLUGIN = '''
             other = await call.ask("And your friend's?", Name)
             return f"{mine.name} and {other.name}"
 
+        async def confer(self, call: CallContext) -> str:
+            """Ask the client's model, and the client."""
+            said, roots = await asyncio.gather(call.sample("Hello"), call.roots())
+            return f"{said} in {roots[0]}"
+
         def image(self) -> ToolResult:
             """Show an image."""
             block = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
@@ -178,6 +193,7 @@ PLUGIN = '''
                 Tool(name="rest", function=self.rest),
                 Tool(name="greet", function=self.greet, timeout=5),
                 Tool(name="image", function=self.image),
+                Tool(name="confer", function=self.confer),
             ]
 
         @hookimpl
@@ -187,6 +203,10 @@ PLUGIN = '''
                     raise InvalidInputError("no lesson")
                 return [Message(f"{lesson} {grade} {tools}"), Message("ok", role="assistant")]
 
+            async def invite(where: str, call: CallContext) -> str:
+                answer = await call.ask("Whom?", Name)
+                return f"Invite {answer.name if answer else 'nobody'} to {where}."
+
             def grades(typed, others):
                 return [value for value in ("3", "31") if value.startswith(typed)]
 
@@ -195,6 +215,7 @@ PLUGIN = '''
                        uses=("gone",), complete={"grade": grades}),
                 Prompt(name="lost", description="Lost.", function=align, needs=("gone",),
                        complete={"grade": grades}),
+                Prompt(name="invite", description="Invite.", function=invite),
             ]
 
         @hookimpl
@@ -353,13 +374,47 @@ async def test_it_asks_the_user_and_tells_of_its_progress_as_a_local_plugin_does
             assert len(heard) == count
 
 
+async def test_it_asks_the_model_and_the_roots_of_the_client(
+    isolated: Callable[..., Host], open_client: OpenClient
+):
+    async def sample(_: ClientRequestContext, params: CreateMessageRequestParams) -> Any:
+        said = TextContent(type="text", text=f"You said: {params.messages[0].content.text}")
+        return CreateMessageResult(role="assistant", content=said, model="test")
+
+    async def roots(_: ClientRequestContext) -> ListRootsResult:
+        return ListRootsResult(roots=[Root(uri="file:///home/ada")])
+
+    able = {"sampling_callback": sample, "list_roots_callback": roots}
+    async with open_client(isolated(), **able) as client:
+        result = await client.call_tool("confer", {})
+    assert result.content[0].text == "You said: Hello in file:///home/ada"
+
+
+async def test_its_prompts_ask_the_user(isolated: Callable[..., Host], open_client: OpenClient):
+    async def answer(_: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        return ElicitResult(action="accept", content={"name": f"Ada ({params.message})"})
+
+    async with open_client(isolated(), elicitation_callback=answer) as client:
+        told = await client.get_prompt("invite", {"where": "Rome"})
+        assert told.messages[0].content.text == "Invite Ada (Whom?) to Rome."
+    async with open_client(isolated()) as client:
+        with pytest.raises(MCPError, match=r"Ask in the conversation: 'Whom\?'") as told:
+            await client.get_prompt("invite", {"where": "Rome"})
+        assert told.value.error.data == {"requiredCapabilities": {"elicitation": {}}}
+
+
 async def test_where_nobody_can_be_asked_it_hears_so_as_a_local_plugin_does(
     isolated: Callable[..., Host], tmp_path: Path, open_client: OpenClient
 ):
+    async def told(client: Client) -> Any:
+        try:
+            return (await client.call_tool("greet", {})).structured_content
+        except MCPError as exc:
+            return exc.error
+
     async with open_client(load(tmp_path / "local")) as local, open_client(isolated()) as client:
-        ours, theirs = [await each.call_tool("greet", {}) for each in (client, local)]
-    assert ours.structured_content == theirs.structured_content
-    assert ours.structured_content["error_type"] == "cannot_ask"
+        ours, theirs = [await told(each) for each in (client, local)]
+    assert ours == theirs
     async with started(isolated()) as host:
         assert "Ask in the conversation: 'Your name?'" in message(await host.call_tool("greet", {}))
 
@@ -373,6 +428,7 @@ async def test_its_prompts_and_resources_are_those_of_a_local_plugin(
     assert [item.hidden_reason for item in host.visible().prompts] == [
         "",
         "it needs the tool 'gone', which is not served",
+        "",
     ]
 
 
@@ -828,7 +884,7 @@ async def test_an_interpreter_with_a_host_of_before_these_requests_is_told_as_th
 def test_it_ends_where_the_host_was_killed_before_it_could_know(install: Install, tmp_path: Path):
     install("acme", "import time; time.sleep(600)")
     config = {"name": "acme", "memory": None, "settings": {"state_dir": str(tmp_path)}}
-    command = [sys.executable, "-m", "standards_mcp.server.worker", "acme"]
+    command = [sys.executable, "-m", "standards_mcp.server.isolated.process", "acme"]
     line = json.dumps(config).encode() + b"\n"
     subprocess.run(command, input=line, timeout=WAIT, check=True, stdout=subprocess.DEVNULL)
 

@@ -165,3 +165,13 @@ async def test_the_oldest_events_make_room():
     assert await kept() == [3, 5], "and all together have one"
     await other.store_event("7", answer("x" * 9000))
     assert await kept() == [3, 5], "what has no room at all is not kept"
+
+
+async def test_calls_that_are_never_answered_are_forgotten_as_their_events_are():
+    session = SessionEvents(Events(session_bytes=3000))
+    begun = [await session.store_event(f"{number}", None) for number in range(100)]
+    still = [(await replayed(session, each))[1] for each in begun]
+    assert still == [None] * 95 + ["95", "96", "97", "98", "99"]
+    long = await session.store_event("x" * 3000, None)
+    assert await replayed(session, long) == ([], None), "the id of a request counts, too"
+    assert (await replayed(session, begun[-1]))[1] == "99"

@@ -188,6 +188,8 @@ async def test_malformed_messages_are_refused_and_nothing_crashes(
         sent = message(chance)
         with anyio.fail_after(SECONDS):
             received = await answer_to(url, sent)
+        if received.startswith(b"HTTP/1.1 100"):  # it was asked whether it wants the body
+            received = received.partition(b"\r\n\r\n")[2]
         status = int(received.split()[1]) if received else 0
         assert status == 0 or 200 <= status < 500, (seed, number, sent[:300], received[:300])
     async with httpx2.AsyncClient(base_url=url) as client:

@@ -14,9 +14,11 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 from support.http import bearer, http_client, served_over_http
 
-from standards_mcp import CallContext, Plugin, tool
+from standards_mcp import CallContext, Plugin, Route, hookimpl, tool
 from standards_mcp.host import Host
 from standards_mcp.server.http import jwt as tokens
 
@@ -39,6 +41,18 @@ class BooksPlugin(Plugin):
     def drop_book(self) -> str:
         """Drop."""
         return "dropped"
+
+
+class PagesPlugin(Plugin):
+    async def page(self, request: Request) -> Response:
+        return JSONResponse(request.auth.scopes)
+
+    @hookimpl
+    def register_routes(self) -> list[Route]:
+        return [
+            Route(path="/own", function=self.page),
+            Route(path="/page", function=self.page, scope="pages"),
+        ]
 
 
 class Issuer(http.server.ThreadingHTTPServer):
@@ -131,24 +145,39 @@ async def test_a_token_of_the_issuer_shows_what_its_scopes_let_it(host: Host, is
             assert (await client.list_tools()).tools == [], "what means all is for the file only"
 
 
-async def test_who_signs_in_without_configured_scopes_uses_all_and_operates_nothing(
+async def test_a_scope_that_the_configuration_does_not_have_opens_no_route(
     make_host: Callable[..., Host], issuer: Issuer
 ):
-    auth = {"jwt": {"issuer": issuer.url, "audience": AUDIENCE}}
-    server = {"port": 0, "auth": auth, "admin": True, "metrics": True}
-    books = make_host({"books": BooksPlugin}, server=server)
-    async with served_over_http(books) as url, httpx2.AsyncClient(base_url=url) as http:
-        async with http_client(url, issuer.token(scope="openid")) as client:
-            assert len((await client.list_tools()).tools) == 2
-        for scopes, statuses in (
-            ({"scope": "openid"}, [403, 403]),
-            ({"scope": "*"}, [403, 403]),
-            ({"scope": None, "scp": ["", "metrics"]}, [403, 200]),
-            ({"scope": "admin metrics"}, [200, 200]),
-        ):
-            headers = bearer(issuer.token(**scopes))
-            pages = [await http.get(page, headers=headers) for page in ("/admin", "/metrics")]
-            assert [page.status_code for page in pages] == statuses, scopes
+    of_issuer = {"issuer": issuer.url, "audience": AUDIENCE}
+    auth = {"jwt": of_issuer, "scopes": {"pages": []}}
+    host = make_host({"profile": PagesPlugin}, server={"port": 0, "auth": auth})
+    token = issuer.token(scope="openid profile pages")
+    async with (
+        served_over_http(host) as url,
+        httpx2.AsyncClient(base_url=f"{url}/plugins/profile", headers=bearer(token)) as client,
+    ):
+        assert (await client.get("/own")).status_code == 403, "a usual scope is no scope here"
+        assert (await client.get("/page")).json() == ["pages"]
+
+
+async def test_who_signs_in_is_an_operator_only_by_a_configured_scope(
+    make_host: Callable[..., Host], issuer: Issuer
+):
+    of_issuer = {"issuer": issuer.url, "audience": AUDIENCE}
+    for scopes, tools, statuses in (
+        ({}, 2, {"openid": [403, 403], "*": [403, 403], "admin metrics": [403, 403]}),
+        ({"admin": []}, 0, {"openid": [403, 403], "admin metrics": [200, 403]}),
+    ):
+        auth = {"jwt": of_issuer, "scopes": scopes}
+        server = {"port": 0, "auth": auth, "admin": True, "metrics": True}
+        books = make_host({"books": BooksPlugin}, server=server)
+        async with served_over_http(books) as url, httpx2.AsyncClient(base_url=url) as http:
+            async with http_client(url, issuer.token(scope="openid")) as client:
+                assert len((await client.list_tools()).tools) == tools
+            for scope, expected in statuses.items():
+                headers = bearer(issuer.token(scope=scope))
+                pages = [await http.get(page, headers=headers) for page in ("/admin", "/metrics")]
+                assert [page.status_code for page in pages] == expected, scope
 
 
 def odd_tokens(issuer: Issuer) -> dict[str, str]:

@@ -20,8 +20,8 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPError
-from pydantic import ValidationError
-from support.http import bearer, http_client, served_over_http, told_url
+from pydantic import BaseModel, ValidationError
+from support.http import bearer, call_anew, http_client, served_over_http, told_url
 from support.peer import COMMAND, Peer
 from support.waiting import WAIT, until
 
@@ -85,6 +85,18 @@ class BooksPlugin(Plugin):
     @hookimpl
     def register_resources(self):
         return [Resource(uri="books://all", name="all", description="All", function=lambda: "all")]
+
+
+class Reply(BaseModel):
+    value: bool
+
+
+class LendingPlugin(Plugin):
+    @tool
+    async def lend(self, context: CallContext) -> str:
+        """Ask."""
+        answer = await context.ask("Sure?", Reply)
+        return f"{answer and answer.value}"
 
 
 def auth() -> dict[str, Any]:
@@ -263,6 +275,26 @@ async def test_a_token_has_a_share_of_the_sessions_only(make_books: MakeHost):
         ended = {"mcp-session-id": opened[0].headers["mcp-session-id"]} | bearer(ANN)
         assert (await client.delete("/mcp", headers=ended)).status_code == 200
         assert (await client.post("/mcp", json=INITIALIZE, headers=bearer(ANN))).status_code == 200
+
+
+async def test_the_share_holds_for_sessions_that_are_opened_at_once(make_books: MakeHost):
+    host, statuses = (
+        make_books(auth=auth(), max_sessions=10, max_sessions_per_client=2),
+        list[int](),
+    )
+
+    async def open_one(client: httpx2.AsyncClient) -> None:
+        answer = await client.post("/mcp", json=INITIALIZE, headers=bearer(ANN))
+        statuses.append(answer.status_code)
+
+    async with (
+        served_over_http(host) as url,
+        httpx2.AsyncClient(base_url=url, headers=ACCEPT) as client,
+        anyio.create_task_group() as tasks,
+    ):
+        for _ in range(8):
+            tasks.start_soon(open_one, client)
+    assert sorted(statuses) == [200] * 2 + [429] * 6
 
 
 async def test_a_token_has_a_share_of_the_streams_of_changes_only(make_books: MakeHost):
@@ -506,6 +538,22 @@ async def test_who_loses_a_token_hears_no_more_of_what_it_was_for(make_books: Ma
         host.manager.changes.tell_updated("books://all")
         await anyio.sleep(0.3)
         assert not any("resources/updated" in line for line in heard[count:])
+
+
+async def test_what_a_client_carries_while_its_user_is_asked_counts_for_its_token_only(
+    make_host: MakeHost,
+):
+    tokens = {name: {"sha256": token_hash(token)} for name, token in (("ann", ANN), ("bob", BOB))}
+    server = {"port": 0, "json_response": True, "auth": {"tokens": tokens}}
+    async with served_over_http(make_host({"lending": LendingPlugin}, server=server)) as url:
+        asked = await call_anew(url, "lend", bearer(ANN))
+        (key,) = asked["inputRequests"]
+        reply = {key: {"action": "accept", "content": {"value": True}}}
+        sent = {"requestState": asked["requestState"], "inputResponses": reply}
+        with pytest.raises(MCPError, match="requestState"):
+            await call_anew(url, "lend", bearer(BOB), **sent)
+        answer = await call_anew(url, "lend", bearer(ANN), **sent)
+    assert answer["content"][0]["text"] == "True"
 
 
 async def test_what_is_no_token_is_nobody_even_where_none_is_needed(make_books: MakeHost):

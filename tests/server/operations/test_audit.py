@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPError
 from pydantic import SecretStr, ValidationError
-from support.http import bearer, http_client, served_over_http
+from support.http import bearer, call_anew, http_client, served_over_http
 
 from standards_mcp import (
     InvalidInputError,
@@ -180,6 +180,13 @@ async def test_each_call_leaves_a_line_with_who_what_and_how_it_ended(
     assert "Emma" not in path.read_text(encoding="utf-8")
     if os.name != "nt":
         assert path.stat().st_mode & 0o777 == 0o600
+
+
+async def test_a_client_cannot_choose_the_session_in_its_line(make_shelf: MakeHost, path: Path):
+    async with served_over_http(make_shelf({"json_response": True})) as url:
+        await call_anew(url, "find_book", {"mcp-session-id": "that of ann"})
+    (call,) = calls_of(path)
+    assert "session" not in call
 
 
 async def test_equal_arguments_have_equal_hashes_which_nobody_can_guess_without_the_key(

@@ -38,6 +38,8 @@ async def with_body(request: Request, most: int) -> Request:
 async def while_connected(request: Request) -> AsyncGenerator[None]:
     """Cancel what is done in the context when the client of a request, whose body was read, leaves.
 
+    It takes what the request receives, so the body must not be waiting there.
+
     Raises:
         ClientDisconnect: It has left.
     """

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from standards_mcp.contributions.results import error_result
 
+_ENVELOPE: Final = frozenset(("success", "results", "message", "error_type"))
 _OTHER: Final = 422
 _STATUS: Final = {
     "invalid_input": 400,
@@ -27,6 +28,7 @@ _STATUS: Final = {
     "timeout": 504,
 }
 _UNAVAILABLE: Final = {"not_audited": 503}  # that of a plugin has other causes
+_WITHOUT_BODY: Final = (204, 304)
 _KIND: Final = {status: kind for kind, status in _STATUS.items()}
 
 
@@ -41,10 +43,10 @@ def failed(envelope: Mapping[str, Any] | None, text: str) -> Response:
     """Return the response for a tool that failed.
 
     Args:
-        envelope: What it answered with; another server's tool may have none.
+        envelope: What it answered with; another server's tool may have none, or something else.
         text: The same in words.
     """
-    if envelope is None or "error_type" not in envelope:
+    if envelope is None or not envelope.keys() >= _ENVELOPE:
         return failed_with("tool_error", text)
     status = (_STATUS | _UNAVAILABLE).get(str(envelope["error_type"]), _OTHER)
     return json_response(envelope, status, _retry(envelope.get("retry_after")))
@@ -58,6 +60,8 @@ def failed_with(error_type: str, message: str, data: Mapping[str, Any] | None = 
 async def refused(_: Request, exc: Exception) -> Response:
     """Return the response for a request that no tool or route has failed, such as a wrong path."""
     assert isinstance(exc, HTTPException)  # noqa: S101  - the app asks for these alone
+    if exc.status_code in _WITHOUT_BODY:
+        return Response(status_code=exc.status_code, headers=exc.headers)
     kind = _KIND.get(exc.status_code, "tool_error")
     body = error_result(kind, exc.detail).structured or {}
     return json_response(body, exc.status_code, exc.headers)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Final
 
-from standards_mcp.contributions.schemas import Schema
+from standards_mcp.contributions.schemas import Schema, plain_object
 from standards_mcp.contributions.tools import RegisteredTool
 
 _COMPONENTS: Final = "#/components/schemas/"
 _JSON: Final = "application/json"
-_DATA: Final = frozenset({"default", "const", "enum", "examples"})
 _CONTENT: Final[Schema] = {
     "type": "object",
     "description": "The content blocks of MCP: texts, images and the like.",
@@ -79,25 +78,11 @@ def openapi(tools: Iterable[RegisteredTool], version: str, *, needs_token: bool)
 
 def _schemas(item: RegisteredTool) -> dict[str, Schema]:
     arguments, result = f"{item.published}.arguments", f"{item.published}.result"
+    # Where a schema stands in the document, its references would lead elsewhere.
     return {
-        arguments: _placed(item.arguments.schema, arguments),
-        result: _placed(item.result.schema or _CONTENT, result),
+        arguments: plain_object(item.arguments.schema),
+        result: plain_object(item.result.schema or _CONTENT),
     }
-
-
-def _placed(schema: Any, name: str) -> Any:
-    """Return a schema whose references to itself hold where it stands in the document."""
-    if isinstance(schema, list):
-        return [_placed(each, name) for each in schema]  # pyright: ignore[reportUnknownVariableType]
-    if not isinstance(schema, Mapping):
-        return schema
-    placed: dict[str, Any] = {}
-    for key, value in schema.items():  # pyright: ignore[reportUnknownVariableType]
-        if key == "$ref" and isinstance(value, str) and value.startswith("#"):
-            placed[key] = f"{_COMPONENTS}{name}{value[1:]}"
-        else:
-            placed[key] = value if key in _DATA else _placed(value, name)
-    return placed
 
 
 def _list_operation() -> dict[str, Any]:

@@ -64,13 +64,14 @@ class PluginRoutes:
         request = Request(scope, receive)
         principal = self._principal_of(request)
         context = Unattended(principal)
+        await self._host.manager.wait_listed()
         try:
             route, parameters = self._find(request, principal)
         except HTTPException:
             self._host.refused("route", f"{request.method} {request.url.path}", context)
             raise
-        request = await with_body(request, self._host.settings.server.max_request_bytes)
-        given = _given(request, principal, parameters)
+        whole = await with_body(request, self._host.settings.server.max_request_bytes)
+        given = _given(whole, principal, parameters)
         answer = _Answer(send)
         call = Call(
             item=route,
@@ -83,9 +84,11 @@ class PluginRoutes:
         try:
             await self._host.respond(call)
         except ToolError as exc:
-            if not answer.has_begun:  # otherwise the connection is closed, which tells enough
+            if not answer.has_begun:
                 failure = failed_with(exc.error_type, str(exc), exc.data)
                 await failure(scope, request.receive, send)
+            elif not answer.has_ended:  # uvicorn closes the connection, which tells the client
+                raise ConnectionAbortedError("the answer of a route has broken off") from None
 
     def _find(
         self, request: Request, principal: Principal
@@ -112,7 +115,12 @@ async def _respond(
     answer: _Answer,
     context: Unattended,
 ) -> None:
-    """Let the function of a route answer, and send what it returns."""
+    """Let the function of a route answer, and send what it returns.
+
+    Args:
+        request: The request whose body was read, in which the client's leaving comes next.
+        given: What the function gets, with the body.
+    """
     try:
         async with while_connected(request):
             response: Any = await route.route.function(given)
@@ -128,14 +136,15 @@ async def _respond(
 
 
 class _Answer:
-    """Passes a response on, and knows whether it has begun."""
+    """Passes a response on, and knows whether it has begun and ended."""
 
     def __init__(self, send: Send) -> None:
-        self._send, self.has_begun = send, False
+        self._send, self.has_begun, self.has_ended = send, False, False
 
     async def send(self, message: Message) -> None:
         self.has_begun = True
         await self._send(message)
+        self.has_ended = message["type"] == "http.response.body" and not message.get("more_body")
 
 
 def _given(request: Request, principal: Principal, parameters: dict[str, Any]) -> Request:

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from standards_mcp._utils.text import printable
 from standards_mcp.calls.context import Principal, Unattended
 from standards_mcp.contributions.results import error_result
 from standards_mcp.contributions.tools import RegisteredTool
@@ -25,6 +26,7 @@ from .swagger import docs_routes
 
 NOTES: Final = "standards-mcp-notes"
 """The header with what a tool's answer says beside its structure, such as that it was cut."""
+_LONGEST_HEADER: Final = 1000
 
 
 class Rest:
@@ -77,7 +79,8 @@ class Rest:
 
     async def _answer(self, request: Request, name: str) -> Response:
         request = await with_body(request, self._host.settings.server.max_request_bytes)
-        if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        kind = request.headers.get("content-type", "").partition(";")[0].strip()
+        if kind.casefold() != "application/json":
             wanted = "send the arguments as JSON, with Content-Type: application/json"
             return failed_with("unsupported_media_type", wanted)
         body = await request.body()
@@ -120,5 +123,10 @@ def _answered(name: str, result: ToolResult) -> Response:
     if body is None:
         dumped = answer.model_dump(mode="json", by_alias=True, exclude_none=True)
         body = {"content": dumped["content"]}
-    notes = " ".join(" ".join(result.notes).split()).encode("ascii", "replace").decode()
+    notes = _header(" ".join(result.notes))
     return json_response(body, headers={NOTES: notes} if notes else {})
+
+
+def _header(text: str) -> str:
+    """Return a text as the value of a header, which proxies refuse if it is long."""
+    return printable(" ".join(text.split())).encode("ascii", "replace").decode()[:_LONGEST_HEADER]

@@ -40,6 +40,10 @@ class ReportsPlugin(Plugin):
     async def write(self, request: Request) -> Response:
         return PlainTextResponse((await request.body())[::-1], 201)
 
+    async def write_later(self, request: Request) -> Response:
+        await anyio.sleep(0.05)
+        return await self.write(request)
+
     async def look(self, request: Request) -> Response:
         return JSONResponse(
             {
@@ -61,9 +65,19 @@ class ReportsPlugin(Plugin):
             raise RuntimeError("secret detail")
         if how == "exit":
             raise SystemExit
+        if how == "unchanged":
+            raise HTTPException(304, headers={"etag": "a"})
+        if how == "short":
+            return Response(b"begun", headers={"content-length": "10"})
         if how == "nothing":
             return None  # type: ignore[return-value]
-        return StreamingResponse(self.broken())
+        return StreamingResponse(self.endless() if how == "never" else self.broken())
+
+    async def endless(self) -> AsyncIterator[bytes]:
+        while True:
+            yield b"row"
+            self.waiting.set()
+            await anyio.sleep(0.01)
 
     async def broken(self) -> AsyncIterator[bytes]:
         yield b"begun"
@@ -82,6 +96,7 @@ class ReportsPlugin(Plugin):
         return [
             Route(path="/reports/{number:int}", function=self.read),
             Route(path="/reports", function=self.write, methods=("POST", "PUT")),
+            Route(path="/later", function=self.write_later, methods=("POST",), timeout=5),
             Route(path="/look", function=self.look, scope="reader"),
             Route(path="/fail/{how}", function=self.fail),
             Route(path="/rare", function=self.write, rate_limit="1/day"),
@@ -114,6 +129,8 @@ async def test_a_route_answers_below_the_name_of_its_plugin(client: httpx2.Async
     assert (await client.head("/reports/7")).status_code == 200
     written = await client.post("/reports", content=b"abc")
     assert (written.status_code, written.text) == (201, "cba")
+    later = await client.post("/later", content=b"abc")
+    assert (later.status_code, later.text) == (201, "cba"), "the body waits until it is read"
 
 
 @pytest.mark.parametrize(
@@ -169,13 +186,41 @@ async def test_a_route_that_fails_answers_as_a_tool_does(
     assert line.outcome == (kind if how != "teapot" else "ok")
 
 
-async def test_an_answer_that_breaks_in_the_midst_ends_the_connection(
+async def test_a_route_may_raise_what_has_no_body(
     client: httpx2.AsyncClient, caplog: pytest.LogCaptureFixture
 ):
+    answer = await client.get("/fail/unchanged")
+    assert (answer.status_code, answer.headers["etag"]) == (304, "a")
+    assert not [each for each in caplog.records if each.levelno >= logging.WARNING]
+
+
+@pytest.mark.parametrize("how", ["later", "short"])
+async def test_an_answer_that_breaks_in_the_midst_ends_the_connection(
+    client: httpx2.AsyncClient, caplog: pytest.LogCaptureFixture, how: str
+):
     with pytest.raises(httpx2.RemoteProtocolError):
-        await client.get("/fail/later")
+        await client.get(f"/fail/{how}")
     assert any(getattr(each, "incident", "") for each in caplog.records)
     assert (await client.get("/reports/1")).status_code == 200
+
+
+async def test_an_answer_that_the_end_of_the_service_cuts_is_not_taken_for_whole(
+    make_reports: MakeHost,
+):
+    host = make_reports(drain=0.1)
+    plugin: Any = host.manager.records["reports"].plugin
+    broken = anyio.Event()
+
+    async def read(url: str) -> None:
+        async with httpx2.AsyncClient(base_url=url, timeout=90) as client:
+            with pytest.raises(httpx2.RemoteProtocolError):
+                await client.get("/plugins/reports/fail/never")
+            broken.set()
+
+    async with anyio.create_task_group() as tasks, served_over_http(host) as url:
+        tasks.start_soon(read, url)
+        await plugin.waiting.wait()
+    assert broken.is_set()
 
 
 async def test_limits_of_rate_time_and_size_are_those_of_tools(client: httpx2.AsyncClient):
@@ -260,10 +305,11 @@ async def answer(_: Request) -> Response:
         ({"methods": "GET"}, "its methods must be"),
         ({"function": lambda _: Response()}, "must be async"),
         ({"scope": 1}, "its scope must be a name"),
+        ({"scope": 'a"b'}, "its scope must be a name"),
         ({"timeout": 0}, "positive number of seconds"),
         ({"rate_limit": "often"}, "60/minute"),
     ],
-    ids=range(12),
+    ids=range(13),
 )
 async def test_a_route_that_is_declared_wrongly_fails_its_plugin(
     make_host: MakeHost, fields: dict[str, Any], why: str

@@ -31,6 +31,8 @@ from standards_mcp import (
 )
 from standards_mcp._utils.tokens import new_token, token_hash
 from standards_mcp.host import Host
+from standards_mcp.remote.tools import read_remote_tool
+from standards_mcp.server.http.api.openapi import openapi
 from standards_mcp_lookup import LookupPlugin
 from standards_mcp_search import SearchPlugin
 
@@ -66,9 +68,14 @@ class ShelfPlugin(Plugin):
         return f"hello {context.caller}"
 
     @tool
-    def note(self) -> ToolResult:
+    def note(self, text: str = "Cut to half. Ask for less.") -> ToolResult:
         """Note."""
-        return ToolResult(text="", structured={"count": 1}, notes=("Cut to half. Ask for less.",))
+        return ToolResult(text="", structured={"count": 1}, notes=(text,))
+
+    @tool
+    def odd(self) -> ToolResult:
+        """Odd."""
+        return ToolResult(text="no room", structured={"error_type": "disabled"}, is_error=True)
 
     @tool(rate_limit="1/day")
     def rare(self) -> list[int]:
@@ -130,6 +137,9 @@ async def test_what_a_tool_notes_beside_its_structure_is_in_a_header(client: htt
     answer = await client.post("/tools/note", json={})
     assert answer.json() == {"count": 1}
     assert answer.headers["standards-mcp-notes"] == "Cut to half. Ask for less."
+    odd = await client.post("/tools/note", json={"text": "a\x00\r\nb\x1b\u00e9" + "x" * 100_000})
+    assert odd.headers["standards-mcp-notes"].startswith(r"a\u0000 b\u001b?xxx")
+    assert len(odd.headers["standards-mcp-notes"]) <= 1000
 
 
 @pytest.mark.parametrize("how", FAILURES)
@@ -141,6 +151,13 @@ async def test_each_failure_has_a_status_and_the_envelope(client: httpx2.AsyncCl
     assert (body["success"], body["results"], body["error_type"]) == (False, [], kind)
     assert (str(error) in body["message"]) == (how != "crashing")
     assert answer.headers.get("retry-after") == ("8" if how == "broken" else None)
+
+
+async def test_a_failure_in_a_form_of_its_own_is_told_in_that_of_all(client: httpx2.AsyncClient):
+    answer = await client.post("/tools/odd", json={})
+    assert answer.status_code == 422
+    assert answer.json()["success"] is False
+    assert (answer.json()["message"], answer.json()["error_type"]) == ("no room", "tool_error")
 
 
 async def test_a_call_that_comes_too_often_is_told_when_to_come_again(client: httpx2.AsyncClient):
@@ -213,6 +230,9 @@ async def test_other_requests_are_refused_by_their_kind(make_shelf: MakeHost):
             (await client.get("/tools/say")).status_code: 405,
         }
         assert all(status == wanted for status, wanted in refused.items())
+        otherwise_written = {"content-type": "Application/JSON; charset=UTF-8"}
+        said = await client.post("/tools/say", content=b"{}", headers=otherwise_written)
+        assert said.status_code == 200
         for answer in (await client.get("/tools/say"), await client.get("/else")):
             assert answer.json()["error_type"] in ("method_not_allowed", "not_found")
 
@@ -323,3 +343,22 @@ async def test_schemathesis_finds_nothing_in_the_standards_tools(
     assert ran.returncode == 0, ran.stdout[-4000:] + ran.stderr[-1000:]
     assert "3 selected" in ran.stdout
     assert json.dumps(ANN) not in ran.stdout
+
+
+def test_a_schema_of_another_server_keeps_no_reference_that_would_lead_elsewhere():
+    schema = {
+        "type": "object",
+        "properties": {"default": {"$ref": "#/$defs/book"}},
+        "$defs": {"book": {"type": "string", "maxLength": 9}},
+    }
+    listed = {"name": "lend", "inputSchema": schema, "outputSchema": schema}
+
+    async def call(*_: Any) -> dict[str, Any]:
+        return {}
+
+    item = read_remote_tool("library", listed, "", call)
+    assert item.error == ""
+    document = openapi([item], "1", needs_token=False)
+    for part in ("arguments", "result"):
+        found = document["components"]["schemas"][f"lend.{part}"]["properties"]
+        assert found == {"default": schema["$defs"]["book"]}

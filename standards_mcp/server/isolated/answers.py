@@ -11,8 +11,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import pydantic_core
+from pydantic import BaseModel
 
 from standards_mcp._utils.secrets import declares_secret, long_texts, mask, masked_data
+from standards_mcp.calls.context import LOCAL, InputRequiredError
 from standards_mcp.calls.records import CallRecord
 from standards_mcp.calls.steps.errors import translated
 from standards_mcp.catalog.errors import CatalogError
@@ -34,13 +36,13 @@ if TYPE_CHECKING:
     from mcp.server import Server
     from mcp.server.context import CallNext, HandlerResult
 
-    from .context import Context
+    from standards_mcp.server.context import Context
 
 log = logging.getLogger(__name__)
 
 _C = TypeVar("_C", bound=Contribution)
 
-_IN_PROCESS: Final = ("wrap_tool_call", "register_routes")
+_ROUTE_DATA: Final = ("path", "methods", "scope", "timeout", "rate_limit")
 _TOLD_APART: Final = frozenset(
     ("name", "title", "description", "function", "complete", "input_schema", "output_schema")
 )
@@ -80,25 +82,32 @@ class Answers:
 
     def register(self, server: Server[Any]) -> None:
         """Let *server* answer them, too."""
-        handlers: dict[type[wire.Request], Callable[[Any], Awaitable[object]]] = {
+        handlers: dict[type[wire.Request], Callable[[Any, Context], Awaitable[object]]] = {
             wire.Describe: self._describe,
             wire.ConvertFilters: self._convert_filters,
             wire.GetPrompt: self._get_prompt,
             wire.ReadResource: self._read_resource,
             wire.Complete: self._complete,
+            wire.Respond: self._respond,
             wire.CheckHealth: self._check_health,
         }
         for kind, handler in handlers.items():
             server.add_request_handler(kind.method, kind, partial(self._answer, handler))
 
     async def _answer(
-        self, handler: Callable[[Any], Awaitable[object]], _: object, request: wire.Request
+        self,
+        handler: Callable[[Any, Context], Awaitable[object]],
+        ctx: Context,
+        request: wire.Request,
     ) -> dict[str, Any]:
         from mcp import MCPError  # noqa: PLC0415  - after the plugin's failures
         from mcp_types import INTERNAL_ERROR  # noqa: PLC0415  - as above
 
         try:
-            return request.encode_result(await handler(request))
+            return request.encode_result(await handler(request, ctx))
+        except InputRequiredError as exc:
+            asked = cast("BaseModel", exc.request)
+            return asked.model_dump(by_alias=True, mode="json", exclude_none=True)
         except (CatalogError, ToolError) as exc:
             error = translated(exc) if isinstance(exc, CatalogError) else exc
             secrets = self._host.secrets()
@@ -109,10 +118,10 @@ class Answers:
     def _record(self) -> PluginRecord:
         return self._host.manager.records[self._plugin]
 
-    async def _describe(self, _: wire.Describe) -> wire.Description:
+    async def _describe(self, *_: object) -> wire.Description:
         return _description(self._record, self._host.settings, self._declared)
 
-    async def _convert_filters(self, request: wire.ConvertFilters) -> Any:
+    async def _convert_filters(self, request: wire.ConvertFilters, *_: object) -> Any:
         try:
             filters = _filters(self._record)
             given = await filter_arguments(filters).validate(request.values)
@@ -121,26 +130,37 @@ class Answers:
             raise ToolError(exc.reason) from None
         return given["filter"]
 
-    async def _get_prompt(self, request: wire.GetPrompt) -> list[Message]:
-        content = self._host.content
-        given = (request.name, request.arguments, request.tools)
-        return (await content.get_prompt(*given)).messages
+    async def _get_prompt(self, request: wire.GetPrompt, ctx: Context) -> list[Message]:
+        from mcp_types import GetPromptRequestParams  # noqa: PLC0415  - as above
 
-    async def _read_resource(self, request: wire.ReadResource) -> wire.Held:
+        from standards_mcp.server.context import ClientContext  # noqa: PLC0415  - as above
+
+        answered = request.model_dump(include={"name", "input_responses", "request_state"})
+        params = GetPromptRequestParams.model_validate(answered)
+        context = ClientContext(ctx, params, LOCAL)
+        given = (request.name, request.arguments, request.tools, context)
+        return (await self._host.content.get_prompt(*given)).messages
+
+    async def _read_resource(self, request: wire.ReadResource, *_: object) -> wire.Held:
         item = _named(self._host.visible().resources, request.name)
         contents = await self._host.content.read(item, request.variables)
         data, is_text = contents.data, isinstance(contents.data, str)
         text = base64.b64encode(data).decode() if isinstance(data, bytes) else data
         return wire.Held(data=text, is_text=is_text, mime_type=contents.mime_type)
 
-    async def _complete(self, request: wire.Complete) -> Completion:
+    async def _complete(self, request: wire.Complete, *_: object) -> Completion:
         selection = self._host.visible()
         items: Iterable[RegisteredPrompt | RegisteredResource] = selection.resources
         items = selection.prompts if request.kind == "prompt" else items
         given = (request.argument, request.typed, request.others)
         return await self._host.content.complete(_named(items, request.name), *given)
 
-    async def _check_health(self, request: wire.CheckHealth) -> wire.HealthReport:
+    async def _respond(self, request: wire.Respond, *_: object) -> wire.Responded:
+        from .routes import respond  # noqa: PLC0415  - few plugins have routes
+
+        return await respond(self._host, request)
+
+    async def _check_health(self, request: wire.CheckHealth, *_: object) -> wire.HealthReport:
         found = {} if request.ping else await check_health(self._host.manager)
         health = found.get(self._plugin) or Health(status="ok")
         stuck = self._host.stuck_seconds(self._plugin)
@@ -161,7 +181,7 @@ def _description(
     if record.status is Status.FAILED:
         problems = masked_data([asdict(each) for each in record.problems], record.secrets)
         return wire.Description(failure=record.reason, problems=problems)
-    unused = [hook for hook in _IN_PROCESS if hasattr(type(record.plugin), hook)]
+    wraps = hasattr(type(record.plugin), "wrap_tool_call")
     options = settings.section(record.name).options
     model = record.settings_type or PluginSettings
     filters, contributed = _filters(record), record.contributions
@@ -172,7 +192,7 @@ def _description(
             name for key, name in plugin_variables(model).items() if declares_secret(model, (key,))
         ],
         "instructions": record.instructions,
-        "notice": f"{unused[0]} has no effect: the plugin is isolated" if unused else "",
+        "notice": "wrap_tool_call has no effect: the plugin is isolated" if wraps else "",
         "has_commands": hasattr(type(record.plugin), "register_commands"),
         "tools": [
             _told(each, declared[each.declared]) | {"output_schema": each.result.schema}
@@ -189,6 +209,11 @@ def _description(
         "resources": [
             _told(each, each.resource) | {"completers": list(each.completers)}
             for each in contributed.resources
+        ],
+        "routes": [
+            {name: getattr(each.route, name) for name in _ROUTE_DATA}
+            | {"name": each.declared, "description": each.description}
+            for each in contributed.routes
         ],
     }
     return wire.Description.model_validate(told)

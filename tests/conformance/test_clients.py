@@ -1,0 +1,92 @@
+"""The clients that people use, each in a process, against a server process over both transports."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+from support.downloads import NODE, node_packages, python_with
+from support.http import served_process
+from support.peer import COMMAND
+
+pytestmark = pytest.mark.slow
+PYTHON_SDK_1 = "mcp==1.30.0"
+FASTMCP = "fastmcp==4.1.2"
+TYPESCRIPT_SDK_1 = "@modelcontextprotocol/sdk@1.32.2"
+TYPESCRIPT_SDK_2 = "@modelcontextprotocol/client@2.4.0"
+INSPECTOR = "@modelcontextprotocol/inspector@2.12.0"
+
+SCRIPTS = Path(__file__).with_name("clients")
+TOOL, ARGUMENTS = "get_standard_details", {"standard_id": "3.NF.A.1"}
+FOUND = "CCSS.Math.Content.3.NF.A.1"
+TOOLS = {"find_relevant_standards", "get_standard_details"}
+Command: TypeAlias = Callable[[], Sequence[str | Path]]
+Target: TypeAlias = Callable[[str], Sequence[str]]
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory, planted: Path) -> Iterator[str]:
+    with served_process(tmp_path_factory.mktemp("served"), catalog=planted) as found:
+        yield f"{found}/mcp"
+
+
+@pytest.fixture(params=["stdio", "http"])
+def target(request: pytest.FixtureRequest, starter_catalog: Path) -> Sequence[str]:
+    """What a client is told to connect to: a command, or an address."""
+    del starter_catalog  # the variable that names it is passed on
+    return COMMAND if request.param == "stdio" else [request.getfixturevalue("url")]
+
+
+def typescript(version: str, package: str) -> Command:
+    return lambda: (NODE, SCRIPTS / "typescript.mjs", node_packages(package), version)
+
+
+CLIENTS: dict[str, Command] = {
+    "python-sdk-1": lambda: (python_with(PYTHON_SDK_1), SCRIPTS / "python_v1.py"),
+    "python-sdk-2": lambda: (sys.executable, SCRIPTS / "python_v2.py"),
+    "fastmcp": lambda: (python_with(FASTMCP), SCRIPTS / "with_fastmcp.py"),
+    "typescript-sdk-1": typescript("1", TYPESCRIPT_SDK_1),
+    "typescript-sdk-2": typescript("2", TYPESCRIPT_SDK_2),
+}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_client_lists_the_tools_and_calls_one(client: str, target: Sequence[str]):
+    told = json.loads(run_client(*CLIENTS[client](), TOOL, json.dumps(ARGUMENTS), *target))
+    assert set(told["tools"]) >= TOOLS
+    assert [each["statement_notation"] for each in told["structured"]["results"]] == [FOUND]
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_the_inspector_finds_no_fault_and_calls_a_tool(era: str, target: Sequence[str]):
+    def inspect(*options: str) -> Any:
+        package = node_packages(INSPECTOR) / "@modelcontextprotocol" / "inspector"
+        launcher = package / "clients" / "launcher" / "build" / "index.js"
+        named = ("--protocol-era", era, "--format", "json", *options)
+        told = run_client(NODE, launcher, "--cli", *named, *over(target))
+        return json.loads(told)["result"]
+
+    listed = inspect("--method", "tools/list", "--strict")["tools"]
+    assert {each["name"] for each in listed} >= TOOLS
+    called = ("--method", "tools/call", "--tool-name", TOOL)
+    answer = inspect(*called, "--tool-args-json", json.dumps(ARGUMENTS))
+    assert [each["statement_notation"] for each in answer["structuredContent"]["results"]] == [
+        FOUND
+    ]
+
+
+def over(target: Sequence[str]) -> Sequence[str]:
+    is_url = target[0].startswith("http")
+    return ("--transport", "http", "--server-url", *target) if is_url else ("--", *target)
+
+
+def run_client(*command: str | Path) -> str:
+    """Return what a client prints."""
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
