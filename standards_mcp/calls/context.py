@@ -31,11 +31,13 @@ class Principal:
         name: Rate limits and cached answers are kept separately for each name.
         access: What this caller may see; it can only narrow the configuration.
         scopes: Those of the caller's token; None for one that may use all that is served.
+        withheld: Scopes that a token without any limits does not have.
     """
 
     name: str
     access: Access = EVERYTHING
     scopes: frozenset[str] | None = None
+    withheld: frozenset[str] = frozenset()
 
     @property
     def is_restricted(self) -> bool:
@@ -44,7 +46,7 @@ class Principal:
 
     def holds(self, scope: str) -> bool:
         """Tell whether the caller may use what needs a scope."""
-        return self.scopes is None or scope in self.scopes
+        return scope not in self.withheld if self.scopes is None else scope in self.scopes
 
 
 LOCAL: Final = Principal("local")

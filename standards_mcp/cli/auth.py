@@ -9,7 +9,7 @@ import click
 from standards_mcp._utils.text import did_you_mean
 from standards_mcp._utils.tokens import new_token, token_hash
 from standards_mcp.config.editing import with_token, without_token
-from standards_mcp.config.models.http import ALL, AuthSettings, TokenSection
+from standards_mcp.config.models.http import ALL, BUILT_IN, AuthSettings, TokenSection
 
 from .config_edits import edit_config, settings_of
 from .invocation import Invocation
@@ -40,7 +40,8 @@ def token() -> None:
 def new(invocation: Invocation, name: str, scopes: tuple[str, ...], *, replace: bool) -> None:
     """Make a token for NAME, and print it: this once only.
 
-    The scopes are those in [server.auth.scopes]; "*" is all that is served.
+    The scopes are those in [server.auth.scopes]; "*" is all that is served, "admin" the admin page
+    and "metrics" the metrics.
     """
     settings = _settings(invocation)
     if name in settings.tokens and not replace:
@@ -95,7 +96,7 @@ def _settings(invocation: Invocation) -> AuthSettings:
 
 def _checked(scopes: tuple[str, ...], settings: AuthSettings) -> tuple[str, ...]:
     """Return the scopes of a new token; where scopes are configured, none is chosen by itself."""
-    known = (*settings.scopes, ALL)
+    known = tuple(dict.fromkeys((*settings.scopes, *BUILT_IN)))
     if unknown := next((each for each in scopes if each not in known), None):
         hint = did_you_mean(unknown, known) or f"; there are: {', '.join(known)}"
         raise click.UsageError(f"there is no scope {unknown!r} in [server.auth.scopes]{hint}")

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import anyio
 import click
 from pydantic import BaseModel
 
 from standards_mcp._utils.files import replace_text
-from standards_mcp._utils.secrets import MASK, looks_secret, masked_data
 from standards_mcp._utils.streams import divert_stdout
 from standards_mcp.config.errors import Problem
 from standards_mcp.config.layers import key_name, leaves
 from standards_mcp.config.loading import FILE_NAME
-from standards_mcp.config.models.settings import PluginSection
 from standards_mcp.config.programs import check_programs
 from standards_mcp.config.schema import config_schema, config_template
 from standards_mcp.config.sources import file_text
@@ -25,7 +22,8 @@ from standards_mcp.contributions.argument_overrides import filter_problems
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.host import Host
 from standards_mcp.loading.providers import provider_of
-from standards_mcp.loading.records import PluginKind, Status
+from standards_mcp.loading.records import Status
+from standards_mcp.loading.shown_values import shown_values
 
 from .invocation import Invocation
 from .output import examples, print_json, say
@@ -67,7 +65,8 @@ def init(invocation: Invocation, /, file: Path, *, force: bool) -> None:
 def show(invocation: Invocation, *, origin: bool, as_json: bool) -> None:
     """Print the values in force, as TOML; secrets are masked."""
     host = invocation.loaded_host
-    values, layers = _values(host), host.layers
+    values = shown_values(host.settings, host.manager.records.values(), host.secrets())
+    layers = host.layers
     sources = {path: layers.origin(path) or "default" for path in values}
     if as_json:
         print_json(
@@ -153,28 +152,3 @@ def _keys_of(file: Path) -> list[str]:
         return [key_name(path) for path, _ in leaves(tomllib.loads(file_text(file))) if path]
     except (FileNotFoundError, ValueError, RecursionError):
         return []
-
-
-def _values(host: Host) -> dict[tuple[str, ...], Any]:
-    """Return every value that is set, by the keys that lead to it; secrets are masked.
-
-    A model declares which of its values are secret; others are taken for secret by their names.
-    """
-    values = host.settings.model_dump(mode="json", exclude={"plugins"})
-    plugins: dict[str, Any] = {}
-    for record in host.manager.records.values():
-        if record.info.kind is PluginKind.SERVER:
-            continue  # its table is one of the host's own
-        section = host.settings.section(record.name)
-        keys = {name: getattr(section, name) for name in PluginSection.model_fields}
-        if record.plugin is not None and record.info.kind is not PluginKind.ISOLATED:
-            own = record.plugin.settings.model_dump(mode="json", fallback=str)
-        else:  # only the plugin knows which of its keys are secret
-            own = dict.fromkeys(section.options, MASK)
-        plugins[record.name] = keys | own
-    masked = masked_data(values | {"plugins": plugins}, host.secrets())
-    return {
-        path: MASK if value and any(map(looks_secret, path)) else value
-        for path, value in leaves(masked)
-        if value is not None
-    }

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import click
 
-from standards_mcp._utils.files import diff, edit_text
+from standards_mcp._utils.files import diff
 from standards_mcp._utils.secrets import mask
+from standards_mcp.config.changes import Gains, change_config, file_to_change, for_everybody
 from standards_mcp.config.editing import without_secrets
-from standards_mcp.config.loading import load_settings, user_config_file
 from standards_mcp.config.models.settings import Settings
 
 from .agreement import agree
-from .invocation import Invocation, parse_overrides
+from .invocation import Invocation
 from .output import say
 
 dry_run_option = click.option(
     "--dry-run", is_flag=True, help="Show the change as a diff and write nothing."
 )
-Gains = Callable[[Settings, Settings], Iterable[str]]
-"""Returns what the second settings serve beyond the first, in words."""
 
 
 def edit_config(
@@ -32,7 +30,7 @@ def edit_config(
     yes: bool = False,
     says: Callable[[str], None] = click.echo,
 ) -> None:
-    """Apply *edit* to the text of the file in force, or of a new one in the user's folder.
+    """Apply *edit* to the configuration file, and say so. See `change_config`.
 
     Args:
         gains: Where the edit may serve more; that is told, and asked for without *yes*.
@@ -42,23 +40,16 @@ def edit_config(
         click.ClickException: The file cannot be read or written, or nobody agrees.
         ConfigError: It has mistakes.
     """
-    file = invocation.load_settings().file or user_config_file()
-    agreed = ""
-
-    def change(text: str) -> str:
-        nonlocal agreed
-        after = edit(text)
-        if gains and after != text:
-            gained = gains(*(settings_of(invocation, each) for each in (text, after)))
-            what = ", ".join(gained)
-            # It is called again where another program wrote meanwhile: nobody is asked twice.
-            if what not in ("", agreed):
-                agree(f"Now also served: {what}", yes=yes or dry_run)
-                agreed = what
-        return after
-
+    sources = invocation.sources
+    file = file_to_change(sources)
     try:
-        done = edit_text(file, change, dry_run=dry_run)
+        done = change_config(
+            sources,
+            edit,
+            gains=gains,
+            agree=lambda what: agree(f"Now also served: {what}", yes=yes or dry_run),
+            dry_run=dry_run,
+        )
     except (OSError, UnicodeDecodeError) as exc:
         raise click.ClickException(f"{file} cannot be changed: {exc}") from None
     if not done.changes:
@@ -72,6 +63,5 @@ def edit_config(
 
 
 def settings_of(invocation: Invocation, text: str) -> Settings:
-    """Return the settings where the file has this text, for everybody: profiles only narrow."""
-    loaded = load_settings(invocation.config, parse_overrides(invocation.pairs), text)
-    return loaded.settings.model_copy(update={"profile": None})
+    """Return the settings where the file has this text. See `for_everybody`."""
+    return for_everybody(invocation.sources, text)

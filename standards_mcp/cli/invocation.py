@@ -20,8 +20,8 @@ from standards_mcp.catalog.local.catalog import LocalCatalog
 from standards_mcp.config.layers import merged
 from standards_mcp.config.loading import (
     LoadedSettings,
+    Sources,
     find_config,
-    load_settings,
     user_config_file,
 )
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
@@ -57,8 +57,13 @@ class Invocation:
         Raises:
             ConfigError: It has mistakes.
         """
+        return self.sources.load()
+
+    @property
+    def sources(self) -> Sources:
+        """Where the configuration comes from."""
         chosen = {"profile": self.profile} if self.profile else {}
-        return load_settings(self.config, parse_overrides(self.pairs) | chosen)
+        return Sources(self.config, parse_overrides(self.pairs) | chosen)
 
     @property
     def options(self) -> list[str]:

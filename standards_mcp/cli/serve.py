@@ -15,7 +15,6 @@ import anyio
 import click
 
 from standards_mcp._utils.streams import claim_standard_streams
-from standards_mcp.config.loading import config_paths
 
 from . import BEGAN
 from .invocation import Invocation
@@ -134,7 +133,7 @@ def _serve_http(invocation: Invocation, *, watch: bool, insecure: bool) -> None:
         check_exposure(settings)
     check_workers(settings)
     listening = listen(settings)
-    began, on_listening = BEGAN, None
+    began, on_listening, tell_others = BEGAN, None, _nobody
     if settings.workers > 1:
         shared = shared_settings(settings)
         parent = Workers(settings.workers, listening).run()
@@ -142,15 +141,18 @@ def _serve_http(invocation: Invocation, *, watch: bool, insecure: bool) -> None:
             click.get_current_context().exit(parent)
         invocation.pairs += tuple(f"{key}={value}" for key, value in shared.items())
         began, on_listening = perf_counter(), parent.tell_ready
+        tell_others = parent.ask_for_reload
     drain_now = _drains(settings.drain + CLOSING_SECONDS)
     host = invocation.loaded_host
     principals = Principals(lambda: host.settings.server.auth)
+    reloading = _reloading(invocation, watch=watch, tell_others=tell_others)
     transport = partial(
         serve_http,
         host=host,
         listening=listening,
         principals=principals,
         on_listening=on_listening,
+        reloading=reloading,
     )
 
     async def serve_until_the_end(ending: Ending) -> None:
@@ -158,12 +160,16 @@ def _serve_http(invocation: Invocation, *, watch: bool, insecure: bool) -> None:
             host,
             transport,
             principal_of=principals,
-            reloading=_reloading(invocation, watch=watch),
+            reloading=reloading,
             began=began,
             on_signal=lambda: ending.begin(drain_now()),
         )
 
     _run(invocation, serve_until_the_end)
+
+
+def _nobody() -> None:
+    """Tell no other process: there is none."""
 
 
 def _drains(seconds: float) -> Callable[[], float]:
@@ -181,11 +187,12 @@ def _drains(seconds: float) -> Callable[[], float]:
     return left
 
 
-def _reloading(invocation: Invocation, *, watch: bool) -> Reloading:
+def _reloading(
+    invocation: Invocation, *, watch: bool, tell_others: Callable[[], None] = _nobody
+) -> Reloading:
     from standards_mcp.server.reload import Reloading
 
-    paths = config_paths(invocation.config)
-    return Reloading(load=invocation.load_settings, paths=paths, watch=watch)
+    return Reloading(sources=invocation.sources, watch=watch, tell_others=tell_others)
 
 
 def _run(invocation: Invocation, serve_until_the_end: Callable[[Ending], Awaitable[None]]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 from typing import Any, cast
@@ -15,8 +14,8 @@ from standards_mcp.config.checks import no_match
 from standards_mcp.config.editing import with_tool_disabled, with_tool_enabled
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.models.tools import first_match
-from standards_mcp.contributions.base import Contribution
-from standards_mcp.contributions.selection import select, visible
+from standards_mcp.contributions.gains import gained
+from standards_mcp.contributions.selection import select
 from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.loading.records import PluginKind, PluginRecord, Status
@@ -102,20 +101,11 @@ def _gains(invocation: Invocation, before: Settings, after: Settings) -> list[st
         manager = invocation.listed_host.manager
     except StandardsMcpError as exc:
         return [f"what it matches, which cannot be listed ({exc})"]
-    then, now = (select(manager.contributions, each) for each in (before, after))
-    gained = [
-        *_added(then.tools, now.tools),
-        *(f"the prompt {name}" for name in _added(then.prompts, now.prompts)),
-    ]
+    gained_now = gained(manager.contributions, before, after)
     failed = [name for name, each in manager.records.items() if each.status is Status.FAILED]
     if failed:
-        gained.append(f"what it matches of {' and '.join(failed)}, which failed")
-    return gained
-
-
-def _added(before: Iterable[Contribution], after: Iterable[Contribution]) -> list[str]:
-    known = {(item.plugin, item.declared) for item in visible(before)}
-    return [item.published for item in visible(after) if (item.plugin, item.declared) not in known]
+        gained_now.append(f"what it matches of {' and '.join(failed)}, which failed")
+    return gained_now
 
 
 def _warn_of_no_match(invocation: Invocation, pattern: str) -> None:

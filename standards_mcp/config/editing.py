@@ -47,7 +47,7 @@ def with_tool_enabled(text: str, pattern: str) -> str:
     pattern that was not disabled is added, to ``enable``, if that is set. A pattern that matches
     more, such as ``web.*``, stays in ``disable`` and still wins.
     """
-    if pattern not in _disabled(text):
+    if pattern not in disabled_tools(text):
         return _changed(text, lambda document: _allow(document, pattern))
     kept = _changed(text, lambda document: _take_out(document, pattern))
     undone = _undone(
@@ -67,7 +67,8 @@ def with_tool_disabled(text: str, pattern: str) -> str:
     return _changed(text, change)
 
 
-def _disabled(text: str) -> Sequence[str]:
+def disabled_tools(text: str) -> Sequence[str]:
+    """Return the patterns in ``[tools] disable``."""
     found: Sequence[str] = _values(text).get("tools", {}).get("disable", ())
     return found
 

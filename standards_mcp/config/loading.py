@@ -49,6 +49,28 @@ class LoadedSettings:
         return True
 
 
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where a process has its configuration from, so that it can be read anew.
+
+    Attributes:
+        config: The file that was named, if one was.
+        overrides: Nested values of the command line.
+    """
+
+    config: Path | None = None
+    overrides: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
+
+    def load(self, text: str | None = None) -> LoadedSettings:
+        """Return the effective settings. See `load_settings`."""
+        return load_settings(self.config, self.overrides, text)
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Where the file may be; the first that there is counts."""
+        return config_paths(self.config)
+
+
 def load_settings(
     config: Path | None = None,
     overrides: Mapping[str, Any] | None = None,

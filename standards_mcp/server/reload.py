@@ -7,14 +7,14 @@ import logging
 import signal
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
 from anyio import to_thread
 
 from standards_mcp._utils.text import describe_exception
-from standards_mcp.config.loading import LoadedSettings
+from standards_mcp.config.loading import LoadedSettings, Sources
 from standards_mcp.config.models.base import AtStart, Table
 from standards_mcp.config.models.external import ServerSection
 from standards_mcp.config.models.settings import PluginSection, Settings
@@ -39,14 +39,16 @@ class Reloading:
     """Where a changed configuration comes from.
 
     Attributes:
-        load: Reads it anew.
-        paths: Where its file may be; the first that exists counts.
+        sources: They are read anew.
         watch: Look for changes every second, and for a file where there was none.
+        tell_others: Tells the other processes that serve the same port of a change.
+        turn: There is one reload at a time, so that the last to begin is the one that counts.
     """
 
-    load: Callable[[], LoadedSettings]
-    paths: Sequence[Path]
+    sources: Sources
     watch: bool = False
+    tell_others: Callable[[], None] = lambda: None
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ async def reload_on_change(
     on_changed: Callable[[Collection[Kind]], Awaitable[None]],
 ) -> None:
     """Reload whenever SIGHUP comes or the configuration file changes, until cancelled."""
-    changed, paths = asyncio.Event(), reloading.paths
+    changed, paths = asyncio.Event(), reloading.sources.paths
     if not _is_current(host.loaded, paths):
         changed.set()  # while the plugins started; a SIGHUP then had no effect
     # Windows has no SIGHUP, and no signal handlers on its event loop.
@@ -102,29 +104,48 @@ async def reload_on_change(
         while True:
             await changed.wait()
             changed.clear()
-            await _try_to_reload(host, reloading.load, on_changed)
+            await _try_to_reload(host, reloading, on_changed)
     finally:
         if watching:
             watching.cancel()
 
 
-async def _try_to_reload(
+async def reload_now(
     host: Host,
-    load: Callable[[], LoadedSettings],
+    reloading: Reloading,
     on_changed: Callable[[Collection[Kind]], Awaitable[None]],
-) -> None:
-    try:
-        done = reload(host, await to_thread.run_sync(load))
-    except Exception as exc:  # noqa: BLE001  - the next change must still be taken over
-        reason = str(exc) if isinstance(exc, StandardsMcpError) else describe_exception(exc)
-        message = "the configuration is refused; the one before stays in force"
-        log.error(message, extra={"reason": reason})  # noqa: TRY400  - the reason says it all
-        return
+) -> Reload:
+    """Read the configuration anew, use it, and tell clients.
+
+    Raises:
+        ConfigError: It is refused, and nothing has changed.
+    """
+    async with reloading.turn:
+        done = reload(host, await to_thread.run_sync(reloading.sources.load))
     tools = [item.published for item in host.visible().visible_tools]
     extra = {"tools": tools, "needs_restart": list(done.needs_restart)}
     log.info("the configuration is reloaded", extra=extra)
     if done.changed:
         await on_changed(done.changed)
+    return done
+
+
+async def _try_to_reload(
+    host: Host,
+    reloading: Reloading,
+    on_changed: Callable[[Collection[Kind]], Awaitable[None]],
+) -> None:
+    try:
+        await reload_now(host, reloading, on_changed)
+    except Exception as exc:  # noqa: BLE001  - the next change must still be taken over
+        reason = str(exc) if isinstance(exc, StandardsMcpError) else describe_exception(exc)
+        message = "the configuration is refused; the one before stays in force"
+        log.error(message, extra={"reason": reason})  # noqa: TRY400  - the reason says it all
+
+
+def waiting_for_restart(host: Host) -> list[str]:
+    """Return the keys whose values in the file count from the next start on."""
+    return [*_in_force(host.settings, host.loaded.settings)[1], *_unloaded(host)]
 
 
 def _is_current(loaded: LoadedSettings, paths: Sequence[Path]) -> bool:
@@ -186,9 +207,9 @@ def _keep_marked(old: _Table, new: _Table, prefix: str = "") -> tuple[_Table, li
     """Return *new* with the marked values of *old*, see `AtStart`, and the keys that differ."""
     kept: dict[str, object] = {}
     differing: list[str] = []
-    for name, field in type(old).model_fields.items():
+    for name, known in type(old).model_fields.items():
         before, after = getattr(old, name), getattr(new, name)
-        if AtStart() in field.metadata:
+        if AtStart() in known.metadata:
             kept[name] = before
             differing += [prefix + name] if before != after else []
         elif isinstance(before, Table):

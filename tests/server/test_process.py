@@ -292,7 +292,7 @@ def test_nothing_heavy_is_imported_before_a_call_needs_it(
     peer.answer()
     peer.call(2, "modules")
     modules = set(json.loads(peer.answer()["result"]["content"][0]["text"])["result"])
-    assert not modules & {"numpy", "onnxruntime", "pinecone", "tantivy", "tokenizers"}
+    assert not modules & {"jinja2", "numpy", "onnxruntime", "pinecone", "tantivy", "tokenizers"}
     assert peer.end() == 0
 
 

@@ -37,7 +37,7 @@ from standards_mcp import (
     hookimpl,
 )
 from standards_mcp.calls.context import Principal
-from standards_mcp.config.loading import FILE_NAME, LoadedSettings, load_settings
+from standards_mcp.config.loading import FILE_NAME, LoadedSettings, Sources, load_settings
 from standards_mcp.contributions.selection import Access, Selection
 from standards_mcp.errors import ConfigError
 from standards_mcp.host import Host
@@ -316,7 +316,7 @@ async def test_a_changed_file_is_noticed_and_a_bad_one_refused(
     file = Path(FILE_NAME)
     file.write_text("")
     watch = asyncio.ensure_future(
-        reload_on_change(host, Reloading(load=load_settings, paths=[file], watch=True), tell)
+        reload_on_change(host, Reloading(sources=Sources(), watch=True), tell)
     )
     await anyio.sleep(0.05)
     file.write_text('[tools]\ndisable = ["web.*"]\n')
@@ -343,11 +343,14 @@ async def test_a_file_that_is_made_later_is_noticed(host: Host):
 
     places = [Path("near.toml"), Path("far.toml")]
 
-    def load() -> LoadedSettings:
-        return load_settings(next(path for path in places if path.is_file()))
+    class Places(Sources):
+        paths = places
+
+        def load(self, text: str | None = None) -> LoadedSettings:
+            return load_settings(next(path for path in places if path.is_file()), text=text)
 
     watching = asyncio.ensure_future(
-        reload_on_change(host, Reloading(load=load, paths=places, watch=True), tell)
+        reload_on_change(host, Reloading(sources=Places(), watch=True), tell)
     )
     await anyio.sleep(0.05)
     with anyio.fail_after(WAIT):
@@ -375,7 +378,7 @@ async def test_a_file_that_is_still_being_written_is_not_taken_over(
     reload(host, loaded(host, '[tools]\ndisable = ["web.*"]'))
     host.loaded = load_settings()
     watching = asyncio.ensure_future(
-        reload_on_change(host, Reloading(load=load_settings, paths=[file], watch=True), tell)
+        reload_on_change(host, Reloading(sources=Sources(), watch=True), tell)
     )
     await anyio.sleep(0.05)
     with anyio.fail_after(WAIT):
@@ -406,9 +409,7 @@ async def test_a_file_that_changed_during_the_start_is_taken_over(host: Host, *,
     host.loaded = loaded(host, "")
     loaded(host, '[tools]\ndisable = ["web.*"]')
     waiting = asyncio.ensure_future(
-        reload_on_change(
-            host, Reloading(load=load_settings, paths=[Path(FILE_NAME)], watch=watch), tell
-        )
+        reload_on_change(host, Reloading(sources=Sources(), watch=watch), tell)
     )
     with anyio.fail_after(WAIT):
         await told.wait()

@@ -21,6 +21,7 @@ from standards_mcp.host import Host
 from standards_mcp.server.http.authorization import Principals
 from standards_mcp.server.http.serving import serve_http
 from standards_mcp.server.http.sockets import listen, url_of
+from standards_mcp.server.reload import Reloading
 from standards_mcp.server.run import run
 
 from .peer import COMMAND, Peer
@@ -45,11 +46,13 @@ def bearer(token: str) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def served_over_http(host: Host) -> AsyncGenerator[str]:
+async def served_over_http(host: Host, reloading: Reloading | None = None) -> AsyncGenerator[str]:
     """Serve a host, whose settings have port 0, while the context is open; yield its URL."""
     listening = listen(host.settings.server)
     principals = Principals(lambda: host.settings.server.auth)
-    transport = partial(serve_http, host=host, listening=listening, principals=principals)
+    transport = partial(
+        serve_http, host=host, listening=listening, principals=principals, reloading=reloading
+    )
     async with AsyncExitStack() as stack, anyio.create_task_group() as tasks:
         stack.callback(listening.close)  # also where the service ends before it takes it over
         tasks.start_soon(partial(run, host, transport, principal_of=principals))

@@ -32,6 +32,12 @@ _Count: TypeAlias = Annotated[int, Field(gt=0), NoFlag]
 _KEY_CHARACTERS: Final = 32
 ALL: Final = "*"
 """The scope of a token that may use all that is served."""
+ADMIN: Final = "admin"
+"""The scope of the admin page, and of what ``/health`` says of plugins."""
+METRICS: Final = "metrics"
+"""The scope of ``/metrics``."""
+BUILT_IN: Final = (ADMIN, METRICS, ALL)
+"""The scopes that tokens may have without a definition."""
 
 
 class TokenSection(Table):
@@ -39,7 +45,8 @@ class TokenSection(Table):
 
     Attributes:
         sha256: The SHA-256 of the token. ``standards-mcp auth token new`` writes it.
-        scopes: The scopes of the token. ``*`` stands for all that is served.
+        scopes: The scopes of the token. ``*`` stands for all that is served; ``admin`` and
+            ``metrics`` are for the pages of these names.
     """
 
     sha256: Digest
@@ -105,7 +112,9 @@ class AuthSettings(Table):
     ) -> dict[str, tuple[str, ...] | Scope]:
         tokens: dict[str, TokenSection] = info.data.get("tokens", {})
         for name, token in tokens.items():
-            if gone := next((each for each in token.scopes if each not in (ALL, *scopes)), None):
+            if gone := next(
+                (each for each in token.scopes if each not in (*BUILT_IN, *scopes)), None
+            ):
                 raise ValueError(f"the token {name!r} has the scope {gone!r}, which is not there")
         return scopes
 
@@ -144,6 +153,8 @@ class HttpSettings(Table):
         session_idle: A session without a request for this many seconds is closed.
         rest: If true, the tools are also a REST API: ``POST /tools/{name}``, described at
             ``/openapi.json`` and ``/docs``.
+        admin: If true, ``/admin`` is a page that shows the service and switches tools, for tokens
+            with the scope ``admin``.
         drain: When the service ends, calls in flight may take this many seconds to finish.
         auth: Who may use the service.
         metrics: If true, ``/metrics`` has metrics for Prometheus.
@@ -165,6 +176,7 @@ class HttpSettings(Table):
     max_sessions_per_client: Annotated[_Count | None, AtStart()] = None
     session_idle: Annotated[Seconds, AtStart()] = 1800.0
     rest: Annotated[bool, AtStart()] = False
+    admin: Annotated[bool, AtStart()] = False
     drain: Annotated[Seconds, AtStart()] = 10.0
     auth: AuthSettings = Field(default_factory=AuthSettings)
     metrics: Annotated[bool, AtStart()] = False

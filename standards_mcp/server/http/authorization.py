@@ -21,12 +21,13 @@ from starlette.requests import HTTPConnection, Request
 
 from standards_mcp._utils.tokens import token_hash
 from standards_mcp.calls.context import Principal
-from standards_mcp.config.models.http import ALL, AuthSettings, Scope
+from standards_mcp.config.models.http import ADMIN, ALL, BUILT_IN, METRICS, AuthSettings, Scope
 from standards_mcp.contributions.selection import EVERYTHING, Access
 from standards_mcp.server.context import Context
 
 from .jwt import JwtTokens
 
+_OPERATORS: Final = frozenset({ADMIN, METRICS})
 NOTHING: Final = Access(names=())
 ANONYMOUS: Final = Principal("anonymous")
 """Everybody, where no authorization is configured."""
@@ -115,7 +116,8 @@ class Principals:
             return NOBODY if settings.is_required else ANONYMOUS
         token = user.access_token
         if token.claims is not None:  # it is its issuer that says what its scopes are
-            return _principal(user.username, token.scopes, settings)
+            # Whoever can sign in there may use what is served, and is no operator by that.
+            return _principal(user.username, token.scopes, settings, _OPERATORS)
         if is_revoked(settings, authorization_context(user)):
             return _principal(user.username, (), settings)
         return _principal(user.username, settings.tokens[token.client_id].scopes, settings)
@@ -135,10 +137,16 @@ def is_revoked(settings: AuthSettings, owner: AuthorizationContext | None) -> bo
     return section is None or section.sha256 != owner["subject"]
 
 
-def _principal(name: str, scopes: Iterable[str], settings: AuthSettings) -> Principal:
+def _principal(
+    name: str,
+    scopes: Iterable[str],
+    settings: AuthSettings,
+    withheld: frozenset[str] = frozenset(),
+) -> Principal:
     # Those of an issuer may have any name, also that of a plugin, whose routes they would open.
-    held = frozenset(scopes) & {ALL, *settings.scopes}
-    return Principal(name, access_of(held, settings), None if ALL in held else held)
+    held = frozenset(scopes) & {*settings.scopes, *(frozenset(BUILT_IN) - withheld)}
+    access = access_of(held, settings)
+    return Principal(name, access, None, withheld) if ALL in held else Principal(name, access, held)
 
 
 def access_of(scopes: Iterable[str], settings: AuthSettings) -> Access:

@@ -50,7 +50,7 @@ class KnownHosts:
         name = _name(host)
         if not any(each.match(name) for each in self._hosts):
             refused = PlainTextResponse("this host is not served here", 421)
-        elif origin and origin not in self._origins and _authority(origin) != host:
+        elif origin and origin not in self._origins and authority(origin) != host:
             refused = PlainTextResponse("this origin may not use the service", 403)
         else:
             await self._app(scope, receive, send)
@@ -64,7 +64,8 @@ def _name(host: str) -> str:
     return ""
 
 
-def _authority(origin: str) -> str:
+def authority(origin: str) -> str:
+    """Return the host of an origin, with the port if it has one."""
     with suppress(ValueError):
         return urlsplit(origin).netloc
     return ""

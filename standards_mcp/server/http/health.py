@@ -13,7 +13,9 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
 
 from standards_mcp.calls.context import Principal
+from standards_mcp.catalog.base import CatalogStats
 from standards_mcp.catalog.errors import CatalogError
+from standards_mcp.config.models.http import ADMIN
 from standards_mcp.host import Host
 from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import PluginRecord, Status
@@ -45,26 +47,43 @@ class Fresh(Generic[_T]):
                 self._found = time.monotonic(), value
             return self._found[1]
 
+    async def within(self, seconds: float) -> _T | None:
+        """Return what is known after some seconds: what was before, if the answer takes longer."""
+        asking = asyncio.ensure_future(self())
+        await asyncio.wait([asking], timeout=seconds)
+        if asking.done():
+            return asking.result()
+        return self._found[1] if self._found else None
+
 
 @dataclass(frozen=True, slots=True)
 class CatalogState:
     """The catalog as it was found.
 
     Attributes:
-        records: How many standards it has; None where that is not known.
+        stats: What it holds; None where that is not known.
         problem: Why it cannot be read, or an empty string.
     """
 
-    backend: str = ""
-    records: int | None = None
+    stats: CatalogStats | None = None
     problem: str = ""
+
+    @property
+    def backend(self) -> str:
+        """The store, where it is known."""
+        return self.stats.backend if self.stats else ""
+
+    @property
+    def records(self) -> int | None:
+        """How many standards it has, where that is known."""
+        return self.stats.records if self.stats else None
 
 
 class Health:
     """Answers what balancers and operators ask.
 
     Args:
-        principal_of: Returns who asks; what plugins there are is for those who may see all.
+        principal_of: Returns who asks; details are for holders of the scope ``admin``.
         audit: The audit log, if there is one.
     """
 
@@ -75,11 +94,11 @@ class Health:
         principal_of: Callable[[Request], Principal],
         audit: Audit | None = None,
     ) -> None:
-        self._host, self._version, self._principal_of = host, version, principal_of
+        self._host, self.version, self._principal_of = host, version, principal_of
         self._audit = audit
         self._began = time.monotonic()
         self.catalog = Fresh(self._read_catalog)
-        self._plugins: Fresh[Mapping[str, PluginHealth]] = Fresh(self._check_plugins)
+        self.plugins: Fresh[Mapping[str, PluginHealth]] = Fresh(self._check_plugins)
 
     def routes(self) -> list[BaseRoute]:
         """Return the routes below ``/health``."""
@@ -89,6 +108,10 @@ class Health:
             "/health": self._whole,
         }
         return [Route(path, page, methods=["GET"]) for path, page in pages.items()]
+
+    def uptime(self) -> int:
+        """Return for how many seconds the service runs."""
+        return round(time.monotonic() - self._began)
 
     async def _live(self, _: Request) -> JSONResponse:
         return JSONResponse({"status": "alive"})
@@ -104,12 +127,12 @@ class Health:
 
     async def _whole(self, request: Request) -> JSONResponse:
         own = {
-            "version": self._version,
-            "uptime_seconds": round(time.monotonic() - self._began),
+            "version": self.version,
+            "uptime_seconds": self.uptime(),
         }
-        if self._principal_of(request).is_restricted:
+        if not self._principal_of(request).holds(ADMIN):
             return JSONResponse(own)
-        catalog, health = await self.catalog(), await self._plugins()
+        catalog, health = await self.catalog(), await self.plugins()
         audit = _audit_report(self._audit)
         records = self._host.manager.records
         plugins = {name: _report(records[name], health.get(name)) for name in records}
@@ -134,7 +157,7 @@ class Health:
             stats = await self._host.catalog_stats()
         except CatalogError as exc:
             return CatalogState(problem=str(exc))
-        return CatalogState(stats.backend, stats.records)
+        return CatalogState(stats)
 
     async def _check_plugins(self) -> Mapping[str, PluginHealth]:
         return await check_health(self._host.manager)

@@ -28,6 +28,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from standards_mcp import errors
 from standards_mcp.calls.context import Principal
 from standards_mcp.calls.records import NO_ERRORS, NOT_SERVED, CallRecord
+from standards_mcp.config.models.http import METRICS
 from standards_mcp.host import Host
 from standards_mcp.server.operations.audit import Audit
 
@@ -143,11 +144,11 @@ class Metrics:
         return labels
 
     def route(self, principal_of: Callable[[Request], Principal]) -> Route:
-        """Return the route of ``/metrics``, for those who may see all."""
+        """Return the route of ``/metrics``, for holders of its scope."""
 
         async def page(request: Request) -> Response:
-            if principal_of(request).is_restricted:
-                raise HTTPException(403, "metrics are for tokens that may use all")
+            if not principal_of(request).holds(METRICS):
+                raise HTTPException(403, f"metrics are for tokens with the scope {METRICS!r}")
             catalog = await self._catalog()
             self._catalog_up.set(not catalog.problem)
             self._records.set(math.nan if catalog.records is None else catalog.records)

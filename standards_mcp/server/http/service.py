@@ -8,10 +8,11 @@ from functools import partial
 
 from starlette.types import ASGIApp
 
-from standards_mcp.config.models.http import AuthSettings
+from standards_mcp.config.models.http import AuthSettings, HttpSettings
 from standards_mcp.host import Host
 from standards_mcp.server.operations.audit import Audit
 from standards_mcp.server.operations.tracing import with_parents
+from standards_mcp.server.reload import Reloading
 from standards_mcp.server.server import HostServer
 
 from .api.plugin_routes import PluginRoutes
@@ -43,7 +44,11 @@ class Service:
 
 
 def build_service(
-    server: HostServer, host: Host, principals: Principals, audit: Audit | None
+    server: HostServer,
+    host: Host,
+    principals: Principals,
+    audit: Audit | None,
+    reloading: Reloading | None = None,
 ) -> Service:
     """Return the service that the settings of a host describe."""
     settings = host.settings.server
@@ -60,8 +65,7 @@ def build_service(
         return was_required
 
     host.on_taken_over.append(lambda: sessions.close_where(partial(is_revoked, auth())))
-    if not is_required() and (settings.allowed_hosts or not is_local(settings)):
-        log.warning("everybody who reaches the service may use it: it asks for no token")
+    _warn_if_open(settings, is_required=is_required())
     version, principal_of = server.version or "", principals.of_request
     health = Health(host, version, principal_of, audit)
     routes = [*health.routes(), *PluginRoutes(host, principal_of).routes()]
@@ -70,6 +74,13 @@ def build_service(
     metrics = Metrics(host, version, health, audit) if settings.metrics else None
     if metrics:
         routes.append(metrics.route(principal_of))
+    if settings.admin:
+        from .admin.changes import Changes  # noqa: PLC0415  - only where it is asked for
+        from .admin.pages import Admin  # noqa: PLC0415  - its templates cost start-up time
+
+        changes = Changes(host, reloading, server.tell_changed, audit)
+        admin = Admin(host, principal_of, changes, health, sessions, lambda: in_flight.streams)
+        routes += admin.routes()
     in_flight = build_app(sessions, settings, Tokens(auth), is_required, routes)
     app: ASGIApp = in_flight
     if metrics:
@@ -79,3 +90,8 @@ def build_service(
     if settings.telemetry.traces:
         app = with_parents(app)
     return Service(app, in_flight, sessions)
+
+
+def _warn_if_open(settings: HttpSettings, *, is_required: bool) -> None:
+    if not is_required and (settings.allowed_hosts or not is_local(settings)):
+        log.warning("everybody who reaches the service may use it: it asks for no token")

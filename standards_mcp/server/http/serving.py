@@ -16,6 +16,7 @@ import uvicorn
 from standards_mcp.host import Host
 from standards_mcp.server.operations.audit import audited
 from standards_mcp.server.operations.tracing import traced
+from standards_mcp.server.reload import Reloading
 from standards_mcp.server.server import HostServer
 
 from .authorization import Principals
@@ -50,11 +51,13 @@ async def serve_http(
     listening: socket.socket,
     principals: Principals,
     on_listening: Callable[[], None] | None = None,
+    reloading: Reloading | None = None,
 ) -> None:
     """Serve MCP and health over HTTP until cancelled; calls in flight are then answered first.
 
     Args:
         on_listening: Called when requests are answered.
+        reloading: Where the configuration comes from, for the admin page to change it.
 
     Raises:
         StandardsMcpError: The audit log is required and cannot be written, or what exports traces
@@ -69,7 +72,7 @@ async def serve_http(
     version = server.version or ""
     async with traced(host, "tcp", version):
         with audited(host, "http", version) as audit:
-            service = build_service(server, host, principals, audit)
+            service = build_service(server, host, principals, audit, reloading)
             await _serve(service, listening, host.settings.server.drain, on_open)
 
 

@@ -54,6 +54,13 @@ class Sessions(StreamableHTTPSessionManager):
         """How many sessions are open."""
         return len(self._server_instances)
 
+    def by_client(self) -> Counter[str]:
+        """Return how many sessions each client has; those without a token have an empty name."""
+        return Counter(
+            owner["client_id"] if (owner := self._session_owners.get(name)) else ""
+            for name in self._server_instances
+        )
+
     def close_where(self, is_revoked: Callable[[AuthorizationContext | None], bool]) -> None:
         """Close the sessions whose owner is none any more; None is anybody without a token."""
         for name, session in list(self._server_instances.items()):

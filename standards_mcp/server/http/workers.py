@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 
 _STEADY_SECONDS: Final = 60.0
 _LONGEST_DELAY: Final = 30.0
+_READY: Final = b"."
+_RELOAD: Final = b"r"
 _ENDING: Final = ("SIGTERM", "SIGINT")
 _SIGNALS: Final = tuple(
     getattr(signal, name) for name in (*_ENDING, "SIGHUP", "SIGCHLD") if hasattr(signal, name)
@@ -77,8 +79,13 @@ class Parent:
         It is called in the event loop.
         """
         with suppress(OSError):
-            self._channel.send(b".")
+            self._channel.send(_READY)
         asyncio.get_running_loop().add_reader(self._channel, self._left)
+
+    def ask_for_reload(self) -> None:
+        """Let all workers reload the configuration."""
+        with suppress(OSError):
+            self._channel.send(_RELOAD)
 
     def _left(self) -> None:
         asyncio.get_running_loop().remove_reader(self._channel)
@@ -91,7 +98,7 @@ class _Place:
 
     Attributes:
         pid: 0 while none runs.
-        channel: Brings a byte when the worker serves.
+        channel: Brings a byte when the worker serves, and when all are to reload.
         began: When the worker was started, on the monotonic clock.
         due: When the next is to be started.
         delay: How long that one waits, in seconds.
@@ -183,8 +190,10 @@ class Workers:
             if each is self._signals:
                 for number in self._signals.recv(1024):
                     self._pass_on(number)
-            elif each.recv(1):
+            elif told := each.recv(1):
                 self._is_serving = True
+                if told == _RELOAD:
+                    self._send(signal.SIGHUP)
             else:
                 self._close(channels[each])
 

@@ -105,6 +105,10 @@ class Audit:
             self._lost += 1
             self._lost_now += 1
 
+    def note(self, event: str, fields: Mapping[str, str]) -> None:
+        """Write what is no call, such as a change of the configuration."""
+        self._write({"event": event, **fields})
+
     def close(self) -> None:
         """Close the file."""
         self._file.close()

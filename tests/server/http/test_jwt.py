@@ -160,6 +160,26 @@ async def test_a_scope_that_the_configuration_does_not_have_opens_no_route(
         assert (await client.get("/page")).json() == ["pages"]
 
 
+async def test_who_signs_in_is_an_operator_only_by_a_configured_scope(
+    make_host: Callable[..., Host], issuer: Issuer
+):
+    of_issuer = {"issuer": issuer.url, "audience": AUDIENCE}
+    for scopes, tools, statuses in (
+        ({}, 2, {"openid": [403, 403], "*": [403, 403], "admin metrics": [403, 403]}),
+        ({"admin": []}, 0, {"openid": [403, 403], "admin metrics": [200, 403]}),
+    ):
+        auth = {"jwt": of_issuer, "scopes": scopes}
+        server = {"port": 0, "auth": auth, "admin": True, "metrics": True}
+        books = make_host({"books": BooksPlugin}, server=server)
+        async with served_over_http(books) as url, httpx2.AsyncClient(base_url=url) as http:
+            async with http_client(url, issuer.token(scope="openid")) as client:
+                assert len((await client.list_tools()).tools) == tools
+            for scope, expected in statuses.items():
+                headers = bearer(issuer.token(scope=scope))
+                pages = [await http.get(page, headers=headers) for page in ("/admin", "/metrics")]
+                assert [page.status_code for page in pages] == expected, scope
+
+
 def odd_tokens(issuer: Issuer) -> dict[str, str]:
     now = int(time.time())
     public = KEYS["one"].public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)

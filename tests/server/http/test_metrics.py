@@ -21,7 +21,7 @@ from standards_mcp.host import Host
 
 pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]
-ANN, BOB = new_token(), new_token()
+ANN, BOB, PROMETHEUS = (new_token() for _ in range(3))
 
 
 class OwnError(ToolError):
@@ -141,10 +141,11 @@ async def test_all_metrics_are_documented(make_host: MakeHost, tmp_path: Path):
     assert {name for name in found if not name.endswith("_created")} == documented
 
 
-async def test_metrics_are_for_those_who_may_see_all(make_host: MakeHost):
+async def test_metrics_are_for_holders_of_their_scope(make_host: MakeHost):
     tokens = {
         "ann": {"sha256": token_hash(ANN), "scopes": ["few"]},
         "bob": {"sha256": token_hash(BOB)},
+        "prometheus": {"sha256": token_hash(PROMETHEUS), "scopes": ["metrics"]},
     }
     auth = {"tokens": tokens, "scopes": {"few": ["look"]}}
     async with (
@@ -155,9 +156,14 @@ async def test_metrics_are_for_those_who_may_see_all(make_host: MakeHost):
             (await http.get(f"{url}/metrics", headers=headers)).status_code
             for headers in ({}, bearer("wrong"), bearer(ANN), bearer(BOB))
         ]
+        of_prometheus = bearer(PROMETHEUS)
+        measured = await http.get(f"{url}/metrics", headers=of_prometheus)
+        health = (await http.get(f"{url}/health", headers=of_prometheus)).json()
         accept = {"accept": "application/openmetrics-text; version=1.0.0"}
         told = await http.get(f"{url}/metrics", headers=bearer(BOB) | accept)
     assert statuses == [401, 401, 403, 200]
+    assert measured.status_code == 200
+    assert "plugins" not in health
     assert told.headers["content-type"].startswith("application/openmetrics-text")
     assert told.text.endswith("# EOF\n")
     assert 'http_requests_total{status="401"} 2.0' in told.text

@@ -29,6 +29,7 @@ from standards_mcp import CallContext, Plugin, Prompt, Resource, hookimpl, tool
 from standards_mcp._utils.tokens import new_token, token_hash
 from standards_mcp.cli import cli
 from standards_mcp.config.editing import without_token
+from standards_mcp.config.loading import Sources
 from standards_mcp.config.models.http import AuthSettings, HttpSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.errors import ConfigError, StandardsMcpError
@@ -414,6 +415,16 @@ def test_a_token_is_not_revoked_where_another_source_of_settings_has_it(
     refused = CliRunner().invoke(cli, ["auth", "token", "revoke", "lib"])
     assert refused.exit_code == 1
     assert "a variable or --set says otherwise" in refused.output
+
+
+def test_tokens_for_the_pages_of_operators_need_no_scopes_of_ones_own():
+    file = Path("standards-mcp.toml")
+    file.write_text("", encoding="utf-8")
+    for name, scope in (("prometheus", "metrics"), ("ops", "admin")):
+        made = CliRunner().invoke(cli, ["auth", "token", "new", name, "--scope", scope])
+        assert made.exit_code == 0, made.output
+    tokens = Sources(file).load().settings.server.auth.tokens
+    assert [each.scopes for each in tokens.values()] == [("metrics",), ("admin",)]
 
 
 @pytest.mark.parametrize(

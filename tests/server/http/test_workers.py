@@ -167,6 +167,31 @@ async def test_what_keeps_a_worker_from_starting_is_told_once(install: Install):
         peer.kill()
 
 
+async def test_a_switch_of_the_admin_page_reaches_all_workers(install: Install):
+    install("books", BOOKS)
+    file = Path("standards-mcp.toml")
+    file.write_text("[server]\nadmin = true\n", encoding="utf-8")
+    async with served(*BOTH) as (peer, url), httpx2.AsyncClient(headers=CLOSE, timeout=30) as http:
+        await all_who(url)
+        for action, count in (("disable", 1), ("enable", 2)):
+            form = {"tool": "lend", "action": action}
+            pressed = await http.post(f"{url}/admin/tools", data=form, headers={"origin": url})
+            assert pressed.status_code == 303
+            # Whoever answers has taken it over by then, or waits for it.
+            for _ in range(4):
+                page = (await http.get(f"{url}/admin/tools?changed=lend")).text
+                said = "lend is served." if action == "enable" else "lend is not served: "
+                assert said in page
+            # The one that changed it does so twice, which changes nothing more.
+            await until(
+                lambda wanted=3 * count: (
+                    peer.log().count("the configuration is reloaded") == wanted
+                ),
+                peer.log,
+            )
+    assert file.read_text(encoding="utf-8") == "[server]\nadmin = true\n"
+
+
 def test_several_workers_keep_no_sessions():
     with pytest.raises(ConfigError, match="add --stateless or"):
         check_workers(HttpSettings(workers=2))

@@ -1,0 +1,66 @@
+"""Changes of the configuration file, for commands and for the admin page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TypeAlias
+
+from standards_mcp._utils.files import Edit, edit_text
+
+from .loading import Sources, user_config_file
+from .models.settings import Settings
+
+Gains: TypeAlias = Callable[[Settings, Settings], Iterable[str]]
+"""Returns what the second settings serve beyond the first, in words."""
+
+
+def change_config(
+    sources: Sources,
+    edit: Callable[[str], str],
+    *,
+    gains: Gains | None = None,
+    agree: Callable[[str], None] = lambda _: None,
+    dry_run: bool = False,
+) -> Edit:
+    """Apply *edit* to the text of `file_to_change`.
+
+    Args:
+        gains: Where the edit may serve more.
+        agree: Called with that, as a list in one line; it raises what keeps the file as it is.
+        dry_run: Write nothing.
+
+    Raises:
+        OSError: The file cannot be read or written; nothing has changed then.
+        UnicodeDecodeError: It is not UTF-8.
+        ConfigError: It has mistakes.
+    """
+    agreed = ""
+
+    def change(text: str) -> str:
+        nonlocal agreed
+        after = edit(text)
+        if gains and after != text:
+            gained = gains(*(for_everybody(sources, each) for each in (text, after)))
+            what = ", ".join(gained)
+            # It is called again where another program wrote meanwhile: nobody is asked twice.
+            if what not in ("", agreed):
+                agree(what)
+                agreed = what
+        return after
+
+    return edit_text(file_to_change(sources), change, dry_run=dry_run)
+
+
+def file_to_change(sources: Sources) -> Path:
+    """Return the file in force, or a new one in the user's folder.
+
+    Raises:
+        ConfigError: It has mistakes.
+    """
+    return sources.load().file or user_config_file()
+
+
+def for_everybody(sources: Sources, text: str) -> Settings:
+    """Return the settings where the file has this text, for everybody: profiles only narrow."""
+    return sources.load(text).settings.model_copy(update={"profile": None})

@@ -1,0 +1,432 @@
+"""The admin page, as a browser asks for it: who may see it, and what its forms do."""
+# ruff: noqa: ASYNC240  small files, in tests
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+from support.http import bearer, http_client, served_over_http
+from support.waiting import WAIT, until
+
+from standards_mcp import Health, Plugin, Prompt, ToolError, hookimpl, tool
+from standards_mcp._utils.tokens import new_token, token_hash
+from standards_mcp.config.loading import Sources
+from standards_mcp.host import Host
+from standards_mcp.loading.records import PluginInfo
+from standards_mcp.server.reload import Reloading
+
+pytestmark = pytest.mark.anyio
+MakeHost = Callable[..., Host]
+ANN, BOB, ROOT = (new_token() for _ in range(3))
+PAGES = ("/admin", "/admin/tools", "/admin/configuration", "/admin/style.css")
+TEXT = '[server]\nadmin = true\nport = 0\n\n[tools]\nrate_limit = "60/minute"\n'
+
+
+class DeskPlugin(Plugin):
+    """Tools that are called, fail and wait, and a prompt that needs one of them."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.going, self.go = anyio.Event(), anyio.Event()
+
+    @tool(read_only=True)
+    async def look(self, where: str = "here") -> str:
+        """Look <script>alert(1)</script>."""
+        if where == "nowhere":
+            raise ToolError("no")
+        return where
+
+    @tool
+    async def wait(self) -> str:
+        """Wait."""
+        self.going.set()
+        await self.go.wait()
+        return "waited"
+
+    @hookimpl
+    def register_prompts(self):
+        return [Prompt(name="greet", description="Greet", function=greet, needs=["wait"])]
+
+    @hookimpl
+    async def check_health(self):
+        return Health(status="degraded", message="<b>dusty</b>")
+
+
+def greet(tools: object) -> str:
+    return f"Hi {tools}"
+
+
+class BrokenPlugin(Plugin):
+    def __init__(self, *args: Any) -> None:
+        raise RuntimeError(f"no <i>ledger</i>{len(args)}")
+
+
+@asynccontextmanager
+async def administered(file: Path | None, **told: Any) -> AsyncGenerator[tuple[Host, str]]:
+    """Serve a host by a file, and what it takes to change that."""
+    sources = Sources(file)
+    plugins = {"desk": DeskPlugin, "broken": BrokenPlugin}
+    installed = [PluginInfo(name=name, load=lambda p=each: p) for name, each in plugins.items()]
+    host = Host(sources.load(), installed=installed)
+    host.load()
+    async with served_over_http(host, Reloading(sources=sources, **told)) as url:
+        yield host, url
+
+
+def written(text: str = TEXT, name: str = "service.toml") -> Path:
+    file = Path(name)
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+async def press(url: str, action: str, tool: str, **more: str) -> httpx2.Response:
+    """Send the form of a switch as the page would."""
+    return await sent(f"{url}/admin/tools", action=action, tool=tool, **more)
+
+
+async def sent(address: str, **form: str) -> httpx2.Response:
+    own = {"origin": "/".join(address.split("/")[:3]), "sec-fetch-site": "same-origin"}
+    async with httpx2.AsyncClient(headers=own) as http:
+        return await http.post(address, data=form)
+
+
+async def read(url: str, page: str = "", **options: Any) -> str:
+    async with httpx2.AsyncClient(**options) as http:
+        return unescape((await http.get(f"{url}/admin{page}")).text)
+
+
+async def test_there_is_no_page_unless_it_is_asked_for(make_host: MakeHost):
+    host = make_host({"desk": DeskPlugin}, server={"port": 0, "rest": True})
+    async with served_over_http(host) as url, httpx2.AsyncClient() as http:
+        assert {(await http.get(url + page)).status_code for page in PAGES} == {404}
+
+
+async def test_the_pages_are_for_tokens_with_the_scope_admin(make_host: MakeHost):
+    tokens = {
+        "ann": {"sha256": token_hash(ANN), "scopes": ["few"]},
+        "bob": {"sha256": token_hash(BOB), "scopes": ["admin"]},
+        "root": {"sha256": token_hash(ROOT)},
+    }
+    auth = {"tokens": tokens, "scopes": {"few": ["look"]}}
+    host = make_host({"desk": DeskPlugin}, server={"port": 0, "admin": True, "auth": auth})
+    async with served_over_http(host) as url, httpx2.AsyncClient() as http:
+        for page in PAGES:
+            statuses = [
+                (await http.get(url + page, headers=bearer(each) if each else {})).status_code
+                for each in ("", "wrong", ANN, BOB, ROOT)
+            ]
+            assert statuses == [401, 401, 403, 200, 200], page
+        asked = await http.get(f"{url}/admin", headers={"accept": "text/html"})
+        assert "Basic" in asked.headers["www-authenticate"]
+        assert (await http.get(f"{url}/admin", auth=("any name", BOB))).status_code == 200
+        refused = await http.get(f"{url}/admin", headers=bearer(ANN))
+        health = [
+            (await http.get(f"{url}/health", headers=bearer(each))).json() for each in (ANN, BOB)
+        ]
+        async with http_client(url, BOB) as client:
+            assert (await client.list_tools()).tools == []
+    assert "a token with the scope &#39;admin&#39;" in refused.text
+    assert ["plugins" in each for each in health] == [False, True]
+
+
+async def test_without_tokens_the_page_is_for_programs_of_this_machine_only(make_host: MakeHost):
+    server = {"port": 0, "admin": True}
+    async with served_over_http(make_host({}, server=server)) as url:
+        assert "Overview" in await read(url)
+    host = make_host({}, server={**server, "allowed_hosts": ["*"]})
+    async with served_over_http(host) as url, httpx2.AsyncClient() as http:
+        answer = await http.get(f"{url}/admin")
+    assert answer.status_code == 403
+    assert "auth token new NAME --scope admin" in answer.text
+
+
+async def test_the_overview_tells_of_calls_errors_plugins_sessions_and_the_catalog(
+    starter_catalog: Path,
+):
+    del starter_catalog
+    async with administered(written()) as (host, url):
+        desk: Any = host.manager.records["desk"].plugin
+        async with http_client(url, mode="legacy") as client, anyio.create_task_group() as tasks:
+            for where in ("here", "there", "nowhere"):
+                await client.call_tool("look", {"where": where})
+            tasks.start_soon(client.call_tool, "wait", {})
+            await desk.going.wait()
+            async with httpx2.AsyncClient() as http:
+                page = await http.get(f"{url}/admin")
+            desk.go.set()
+        assert "refresh" not in page.headers
+        policy = page.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "frame-ancestors 'none'" in policy
+        text = " ".join(page.text.split())
+        for shown in (
+            "2 <small>of 2</small>",
+            '<dd>3</dd><dd class="more">1 running now</dd>',
+            '<dd>1</dd><dd class="more">33.3 % of the calls</dd>',
+            "<dd>1 <small>of 1,000</small></dd>",
+            "3 in all, 3 in the busiest minute, 1 with an error.",
+            'wait <span class="quiet">tool</span></th><td>anonymous</td>',
+            'look <span class="quiet">tool</span></th><td class="number">3</td>',
+            "Errors: tool_error 1",
+            "without a token",
+            "no &lt;i&gt;ledger&lt;/i&gt;",
+            "&lt;b&gt;dusty&lt;/b&gt;",
+            "<dt>Standards</dt><dd>2,",
+        ):
+            assert shown in text, shown
+        assert "<script" not in text
+        async with httpx2.AsyncClient() as http:
+            assert (await http.get(f"{url}/admin?refresh=")).headers["refresh"] == "10"
+
+
+async def test_texts_of_plugins_are_text_on_the_page(starter_catalog: Path):
+    del starter_catalog
+    async with administered(written()) as (_, url), httpx2.AsyncClient() as http:
+        page = (await http.get(f"{url}/admin/tools")).text
+        odd = (await http.get(f"{url}/admin/tools?changed=<script>alert(2)</script>")).text
+    assert "Look &lt;script&gt;alert(1)&lt;/script&gt;." in page
+    assert "<script" not in page + odd
+    assert "alert(2)" not in odd
+
+
+async def test_a_switch_reaches_clients_of_both_generations_and_gives_the_file_back():
+    file, heard = written(), list[str]()
+
+    async def hear(message: object) -> None:
+        heard.append(str(getattr(message, "method", "")))
+
+    async with (
+        administered(file) as (_, url),
+        http_client(url, mode="legacy", message_handler=hear) as client,
+        http_client(url) as modern,
+        modern.listen(tools_list_changed=True) as changes,
+    ):
+        assert [each.name for each in (await client.list_tools()).tools] == ["look", "wait"]
+        pressed = await press(url, "disable", "look")
+        with anyio.fail_after(WAIT):
+            assert "ToolsListChanged" in type(await anext(aiter(changes))).__name__
+            await until(lambda: "notifications/tools/list_changed" in heard)
+        assert pressed.status_code == 303
+        assert pressed.headers["location"] == "tools?changed=look"
+        assert file.read_text().endswith('"60/minute"\ndisable = ["look"]\n')
+        assert [each.name for each in (await client.list_tools()).tools] == ["wait"]
+        told = await read(url, "/tools?changed=look")
+        assert "look is not served: [tools] disable has 'look'." in told
+        assert ">Enable</button>" in told
+        assert (await press(url, "enable", "look")).status_code == 303
+        assert file.read_text() == TEXT
+        assert "look is served." in await read(url, "/tools?changed=look")
+        assert [each.name for each in (await client.list_tools()).tools] == ["look", "wait"]
+
+
+async def test_what_a_switch_would_serve_beside_its_tool_is_asked_for():
+    file = written(f'{TEXT}disable = ["wait"]\n')
+    async with administered(file) as (host, url):
+        assert host.visible().prompts[0].hidden_reason
+        asked = await press(url, "enable", "wait")
+        assert asked.status_code == 200
+        assert "wait, the prompt greet" in asked.text
+        assert "disable" in file.read_text()
+        agreed = await press(url, "enable", "wait", agreed="wait, the prompt greet")
+        assert agreed.status_code == 303
+        assert file.read_text() == TEXT
+
+
+async def test_a_tool_that_something_else_hides_has_no_switch():
+    text = f'{TEXT}disable = ["lo*"]\nread_only = true\n'
+    async with administered(written(text)) as (_, url):
+        page = await read(url, "/tools")
+        assert "[tools] disable has 'lo*'" in page
+        assert "it is not read-only, and [tools] read_only = true" in page
+        assert "<button" not in page
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"sec-fetch-site": "same-origin"},
+        {"origin": "null"},
+        {"origin": "https://other.example"},
+        {"origin": "https://friend.example"},
+        {"origin": "OWN", "sec-fetch-site": "cross-site"},
+        {"origin": "OWN", "sec-fetch-site": "same-site"},
+        {"origin": "OWN", "sec-fetch-site": "none"},
+    ],
+)
+async def test_a_form_of_another_page_changes_nothing(headers: dict[str, str]):
+    text = TEXT.replace("port = 0", 'port = 0\nallowed_origins = ["https://friend.example"]')
+    file = written(text)
+    async with administered(file) as (_, url), httpx2.AsyncClient() as http:
+        given = {key: url if value == "OWN" else value for key, value in headers.items()}
+        for page in ("/admin/tools", "/admin/configuration"):
+            form = {"action": "disable", "tool": "look"}
+            answer = await http.post(f"{url}{page}", data=form, headers=given)
+            assert answer.status_code == 403
+    assert file.read_text() == text
+
+
+async def test_only_forms_are_read():
+    async with administered(written()) as (_, url), httpx2.AsyncClient() as http:
+        own, address = {"origin": url}, f"{url}/admin/tools"
+        for status, options in (
+            (415, {"json": {"action": "disable", "tool": "look"}}),
+            (400, {"data": {"action": "remove", "tool": "look"}}),
+            (400, {"data": {str(each): "" for each in range(20)}}),
+            (413, {"data": {"action": "disable", "tool": "x" * 20_000}}),
+            (409, {"data": {"action": "disable", "tool": "gone"}}),
+        ):
+            answer = await http.post(address, headers=own, **options)
+            assert answer.status_code == status, options
+            assert 'role="alert"' in answer.text
+
+
+async def test_secrets_are_masked_on_every_page(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("STANDARDS_MCP_SERVER__STATE_KEY", "a-key-that-nobody-should-see-32-ch")
+    text = f"""{TEXT}storage = "redis://me:pass-of-redis@127.0.0.1:1/0"
+
+[plugins.broken]
+greeting = "unknown-but-maybe-secret"
+
+[servers.far]
+enabled = false
+url = "https://far.example/mcp?api_key=key-in-a-query"
+headers = {{ authorization = "Bearer of-another-server" }}
+
+[server.auth.tokens.root]
+sha256 = "{token_hash(ROOT)}"
+"""
+    text = text.replace("rate_limit", "timeout = 9\nrate_limit")
+    async with administered(written(text)) as (_, url):
+        pages = "".join(
+            [
+                await read(url, page, headers=bearer(ROOT))
+                for page in ("", "/tools", "/configuration", "/configuration?all=")
+            ]
+        )
+    for secret in (
+        "nobody-should-see",
+        "pass-of-redis",
+        "maybe-secret",
+        "key-in-a-query",
+        "of-another-server",
+        token_hash(ROOT),
+        ROOT,
+    ):
+        assert secret not in pages, secret
+    assert 'url = "https' not in pages
+    assert '"https://far.example/mcp?api_key=***"' in pages
+    assert "service.toml:" in pages
+
+
+async def test_a_file_that_cannot_be_written_stays_as_it_is():
+    file = written(name=f"{'long' * 61}.toml")  # there is no room for a name beside it
+    async with administered(file) as (_, url):
+        answer = await press(url, "disable", "look")
+        assert answer.status_code == 409
+        assert "cannot be changed" in answer.text
+        assert "look is not served" not in await read(url, "/tools?changed=look")
+    assert file.read_text() == TEXT
+
+
+async def test_a_file_with_mistakes_stays_as_it_is_and_is_told():
+    file = written()
+    async with administered(file) as (host, url):
+        for mistake in ('[tools]\ndisabel = ["look"]\n', "[tools", f"{TEXT}disable = 5\n"):
+            file.write_text(mistake)
+            answer = await press(url, "disable", "look")
+            assert answer.status_code == 409
+            assert "The file has mistakes, and nothing is changed" in answer.text
+            assert file.read_text() == mistake
+            again = await sent(f"{url}/admin/configuration", action="reload")
+            assert again.status_code == 409
+            assert "so nothing else is in force" in again.text
+        file.unlink()
+        assert (await press(url, "disable", "look")).status_code == 409
+        assert [item.published for item in host.visible().visible_tools] == ["look", "wait"]
+
+
+async def test_what_somebody_else_has_written_meanwhile_is_kept_and_taken_over():
+    file = written()
+    told = list[str]()
+    async with administered(file, tell_others=lambda: told.append("others")) as (host, url):
+        file.write_text(f"# mine\n{TEXT}timeout = 7\n")
+        assert "It has changed since it was read." in await read(url, "/configuration")
+        assert (await press(url, "disable", "look")).status_code == 303
+        assert file.read_text() == f'# mine\n{TEXT}timeout = 7\ndisable = ["look"]\n'
+        assert host.settings.tools.timeout == 7
+        file.write_text(TEXT.replace("port = 0", "port = 0\ndrain = 5"))
+        reloaded = await sent(f"{url}/admin/configuration", action="reload")
+        assert reloaded.headers["location"] == "configuration?changed="
+        page = await read(url, "/configuration?changed=")
+        assert "What the file says is in force." in page
+        assert "From the next start on: <code>server.drain</code>" in page
+        assert told == ["others", "others"]
+
+
+async def test_the_first_switch_makes_a_file_where_there_is_none(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("STANDARDS_MCP_SERVER__ADMIN", "true")
+    monkeypatch.setenv("STANDARDS_MCP_SERVER__PORT", "0")
+    async with administered(None) as (host, url):
+        assert "There is none." in await read(url, "/configuration")
+        assert (await press(url, "disable", "look")).status_code == 303
+        assert host.loaded.file
+        assert host.loaded.file.read_text() == '[tools]\ndisable = ["look"]\n'
+        assert "look is not served" in await read(url, "/tools?changed=look")
+
+
+async def test_what_stands_above_the_file_is_told(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("STANDARDS_MCP_TOOLS__DISABLE", '["look"]')
+    async with administered(written()) as (_, url):
+        assert (await press(url, "enable", "look")).status_code == 303
+        assert "look is not served: [tools] disable has 'look'." in await read(
+            url, "/tools?changed=look"
+        )
+
+
+async def test_a_service_without_a_source_of_its_configuration_has_no_switches(
+    make_host: MakeHost,
+):
+    host = make_host({"desk": DeskPlugin}, server={"port": 0, "admin": True})
+    async with served_over_http(host) as url:
+        assert "<button" not in await read(url, "/tools") + await read(url, "/configuration")
+        assert (await press(url, "disable", "look")).status_code == 409
+
+
+async def test_a_plugin_that_does_not_tell_its_health_holds_no_page_up(make_host: MakeHost):
+    class MutePlugin(Plugin):
+        @hookimpl
+        async def check_health(self):
+            await anyio.sleep_forever()
+
+    host = make_host({"mute": MutePlugin}, server={"port": 0, "admin": True})
+    async with served_over_http(host) as url:
+        with anyio.fail_after(host.manager.timing.health):
+            assert "mute" in await read(url, "/tools", timeout=WAIT)
+
+
+async def test_the_log_and_the_audit_log_tell_who_changed_what(
+    caplog: pytest.LogCaptureFixture,
+):
+    caplog.set_level("INFO", "standards_mcp")
+    text = f'{TEXT}\n[server.audit]\npath = "audit.jsonl"\n'
+    async with administered(written(text)) as (_, url):
+        await press(url, "disable", "look")
+        await press(url, "disable", "look")
+    lines = [json.loads(line) for line in Path("audit.jsonl").read_text().splitlines()]
+    changes = [
+        {key: value for key, value in line.items() if key != "time"}
+        for line in lines
+        if line["event"] == "configuration changed"
+    ]
+    who = {"caller": "anonymous", "action": "tools disable", "tool": "look"}
+    assert changes == [{"event": "configuration changed", **who}]
+    assert caplog.messages.count("the configuration is changed") == 1
