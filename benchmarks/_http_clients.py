@@ -138,10 +138,10 @@ async def load(
         call: Returns each call by its number.
     """
     made = [Client(served, version) for _ in range(clients)]
-    for each in made:
-        await each.connect()
-        if sessions:
-            await each.open_session()
+    await asyncio.gather(*(each.connect() for each in made))
+    if sessions:
+        # At once, as a server closes a connection that is silent for five seconds.
+        await asyncio.gather(*(each.open_session() for each in made))
     done, before, began = Load(seconds), served.processor, time.perf_counter()
     numbers = iter(range(10**9))
 
