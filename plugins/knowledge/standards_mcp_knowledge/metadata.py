@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from .errors import DatasetError
+
+SNIPPET: Final = 200
+"""Characters of a text that a result shows."""
 
 
 class Document(TypedDict, total=False):
@@ -81,4 +85,4 @@ def path_of(document: Document, row: int, dataset: str) -> str:
 
 def snippet_of(document: Document) -> str:
     """Return the text that a result shows."""
-    return document.get("snippet") or (document.get("content") or "")[:200]
+    return document.get("snippet") or (document.get("content") or "")[:SNIPPET]

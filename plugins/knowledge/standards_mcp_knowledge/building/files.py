@@ -10,14 +10,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from standards_mcp_knowledge.manifests import NAME as MANIFEST
+from standards_mcp_knowledge.metadata import SNIPPET
+
 from .options import BuildOptions
 from .work import Vectors, Work
 
 BUILT_BY: Final = "standards-mcp-knowledge"
-MANIFEST: Final = "manifest.json"
 METADATA: Final = "metadata.json"
 INDEX: Final = "index/docs.index"
-_SNIPPET: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ def _metadata(
                 "title": passage.title,
                 "path": passage.path,
                 "content": passage.content,
-                "snippet": passage.content[:_SNIPPET],
+                "snippet": passage.content[:SNIPPET],
                 "chunk": passage.chunk,
                 "chunk_total": passage.chunk_total,
             }

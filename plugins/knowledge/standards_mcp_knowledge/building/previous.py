@@ -8,7 +8,9 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from .files import BUILT_BY, INDEX, MANIFEST, METADATA, Passage
+from standards_mcp_knowledge.manifests import NAME as MANIFEST
+
+from .files import BUILT_BY, INDEX, METADATA, Passage
 from .options import BuildError
 from .work import Vectors, Work
 

@@ -63,8 +63,7 @@ def build_command(settings: KnowledgeSettings, root: Path, log: logging.Logger) 
             click.echo(json.dumps(showing.report_json(built)))
         else:
             click.echo(showing.report(built))
-        if not built.chunks:
-            raise BuildError(f"{folder} has no documents that can be read")
+        _check_not_empty(built, folder)
 
     return build_dataset
 
@@ -91,14 +90,18 @@ def try_command(settings: KnowledgeSettings, tried: Path, log: logging.Logger) -
             async with workers_of(settings, log) as pool:
                 with _progress(is_shown=not is_json) as progress:
                     built = await build(pool, folder, tried / wanted.id, wanted, progress)
-                if not built.chunks:
-                    raise BuildError(f"{folder} has no documents that can be read")
+                _check_not_empty(built, folder)
                 return await _search(pool, tried / wanted.id, question.strip(), top or _RESULTS)
 
         found = anyio.run(answer)
         click.echo(json.dumps(found) if is_json else showing.hits(found["results"]))
 
     return try_folder
+
+
+def _check_not_empty(built: BuildReport, folder: Path) -> None:
+    if not built.chunks:
+        raise BuildError(f"{folder} has no documents that can be read")
 
 
 def options_for(folder: Path) -> BuildOptions:

@@ -83,7 +83,8 @@ class OpenDataset:
         k = min(k, int(self._index.ntotal))
         if k == 0:
             return []
-        _widen(self._index, k)
+        if hasattr(self._index, "hnsw"):
+            self._index.hnsw.efSearch = max(_LEAST_CANDIDATES, k)
         distances, rows = self._index.search(vector, k)
         return list(zip(rows[0].tolist(), distances[0].tolist(), strict=True))
 
@@ -155,27 +156,21 @@ def _read_index(path: Path) -> Any:
     faiss = _faiss()
     try:
         # Mapped whole: workers share the memory, and only what is read comes into it.
-        return faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
+        index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
     except (*_DAMAGE, MemoryError) as error:
         raise _unreadable(path, error) from error
+    try:
+        inverted = faiss.extract_index_ivf(index)
+    except RuntimeError:  # it is none
+        return index
+    # It searches in part: this lets it look far enough.
+    inverted.nprobe = min(_MOST_PROBES, inverted.nlist)
+    return index
 
 
 def _unreadable(path: Path, error: BaseException) -> DatasetError:
     words = " ".join(str(error).split()) or "it takes more memory than a worker may have"
     return DatasetError("index", f"Index cannot be read: {path}: {words}")
-
-
-def _widen(index: Any, k: int) -> None:
-    """Let an index that searches in part look far enough."""
-    faiss = _faiss()
-    try:
-        inverted = faiss.extract_index_ivf(index)
-    except RuntimeError:  # it is none
-        inverted = None
-    if inverted is not None:
-        inverted.nprobe = min(_MOST_PROBES, inverted.nlist)
-    if hasattr(index, "hnsw"):
-        index.hnsw.efSearch = max(_LEAST_CANDIDATES, k)
 
 
 def _dimensions(encoder: TextEncoder, model: str) -> int:
