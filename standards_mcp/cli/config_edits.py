@@ -44,6 +44,7 @@ def edit_config(
     file = file_to_change(sources)
     try:
         done = change_config(
+            file,
             sources,
             edit,
             gains=gains,

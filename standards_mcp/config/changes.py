@@ -16,6 +16,7 @@ Gains: TypeAlias = Callable[[Settings, Settings], Iterable[str]]
 
 
 def change_config(
+    file: Path,
     sources: Sources,
     edit: Callable[[str], str],
     *,
@@ -23,9 +24,11 @@ def change_config(
     agree: Callable[[str], None] = lambda _: None,
     dry_run: bool = False,
 ) -> Edit:
-    """Apply *edit* to the text of `file_to_change`.
+    """Apply *edit* to the text of a file.
 
     Args:
+        file: That of `file_to_change`.
+        sources: Where the configuration comes from, this file among them.
         gains: Where the edit may serve more.
         agree: Called with that, as a list in one line; it raises what keeps the file as it is.
         dry_run: Write nothing.
@@ -49,7 +52,7 @@ def change_config(
                 agreed = what
         return after
 
-    return edit_text(file_to_change(sources), change, dry_run=dry_run)
+    return edit_text(file, change, dry_run=dry_run)
 
 
 def file_to_change(sources: Sources) -> Path:

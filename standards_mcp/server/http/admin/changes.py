@@ -132,7 +132,7 @@ class Changes:
             why = "The file has mistakes, and nothing is changed; correct them first."
             raise RefusedError(f"{why} {exc}") from None
         try:
-            return await to_thread.run_sync(change, sources, edit)
+            return await to_thread.run_sync(change, file, sources, edit)
         except ConfigError as exc:
             raise RefusedError(f"Nothing is changed. {exc}") from None
         except (OSError, UnicodeDecodeError) as exc:
