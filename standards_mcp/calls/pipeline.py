@@ -59,14 +59,14 @@ class Pipeline:
     ) -> None:
         self._pool: Any = redis_connections(storage, timing.redis) if storage else None
         self._wrappers, self._invocation = Wrappers(timing.wrappers), Invocation()
-        self._recording, masking = Recording(observers), Masking(secrets)
-        begin: tuple[Step, ...] = (self._recording, Admission(gates), masking)
-        rate_limits, self._slots = RateLimits(self._pool), Slots()
-        slots = self._slots
+        self._recording, self._slots = Recording(observers), Slots()
+        admission, masking = Admission(gates), Masking(secrets)
+        begin: tuple[Step, ...] = (self._recording, admission, masking)
+        rate_limits, slots = RateLimits(self._pool), self._slots
         tool: tuple[Step, ...] = (
             self._recording,
             as_results,  # a refusal, too
-            Admission(gates),
+            admission,
             masking,
             cap_output,
             # Outside of errors and the deadline, so that wrappers see every failure as a result.

@@ -136,16 +136,16 @@ class Health:
         audit = _audit_report(self._audit)
         records = self._host.manager.records
         plugins = {name: _report(records[name], health.get(name)) for name in records}
-        is_well = (
+        are_well = (
             not catalog.problem
             and audit.get("status") != "failed"
-            and all(_is_well(records[name], health.get(name)) for name in records)
+            and all(is_well(records[name], health.get(name)) for name in records)
         )
         found = {"backend": catalog.backend, "records": catalog.records}
         return JSONResponse(
             own
             | {
-                "status": "ok" if is_well else "degraded",
+                "status": "ok" if are_well else "degraded",
                 "catalog": {"error": catalog.problem} if catalog.problem else found,
                 "plugins": plugins,
                 "audit": audit,
@@ -170,7 +170,8 @@ def _report(record: PluginRecord, health: PluginHealth | None) -> dict[str, Any]
     return report
 
 
-def _is_well(record: PluginRecord, health: PluginHealth | None) -> bool:
+def is_well(record: PluginRecord, health: PluginHealth | None) -> bool:
+    """Tell whether neither a plugin nor its own check, if it has one, has failed."""
     return record.status is not Status.FAILED and (health is None or health.status == "ok")
 
 

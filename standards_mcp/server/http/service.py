@@ -23,7 +23,7 @@ from .guards import InFlight
 from .health import Health
 from .metrics import Metrics
 from .sessions import Sessions
-from .sockets import is_local
+from .sockets import is_private
 
 log = logging.getLogger(__name__)
 
@@ -93,5 +93,5 @@ def build_service(
 
 
 def _warn_if_open(settings: HttpSettings, *, is_required: bool) -> None:
-    if not is_required and (settings.allowed_hosts or not is_local(settings)):
+    if not is_required and not is_private(settings):
         log.warning("everybody who reaches the service may use it: it asks for no token")

@@ -25,6 +25,11 @@ def is_local(settings: HttpSettings) -> bool:
     return settings.uds is not None or is_loopback(settings.host)
 
 
+def is_private(settings: HttpSettings) -> bool:
+    """Tell whether nobody but programs of this machine is meant to reach it, by a proxy either."""
+    return is_local(settings) and not settings.allowed_hosts
+
+
 def check_exposure(settings: HttpSettings) -> None:
     """Refuse to let anybody in by accident.
 

@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from starlette.authentication import AuthCredentials, SimpleUser
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
 from starlette.types import Message
 
 from standards_mcp.calls.call import Call
@@ -19,7 +17,7 @@ from standards_mcp.contributions.routes import PREFIX
 from standards_mcp.errors import NotFoundError, TooLargeError
 from standards_mcp.host import Host
 from standards_mcp.remote.isolated import protocol as wire
-from standards_mcp.server.http.api.failures import refused
+from standards_mcp.server.http.api.plugin_routes import response_of
 
 _MOST_BYTES: Final = 8 * 1024 * 1024
 
@@ -37,12 +35,7 @@ async def respond(host: Host, told: wire.Respond) -> wire.Responded:
     request, collected = _request(told, route.parameters(path) or {}), _Collected()
 
     async def function() -> None:
-        try:
-            response: Any = await route.route.function(request)
-        except HTTPException as exc:
-            response = await refused(request, exc)
-        if not isinstance(response, Response):
-            raise TypeError(f"a route returns a Response of Starlette, not {response!r:.100}")
+        response = await response_of(route, request)
         await response(request.scope, request.receive, collected.send)
 
     await host.respond(

@@ -13,6 +13,7 @@ from standards_mcp.host import Host
 from standards_mcp.loading.records import PluginKind, PluginRecord, Status
 from standards_mcp.loading.shown_values import shown_values
 from standards_mcp.plugin import Health
+from standards_mcp.server.http.health import is_well
 
 from .changes import can_be_enabled
 from .history import Called, Tally
@@ -116,7 +117,7 @@ def _plugin(
         health=checked,
         tools=[_tool(host, each, tallies) for each in selection.tools if each.plugin == name],
         others=[f"{n} {kind}{'' if n == 1 else 's'}" for kind, n in counts.items() if n],
-        is_well=record.status is not Status.FAILED and (checked is None or checked.status == "ok"),
+        is_well=is_well(record, checked),
     )
 
 

@@ -18,12 +18,12 @@ from standards_mcp._utils.secrets import mask
 from standards_mcp.calls.context import Principal
 from standards_mcp.config.models.http import ADMIN
 from standards_mcp.host import Host
-from standards_mcp.server.http.api.bodies import with_body
+from standards_mcp.server.http.api.bodies import media_type, with_body
 from standards_mcp.server.http.authorization import ANONYMOUS
 from standards_mcp.server.http.guards import authority
 from standards_mcp.server.http.health import CatalogState, Health
 from standards_mcp.server.http.sessions import Sessions
-from standards_mcp.server.http.sockets import is_local
+from standards_mcp.server.http.sockets import is_private
 from standards_mcp.server.reload import waiting_for_restart
 
 from .changes import Changes, NotAgreedError, RefusedError
@@ -69,7 +69,7 @@ class Admin:
         self._history = History()
         host.observe(self._history)
         settings = host.settings.server
-        self._is_open = is_local(settings) and not settings.allowed_hosts
+        self._is_open = is_private(settings)
         self._templates = Templates(
             version=health.version,
             pid=os.getpid(),
@@ -253,7 +253,7 @@ async def read_form(request: Request) -> dict[str, str]:
     Raises:
         HTTPException: The body is no form, or too long.
     """
-    if request.headers.get("content-type", "").partition(";")[0].strip().casefold() != _FORM:
+    if media_type(request) != _FORM:
         raise HTTPException(415, "This takes a form of the page only.")
     body = await (await with_body(request, _FORM_BYTES)).body()
     try:

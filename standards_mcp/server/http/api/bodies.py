@@ -34,6 +34,11 @@ async def with_body(request: Request, most: int) -> Request:
     return Request(request.scope, receive)
 
 
+def media_type(request: Request) -> str:
+    """Return the media type of the body in lower case, without parameters."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().casefold()
+
+
 @asynccontextmanager
 async def while_connected(request: Request) -> AsyncGenerator[None]:
     """Cancel what is done in the context when the client of a request, whose body was read, leaves.

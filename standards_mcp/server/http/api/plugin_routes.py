@@ -123,16 +123,27 @@ async def _respond(
     """
     try:
         async with while_connected(request):
-            response: Any = await route.route.function(given)
-    except HTTPException as exc:
-        response = await refused(given, exc)
+            response = await response_of(route, given)
     except ClientDisconnect:
         context.add_log_fields(status=_LEFT)
         return
-    if not isinstance(response, Response):
-        raise TypeError(f"a route returns a Response of Starlette, not {response!r:.100}")
     context.add_log_fields(status=response.status_code)
     await response(given.scope, request.receive, answer.send)
+
+
+async def response_of(route: RegisteredRoute, request: Request) -> Response:
+    """Return what the function of a route answers to a request.
+
+    Raises:
+        TypeError: It returned no response.
+    """
+    try:
+        response: Any = await route.route.function(request)
+    except HTTPException as exc:
+        return await refused(request, exc)
+    if not isinstance(response, Response):
+        raise TypeError(f"a route returns a Response of Starlette, not {response!r:.100}")
+    return response
 
 
 class _Answer:

@@ -19,7 +19,7 @@ from standards_mcp.host import Host
 from standards_mcp.plugin import ToolResult
 from standards_mcp.server.definitions import wire_result, wire_tool
 
-from .bodies import while_connected, with_body
+from .bodies import media_type, while_connected, with_body
 from .failures import failed, failed_with, json_response
 from .openapi import openapi
 from .swagger import docs_routes
@@ -79,8 +79,7 @@ class Rest:
 
     async def _answer(self, request: Request, name: str) -> Response:
         request = await with_body(request, self._host.settings.server.max_request_bytes)
-        kind = request.headers.get("content-type", "").partition(";")[0].strip()
-        if kind.casefold() != "application/json":
+        if media_type(request) != "application/json":
             wanted = "send the arguments as JSON, with Content-Type: application/json"
             return failed_with("unsupported_media_type", wanted)
         body = await request.body()
