@@ -376,7 +376,8 @@ BREAKING = """
         click.echo("waiting")
         click.get_text_stream("stdout").flush()
         import time
-        time.sleep(60)
+        while True:  # a signal just before a sleep does not end it
+            time.sleep(0.1)
 
     class StepPlugin(Plugin):
         @hookimpl
