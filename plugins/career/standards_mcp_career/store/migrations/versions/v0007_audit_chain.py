@@ -23,14 +23,20 @@ _UPDATE: Final = text(
     "previous_hash = :previous_hash, event_hash = :event_hash WHERE rowid = :rowid"
 )
 _TRIGGERS: Final = (
-    "CREATE TRIGGER audit_events_no_update BEFORE UPDATE ON audit_events "
-    "BEGIN SELECT RAISE(ABORT, 'audit events are never changed'); END",
-    "CREATE TRIGGER audit_events_no_delete BEFORE DELETE ON audit_events "
-    "BEGIN SELECT RAISE(ABORT, 'audit events are never deleted'); END",
+    """
+    CREATE TRIGGER audit_events_no_update BEFORE UPDATE ON audit_events
+    BEGIN SELECT RAISE(ABORT, 'audit events are never changed'); END
+    """,
+    """
+    CREATE TRIGGER audit_events_no_delete BEFORE DELETE ON audit_events
+    BEGIN SELECT RAISE(ABORT, 'audit events are never deleted'); END
+    """,
     # INSERT OR REPLACE deletes a row without the trigger above.
-    "CREATE TRIGGER audit_events_no_replace BEFORE INSERT ON audit_events "
-    "WHEN NEW.event_id IN (SELECT event_id FROM audit_events) "
-    "BEGIN SELECT RAISE(ABORT, 'audit events are never replaced'); END",
+    """
+    CREATE TRIGGER audit_events_no_replace BEFORE INSERT ON audit_events
+    WHEN NEW.event_id IN (SELECT event_id FROM audit_events)
+    BEGIN SELECT RAISE(ABORT, 'audit events are never replaced'); END
+    """,
 )
 
 
