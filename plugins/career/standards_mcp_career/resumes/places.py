@@ -46,9 +46,9 @@ def read_bytes(path: Path, input_path: str, most: int) -> bytes:
         InvalidInputError: It is empty or too large.
         NotFoundError: It cannot be read.
     """
-    if not path.is_file():
-        raise failed_to_open(input_path)
     try:
+        if not path.is_file():  # a pipe would make its reader wait
+            raise failed_to_open(input_path)
         with path.open("rb") as file:
             data = file.read(most + 1)
     except OSError as error:
