@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Row, func, insert, select
 from typing_extensions import TypedDict
 
 from standards_mcp import NotFoundError
+from standards_mcp_career.answers import AuditEvent, TraceAnswer
 from standards_mcp_career.domain.ids import Clock, Ids
 from standards_mcp_career.store.database import Store
 from standards_mcp_career.store.tables import audit_events
@@ -30,25 +31,6 @@ class Entry(NamedTuple):
     event_type: str
     payload: Mapping[str, Any]
     refs: Sequence[str] = ()
-
-
-class EventAnswer(TypedDict):
-    """An event, as programs read it."""
-
-    event_id: str
-    trace_id: str
-    event_type: str
-    payload: dict[str, Any]
-    created_at: str
-    refs: list[str]
-
-
-class TraceAnswer(TypedDict):
-    """A part of a trace's events, in the order of writing."""
-
-    trace_id: str
-    total: int
-    events: list[EventAnswer]
 
 
 class TraceVerdict(TypedDict):
@@ -196,7 +178,7 @@ def _refs_of(stored: str) -> tuple[str, ...]:
     return tuple(map(str, cast("list[Any]", found))) if is_list else (stored,)
 
 
-def _answer_of(event: Event) -> EventAnswer:
+def _answer_of(event: Event) -> AuditEvent:
     try:
         payload: Any = json.loads(event.payload)
     except (ValueError, RecursionError):

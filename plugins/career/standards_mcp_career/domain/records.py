@@ -9,6 +9,8 @@ from typing import Final
 from .text import lower, tags, trim
 
 _TAGS: Final = "tags must be normalized (lowercase, sorted, deduplicated)"
+_STATES: Final = 5
+_MOST_TRANSITIONS: Final = 2**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ def normalised_atom(atom: Atom) -> Atom:
         title=trim(atom.title),
         claim=trim(atom.claim),
         tags=tags(atom.tags),
-        evidence_refs=tuple(filter(None, map(trim, atom.evidence_refs))),
+        evidence_refs=tuple(ref for ref in map(trim, atom.evidence_refs) if ref),
     )
 
 
@@ -141,4 +143,7 @@ def _(interaction: Interaction) -> str | None:
     for name in ("interaction_id", "opportunity_id"):
         if not getattr(interaction, name):
             return f"{name} must not be empty"
-    return None
+    if interaction.state not in range(_STATES):
+        return f"state must be 0 to {_STATES - 1}"
+    is_countable = 0 <= interaction.transition_index <= _MOST_TRANSITIONS
+    return None if is_countable else "transition_index must be a number from 0"

@@ -2,30 +2,12 @@
 
 from __future__ import annotations
 
-from typing_extensions import TypedDict
-
+from standards_mcp_career.answers import EventAnswer
 from standards_mcp_career.audit.log import AuditLog
 from standards_mcp_career.domain.ids import Ids
 
 from .coordinator import Coordinator
-from .transitions import Event, OutcomeName
-
-
-class OutcomeAnswer(TypedDict):
-    """What became of an event. States are 0 Draft, 1 Ready, 2 Sent, 3 Responded, 4 Closed."""
-
-    outcome: OutcomeName
-    before_state: int
-    after_state: int
-    transition_index: int
-    error_message: str
-
-
-class EventAnswer(TypedDict):
-    """The answer of `interaction_apply_event`."""
-
-    trace_id: str
-    result: OutcomeAnswer
+from .transitions import Event
 
 
 class Interactions:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from typing_extensions import TypedDict
-
+from standards_mcp_career.answers import IngestAnswer
 from standards_mcp_career.audit.log import AuditLog
 from standards_mcp_career.domain.ids import Clock, Ids
 from standards_mcp_career.domain.text import hash64, sha256
@@ -35,22 +34,6 @@ class Limits:
 
     roots: Sequence[Path]
     most_bytes: int
-
-
-class IngestAnswer(TypedDict):
-    """The answer of `ingest_resume`.
-
-    Attributes:
-        resume_hash: ``sha256:`` and the hash of the normalised Markdown.
-        source_hash: FNV-1a of the same.
-        stored: It was not there before, and is now.
-    """
-
-    resume_id: str
-    resume_hash: str
-    source_hash: str
-    stored: bool
-    trace_id: str
 
 
 class Ingest:

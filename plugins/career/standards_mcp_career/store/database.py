@@ -14,7 +14,7 @@ from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from standards_mcp import ApiError
+from standards_mcp import ApiError, InvalidInputError
 
 _CONNECTIONS: Final = 16
 """As many as the host has threads for a plugin."""
@@ -44,6 +44,7 @@ class Store:
 
         Raises:
             ApiError: The database fails.
+            InvalidInputError: A text is not Unicode.
         """
         with _told(self.path), self._reads.begin() as connection:
             yield connection
@@ -54,6 +55,7 @@ class Store:
 
         Raises:
             ApiError: The database fails.
+            InvalidInputError: A text is not Unicode.
         """
         with _told(self.path), self._writes.begin() as connection:
             yield connection
@@ -126,6 +128,8 @@ def _told(path: Path | None) -> Generator[None]:
     except DBAPIError as error:
         # Its own text has the statement.
         raise _failed(path, str(error.orig)) from error
+    except UnicodeEncodeError as error:
+        raise InvalidInputError("A text has half of a character (a lone surrogate).") from error
     except PoolTimeoutError as error:
         raise _failed(path, "all its connections are in use; try again") from error
 

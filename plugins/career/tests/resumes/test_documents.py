@@ -47,9 +47,9 @@ def rewritten(data: bytes, change: Callable[[bytes], bytes]) -> bytes:
 
 
 def test_a_word_document_is_read_in_its_order(word_document: Make):
+    lines = ["Platform engineer", "Ran Kafka clusters", "Go Rust", "five years", "Terraform"]
     assert extract(word_document(), ".docx") == (
-        "# Resume\n\nPlatform engineer\nRan Kafka clusters\n"
-        "Go Rust\nfive years\nTerraform\nThe end",
+        "\n".join(["# Resume", "", *lines, "The end"]),
         "docx-extract-v1",
     )
 
