@@ -1,0 +1,1 @@
+"""The audit log: append-only, one chain of hashes for each trace."""

@@ -1,0 +1,196 @@
+"""The audit log in the database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from itertools import groupby
+from typing import Any, NamedTuple, cast
+
+from sqlalchemy import Connection, Row, func, insert, select
+from typing_extensions import TypedDict
+
+from standards_mcp import NotFoundError
+from standards_mcp_career.answers import AuditEvent, TraceAnswer
+from standards_mcp_career.domain.ids import Clock, Ids
+from standards_mcp_career.store.database import Store
+from standards_mcp_career.store.tables import audit_events
+
+from .chain import FIRST_HASH, Event, compact, hash_of, verify
+
+
+class Entry(NamedTuple):
+    """What is to be written down.
+
+    Attributes:
+        payload: JSON data, without the text of a resume.
+        refs: Ids of the records that it is about.
+    """
+
+    event_type: str
+    payload: Mapping[str, Any]
+    refs: Sequence[str] = ()
+
+
+class TraceVerdict(TypedDict):
+    """Whether the chain of one trace is whole; see `chain.Verdict`."""
+
+    trace_id: str
+    valid: bool
+    first_invalid_index: int
+    error: str
+
+
+class Verification(TypedDict):
+    """Whether all chains are whole."""
+
+    valid: bool
+    traces: list[TraceVerdict]
+
+
+class AuditLog:
+    """Writes events down, and reads them. All of it may raise `ApiError`."""
+
+    def __init__(self, store: Store, ids: Ids, clock: Clock) -> None:
+        self._store = store
+        self._ids = ids
+        self._clock = clock
+
+    def append(
+        self,
+        trace_id: str,
+        event_type: str,
+        payload: Mapping[str, Any],
+        refs: Sequence[str] = (),
+    ) -> None:
+        """Write one event down."""
+        self.extend(trace_id, [Entry(event_type, payload, refs)])
+
+    def extend(self, trace_id: str, entries: Iterable[Entry]) -> None:
+        """Write events down, all or none."""
+        with self._store.writing() as connection:
+            idx, previous_hash = _end_of(connection, trace_id)
+            rows: list[dict[str, Any]] = []
+            for idx, entry in enumerate(entries, idx):  # noqa: B020 - it goes on there
+                event = self._event(trace_id, entry, previous_hash)
+                rows.append(_row_of(event, idx))
+                previous_hash = event.event_hash
+            if rows:
+                connection.execute(insert(audit_events), rows)
+
+    def page(self, trace_id: str, offset: int = 0, limit: int = 200) -> TraceAnswer:
+        """Return some events of a trace; an unknown one has none."""
+        is_in = audit_events.c.trace_id == trace_id
+        wanted = select(audit_events).where(is_in).order_by(audit_events.c.idx)
+        with self._store.reading() as connection:
+            total = connection.scalar(select(func.count()).where(is_in)) or 0
+            rows = connection.execute(wanted.offset(offset).limit(limit)).all()
+        events = [_answer_of(_event_of(row)) for row in rows]
+        return {"trace_id": trace_id, "total": total, "events": events}
+
+    def events(self, trace_id: str | None = None) -> Iterator[Event]:
+        """Return the events of a trace or of all, one trace after the other."""
+        wanted = select(audit_events).order_by(audit_events.c.trace_id, audit_events.c.idx)
+        if trace_id is not None:
+            wanted = wanted.where(audit_events.c.trace_id == trace_id)
+        with self._store.reading() as connection:
+            for row in connection.execution_options(yield_per=1000).execute(wanted):
+                yield _event_of(row)
+
+    def verify(self, trace_id: str | None = None) -> Verification:
+        """Tell whether the chain of a trace, or all of them, is whole.
+
+        Raises:
+            NotFoundError: The trace has no event.
+        """
+        found = verify_all(self.events(trace_id))
+        if trace_id is not None and not found["traces"]:
+            raise NotFoundError(f"Trace not found: {trace_id}")
+        return found
+
+    def _event(self, trace_id: str, entry: Entry, previous_hash: str) -> Event:
+        event = Event(
+            event_id=self._ids.new("evt"),
+            trace_id=trace_id,
+            event_type=entry.event_type,
+            payload=compact(entry.payload),
+            created_at=self._clock(),
+            refs=tuple(entry.refs),
+            previous_hash=previous_hash,
+            event_hash="",
+        )
+        return replace(event, event_hash=hash_of(event))
+
+
+def verify_all(events: Iterable[Event]) -> Verification:
+    """Tell of each trace whether its chain is whole.
+
+    Args:
+        events: Those of a trace stand together, in their order.
+    """
+    traces: list[TraceVerdict] = []
+    for trace_id, chain in groupby(events, key=lambda event: event.trace_id):
+        valid, index, error = verify(chain)
+        traces.append(
+            {"trace_id": trace_id, "valid": valid, "first_invalid_index": index, "error": error}
+        )
+    return {"valid": all(each["valid"] for each in traces), "traces": traces}
+
+
+def _end_of(connection: Connection, trace_id: str) -> tuple[int, str]:
+    """Return the place of a trace's next event, and the hash before it."""
+    last = connection.execute(
+        select(audit_events.c.idx, audit_events.c.event_hash)
+        .where(audit_events.c.trace_id == trace_id)
+        .order_by(audit_events.c.idx.desc())
+        .limit(1)
+    ).first()
+    return (0, FIRST_HASH) if last is None else (last.idx + 1, last.event_hash)
+
+
+def _row_of(event: Event, idx: int) -> dict[str, Any]:
+    row = asdict(event)
+    refs = row.pop("refs")
+    return {**row, "entity_ids_json": compact(refs), "idx": idx}
+
+
+def _event_of(row: Row[Any]) -> Event:
+    """Return what is stored as an event, whatever somebody has made of it."""
+    return Event(
+        event_id=str(row.event_id),
+        trace_id=str(row.trace_id),
+        event_type=str(row.event_type),
+        payload=str(row.payload),
+        created_at=str(row.created_at),
+        refs=_refs_of(str(row.entity_ids_json)),
+        previous_hash=str(row.previous_hash),
+        event_hash=str(row.event_hash),
+    )
+
+
+def _refs_of(stored: str) -> tuple[str, ...]:
+    try:
+        found: Any = json.loads(stored)
+    except (ValueError, RecursionError):
+        found = None
+    is_list = isinstance(found, list)
+    return tuple(map(str, cast("list[Any]", found))) if is_list else (stored,)
+
+
+def _answer_of(event: Event) -> AuditEvent:
+    try:
+        payload: Any = json.loads(event.payload)
+    except (ValueError, RecursionError):
+        payload = None
+    if not isinstance(payload, dict):
+        # The original joined texts, which a quote broke.
+        payload = {"text": event.payload}
+    return {
+        "event_id": event.event_id,
+        "trace_id": event.trace_id,
+        "event_type": event.event_type,
+        "payload": cast("dict[str, Any]", payload),
+        "created_at": event.created_at,
+        "refs": list(event.refs),
+    }

@@ -1,0 +1,106 @@
+"""Commands about the audit log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import click
+
+from standards_mcp import InvalidInputError
+from standards_mcp_career.audit.export import line_of, read_lines
+from standards_mcp_career.audit.log import Verification, verify_all
+from standards_mcp_career.service import open_career
+from standards_mcp_career.settings import CareerSettings
+
+from .showing import as_json, tell
+
+_PAGE = 1000
+
+
+def audit_group(settings: CareerSettings) -> click.Group:
+    """Return the commands ``audit show``, ``audit export`` and ``audit verify``."""
+    group = click.Group("audit", help="Read, export and verify the audit log.")
+    group.add_command(_show(settings))
+    group.add_command(_export(settings))
+    group.add_command(_verify(settings))
+    return group
+
+
+def _show(settings: CareerSettings) -> click.Command:
+    @click.command("show")
+    @click.argument("trace")
+    @as_json
+    @click.pass_context
+    def show(context: click.Context, trace: str, *, is_json: bool) -> None:
+        """Show the events of TRACE."""
+        with closing(open_career(settings)) as career:
+            answer = career.audit.page(trace, 0, _PAGE)
+            while len(answer["events"]) < answer["total"]:
+                more = career.audit.page(trace, len(answer["events"]), _PAGE)
+                answer["events"] += more["events"]
+        lines = (
+            f"{each['created_at']} {each['event_type']} {each['payload']}"
+            for each in answer["events"]
+        )
+        shown = "\n".join(lines) or f"Trace {trace} has no events."
+        tell(answer, lambda: shown, is_json=is_json)
+        context.exit(int(not answer["total"]))
+
+    return show
+
+
+def _export(settings: CareerSettings) -> click.Command:
+    @click.command("export")
+    @click.argument("file", type=click.File("wb"), default="-")
+    def export(file: Any) -> None:
+        """Write all events to FILE, or to stdout, as JSON Lines."""
+        with closing(open_career(settings)) as career:
+            for event in career.audit.events():
+                file.write(line_of(event).encode() + b"\n")
+
+    return export
+
+
+def _verify(settings: CareerSettings) -> click.Command:
+    @click.command("verify")
+    @click.argument("trace", required=False)
+    @click.option(
+        "--file",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="An export, in place of the database.",
+    )
+    @as_json
+    @click.pass_context
+    def verify(
+        context: click.Context, trace: str | None, file: Path | None, *, is_json: bool
+    ) -> None:
+        """Tell whether the events of TRACE, or all, are what was written."""
+        if trace is not None and file is not None:
+            raise click.UsageError("Give TRACE or --file, not both.")
+        answer = _of_file(file) if file else _of_database(settings, trace)
+        tell(answer, lambda: "\n".join(_lines(answer)), is_json=is_json)
+        context.exit(int(not answer["valid"]))
+
+    return verify
+
+
+def _of_file(file: Path) -> Verification:
+    with file.open("rb") as lines:
+        try:
+            return verify_all(read_lines(lines))
+        except InvalidInputError as error:
+            raise InvalidInputError(f"{file}: {error}") from error
+
+
+def _of_database(settings: CareerSettings, trace: str | None) -> Verification:
+    with closing(open_career(settings)) as career:
+        return career.audit.verify(trace)
+
+
+def _lines(answer: Verification) -> Iterator[str]:
+    for each in answer["traces"]:
+        yield f"{each['trace_id']}: {each['error'] or 'valid'}"
+    yield f"{len(answer['traces'])} traces, {'all valid' if answer['valid'] else 'NOT VALID'}"

@@ -1,0 +1,118 @@
+"""Commands about what the database holds."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import click
+
+from standards_mcp import InvalidInputError, NotFoundError
+from standards_mcp_career.importing import ImportAnswer, import_files
+from standards_mcp_career.service import open_career
+from standards_mcp_career.settings import CareerSettings
+from standards_mcp_career.store.database import Store
+from standards_mcp_career.store.migrating import LATEST, migrate
+
+from .kinds import KINDS
+from .showing import as_json, tell
+
+_KIND: Final = click.argument("kind", type=click.Choice(list(KINDS)))
+
+
+def import_command(settings: CareerSettings) -> click.Command:
+    """Return the command ``import``."""
+
+    @click.command("import")
+    @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+    @click.option("--dry-run", is_flag=True, help="Only tell what would be imported.")
+    @as_json
+    @click.pass_context
+    def import_records(
+        context: click.Context, files: tuple[Path, ...], *, dry_run: bool, is_json: bool
+    ) -> None:
+        """Import atoms, opportunities and interactions from FILES of JSON or YAML."""
+        _check_kept(settings)
+        with closing(open_career(settings)) as career:
+            answer = import_files(career.store, files, dry_run=dry_run)
+        tell(answer, lambda: _imported(answer), is_json=is_json)
+        context.exit(int(bool(answer["errors"])))
+
+    return import_records
+
+
+def list_command(settings: CareerSettings) -> click.Command:
+    """Return the command ``list``."""
+
+    @click.command("list")
+    @_KIND
+    @as_json
+    @click.pass_context
+    def list_records(context: click.Context, kind: str, *, is_json: bool) -> None:
+        """List the records of KIND."""
+        with closing(open_career(settings)) as career, career.store.reading() as connection:
+            rows = KINDS[kind].rows(connection)
+        shown = "\n".join(map(KINDS[kind].line, rows)) or f"There are no {kind}."
+        tell({kind: rows}, lambda: shown, is_json=is_json)
+        context.exit(int(not rows))
+
+    return list_records
+
+
+def show_command(settings: CareerSettings) -> click.Command:
+    """Return the command ``show``."""
+
+    @click.command("show")
+    @_KIND
+    @click.argument("identifier", metavar="ID")
+    @as_json
+    def show_record(kind: str, identifier: str, *, is_json: bool) -> None:
+        """Show the record of KIND with this ID."""
+        with closing(open_career(settings)) as career, career.store.reading() as connection:
+            row = KINDS[kind].row(connection, identifier)
+        if row is None:
+            raise NotFoundError(f"{KINDS[kind].singular} not found: {identifier}")
+        shown = "\n".join(f"{name}: {_text(value)}" for name, value in row.items())
+        tell(row, lambda: shown, is_json=is_json)
+
+    return show_record
+
+
+def migrate_command(settings: CareerSettings) -> click.Command:
+    """Return the command ``migrate``."""
+
+    @click.command("migrate")
+    @click.option("--to", type=click.IntRange(1, LATEST), default=LATEST, help="The version.")
+    @as_json
+    def migrate_database(to: int, *, is_json: bool) -> None:
+        """Bring the database to the newest version, or to another."""
+        _check_kept(settings)
+        with closing(Store(settings.db)) as store:
+            done = migrate(store, to)
+        answer = {"from": done.before, "to": done.after}
+        tell(answer, lambda: f"version {done.before} to {done.after}", is_json=is_json)
+
+    return migrate_database
+
+
+def _check_kept(settings: CareerSettings) -> None:
+    if settings.db is None:
+        raise InvalidInputError(
+            "Nothing would be kept: there is no database. "
+            "Name its file, for example by --set plugins.career.db=~/career.db"
+        )
+
+
+def _imported(answer: ImportAnswer) -> str:
+    if answer["errors"]:
+        return "\n".join(f"{each['where']}: {each['message']}" for each in answer["errors"])
+    return (
+        f"{answer['atoms']} atoms, {answer['opportunities']} opportunities, "
+        f"{answer['interactions']} interactions"
+    )
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

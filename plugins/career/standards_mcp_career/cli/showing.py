@@ -1,0 +1,37 @@
+"""How answers look to people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Final
+
+import click
+
+from standards_mcp import ToolCaller
+
+as_json: Final = click.option("--json", "is_json", is_flag=True, help="Print JSON.")
+
+
+def tell(found: object, shown: Callable[[], str], *, is_json: bool) -> None:
+    """Print a value as JSON, or what people read of it."""
+    click.echo(json.dumps(found, ensure_ascii=False) if is_json else shown())
+
+
+def call_tool(
+    context: click.Context,
+    name: str,
+    arguments: dict[str, Any],
+    shown: Callable[[dict[str, Any]], str],
+    *,
+    is_json: bool,
+) -> None:
+    """Call a tool, print its answer, and end with 1 if it has failed."""
+    call: ToolCaller = context.obj
+    answer = call(name, arguments)
+    found = answer.structured or {}
+    if answer.is_error and not is_json:
+        click.echo(found.get("message", answer.text), err=True)
+    else:
+        tell(found, lambda: shown(found), is_json=is_json)
+    context.exit(int(answer.is_error))

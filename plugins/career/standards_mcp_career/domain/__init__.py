@@ -1,0 +1,1 @@
+"""Texts, records and ids: what every other module shares."""

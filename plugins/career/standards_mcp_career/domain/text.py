@@ -1,0 +1,52 @@
+"""What is done with texts. ASCII alone has letters here, so that every system agrees."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import string
+from collections.abc import Iterable
+from typing import Final
+
+_WORD: Final = re.compile("[A-Za-z0-9]+")
+_LOWER: Final = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+_FNV_OFFSET: Final = 0xCBF29CE484222325
+_FNV_PRIME: Final = 0x100000001B3
+_MASK_64: Final = 2**64 - 1
+
+
+def lower(text: str) -> str:
+    """Return a text with A to Z in lower case."""
+    return text.translate(_LOWER)
+
+
+def trim(text: str) -> str:
+    """Return a text without spaces, tabs, line feeds and carriage returns around it."""
+    return text.strip(" \t\n\r")
+
+
+def tokens(text: str, least: int = 2) -> list[str]:
+    """Return the words of a text, in order; all but letters and digits of ASCII separate.
+
+    Args:
+        least: How long a word must be.
+    """
+    return [word for word in _WORD.findall(lower(text)) if len(word) >= least]
+
+
+def tags(given: Iterable[str]) -> tuple[str, ...]:
+    """Return the words of all tags, sorted, each once."""
+    return tuple(sorted({word for tag in given for word in tokens(tag)}))
+
+
+def hash64(text: str) -> str:
+    """Return the FNV-1a hash of 64 bits of a text's UTF-8, as 16 hexadecimal digits."""
+    value = _FNV_OFFSET
+    for byte in text.encode():
+        value = (value ^ byte) * _FNV_PRIME & _MASK_64
+    return f"{value:016x}"
+
+
+def sha256(text: str) -> str:
+    """Return the SHA-256 of a text's UTF-8, as hexadecimal digits."""
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,175 @@
+"""Brings records from files of JSON or YAML into the database, all or none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Final, TypeVar, cast
+
+from pydantic import TypeAdapter, ValidationError
+from typing_extensions import TypedDict
+
+from standards_mcp_career.domain.records import (
+    Atom,
+    Interaction,
+    Opportunity,
+    Requirement,
+    normalised_atom,
+    normalised_opportunity,
+    problem,
+)
+from standards_mcp_career.store import atoms, interactions, opportunities
+from standards_mcp_career.store.database import Store
+
+Record = TypeVar("Record", Atom, Opportunity, Interaction)
+_KINDS: Final = ("atoms", "opportunities", "interactions")
+_YAML: Final = (".yaml", ".yml")
+
+
+class Mistake(TypedDict):
+    """What is wrong in a file, and where."""
+
+    where: str
+    message: str
+
+
+class ImportAnswer(TypedDict):
+    """How many records were imported: none if there is an error."""
+
+    atoms: int
+    opportunities: int
+    interactions: int
+    errors: list[Mistake]
+
+
+@dataclass(slots=True)
+class _Found:
+    """What the files hold."""
+
+    atoms: list[Atom] = field(default_factory=list[Atom])
+    opportunities: list[Opportunity] = field(default_factory=list[Opportunity])
+    interactions: list[Interaction] = field(default_factory=list[Interaction])
+    errors: list[Mistake] = field(default_factory=list[Mistake])
+
+
+def import_files(store: Store, files: Sequence[Path], *, dry_run: bool = False) -> ImportAnswer:
+    """Import files of one object each, with lists of atoms, opportunities and interactions.
+
+    Args:
+        dry_run: Only tell what would be imported.
+
+    Raises:
+        ApiError: The database fails.
+    """
+    found = _Found()
+    for file in files:
+        _read(file, found)
+    with store.reading() as connection:
+        known = {each.opportunity_id for each in opportunities.read_all(connection)}
+    known |= {each.opportunity_id for each in found.opportunities}
+    for each in found.interactions:
+        if each.opportunity_id not in known:
+            where, missing = f"interaction {each.interaction_id}", each.opportunity_id
+            message = f"Opportunity not found: {missing}"
+            found.errors.append({"where": where, "message": message})
+    if found.errors:
+        return {"atoms": 0, "opportunities": 0, "interactions": 0, "errors": found.errors}
+    if not dry_run:
+        with store.writing() as connection:
+            atoms.upsert(connection, found.atoms)
+            opportunities.upsert(connection, found.opportunities)
+            interactions.upsert(connection, found.interactions)
+    return {
+        "atoms": len(found.atoms),
+        "opportunities": len(found.opportunities),
+        "interactions": len(found.interactions),
+        "errors": [],
+    }
+
+
+def _read(file: Path, found: _Found) -> None:
+    try:
+        content = _parsed(file)
+    except OSError as error:
+        _mistake(found, str(file), error.strerror or str(error))
+        return
+    except (ValueError, RecursionError) as error:
+        _mistake(found, str(file), f"cannot be read: {' '.join(str(error).split())}")
+        return
+    if not isinstance(content, dict):
+        _mistake(found, str(file), f"must be an object with {', '.join(_KINDS)}")
+        return
+    told = {str(key): value for key, value in cast("dict[object, object]", content).items()}
+    for key in sorted(told.keys() - set(_KINDS)):
+        _mistake(found, f"{file}: {key}", f"is none of {', '.join(_KINDS)}")
+    found.atoms += _records(file, told, found, Atom, normalised_atom)
+    found.opportunities += _records(file, told, found, Opportunity, normalised_opportunity)
+    found.interactions += _records(file, told, found, Interaction, lambda record: record)
+
+
+def _parsed(file: Path) -> Any:
+    text = file.read_text("utf-8-sig")
+    if file.suffix.lower() not in _YAML:
+        return json.loads(text)
+    from ruamel.yaml import YAML  # noqa: PLC0415  - JSON needs none
+    from ruamel.yaml.error import YAMLError  # noqa: PLC0415
+
+    yaml: Any = YAML(typ="safe")
+    try:
+        return yaml.load(text)
+    except YAMLError as error:
+        raise ValueError(str(error)) from error
+
+
+def _records(
+    file: Path,
+    told: Mapping[str, object],
+    found: _Found,
+    kind: type[Record],
+    normalised: Callable[[Record], Record],
+) -> Iterator[Record]:
+    """Return the good records of a kind, and note what is wrong with the others."""
+    name = {Atom: "atoms", Opportunity: "opportunities", Interaction: "interactions"}[kind]
+    records = told.get(name)
+    if not isinstance(records, list | None):
+        _mistake(found, f"{file}: {name}", "must be a list")
+        return
+    reader = TypeAdapter(kind)
+    for number, given in enumerate(cast("list[object]", records or [])):
+        where = f"{file}: {name}[{number}]"
+        try:
+            record = normalised(reader.validate_python(given))
+        except ValidationError as error:
+            for each in error.errors(include_url=False, include_input=False):
+                _mistake(found, where + _place(each["loc"]), each["msg"])
+            continue
+        wrong = next(_unknown(given, kind), None) or problem(record)
+        if wrong:
+            _mistake(found, where, wrong)
+        else:
+            yield record
+
+
+def _unknown(given: object, kind: type) -> Iterator[str]:
+    """Tell of fields that a record has not: they may be misspelt."""
+    if not isinstance(given, dict):
+        return
+    told = cast("dict[object, object]", given)
+    names = [each.name for each in fields(kind)]
+    for key in told:
+        if key not in names:
+            yield f"{key} is none of {', '.join(names)}"
+    requirements = told.get("requirements")
+    if isinstance(requirements, list):
+        for each in cast("list[object]", requirements):
+            yield from _unknown(each, Requirement)
+
+
+def _place(parts: Iterable[str | int]) -> str:
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
+
+
+def _mistake(found: _Found, where: str, message: str) -> None:
+    found.errors.append({"where": where, "message": message})

@@ -1,0 +1,1 @@
+"""Interactions with an employer: their states, and who decides when several events race."""

@@ -1,0 +1,75 @@
+"""Addresses of Redis, as settings have them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import unquote
+
+FORMS: Final = (
+    "redis://[user[:password]@]host[:port][/db], the same with rediss://, "
+    "unix:///path[?db=N] or tcp://host[:port]"
+)
+_LARGEST_PORT: Final = 65535
+_DEFAULT_PORT: Final = 6379
+_NETWORK: Final = re.compile(
+    r"""
+    (?P<scheme>rediss?|tcp)://
+    (?: (?P<user>[^\s:@/?\#]*) (?: : (?P<password>[^\s@/?\#]*) )? @ )?
+    (?P<host>[^\s:@/?\#\[\]]+ | \[[0-9A-Fa-f:.]+\])
+    (?: : (?P<port>[0-9]{1,5}) )?
+    (?: / (?P<db>[0-9]{1,9}) )?
+    """,
+    re.VERBOSE,
+)
+_SOCKET: Final = re.compile(r"unix://(?P<path>/[^\s?#]+)(?:\?db=(?P<db>[0-9]{1,9}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class RedisAddress:
+    """Where a Redis is.
+
+    Attributes:
+        path: That of its socket, None where it is reached by host and port.
+    """
+
+    host: str = ""
+    port: int = _DEFAULT_PORT
+    db: int = 0
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    is_encrypted: bool = False
+    path: str | None = None
+
+    def __str__(self) -> str:
+        """Return what logs may show."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return self.path or f"{host}:{self.port}"
+
+
+def parse_address(text: str) -> RedisAddress:
+    """Read an address.
+
+    Raises:
+        ValueError: It has none of the accepted forms. The message does not repeat it, since a
+            password may be in it.
+    """
+    if found := _SOCKET.fullmatch(text):
+        return RedisAddress(path=unquote(found["path"]), db=int(found["db"] or 0))
+    found = _NETWORK.fullmatch(text)
+    port = int(found["port"] or _DEFAULT_PORT) if found else 0
+    if not found or not 1 <= port <= _LARGEST_PORT or _is_too_much(found):
+        raise ValueError(f"the address of Redis has one of these forms: {FORMS}")
+    return RedisAddress(
+        host=found["host"].strip("[]"),
+        port=port,
+        db=int(found["db"] or 0),
+        username=unquote(found["user"] or "") or None,
+        password=unquote(found["password"] or "") or None,
+        is_encrypted=found["scheme"] == "rediss",
+    )
+
+
+def _is_too_much(found: re.Match[str]) -> bool:
+    return found["scheme"] == "tcp" and (found["user"] is not None or found["db"] is not None)

@@ -1,0 +1,53 @@
+"""Who decides when several events race: one of these, in one atomic step."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from standards_mcp import ApiError
+from standards_mcp_career.store import interactions
+from standards_mcp_career.store.database import Store
+
+from .transitions import Event, Outcome, Receipt, backend_error, decide, not_found
+
+
+class Coordinator(Protocol):
+    """Applies events to interactions."""
+
+    def apply(self, interaction_id: str, event: Event, key: str) -> Outcome:
+        """Apply an event once, however often it is told with this idempotency key.
+
+        A backend that fails is an outcome, too.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of the backend."""
+        ...
+
+
+class SqliteCoordinator:
+    """Decides in a transaction of the database, which may be in memory."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def apply(self, interaction_id: str, event: Event, key: str) -> Outcome:
+        """See `Coordinator.apply`."""
+        try:
+            with self._store.writing() as connection:
+                now = interactions.position(connection, interaction_id)
+                if now is None:
+                    return not_found(interaction_id)
+                receipt = interactions.receipt(connection, interaction_id, key)
+                outcome = decide(now, receipt, event)
+                if outcome.name == "applied":
+                    interactions.move(connection, interaction_id, outcome.after)
+                    noted = Receipt(event, outcome.after)
+                    interactions.note(connection, interaction_id, key, noted)
+                return outcome
+        except ApiError as error:
+            return backend_error(str(error))
+
+    def close(self) -> None:
+        """See `Coordinator.close`. The database is its caller's."""

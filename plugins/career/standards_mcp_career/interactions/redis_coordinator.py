@@ -1,0 +1,110 @@
+"""Decides in Redis, for servers that share no database: one script reads, decides and writes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+from redis.retry import Retry
+
+from standards_mcp_career.store import interactions
+from standards_mcp_career.store.database import Store
+
+from .addresses import RedisAddress
+from .transitions import (
+    CONFLICT,
+    INVALID,
+    TRANSITIONS,
+    Event,
+    Outcome,
+    OutcomeName,
+    backend_error,
+    not_found,
+)
+
+_PREFIX: Final = "standards-mcp:career:interaction:"
+_SECONDS: Final = 5.0
+_MESSAGES: Final[dict[OutcomeName, str]] = {"conflict": CONFLICT, "invalid_transition": INVALID}
+# KEYS: the interaction, a hash that has its receipts, too.
+# ARGV: event, idempotency key, state and index in the repository, state after each state.
+# Where the repository is ahead, this Redis has lost what it knew.
+_SCRIPT: Final = """
+local known = redis.call('HMGET', KEYS[1], 'state', 'index')
+local state, index = tonumber(known[1] or -1), tonumber(known[2] or -1)
+if index < tonumber(ARGV[4]) then
+  state, index = tonumber(ARGV[3]), tonumber(ARGV[4])
+end
+local field = 'receipt:' .. ARGV[2]
+local kept = redis.call('HGET', KEYS[1], field)
+if kept then
+  local receipt = cjson.decode(kept)
+  if receipt.event == ARGV[1] then
+    return {'already_applied', receipt.state, receipt.state, receipt.index}
+  end
+  return {'conflict', state, state, index}
+end
+local after = cjson.decode(ARGV[5])[tostring(state)]
+if not after then
+  return {'invalid_transition', state, state, index}
+end
+local receipt = cjson.encode({event = ARGV[1], state = after, index = index + 1})
+redis.call('HSET', KEYS[1], 'state', after, 'index', index + 1, field, receipt)
+return {'applied', state, after, index + 1}
+"""
+
+
+class RedisCoordinator:
+    """Decides in Redis. The row in the database follows.
+
+    Args:
+        store: Where interactions begin.
+    """
+
+    def __init__(self, store: Store, address: RedisAddress) -> None:
+        self._store = store
+        self._address = address
+        self._client = _client(address)
+        self._script = self._client.register_script(_SCRIPT)
+
+    def apply(self, interaction_id: str, event: Event, key: str) -> Outcome:
+        """See `Coordinator.apply`."""
+        with self._store.reading() as connection:
+            now = interactions.position(connection, interaction_id)
+        if now is None:
+            return not_found(interaction_id)
+        after_states = json.dumps(TRANSITIONS[event])
+        arguments: list[str | int] = [event, key, now.state, now.index, after_states]
+        try:
+            found: Any = self._script(keys=[_PREFIX + interaction_id], args=arguments)
+        except RedisError as error:
+            return backend_error(f"Redis at {self._address} failed: {error}")
+        name: OutcomeName = found[0].decode()
+        before, after, index = found[1:]
+        outcome = Outcome(name, before, after, index, _MESSAGES.get(name, ""))
+        if outcome.name in ("applied", "already_applied") and outcome.index > now.index:
+            with self._store.writing() as connection:
+                interactions.move(connection, interaction_id, outcome.after)
+        return outcome
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+
+def _client(address: RedisAddress) -> Redis:
+    return Redis(
+        host=address.host,
+        port=address.port,
+        db=address.db,
+        username=address.username,
+        password=address.password,
+        ssl=address.is_encrypted,
+        unix_socket_path=address.path,
+        socket_timeout=_SECONDS,
+        socket_connect_timeout=_SECONDS,
+        # A second attempt is safe: what the first has done has its receipt.
+        retry=Retry(NoBackoff(), 1),
+    )

@@ -1,0 +1,118 @@
+"""The plugin: its tools, and what a model reads of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import click
+from pydantic import Field, StrictBool
+
+from standards_mcp import Plugin, hookimpl, tool
+
+from .answers import EventAnswer, IngestAnswer, TraceAnswer
+from .interactions.transitions import Event
+from .settings import CareerSettings
+
+if TYPE_CHECKING:
+    from .service import Career
+
+TraceId = Annotated[
+    str | None,
+    Field(min_length=1, max_length=128, description="The trace to write to; else a new one."),
+]
+
+
+class CareerPlugin(Plugin[CareerSettings]):
+    """Contributes what an agent needs to apply for positions."""
+
+    settings_type = CareerSettings
+
+    @hookimpl
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncGenerator[None]:
+        """Say what is in memory only, and close what the first call opens."""
+        self._opening = threading.Lock()
+        self._opened: Career | None = None
+        self._warn()
+        try:
+            yield
+        finally:
+            if self._opened is not None:
+                self._opened.close()
+
+    def _warn(self) -> None:
+        if self.settings.db is None:
+            self.context.log.warning(
+                "repositories, audit log, resumes and index runs are in memory, and end with the "
+                "server; plugins.career.db keeps them"
+            )
+        if self.settings.db is None and self.settings.redis is None:
+            self.context.log.warning(
+                "interactions are coordinated in memory, and receipts end with the server; "
+                "plugins.career.redis or plugins.career.db keeps them"
+            )
+
+    def _career(self) -> Career:
+        from .service import open_career  # noqa: PLC0415  - the database takes long to import
+
+        with self._opening:
+            if self._opened is None:
+                self._opened = open_career(self.settings)
+            return self._opened
+
+    @hookimpl
+    def register_commands(self) -> list[click.Command]:
+        """Return the commands of ``standards-mcp career``."""
+        from .cli import commands  # noqa: PLC0415  - a server has none
+
+        return commands(self.settings)
+
+    @tool(read_only=True, title="Read an audit trace")
+    def get_audit_trace(
+        self,
+        trace_id: Annotated[str, Field(description="The trace_id of an answer.")],
+        offset: Annotated[int, Field(ge=0, description="How many events to leave out.")] = 0,
+        limit: Annotated[int, Field(ge=1, le=1000, description="The most events.")] = 200,
+    ) -> TraceAnswer:
+        """Return what a call has done: the events of its trace, in order, with their payloads.
+
+        Each answer of this plugin has a trace_id.
+        """
+        return self._career().audit.page(trace_id, offset, limit)
+
+    @tool(title="Tell an interaction of an event", destructive=False, open_world=False)
+    def interaction_apply_event(
+        self,
+        interaction_id: Annotated[str, Field(min_length=1, description="The interaction.")],
+        event: Annotated[Event, Field(description="What happens to it.")],
+        idempotency_key: Annotated[
+            str,
+            Field(
+                min_length=1,
+                max_length=256,
+                description="The same for each attempt to tell one event, so that it counts once.",
+            ),
+        ],
+        trace_id: TraceId = None,
+    ) -> EventAnswer:
+        """Move an application on: Draft, Prepare, Ready, Send, Sent, ReceiveReply, Responded.
+
+        Close ends it in any state. The outcome says whether the event was applied, was applied
+        before (already_applied), or why not. Try again with the same idempotency_key.
+        """
+        return self._career().interactions.apply_event(
+            interaction_id, event, idempotency_key, trace_id
+        )
+
+    @tool(title="Take a resume in", destructive=False, open_world=False, timeout=60)
+    def ingest_resume(
+        self,
+        input_path: Annotated[str, Field(description="The file's absolute path.")],
+        persist: Annotated[StrictBool, Field(description="Store it.")] = True,  # noqa: FBT002  an argument of a tool
+        trace_id: TraceId = None,
+    ) -> IngestAnswer:
+        """Read a resume (.md, .txt, .docx or .pdf) and store it as Markdown, each content once."""
+        return self._career().ingest.ingest_resume(input_path, persist=persist, trace_id=trace_id)

@@ -1,0 +1,1 @@
+"""Resumes: from files to normalised Markdown."""

@@ -1,0 +1,131 @@
+"""The process that reads one PDF or Word document: data on stdin, JSON on stdout.
+
+A bad file may take all memory, take for ever or end the process; it is this one then.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from io import BytesIO
+from typing import Any, Final
+
+SECONDS: Final = 30
+"""How long a document may take."""
+_MEMORY: Final = 10**9
+_MOST_UNPACKED: Final = 50_000_000
+_MOST_CHARACTERS: Final = 10_000_000
+_HYPHEN: Final = re.compile(r"[\x02\ufffe](\r\n)?")
+"""How PDFium writes the hyphen of a word that goes on in the next line."""
+
+
+_WORD: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_FALLBACK: Final = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+
+
+class DocumentError(Exception):
+    """A document cannot be read; the text says why."""
+
+
+def main() -> None:
+    """Read the document whose kind the first argument names."""
+    _limit()
+    data = sys.stdin.buffer.read()
+    sys.stdout.buffer.write(json.dumps(answer(sys.argv[1], data)).encode())
+
+
+def answer(kind: str, data: bytes) -> dict[str, str]:
+    """Return the document's ``text``, or the ``error`` that keeps it.
+
+    Args:
+        kind: ``.pdf`` or ``.docx``.
+    """
+    try:
+        text = "\n".join(_READERS[kind](data))
+    except DocumentError as error:
+        return {"error": str(error)}
+    except MemoryError:
+        return {"error": "reading it takes more than 1 GB of memory"}
+    except Exception:  # noqa: BLE001  - damage makes the libraries raise nearly anything
+        return {"error": f"the file is damaged, or is no {kind} file"}
+    if len(text) > _MOST_CHARACTERS:
+        return {"error": f"it has more than {_MOST_CHARACTERS:,} characters"}
+    # Broken fonts give halves of characters, which are none.
+    return {"text": text.encode("utf-8", "replace").decode()}
+
+
+def _pages(data: bytes) -> Iterator[str]:
+    import pypdfium2  # type: ignore[import-untyped]  # noqa: PLC0415  # pyright: ignore[reportMissingTypeStubs]
+
+    pdf: Any
+    try:
+        with closing(pypdfium2.PdfDocument(data)) as pdf:
+            for number in range(len(pdf)):
+                with closing(pdf[number]) as page, closing(page.get_textpage()) as text:
+                    yield _HYPHEN.sub("", text.get_text_bounded())
+    except pypdfium2.PdfiumError as error:
+        if "password" in str(error).lower():
+            raise DocumentError("the file is protected by a password") from error
+        raise
+
+
+def _paragraphs(data: bytes) -> Iterator[str]:
+    with zipfile.ZipFile(BytesIO(data)) as archive:
+        # No entry is unpacked beyond the size that it states.
+        unpacked = sum(entry.file_size for entry in archive.infolist())
+    if unpacked > _MOST_UNPACKED:
+        raise DocumentError(f"it unpacks to more than {_MOST_UNPACKED // 1_000_000} MB")
+    import docx  # noqa: PLC0415
+
+    word: Any = docx.Document(BytesIO(data))
+    # What older programs show in place of what is beside it.
+    for each in list(word.element.body.iter(_FALLBACK)):
+        each.getparent().remove(each)
+    return (text for text in _texts(word.element.body) if text.strip())
+
+
+def _texts(element: Any) -> Iterator[str]:
+    """Return the texts of paragraphs and table cells, also of those in controls and boxes."""
+    from docx.oxml.table import CT_Tc  # noqa: PLC0415
+    from docx.oxml.text.paragraph import CT_P  # noqa: PLC0415
+
+    for child in element:
+        if isinstance(child, CT_P):
+            yield from _paragraph(child)
+        elif isinstance(child, CT_Tc):
+            yield " ".join(" ".join(_texts(child)).split())
+        else:
+            yield from _texts(child)
+
+
+def _paragraph(paragraph: Any) -> Iterator[str]:
+    """Return its own text, then those in its boxes."""
+    runs = paragraph.iter(f"{_WORD}r")
+    own = (run for run in runs if next(run.iterancestors(f"{_WORD}p")) is paragraph)
+    yield "".join(run.text for run in own)
+    for box in paragraph.iter(f"{_WORD}txbxContent"):
+        yield from _texts(box)
+
+
+_READERS: Final[Mapping[str, Callable[[bytes], Iterator[str]]]] = {
+    ".pdf": _pages,
+    ".docx": _paragraphs,
+}
+
+
+def _limit() -> None:
+    if sys.platform == "linux":
+        import resource  # noqa: PLC0415  - there is none on Windows
+
+        for what, most in ((resource.RLIMIT_AS, _MEMORY), (resource.RLIMIT_CPU, SECONDS)):
+            _, hard = resource.getrlimit(what)
+            least = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            resource.setrlimit(what, (least, hard))
+
+
+if __name__ == "__main__":
+    main()

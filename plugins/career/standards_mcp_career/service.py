@@ -1,0 +1,82 @@
+"""The parts of the plugin together, over one database."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from standards_mcp import ApiError
+
+from .audit.log import AuditLog
+from .domain.ids import Clock, Ids, TimeIds, utc_now
+from .importing import import_files
+from .interactions.coordinator import Coordinator, SqliteCoordinator
+from .interactions.service import Interactions
+from .resumes.ingest import Ingest, Limits
+from .settings import CareerSettings
+from .store import runs
+from .store.database import Store, open_store
+
+
+@dataclass(frozen=True, slots=True)
+class Career:
+    """What answers the tools."""
+
+    store: Store
+    audit: AuditLog
+    ids: Ids
+    clock: Clock
+    coordinator: Coordinator
+    interactions: Interactions
+    ingest: Ingest
+
+    def close(self) -> None:
+        """Let go of the database and of Redis."""
+        self.coordinator.close()
+        self.store.close()
+
+
+def open_career(settings: CareerSettings) -> Career:
+    """Open what the settings name, and import the files of ``load``.
+
+    Raises:
+        ApiError: The database cannot be opened, or a file of ``load`` has mistakes.
+    """
+    ids, clock = TimeIds(), utc_now
+    with _closed_if_it_fails(open_store(settings.db)) as store:
+        answer = import_files(store, settings.load)
+        for mistake in answer["errors"]:
+            raise ApiError(f"plugins.career.load: {mistake['where']}: {mistake['message']}")
+        with store.writing() as connection:
+            runs.fail_running(connection)
+    audit = AuditLog(store, ids, clock)
+    coordinator = _coordinator(settings, store)
+    limits = Limits(settings.resume_roots, settings.max_resume_bytes)
+    return Career(
+        store=store,
+        audit=audit,
+        ids=ids,
+        clock=clock,
+        coordinator=coordinator,
+        interactions=Interactions(coordinator, audit, ids),
+        ingest=Ingest(store, audit, ids, clock, limits),
+    )
+
+
+def _coordinator(settings: CareerSettings, store: Store) -> Coordinator:
+    address = settings.redis_address()
+    if address is None:
+        return SqliteCoordinator(store)
+    from .interactions.redis_coordinator import RedisCoordinator  # noqa: PLC0415
+
+    return RedisCoordinator(store, address)
+
+
+@contextmanager
+def _closed_if_it_fails(store: Store) -> Generator[Store]:
+    try:
+        yield store
+    except BaseException:
+        store.close()
+        raise

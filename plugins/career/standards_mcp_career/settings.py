@@ -1,0 +1,55 @@
+"""The plugin's table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, Field, SecretStr
+
+from standards_mcp import PluginSettings
+
+from .interactions.addresses import RedisAddress, parse_address
+
+LARGEST_RESUME: Final = 10_485_760
+
+
+def _absolute(path: Path) -> Path:
+    try:
+        expanded = path.expanduser()
+    except RuntimeError as error:
+        raise ValueError(f"{path} names no home folder") from error
+    if not expanded.is_absolute():
+        raise ValueError(f"{path} must be an absolute path, or begin with ~")
+    return expanded
+
+
+def _address(secret: SecretStr) -> SecretStr:
+    parse_address(secret.get_secret_value())
+    return secret
+
+
+AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
+
+
+class CareerSettings(PluginSettings):
+    """Settings.
+
+    Attributes:
+        db: The SQLite file for all but vectors. Without it, they are in memory.
+        redis: The address of the Redis that coordinates interactions, such as
+            redis://host:6379/0, rediss://, unix:///path or tcp://host:port.
+        load: Files that are imported at each start.
+        resume_roots: Folders in which resumes may lie, never in hidden ones.
+        max_resume_bytes: The size of a resume's file.
+    """
+
+    db: AbsolutePath | None = None
+    redis: Annotated[SecretStr, AfterValidator(_address)] | None = None
+    load: tuple[AbsolutePath, ...] = ()
+    resume_roots: tuple[AbsolutePath, ...] = Field((Path("~"),), validate_default=True)
+    max_resume_bytes: int = Field(LARGEST_RESUME, ge=1)
+
+    def redis_address(self) -> RedisAddress | None:
+        """Return where the Redis is."""
+        return None if self.redis is None else parse_address(self.redis.get_secret_value())

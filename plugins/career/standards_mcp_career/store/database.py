@@ -1,0 +1,139 @@
+"""The database: one SQLite file, or one in memory, by the same code."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from standards_mcp import ApiError, InvalidInputError
+
+_CONNECTIONS: Final = 16
+"""As many as the host has threads for a plugin."""
+_SECONDS: Final = 15
+"""How long one waits for another that writes."""
+_compact = partial(json.dumps, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+
+class Store:
+    """A database whose transactions run in threads, one in each at a time.
+
+    In memory there is one connection, for which the threads queue. So a thread that has one of the
+    two contexts must not ask for another.
+
+    Args:
+        path: The file, or None for a database that ends with the process.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path
+        self._reads = _engine(path)
+        self._writes = self._reads.execution_options(is_writer=True)
+
+    @contextmanager
+    def reading(self) -> Generator[Connection]:
+        """Give a connection that sees one state of the database.
+
+        Raises:
+            ApiError: The database fails.
+            InvalidInputError: A text is not Unicode.
+        """
+        with _told(self.path), self._reads.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Generator[Connection]:
+        """Give a connection that alone may write. An error undoes all of it.
+
+        Raises:
+            ApiError: The database fails.
+            InvalidInputError: A text is not Unicode.
+        """
+        with _told(self.path), self._writes.begin() as connection:
+            yield connection
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._reads.dispose()
+
+
+def open_store(path: Path | None = None) -> Store:
+    """Open a database and bring it to the newest version.
+
+    Raises:
+        ApiError: It cannot be opened or migrated.
+    """
+    from .migrating import migrate  # noqa: PLC0415  - Alembic takes long, and knows this module
+
+    store = Store(path)
+    try:
+        migrate(store)
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def _engine(path: Path | None) -> Engine:
+    if path is not None:
+        _prepare(path)
+    engine = create_engine(
+        URL.create("sqlite", database=str(path) if path else ":memory:"),
+        poolclass=QueuePool,
+        pool_size=_CONNECTIONS if path else 1,
+        max_overflow=0,
+        pool_timeout=_SECONDS,
+        connect_args={"check_same_thread": False, "timeout": _SECONDS},
+        json_serializer=_compact,
+        hide_parameters=True,
+    )
+    event.listen(engine, "connect", _set_up)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _prepare(path: Path) -> None:
+    """Make the file, readable to its user alone: resumes are in it."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.touch(mode=0o600)
+    except OSError as error:
+        raise _failed(path, error.strerror or str(error)) from error
+
+
+def _set_up(connection: sqlite3.Connection, _record: Any) -> None:
+    # The driver would begin transactions by itself, and none before a CREATE TABLE.
+    connection.isolation_level = None
+    for pragma in ("journal_mode = WAL", "foreign_keys = ON"):
+        connection.execute(f"PRAGMA {pragma}").close()
+
+
+def _begin(connection: Connection) -> None:
+    is_writer = connection.get_execution_options().get("is_writer", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writer else "BEGIN")
+
+
+@contextmanager
+def _told(path: Path | None) -> Generator[None]:
+    try:
+        yield
+    except DBAPIError as error:
+        # Its own text has the statement.
+        raise _failed(path, str(error.orig)) from error
+    except UnicodeEncodeError as error:
+        raise InvalidInputError("A text has half of a character (a lone surrogate).") from error
+    except PoolTimeoutError as error:
+        raise _failed(path, "all its connections are in use; try again") from error
+
+
+def _failed(path: Path | None, cause: str) -> ApiError:
+    name = "in memory" if path is None else str(path)
+    return ApiError(f"The database ({name}) failed: {cause}. Its key is plugins.career.db.")

@@ -1,0 +1,1 @@
+"""What Alembic runs: one file a version."""

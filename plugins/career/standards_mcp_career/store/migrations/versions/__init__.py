@@ -1,0 +1,1 @@
+"""The versions of the database. What was released is never changed."""

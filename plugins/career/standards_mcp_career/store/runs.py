@@ -1,0 +1,159 @@
+"""Runs of the index, and what each has indexed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypeAlias
+
+from sqlalchemy import Connection, Integer, Row, cast, func, insert, select, update
+
+from .tables import index_entries, index_runs
+
+Status: TypeAlias = Literal["pending", "running", "completed", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run of the index.
+
+    Attributes:
+        run_id: ``run-`` and its number.
+        started_at: UTC, as 2026-01-01T00:00:00Z.
+        summary: What it has done, JSON data.
+    """
+
+    run_id: str
+    started_at: str | None
+    completed_at: str | None
+    provider_id: str
+    model_id: str
+    prompt_version: str
+    status: Status
+    summary: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An artifact that a run has seen.
+
+    Attributes:
+        stale: Its text differed from that of the run before.
+    """
+
+    artifact_type: str
+    artifact_id: str
+    source_hash: str
+    vector_hash: str
+    indexed_at: str | None
+    stale: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What made the vectors of a run. Runs of different ones are not compared."""
+
+    provider_id: str
+    model_id: str
+    prompt_version: str
+
+
+_NUMBER = cast(func.substr(index_runs.c.run_id, len("run-") + 1), Integer)
+"""The order of runs: clocks go back."""
+
+
+def start(connection: Connection, run: Run) -> None:
+    """Store a new run."""
+    row = asdict(run)
+    summary = row.pop("summary")
+    connection.execute(insert(index_runs).values(**row, summary_json=summary))
+
+
+def set_status(
+    connection: Connection,
+    run_id: str,
+    status: Status,
+    summary: Mapping[str, Any] | None = None,
+    completed_at: str | None = None,
+) -> None:
+    """Say how a run is, and at its end what it has done."""
+    values: dict[str, Any] = {"status": status}
+    if summary is not None:
+        values["summary_json"] = dict(summary)
+    if completed_at is not None:
+        values["completed_at"] = completed_at
+    connection.execute(update(index_runs).where(index_runs.c.run_id == run_id).values(values))
+
+
+def fail_running(connection: Connection) -> list[str]:
+    """Call runs failed whose process has ended, and return their ids."""
+    unfinished = index_runs.c.status.in_(["pending", "running"])
+    failed = update(index_runs).where(unfinished).values(status="failed")
+    return list(connection.scalars(failed.returning(index_runs.c.run_id)))
+
+
+def add_entries(connection: Connection, run_id: str, entries: Sequence[Entry]) -> None:
+    """Store what a run has indexed."""
+    if entries:
+        rows = [{"run_id": run_id, **asdict(entry)} for entry in entries]
+        connection.execute(insert(index_entries), rows)
+
+
+def get(connection: Connection, run_id: str) -> Run | None:
+    """Return the run with this id."""
+    row = connection.execute(select(index_runs).where(index_runs.c.run_id == run_id)).first()
+    return None if row is None else _run_of(row)
+
+
+def read_all(connection: Connection) -> list[Run]:
+    """Return all runs, the oldest first."""
+    return [_run_of(row) for row in connection.execute(select(index_runs).order_by(_NUMBER))]
+
+
+def entries(connection: Connection, run_id: str) -> list[Entry]:
+    """Return what a run has indexed, by type and id."""
+    wanted = select(index_entries).where(index_entries.c.run_id == run_id)
+    ordered = wanted.order_by(index_entries.c.artifact_type, index_entries.c.artifact_id)
+    return [_entry_of(row) for row in connection.execute(ordered)]
+
+
+def latest(connection: Connection, artifact_type: str, source: Source) -> dict[str, Entry]:
+    """Return of each artifact its entry in the newest completed run that has one, by its id."""
+    wanted = (
+        # Beside max() SQLite gives the columns of the row that has it.
+        select(index_entries, func.max(_NUMBER))
+        .join(index_runs)
+        .where(
+            index_entries.c.artifact_type == artifact_type,
+            index_runs.c.status == "completed",
+            index_runs.c.provider_id == source.provider_id,
+            index_runs.c.model_id == source.model_id,
+            index_runs.c.prompt_version == source.prompt_version,
+        )
+        .group_by(index_entries.c.artifact_id)
+    )
+    return {row.artifact_id: _entry_of(row) for row in connection.execute(wanted)}
+
+
+def _run_of(row: Row[Any]) -> Run:
+    return Run(
+        row.run_id,
+        row.started_at,
+        row.completed_at,
+        row.provider_id,
+        row.model_id,
+        row.prompt_version,
+        row.status,
+        row.summary_json,
+    )
+
+
+def _entry_of(row: Row[Any]) -> Entry:
+    return Entry(
+        row.artifact_type,
+        row.artifact_id,
+        row.source_hash,
+        row.vector_hash,
+        row.indexed_at,
+        row.stale,
+    )

@@ -1,0 +1,196 @@
+"""The audit log is append-only, and tells what was changed in it."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy.exc import DBAPIError
+
+from standards_mcp import ApiError, InvalidInputError, NotFoundError
+from standards_mcp_career.audit.chain import FIRST_HASH, Event, compact, hash_of, verify
+from standards_mcp_career.audit.export import line_of, read_lines
+from standards_mcp_career.audit.log import AuditLog, Entry, verify_all
+from standards_mcp_career.store.database import Store
+
+EXAMPLE = Event(
+    event_id="evt-1",
+    trace_id="trace-0",
+    event_type="RunStarted",
+    payload='{"operation":"match_pipeline","source":"app_service"}',
+    created_at="2026-02-03T04:05:06Z",
+    refs=(),
+    previous_hash=FIRST_HASH,
+    event_hash="f7d713717ec522ad9d1f09f03d99f982385cb37cfd10869a8ef940c6a5337423",
+)
+WHOLE = {"trace_id": "t", "valid": True, "first_invalid_index": 3, "error": ""}
+
+
+def test_the_hash_of_an_event_is_the_published_one():
+    assert hash_of(EXAMPLE) == EXAMPLE.event_hash
+    assert verify([EXAMPLE]) == (True, 1, "")
+    assert verify([]) == (True, 0, "")
+
+
+def test_the_previous_hash_is_looked_at_first():
+    assert verify([replace(EXAMPLE, previous_hash="x", event_hash="y")]) == (
+        False,
+        0,
+        "previous_hash mismatch at index 0",
+    )
+    assert verify([EXAMPLE, EXAMPLE]) == (False, 1, "previous_hash mismatch at index 1")
+    changed = replace(EXAMPLE, payload="{}")
+    assert verify([changed]) == (False, 0, "event_hash mismatch at index 0")
+
+
+def test_payloads_are_canonical_json(audit: AuditLog, store: Store):
+    audit.append("t", "Kind", {"b": "é\"'\n", "a": [1.5, None, True]}, ["x"])
+    with store.reading() as connection:
+        stored = connection.exec_driver_sql("SELECT payload FROM audit_events").scalar()
+    assert stored == '{"a":[1.5,null,true],"b":"é\\"\'\\n"}'
+
+
+def test_events_are_read_in_pages_in_the_order_of_writing(audit: AuditLog):
+    audit.extend("t", [Entry("Kind", {"n": n}, [f"o-{n}"]) for n in range(5)])
+    audit.append("other", "Kind", {})
+    page = audit.page("t", 1, 2)
+    assert (page["trace_id"], page["total"]) == ("t", 5)
+    assert page["events"] == [
+        {
+            "event_id": f"evt-{n}",
+            "trace_id": "t",
+            "event_type": "Kind",
+            "payload": {"n": n},
+            "created_at": "2026-01-01T00:00:00Z",
+            "refs": [f"o-{n}"],
+        }
+        for n in (1, 2)
+    ]
+    assert audit.page("unknown") == {"trace_id": "unknown", "total": 0, "events": []}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE audit_events SET payload = '{}'",
+        "DELETE FROM audit_events",
+        "INSERT OR REPLACE INTO audit_events SELECT * FROM audit_events",
+    ],
+)
+def test_what_was_written_cannot_be_changed(audit: AuditLog, store: Store, statement: str):
+    audit.append("t", "Kind", {})
+    with pytest.raises(ApiError, match="audit events are never"), store.writing() as connection:
+        connection.exec_driver_sql(statement)
+    assert audit.verify()["valid"]
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ("payload = '{\"n\":9}'", "event_hash"),
+        ("payload = x'ff'", "event_hash"),
+        ("event_type = 'Other'", "event_hash"),
+        ("created_at = '2027-01-01T00:00:00Z'", "event_hash"),
+        ("entity_ids_json = '[\"o-2\"]'", "event_hash"),
+        ("entity_ids_json = 'no list'", "event_hash"),
+        ("previous_hash = event_hash", "previous_hash"),
+        ("event_hash = previous_hash", "event_hash"),
+    ],
+)
+def test_a_changed_event_is_found_by_its_index(
+    audit: AuditLog, store: Store, change: str, error: str
+):
+    audit.extend("t", [Entry("Kind", {"n": n}, ["o-1"]) for n in range(3)])
+    audit.append("other", "Kind", {})
+    with store.writing() as connection:
+        connection.exec_driver_sql("DROP TRIGGER audit_events_no_update")
+        statement = f"UPDATE audit_events SET {change} WHERE trace_id = 't' AND idx = 1"  # noqa: S608
+        connection.exec_driver_sql(statement)
+    (found,) = audit.verify("t")["traces"]
+    assert found == {
+        "trace_id": "t",
+        "valid": False,
+        "first_invalid_index": 1,
+        "error": f"{error} mismatch at index 1",
+    }
+    assert [each["valid"] for each in audit.verify()["traces"]] == [True, False]
+    assert audit.page("t")["total"] == 3
+
+
+def test_an_event_that_was_removed_from_the_middle_is_found(audit: AuditLog, store: Store):
+    audit.extend("t", [Entry("Kind", {"n": n}) for n in range(3)])
+    with store.writing() as connection:
+        connection.exec_driver_sql("DROP TRIGGER audit_events_no_delete")
+        connection.exec_driver_sql("DELETE FROM audit_events WHERE idx = 1")
+    (found,) = audit.verify("t")["traces"]
+    assert found["error"] == "previous_hash mismatch at index 1"
+
+
+def test_an_unknown_trace_is_not_called_valid(audit: AuditLog):
+    with pytest.raises(NotFoundError, match="Trace not found: x"):
+        audit.verify("x")
+    assert audit.verify() == {"valid": True, "traces": []}
+
+
+def test_an_export_is_verified_apart_from_the_database(audit: AuditLog):
+    audit.extend("t", [Entry("Kind", {"text": 'quote " and\nline\u2028'}, ["o"])] * 3)
+    lines = [line_of(event).encode() for event in audit.events()]
+    assert all(line.count(b"\n") == 0 for line in lines)
+    assert verify_all(read_lines(lines)) == {"valid": True, "traces": [WHOLE]}
+    lines[1] = lines[1].replace(b"Kind", b"Kint")
+    (found,) = verify_all(read_lines(lines))["traces"]
+    assert found["error"] == "event_hash mismatch at index 1"
+
+
+@pytest.mark.parametrize("line", [b"", b"[]", b"{}", b"\xff", b'{"event_id":1}', b"[" * 10_000])
+def test_a_line_that_is_no_event_is_named(line: bytes):
+    with pytest.raises(InvalidInputError, match="Line 2 is no event"):
+        list(read_lines([line_of(EXAMPLE).encode(), line]))
+
+
+def test_threads_write_one_chain(audit: AuditLog):
+    def write() -> None:
+        for _ in range(10):
+            audit.append("t", "Kind", {})
+
+    threads = [threading.Thread(target=write) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (found,) = audit.verify("t")["traces"]
+    assert (found["valid"], found["first_invalid_index"]) == (True, 80)
+
+
+def test_a_number_that_json_has_not_is_refused(audit: AuditLog):
+    with pytest.raises(ValueError, match="JSON compliant"):
+        audit.append("t", "Kind", {"score": float("nan")})
+    assert audit.page("t")["total"] == 0
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
+
+
+@given(st.lists(st.tuples(TEXTS, st.lists(TEXTS)), max_size=5))
+def test_any_text_goes_through_an_export(parts: list[tuple[str, list[str]]]):
+    events: list[Event] = []
+    previous = FIRST_HASH
+    for text, refs in parts:
+        payload = compact({text: text})
+        event = Event(text, "t", text, payload, text, tuple(refs), previous, "")
+        event = replace(event, event_hash=hash_of(event))
+        previous = event.event_hash
+        events.append(event)
+    read = list(read_lines(line_of(event).encode() for event in events))
+    assert read == events
+    assert verify(read) == (True, len(events), "")
+
+
+def test_the_database_says_why_it_refuses(store: Store, audit: AuditLog):
+    audit.append("t", "Kind", {})
+    with pytest.raises(ApiError) as raised, store.writing() as connection:
+        connection.exec_driver_sql("DELETE FROM audit_events")
+    assert isinstance(raised.value.__cause__, DBAPIError)

@@ -1,0 +1,200 @@
+"""Of many that send at once, one does; and nobody forgets it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+from standards_mcp_career.audit.log import AuditLog
+from standards_mcp_career.domain.ids import TimeIds, utc_now
+from standards_mcp_career.interactions.addresses import parse_address
+from standards_mcp_career.interactions.coordinator import Coordinator, SqliteCoordinator
+from standards_mcp_career.interactions.redis_coordinator import RedisCoordinator
+from standards_mcp_career.interactions.service import Interactions
+from standards_mcp_career.store import interactions
+from standards_mcp_career.store.database import Store, open_store
+
+THREADS = 20
+RACER = """
+import json, sys
+from pathlib import Path
+from standards_mcp_career.interactions.addresses import parse_address
+from standards_mcp_career.interactions.coordinator import SqliteCoordinator
+from standards_mcp_career.interactions.redis_coordinator import RedisCoordinator
+from standards_mcp_career.store.database import open_store
+
+db, address, name = sys.argv[1:]
+store = open_store(Path(db))
+made = RedisCoordinator(store, parse_address(address)) if address else SqliteCoordinator(store)
+print("ready", flush=True)
+sys.stdin.readline()
+outcomes = [made.apply(f"i-{n}", "Prepare", name).name for n in range(20)]
+made.close()
+store.close()
+print(json.dumps(outcomes))
+"""
+
+
+def coordinator_of(kind: str, store: Store, request: pytest.FixtureRequest) -> Coordinator:
+    if kind == "redis":
+        return RedisCoordinator(store, parse_address(request.getfixturevalue("redis_address")))
+    return SqliteCoordinator(store)
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite", "redis"])
+@pytest.mark.parametrize("is_same_key", [True, False])
+def test_twenty_threads_apply_an_event_once(
+    kind: str,
+    is_same_key: bool,
+    db: Path,
+    add_interaction: Callable[..., None],
+    request: pytest.FixtureRequest,
+):
+    store = open_store(None if kind == "memory" else db)
+    add_interaction(store, "i")
+    audit = AuditLog(store, TimeIds(), utc_now)
+    coordinator = coordinator_of(kind, store, request)
+    service = Interactions(coordinator, audit, TimeIds())
+    barrier = threading.Barrier(THREADS)
+    outcomes: list[str] = []
+
+    def race(number: int) -> None:
+        barrier.wait(90)
+        key = "same" if is_same_key else f"key-{number}"
+        answer = service.apply_event("i", "Prepare", key, "trace")
+        outcomes.append(answer["result"]["outcome"])
+
+    threads = [threading.Thread(target=race, args=(number,)) for number in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    others = "already_applied" if is_same_key else "invalid_transition"
+    assert Counter(outcomes) == {"applied": 1, others: THREADS - 1}
+    (chain,) = audit.verify()["traces"]
+    assert (chain["valid"], chain["first_invalid_index"]) == (True, 2 * THREADS)
+    coordinator.close()
+    store.close()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "redis"])
+def test_four_processes_apply_each_event_once(
+    kind: str, db: Path, add_interaction: Callable[..., None], request: pytest.FixtureRequest
+):
+    store = open_store(db)
+    for number in range(20):
+        add_interaction(store, f"i-{number}")
+    address = request.getfixturevalue("redis_address") if kind == "redis" else ""
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", RACER, str(db), address, f"racer-{number}"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(4)
+    ]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    told = [json.loads(process.communicate(timeout=90)[0]) for process in processes]
+    for outcomes in zip(*told, strict=True):
+        assert Counter(outcomes) == {"applied": 1, "invalid_transition": 3}
+    with store.reading() as connection:
+        found = {(each.state, each.transition_index) for each in interactions.read_all(connection)}
+    assert found == {(1, 1)}
+    store.close()
+
+
+def test_a_redis_that_is_killed_keeps_its_receipts(
+    redis_server: object, redis_address: str, store: Store, add_interaction: Callable[..., None]
+):
+    add_interaction(store, "i")
+    coordinator = RedisCoordinator(store, parse_address(redis_address))
+    assert coordinator.apply("i", "Prepare", "k").name == "applied"
+    redis_server.kill()
+    try:
+        lost = coordinator.apply("i", "Send", "l")
+    finally:
+        redis_server.start()
+    assert (lost.name, lost.before_state, lost.after_state, lost.index) == (
+        "backend_error",
+        0,
+        0,
+        0,
+    )
+    assert f"127.0.0.1:{redis_server.port}" in lost.message
+    assert "hush" not in lost.message
+    assert coordinator.apply("i", "Prepare", "k").name == "already_applied"
+    assert coordinator.apply("i", "Send", "l").name == "applied"
+    coordinator.close()
+
+
+def test_a_redis_that_has_forgotten_begins_where_the_database_is(
+    redis_address: str, store: Store, add_interaction: Callable[..., None]
+):
+    add_interaction(store, "i")
+    coordinator = RedisCoordinator(store, parse_address(redis_address))
+    assert coordinator.apply("i", "Prepare", "k").name == "applied"
+    with Redis.from_url(redis_address) as client:
+        client.flushall()
+        client.script_flush()
+    assert coordinator.apply("i", "Send", "l").name == "applied"
+    with store.reading() as connection:
+        assert interactions.position(connection, "i").index == 2
+    coordinator.close()
+
+
+def test_the_database_follows_also_when_it_was_missed_before(
+    redis_address: str, store: Store, add_interaction: Callable[..., None]
+):
+    add_interaction(store, "i")
+    coordinator = RedisCoordinator(store, parse_address(redis_address))
+    assert coordinator.apply("i", "Prepare", "k").name == "applied"
+    with store.writing() as connection:
+        connection.exec_driver_sql("UPDATE interactions SET state = 0, transition_index = 0")
+    assert coordinator.apply("i", "Prepare", "k").name == "already_applied"
+    with store.reading() as connection:
+        assert interactions.position(connection, "i").state == 1
+    coordinator.close()
+
+
+@pytest.mark.parametrize("form", ["tcp", "unix", "password"])
+def test_a_redis_that_refuses_is_told_without_secrets(
+    redis_server: object, store: Store, add_interaction: Callable[..., None], form: str
+):
+    port = redis_server.port
+    address = {
+        "tcp": f"tcp://127.0.0.1:{port}",
+        "unix": f"unix://{redis_server.socket}?db=1",
+        "password": f"redis://user:wrongsecret@127.0.0.1:{port}",
+    }[form]
+    add_interaction(store, "i")
+    coordinator = RedisCoordinator(store, parse_address(address))
+    outcome = coordinator.apply("i", "Prepare", "k")
+    assert outcome.name == "backend_error"
+    assert "wrongsecret" not in outcome.message
+    coordinator.close()
+
+
+def test_a_database_that_fails_is_an_outcome_too(
+    store: Store, add_interaction: Callable[..., None]
+):
+    add_interaction(store, "i")
+    with store.writing() as connection:
+        connection.exec_driver_sql("DROP TABLE interaction_receipts")
+    outcome = SqliteCoordinator(store).apply("i", "Prepare", "k")
+    assert outcome.name == "backend_error"
+    assert "plugins.career.db" in outcome.message

@@ -1,0 +1,101 @@
+"""Documents for the tests of resumes."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import docx
+import pytest
+
+from standards_mcp_career.audit.log import AuditLog
+from standards_mcp_career.domain.ids import CountingIds
+from standards_mcp_career.resumes.ingest import Ingest, Limits
+from standards_mcp_career.store.database import Store
+
+Make = Callable[..., bytes]
+
+
+def _pdf_of(*pages: str) -> bytes:
+    """Return a PDF; each page has the lines of a text."""
+    objects = [b"<< /Type /Catalog /Pages 2 0 R >>", b""]
+    kids: list[str] = []
+    for page in pages:
+        lines = "".join(f"({line}) Tj 0 -20 Td " for line in page.split("\n") if line)
+        stream = f"BT /F1 12 Tf 72 700 Td {lines}ET".encode()
+        objects.append(b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream))
+        font = "<< /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >>"
+        objects.append(
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents {len(objects)} 0 R "
+            f"/Resources << /Font {font} >> >>".encode()
+        )
+        kids.append(f"{len(objects)} 0 R")
+    objects[1] = f"<< /Type /Pages /Kids [{' '.join(kids)}] /Count {len(kids)} >>".encode()
+    file = io.BytesIO(b"%PDF-1.4\n")
+    file.seek(0, io.SEEK_END)
+    places: list[int] = []
+    for number, body in enumerate(objects, 1):
+        places.append(file.tell())
+        file.write(b"%d 0 obj\n%s\nendobj\n" % (number, body))
+    start = file.tell()
+    file.write(b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1))
+    file.writelines(b"%010d 00000 n \n" % place for place in places)
+    file.write(
+        b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF" % (len(objects) + 1, start)
+    )
+    return file.getvalue()
+
+
+def _word_document(change: Callable[[Any], None] | None = None) -> bytes:
+    """Return a Word document with a heading, a list, a table and a text box."""
+    word, file = docx.Document(), io.BytesIO()
+    word.add_heading("Platform engineer", 1)
+    word.add_paragraph("Ran Kafka clusters", style="List Bullet")
+    word.add_paragraph("")
+    table = word.add_table(2, 2)
+    table.cell(0, 0).text = "Go\nRust"
+    table.cell(0, 1).text = "five years"
+    table.cell(1, 0).merge(table.cell(1, 1)).text = "Terraform"
+    word.add_paragraph("The end")
+    if change is not None:
+        change(word)
+    word.save(file)
+    return file.getvalue()
+
+
+def _zipped(parts: dict[str, int]) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, size in parts.items():
+            archive.writestr(name, bytes(size))
+    return file.getvalue()
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "resumes"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def ingest(store: Store, audit: AuditLog, ids: CountingIds, root: Path) -> Ingest:
+    return Ingest(store, audit, ids, lambda: "2026-01-01T00:00:00Z", Limits([root], 100_000))
+
+
+@pytest.fixture
+def pdf_of() -> Make:
+    return _pdf_of
+
+
+@pytest.fixture
+def word_document() -> Make:
+    return _word_document
+
+
+@pytest.fixture
+def zipped() -> Make:
+    return _zipped

@@ -1,0 +1,183 @@
+"""Resumes are taken in from allowed places, each content once."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from standards_mcp import InvalidInputError, NotFoundError, ToolError
+from standards_mcp_career.audit.log import AuditLog
+from standards_mcp_career.domain.text import hash64
+from standards_mcp_career.resumes.ingest import Ingest
+from standards_mcp_career.store import resumes
+from standards_mcp_career.store.database import Store
+
+EXAMPLE = b"##Skills \r\n\r\n\r\n\r\n- Kafka"
+NORMAL = "## Skills\n\n\n- Kafka"
+
+
+def test_a_resume_is_stored_with_its_hashes_and_its_origin(
+    ingest: Ingest, store: Store, audit: AuditLog, root: Path
+):
+    file = root / "Resume.MD"
+    file.write_bytes(EXAMPLE)
+    answer = ingest.ingest_resume(str(file))
+    resume_hash = "sha256:" + hashlib.sha256(NORMAL.encode()).hexdigest()
+    assert answer == {
+        "resume_id": "resume--2",
+        "resume_hash": resume_hash,
+        "source_hash": hash64(NORMAL),
+        "stored": True,
+        "trace_id": "trace-0",
+    }
+    with store.reading() as connection:
+        found = resumes.get(connection, "resume--2")
+    assert found is not None
+    assert (found.markdown, found.resume_hash) == (NORMAL, resume_hash)
+    assert found.meta == resumes.ResumeMeta(
+        str(file),
+        hashlib.sha256(EXAMPLE).hexdigest(),
+        "md-pass-through-v1",
+        "2026-01-01T00:00:00Z",
+        "0.3",
+    )
+    events = audit.page("trace-0")["events"]
+    assert [(event["event_type"], event["payload"], event["refs"]) for event in events] == [
+        (
+            "IngestStarted",
+            {"source": "app_service", "operation": "ingest_resume", "persist": True},
+            [],
+        ),
+        (
+            "IngestCompleted",
+            {
+                "resume_id": "resume--2",
+                "resume_hash": resume_hash,
+                "source_hash": hash64(NORMAL),
+                "persisted": True,
+            },
+            ["resume--2"],
+        ),
+    ]
+
+
+def test_the_same_content_keeps_its_id_in_any_file(ingest: Ingest, root: Path):
+    for name, data in (("a.md", EXAMPLE), ("b.markdown", b"\xef\xbb\xbf" + NORMAL.encode())):
+        (root / name).write_bytes(data)
+    first = ingest.ingest_resume(str(root / "a.md"))
+    again = ingest.ingest_resume(str(root / "b.markdown"), trace_id="mine")
+    assert again == {**first, "stored": False, "trace_id": "mine"}
+
+
+def test_a_resume_is_only_looked_at_if_it_is_not_to_be_kept(
+    ingest: Ingest, store: Store, root: Path
+):
+    (root / "a.md").write_bytes(EXAMPLE)
+    answer = ingest.ingest_resume(str(root / "a.md"), persist=False)
+    assert answer["stored"] is False
+    with store.reading() as connection:
+        assert resumes.read_all(connection) == []
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.TEXT"])
+def test_plain_text_gets_a_heading(ingest: Ingest, store: Store, root: Path, name: str):
+    (root / name).write_text("Kafka\nGo\n")
+    ingest.ingest_resume(str(root / name))
+    with store.reading() as connection:
+        (found,) = resumes.read_all(connection)
+    assert found.markdown == "# Resume\n\nKafka\nGo\n"
+    assert found.meta is not None
+    assert found.meta.extraction_method == "txt-wrap-v1"
+
+
+def test_threads_that_bring_one_content_store_it_once(ingest: Ingest, root: Path):
+    (root / "a.md").write_bytes(EXAMPLE)
+    stored: list[bool] = []
+
+    def bring() -> None:
+        stored.append(ingest.ingest_resume(str(root / "a.md"))["stored"])
+
+    threads = [threading.Thread(target=bring) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(stored) == [False] * 7 + [True]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("a.md", b"", "Empty input data"),
+        ("a.md", b" \n\t", "Extraction failed: it has no text"),
+        ("a.txt", b"\xef\xbb\xbf", "Extraction failed: it has no text"),
+        ("a.txt", b"\xff\xfe", "Extraction failed: it is not UTF-8 text"),
+        ("a.md", b"x" * 100_001, "more than 100,000 bytes.*max_resume_bytes"),
+        ("a.doc", b"x", r"\.md, \.markdown, \.txt, \.text, \.docx, \.pdf; not \.doc"),
+        ("a", b"x", "not none"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_told_why(
+    ingest: Ingest, audit: AuditLog, root: Path, name: str, data: bytes, message: str
+):
+    (root / name).write_bytes(data)
+    with pytest.raises(InvalidInputError, match=message):
+        ingest.ingest_resume(str(root / name))
+    assert [event["event_type"] for event in audit.page("trace-0")["events"]] == ["IngestStarted"]
+
+
+def test_links_count_as_what_they_lead_to(ingest: Ingest, root: Path, tmp_path: Path):
+    (root / "a.md").write_bytes(EXAMPLE)
+    (tmp_path / "outside.md").write_bytes(EXAMPLE)
+    (tmp_path / "link.md").symlink_to(root / "a.md")
+    (root / "link.md").symlink_to(tmp_path / "outside.md")
+    (root / "folder").symlink_to(tmp_path)
+    (root / "loop.md").symlink_to(root / "loop.md")
+    assert ingest.ingest_resume(str(tmp_path / "link.md"))["stored"]
+    for name in ("link.md", "folder/outside.md"):
+        with pytest.raises(InvalidInputError, match="resume_roots"):
+            ingest.ingest_resume(str(root / name))
+    with pytest.raises(NotFoundError, match="Failed to open file"):
+        ingest.ingest_resume(str(root / "loop.md"))
+
+
+@pytest.mark.parametrize(
+    "path", ["../a.md", ".ssh/a.md", "x/../.hidden.md", "folder/.git/a.md", "/etc/passwd.md"]
+)
+def test_places_that_are_not_allowed_are_not_told_of(ingest: Ingest, root: Path, path: str):
+    hidden = root / ".hidden.md"
+    hidden.write_bytes(EXAMPLE)
+    with pytest.raises(InvalidInputError, match=r"plugins\.career\.resume_roots"):
+        ingest.ingest_resume(str(root / path))
+
+
+@pytest.mark.parametrize("path", ["a.md", "", "~/a.md", "file:///a.md"])
+def test_a_path_must_be_absolute(ingest: Ingest, path: str):
+    with pytest.raises(InvalidInputError, match="absolute path"):
+        ingest.ingest_resume(path)
+
+
+@pytest.mark.parametrize(
+    "name", ["none.md", "folder.md", "pipe.md", "nul\0.md", "x" * 10_000], ids=range(5)
+)
+def test_what_is_no_file_is_not_found(ingest: Ingest, root: Path, name: str):
+    (root / "folder.md").mkdir()
+    os.mkfifo(root / "pipe.md")
+    extension = "" if name.endswith(".md") else ".md"
+    path = f"{root}/{name}{extension}"
+    with pytest.raises(NotFoundError) as raised:
+        ingest.ingest_resume(path)
+    assert str(raised.value) == f"Ingestion failed: Failed to open file: {path}"
+
+
+def test_a_file_without_permission_is_not_found(ingest: Ingest, root: Path):
+    if os.geteuid() == 0:
+        pytest.skip("the superuser may read everything")
+    (root / "a.md").write_bytes(EXAMPLE)
+    (root / "a.md").chmod(0)
+    with pytest.raises(ToolError, match="Failed to open file"):
+        ingest.ingest_resume(str(root / "a.md"))

@@ -1,0 +1,199 @@
+"""Databases are brought to the newest version, whatever happens meanwhile."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sqlalchemy import inspect
+
+from standards_mcp import ApiError, InvalidInputError
+from standards_mcp_career.audit.log import AuditLog
+from standards_mcp_career.domain.ids import CountingIds, utc_now
+from standards_mcp_career.store import atoms, interactions, opportunities, resumes, runs
+from standards_mcp_career.store.database import Store, open_store
+from standards_mcp_career.store.migrating import LATEST, Migrated, migrate, version_of
+from standards_mcp_career.store.tables import METADATA
+
+# What a program of the original leaves behind; names and types of columns are its interface.
+ORIGINAL = Path(__file__).with_name("original-v4.sql")
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from alembic.runtime.migration import MigrationContext
+from standards_mcp_career.store.database import open_store
+
+stamp, calls = MigrationContext.stamp, []
+
+def stamp_or_die(self, *arguments):
+    calls.append(1)
+    if len(calls) == int(sys.argv[2]):
+        os.kill(os.getpid(), signal.SIGKILL)
+    stamp(self, *arguments)
+
+MigrationContext.stamp = stamp_or_die
+open_store(Path(sys.argv[1]))
+"""
+RACING = """
+import sys
+from pathlib import Path
+from standards_mcp_career.store import migrating
+from standards_mcp_career.store.database import open_store
+
+print("ready", flush=True)
+sys.stdin.readline()
+open_store(Path(sys.argv[1])).close()
+"""
+
+
+def versions(store: Store) -> list[int]:
+    with store.reading() as connection:
+        rows = connection.exec_driver_sql("SELECT version FROM schema_version ORDER BY version")
+        return [row[0] for row in rows]
+
+
+def test_a_new_database_has_a_row_for_each_version_and_alembics_table(store: Store):
+    assert versions(store) == list(range(1, LATEST + 1))
+    with store.reading() as connection:
+        (times,) = connection.exec_driver_sql(
+            "SELECT count(*) FROM schema_version WHERE applied_at GLOB '20*-*-*T*:*:*Z'"
+        ).one()
+        revision = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
+    assert (times, revision) == (LATEST, f"{LATEST:04}")
+    assert migrate(store) == Migrated(LATEST, LATEST)
+
+
+def test_the_tables_are_those_that_the_repositories_use(store: Store):
+    with store.reading() as connection:
+        found = inspect(connection)
+        for table in METADATA.sorted_tables:
+            names = [column["name"] for column in found.get_columns(table.name)]
+            assert sorted(names) == sorted(column.name for column in table.columns)
+        assert found.has_table("resume_token_ir")
+
+
+def test_a_database_can_be_brought_to_a_version_between(db: Path):
+    store = Store(db)
+    assert migrate(store, 4) == Migrated(0, 4)
+    with store.reading() as connection:
+        assert not inspect(connection).has_table("decision_records")
+    with pytest.raises(InvalidInputError, match="nothing leads back to 3"):
+        migrate(store, 3)
+    with pytest.raises(InvalidInputError, match="they are 1 to"):
+        migrate(store, LATEST + 1)
+    assert migrate(store) == Migrated(4, LATEST)
+    store.close()
+
+
+@pytest.mark.parametrize("version", range(1, LATEST + 1))
+def test_a_process_that_is_killed_in_the_middle_leaves_a_whole_version(db: Path, version: int):
+    command = [sys.executable, "-c", KILLED, str(db), str(version)]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    store = Store(db)
+    with store.reading() as connection:
+        assert version_of(connection) == version - 1
+    assert migrate(store) == Migrated(version - 1, LATEST)
+    assert versions(store) == list(range(1, LATEST + 1))
+    store.close()
+
+
+def test_four_processes_migrate_one_new_file(db: Path):
+    command = [sys.executable, "-c", RACING, str(db)]
+    processes = [
+        subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(4)
+    ]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    errors = [process.communicate(timeout=90)[1] for process in processes]
+    assert errors == [""] * 4
+    store = Store(db)
+    assert versions(store) == list(range(1, LATEST + 1))
+    store.close()
+
+
+def test_a_database_of_the_original_keeps_all_that_it_has(db: Path):
+    with sqlite3.connect(db) as connection:
+        connection.executescript(ORIGINAL.read_text("utf-8"))
+    connection.close()
+    store = open_store(db)
+    assert versions(store) == list(range(1, LATEST + 1))
+    with store.reading() as connection:
+        assert [atom.atom_id for atom in atoms.read_all(connection)] == ["a-'1'", "a-2"]
+        (opportunity,) = opportunities.read_all(connection)
+        assert [each.text for each in opportunity.requirements] == ["Kafka", "Terraform"]
+        (interaction,) = interactions.read_all(connection)
+        assert (interaction.state, interaction.transition_index) == (2, 0)
+        (resume,) = resumes.read_all(connection)
+        assert resume.meta is not None
+        (run,) = runs.read_all(connection)
+        (entry,) = runs.entries(connection, run.run_id)
+        assert (run.summary, entry.stale) == ({"indexed": 1}, False)
+    audit = AuditLog(store, CountingIds(), utc_now)
+    assert audit.verify() == {
+        "valid": True,
+        "traces": [
+            {"trace_id": "trace-0", "valid": True, "first_invalid_index": 3, "error": ""},
+            {"trace_id": "trace-1", "valid": True, "first_invalid_index": 1, "error": ""},
+        ],
+    }
+    events = audit.page("trace-0")["events"]
+    assert [event["event_type"] for event in events] == ["RunStarted", "Matched", "Broken"]
+    assert [event["refs"] for event in events] == [[], ["o-1"], ["no list"]]
+    # The original joined texts: a quote broke the JSON.
+    assert events[2]["payload"] == {"text": '{"id":"a"b"}'}
+    store.close()
+
+
+def test_tables_that_the_original_left_without_their_version_are_kept(db: Path):
+    with sqlite3.connect(db) as connection:
+        connection.executescript(ORIGINAL.read_text("utf-8"))
+        connection.execute("DELETE FROM schema_version")
+    connection.close()
+    store = open_store(db)
+    assert versions(store) == list(range(1, LATEST + 1))
+    with store.reading() as connection:
+        assert len(atoms.read_all(connection)) == 2
+    store.close()
+
+
+def test_a_database_of_a_newer_plugin_is_refused(db: Path):
+    store = open_store(db)
+    with store.writing() as connection:
+        newer = "INSERT INTO schema_version VALUES (?, 'now')"
+        connection.exec_driver_sql(newer, (LATEST + 1,))
+    store.close()
+    with pytest.raises(ApiError, match="install a newer standards-mcp-career"):
+        open_store(db)
+
+
+@pytest.mark.parametrize("kind", ["folder", "text", "below a file"])
+def test_what_is_no_database_is_told_with_its_key(tmp_path: Path, kind: str):
+    path = tmp_path / "file"
+    if kind == "folder":
+        path.mkdir()
+    else:
+        path.write_text(json.dumps({"no": "database"}) * 100)
+    with pytest.raises(ApiError, match=r"plugins\.career\.db"):
+        open_store(path / "career.db" if kind == "below a file" else path)
+
+
+def test_a_new_file_is_for_its_user_alone(tmp_path: Path):
+    open_store(tmp_path / "new" / "career.db").close()
+    assert (tmp_path / "new" / "career.db").stat().st_mode & 0o077 == 0

@@ -1,0 +1,171 @@
+"""What was put into a repository comes out of it, in files and in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from standards_mcp import ApiError
+from standards_mcp_career.domain.records import Atom, Interaction, Opportunity, Requirement
+from standards_mcp_career.store import (
+    atoms,
+    counters,
+    decisions,
+    interactions,
+    opportunities,
+    resumes,
+    runs,
+)
+from standards_mcp_career.store.database import Store
+from standards_mcp_career.store.resumes import Resume, ResumeMeta
+from standards_mcp_career.store.runs import Entry, Run, Source
+
+ODD = (
+    'it\'s "quoted"',
+    "two\nlines\r\n",
+    "'; DROP TABLE atoms; --",
+    'a"b\\c\u2028\U0001f600',
+    "nul\0in it",
+    "x" * 1_000_000,
+)
+SOURCE = Source("deterministic-stub", "m", "v")
+
+
+def run_named(run_id: str, status: runs.Status = "completed", model: str = "m") -> Run:
+    return Run(run_id, "2026-01-01T00:00:00Z", None, "deterministic-stub", model, "v", status, {})
+
+
+@pytest.mark.parametrize("text", ODD, ids=range(len(ODD)))
+def test_any_text_is_kept_in_every_field(store: Store, text: str):
+    atom = Atom(text, text, text, text, (text,), verified=True, evidence_refs=(text, text))
+    requirements = (Requirement(text, (text,), required=False), Requirement(text))
+    opportunity = Opportunity(text, text, text, text, requirements)
+    interaction = Interaction(text, text, 1, 2)
+    resume = Resume(text, text, text, text, ResumeMeta(text, text, text, text, text))
+    run = Run(f"run-0{text}", text, text, text, text, text, "completed", {text: text})
+    entry = Entry(text, text, text, text, text, stale=True)
+    decision = {"decision_id": text, "trace_id": text, "more": [text]}
+    with store.writing() as connection:
+        atoms.upsert(connection, [atom])
+        opportunities.upsert(connection, [opportunity])
+        interactions.upsert(connection, [interaction])
+        resumes.add(connection, resume)
+        runs.start(connection, run)
+        runs.add_entries(connection, run.run_id, [entry])
+        decisions.add(connection, decision)
+    with store.reading() as connection:
+        assert atoms.get(connection, text) == atom
+        assert atoms.read_all(connection) == [atom]
+        assert opportunities.get(connection, text) == opportunity
+        assert opportunities.read_all(connection) == [opportunity]
+        assert interactions.get(connection, text) == interaction
+        assert interactions.read_all(connection) == [interaction]
+        assert resumes.get(connection, text) == resumes.find(connection, text) == resume
+        assert resumes.read_all(connection) == [resume]
+        assert runs.get(connection, run.run_id) == run
+        assert runs.entries(connection, run.run_id) == [entry]
+        assert decisions.get(connection, text) == decision
+        assert decisions.of_trace(connection, text) == decisions.read_all(connection) == [decision]
+
+
+def test_what_is_not_there_is_none(store: Store):
+    with store.reading() as connection:
+        assert atoms.get(connection, "x") is None
+        assert opportunities.get(connection, "x") is None
+        assert interactions.get(connection, "x") is None
+        assert resumes.get(connection, "x") is None
+        assert runs.get(connection, "x") is None
+        assert decisions.get(connection, "x") is None
+        assert decisions.of_trace(connection, "x") == []
+
+
+def test_a_record_takes_the_place_of_the_one_with_its_id(store: Store):
+    one = Opportunity("o", "C", "R", "s", (Requirement("a"), Requirement("b")))
+    other = replace(one, company="D", requirements=(Requirement("c"),))
+    with store.writing() as connection:
+        opportunities.upsert(connection, [one])
+        opportunities.upsert(connection, [other])
+        assert opportunities.read_all(connection) == [other]
+
+
+def test_the_revision_of_atoms_rises_with_each_change(store: Store):
+    atom = Atom("a", "d", "t", "c", (), verified=True, evidence_refs=())
+    found: list[int] = []
+    for records in ([], [atom], [atom]):
+        with store.writing() as connection:
+            atoms.upsert(connection, records)
+            found.append(atoms.revision(connection))
+    assert found == [-1, 0, 1]
+
+
+def test_counters_count_each_for_itself(store: Store):
+    with store.writing() as connection:
+        names = ("run", "run", "other", "run")
+        assert [counters.next_number(connection, name) for name in names] == [0, 1, 0, 2]
+
+
+def test_an_import_leaves_the_state_of_an_interaction_to_events(
+    store: Store, add_interaction: Callable[..., None]
+):
+    add_interaction(store, "i", 2, 5)
+    add_interaction(store, "i")
+    with store.reading() as connection:
+        assert interactions.read_all(connection) == [Interaction("i", "o-1", 2, 5)]
+
+
+def test_an_error_undoes_the_whole_transaction(store: Store):
+    atom = Atom("a", "d", "t", "c", (), verified=True, evidence_refs=())
+
+    def write() -> None:
+        with store.writing() as connection:
+            atoms.upsert(connection, [atom])
+            interactions.upsert(connection, [Interaction("i", "unknown", 0, 0)])
+
+    with pytest.raises(ApiError, match=r"FOREIGN KEY.*plugins\.career\.db"):
+        write()
+    with store.reading() as connection:
+        assert atoms.read_all(connection) == []
+
+
+def test_the_newest_completed_run_counts_by_its_number(store: Store):
+    with store.writing() as connection:
+        for number, status in ((9, "completed"), (10, "completed"), (11, "failed")):
+            runs.start(connection, run_named(f"run-{number}", status))
+            entries = [Entry("atom", "a", f"hash-{number}", "", None, stale=False)]
+            runs.add_entries(connection, f"run-{number}", entries)
+        runs.add_entries(connection, "run-9", [Entry("atom", "b", "b-9", "", None, stale=False)])
+        runs.start(connection, run_named("run-12", model="other"))
+        latest = runs.latest(connection, "atom", SOURCE)
+        assert {key: entry.source_hash for key, entry in latest.items()} == {
+            "a": "hash-10",
+            "b": "b-9",
+        }
+        assert [run.run_id for run in runs.read_all(connection)] == [
+            "run-9",
+            "run-10",
+            "run-11",
+            "run-12",
+        ]
+
+
+def test_a_run_that_is_found_running_has_failed(store: Store):
+    with store.writing() as connection:
+        runs.start(connection, run_named("run-0", "pending"))
+        runs.start(connection, run_named("run-1", "running"))
+        runs.start(connection, run_named("run-2", "running"))
+        runs.set_status(connection, "run-2", "completed", {"indexed": 1}, "2026-01-01T00:00:01Z")
+        assert sorted(runs.fail_running(connection)) == ["run-0", "run-1"]
+        found = runs.read_all(connection)
+    assert [run.status for run in found] == ["failed", "failed", "completed"]
+    assert (found[2].summary, found[2].completed_at) == ({"indexed": 1}, "2026-01-01T00:00:01Z")
+
+
+def test_the_text_of_a_record_is_in_no_error(store: Store):
+    resume = Resume("r", "a secret career", "h", "now", None)
+    with store.writing() as connection:
+        resumes.add(connection, resume)
+    with pytest.raises(ApiError) as raised, store.writing() as connection:
+        resumes.add(connection, resume)
+    assert "secret" not in f"{raised.value}{raised.value.__cause__}"
