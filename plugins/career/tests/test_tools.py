@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -189,3 +193,24 @@ async def test_a_redis_that_is_away_is_an_outcome(connect: Connect, settings: di
     assert answer["result"]["outcome"] == "backend_error"
     assert "127.0.0.1:1" in answer["result"]["error_message"]
     assert "hushhush" not in json.dumps(answer)
+
+
+async def test_a_server_that_starts_calls_interrupted_runs_failed(connect: Connect, tmp_path: Path):
+    settings = {"db": str(tmp_path / "career.db")}
+    async with connect(CareerPlugin, name="career", **settings) as client:
+        await call(client, "get_audit_trace", trace_id="t")
+    row = "INSERT INTO index_runs VALUES ('run-0', '', '', 'p', 'm', 'v', 'running', '{}')"
+    with closing(sqlite3.connect(settings["db"])) as database, database:
+        database.execute(row)
+    async with connect(CareerPlugin, name="career", **settings) as client:
+        await call(client, "get_audit_trace", trace_id="t")
+    with closing(sqlite3.connect(settings["db"])) as database:
+        assert database.execute("SELECT status FROM index_runs").fetchall() == [("failed",)]
+
+
+def test_a_server_starts_without_what_its_calls_import():
+    heavy = ("sqlalchemy", "alembic", "redis", "docx", "pypdfium2", "ruamel.yaml")
+    code = "import sys\nimport standards_mcp_career.plugin\n"
+    code += f"print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
