@@ -56,11 +56,11 @@ class CareerPlugin(Plugin[CareerSettings]):
             )
 
     def _career(self) -> Career:
-        from .service import open_career  # noqa: PLC0415  - the database takes long to import
+        from .service import start_career  # noqa: PLC0415  - the database takes long to import
 
         with self._opening:
             if self._opened is None:
-                self._opened = open_career(self.settings)
+                self._opened = start_career(self.settings)
             return self._opened
 
     @hookimpl

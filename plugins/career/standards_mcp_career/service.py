@@ -48,8 +48,6 @@ def open_career(settings: CareerSettings) -> Career:
         answer = import_files(store, settings.load)
         for mistake in answer["errors"]:
             raise ApiError(f"plugins.career.load: {mistake['where']}: {mistake['message']}")
-        with store.writing() as connection:
-            runs.fail_running(connection)
     audit = AuditLog(store, ids, clock)
     coordinator = _coordinator(settings, store)
     limits = Limits(settings.resume_roots, settings.max_resume_bytes)
@@ -62,6 +60,18 @@ def open_career(settings: CareerSettings) -> Career:
         interactions=Interactions(coordinator, audit, ids),
         ingest=Ingest(store, audit, ids, clock, limits),
     )
+
+
+def start_career(settings: CareerSettings) -> Career:
+    """Open it for a server: runs of the index that are unfinished are those of one that has ended.
+
+    Raises:
+        ApiError: As `open_career` raises it.
+    """
+    career = open_career(settings)
+    with career.store.writing() as connection:
+        runs.fail_running(connection)
+    return career
 
 
 def _coordinator(settings: CareerSettings, store: Store) -> Coordinator:

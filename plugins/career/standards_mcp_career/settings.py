@@ -14,22 +14,9 @@ from .interactions.addresses import RedisAddress, parse_address
 LARGEST_RESUME: Final = 10_485_760
 
 
-def _absolute(path: Path) -> Path:
-    try:
-        expanded = path.expanduser()
-    except RuntimeError as error:
-        raise ValueError(f"{path} names no home folder") from error
-    if not expanded.is_absolute():
-        raise ValueError(f"{path} must be an absolute path, or begin with ~")
-    return expanded
-
-
 def _address(secret: SecretStr) -> SecretStr:
     parse_address(secret.get_secret_value())
     return secret
-
-
-AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
 
 
 class CareerSettings(PluginSettings):
@@ -44,10 +31,10 @@ class CareerSettings(PluginSettings):
         max_resume_bytes: The size of a resume's file.
     """
 
-    db: AbsolutePath | None = None
+    db: Path | None = None
     redis: Annotated[SecretStr, AfterValidator(_address)] | None = None
-    load: tuple[AbsolutePath, ...] = ()
-    resume_roots: tuple[AbsolutePath, ...] = Field((Path("~"),), validate_default=True)
+    load: tuple[Path, ...] = ()
+    resume_roots: tuple[Path, ...] = Field(default_factory=lambda: (Path.home(),))
     max_resume_bytes: int = Field(LARGEST_RESUME, ge=1)
 
     def redis_address(self) -> RedisAddress | None:

@@ -1,0 +1,164 @@
+"""Files are imported whole or not at all, and each mistake is told with its place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from standards_mcp_career.domain.records import Atom, Interaction, Opportunity, Requirement
+from standards_mcp_career.importing import import_files
+from standards_mcp_career.store import atoms, interactions, opportunities
+from standards_mcp_career.store.database import Store
+
+YAML = """
+atoms:
+  - atom_id: a-1
+    domain: " Cloud OPS "
+    title: " Platform "
+    claim: Ran Kafka
+    tags: [Kafka, "Terraform & Go"]
+    verified: true
+    evidence_refs: [" ", " https://example.org "]
+"""
+OPPORTUNITY: dict[str, Any] = {
+    "opportunity_id": "o-1",
+    "company": " Reed Works",
+    "role_title": "Engineer",
+    "requirements": [{"text": " Kafka\t", "tags": ["B", "a-b"], "required": False}],
+}
+
+
+def written(folder: Path, name: str, content: object) -> Path:
+    file = folder / name
+    file.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
+    return file
+
+
+def test_records_are_imported_in_their_regular_form(store: Store, tmp_path: Path):
+    files = [
+        written(tmp_path, "a.yaml", YAML),
+        written(tmp_path, "o.json", {"opportunities": [OPPORTUNITY], "atoms": None}),
+        written(
+            tmp_path,
+            "i.JSON",
+            {"interactions": [{"interaction_id": "i-1", "opportunity_id": "o-1"}]},
+        ),
+    ]
+    expected = {"atoms": 1, "opportunities": 1, "interactions": 1, "errors": []}
+    assert import_files(store, files, dry_run=True) == expected
+    with store.reading() as connection:
+        assert atoms.read_all(connection) == []
+    assert import_files(store, files) == expected
+    with store.reading() as connection:
+        assert atoms.read_all(connection) == [
+            Atom(
+                "a-1",
+                "cloud ops",
+                "Platform",
+                "Ran Kafka",
+                ("go", "kafka", "terraform"),
+                verified=True,
+                evidence_refs=("https://example.org",),
+            )
+        ]
+        requirement = Requirement("Kafka", (), required=False)
+        assert opportunities.read_all(connection) == [
+            Opportunity("o-1", "Reed Works", "Engineer", "", (requirement,))
+        ]
+        assert interactions.read_all(connection) == [Interaction("i-1", "o-1")]
+
+
+@pytest.mark.parametrize(
+    ("content", "where", "message"),
+    [
+        ("{", "", "cannot be read"),
+        ("[" * 100_000, "", "cannot be read"),
+        ("[]", "", "must be an object with atoms, opportunities, interactions"),
+        ({"atom": []}, ": atom", "is none of atoms, opportunities, interactions"),
+        ({"atoms": {}}, ": atoms", "must be a list"),
+        ({"atoms": ["x"]}, ": atoms[0]", "Input should be a dictionary"),
+        ({"atoms": [{}]}, ": atoms[0].atom_id", "Field required"),
+        ({"atoms": [{"atom_id": ""}]}, ": atoms[0]", "atom_id must not be empty"),
+        ({"atoms": [{"atom_id": "a", "claim": " "}]}, ": atoms[0]", "claim must not be empty"),
+        ({"atoms": [{"atom_id": "a", "claim": "c", "tag": []}]}, ": atoms[0]", "tag is none of"),
+        (
+            {"opportunities": [{**OPPORTUNITY, "company": ""}]},
+            ": opportunities[0]",
+            "company must not be empty",
+        ),
+        (
+            {"opportunities": [{**OPPORTUNITY, "requirements": [{"text": ""}]}]},
+            ": opportunities[0]",
+            "invalid requirement: requirement text must not be empty",
+        ),
+        (
+            {"opportunities": [{**OPPORTUNITY, "requirements": [{"text": "x", "tag": "y"}]}]},
+            ": opportunities[0]",
+            "tag is none of text, tags, required",
+        ),
+        (
+            {"opportunities": [{**OPPORTUNITY, "requirements": [{"tags": []}]}]},
+            ": opportunities[0].requirements[0].text",
+            "Field required",
+        ),
+        (
+            {"interactions": [{"interaction_id": "i", "opportunity_id": ""}]},
+            ": interactions[0]",
+            "opportunity_id must not be empty",
+        ),
+        (
+            {"interactions": [{"interaction_id": "i", "opportunity_id": "o", "state": 5}]},
+            ": interactions[0]",
+            "state must be 0 to 4",
+        ),
+        (
+            {"interactions": [{"interaction_id": "i", "opportunity_id": "o", "state": -1}]},
+            ": interactions[0]",
+            "state must be 0 to 4",
+        ),
+    ],
+)
+def test_each_mistake_is_told_with_its_place(
+    store: Store, tmp_path: Path, content: object, where: str, message: str
+):
+    good = written(tmp_path, "good.yaml", YAML)
+    bad = written(tmp_path, "bad.json", content)
+    answer = import_files(store, [good, bad])
+    assert (answer["atoms"], answer["opportunities"], answer["interactions"]) == (0, 0, 0)
+    mistake = answer["errors"][0]
+    assert mistake["where"] == f"{bad}{where}"
+    assert message in mistake["message"]
+    with store.reading() as connection:
+        assert atoms.read_all(connection) == []
+
+
+@pytest.mark.parametrize("content", ["a: [", "a: !!python/object/apply:os.system [id]", "\t"])
+def test_yaml_that_is_damaged_or_makes_objects_is_refused(
+    store: Store, tmp_path: Path, content: str
+):
+    (mistake,) = import_files(store, [written(tmp_path, "a.yml", content)])["errors"]
+    assert mistake["message"].startswith("cannot be read: ")
+
+
+def test_files_that_cannot_be_read_are_told(store: Store, tmp_path: Path):
+    (tmp_path / "bytes.json").write_bytes(b"\xff")
+    names = ("none.json", "bytes.json", "")
+    errors = import_files(store, [tmp_path / name for name in names])["errors"]
+    assert [each["message"][:14] for each in errors] == [
+        "No such file o",
+        "cannot be read",
+        "Is a directory",
+    ]
+
+
+def test_an_interaction_needs_its_opportunity(store: Store, tmp_path: Path):
+    interaction = {"interaction_id": "i-1", "opportunity_id": "o-1"}
+    file = written(tmp_path, "i.json", {"interactions": [interaction]})
+    assert import_files(store, [file])["errors"] == [
+        {"where": "interaction i-1", "message": "Opportunity not found: o-1"}
+    ]
+    import_files(store, [written(tmp_path, "o.json", {"opportunities": [OPPORTUNITY]})])
+    assert import_files(store, [file])["interactions"] == 1

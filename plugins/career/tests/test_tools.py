@@ -1,0 +1,216 @@
+"""The tools for the audit log, interactions and resumes, through a client."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+
+from standards_mcp.testing import Connect
+from standards_mcp_career.plugin import CareerPlugin
+
+pytestmark = pytest.mark.anyio
+RECORDS = {
+    "opportunities": [{"opportunity_id": "o-1", "company": "Reed Works", "role_title": "Engineer"}],
+    "interactions": [{"interaction_id": "i-1", "opportunity_id": "o-1"}],
+}
+
+
+@pytest.fixture(params=["memory", "file"])
+def settings(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
+    """Return settings with records that are imported at each start."""
+    load = tmp_path / "records.json"
+    load.write_text(json.dumps(RECORDS))
+    found: dict[str, Any] = {"load": [str(load)], "resume_roots": [str(tmp_path)]}
+    return found | ({"db": str(tmp_path / "career.db")} if request.param == "file" else {})
+
+
+async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+    result = await client.call_tool(tool, arguments)
+    assert result.structured_content is not None
+    return result.structured_content
+
+
+async def test_an_application_is_sent_once_and_its_trace_says_so(
+    connect: Connect, settings: dict[str, Any]
+):
+    event = {"interaction_id": "i-1", "event": "Prepare", "idempotency_key": "k"}
+    async with connect(CareerPlugin, name="career", **settings) as client:
+        first = await call(client, "interaction_apply_event", **event, trace_id="mine")
+        again = await call(client, "interaction_apply_event", **event)
+        trace = await call(client, "get_audit_trace", trace_id="mine")
+        page = await call(client, "get_audit_trace", trace_id="mine", offset=1, limit=1)
+    assert first == {
+        "trace_id": "mine",
+        "result": {
+            "outcome": "applied",
+            "before_state": 0,
+            "after_state": 1,
+            "transition_index": 1,
+            "error_message": "",
+        },
+    }
+    assert again["result"]["outcome"] == "already_applied"
+    assert again["trace_id"].startswith("trace-")
+    assert trace["total"] == 2
+    events = [(each["event_type"], each["payload"], each["refs"]) for each in trace["events"]]
+    assert events == [
+        ("InteractionTransitionAttempted", event, ["i-1"]),
+        (
+            "InteractionTransitionCompleted",
+            {"outcome": "applied", "transition_index": 1},
+            ["i-1"],
+        ),
+    ]
+    assert page["events"] == trace["events"][1:]
+
+
+async def test_outcomes_that_change_nothing_are_answers_too(
+    connect: Connect, settings: dict[str, Any]
+):
+    async with connect(CareerPlugin, name="career", **settings) as client:
+        send = {"event": "Send", "idempotency_key": "k"}
+        unknown = await call(client, "interaction_apply_event", interaction_id="x", **send)
+        early = await call(client, "interaction_apply_event", interaction_id="i-1", **send)
+        trace = await call(client, "get_audit_trace", trace_id=early["trace_id"])
+    assert unknown["result"] == {
+        "outcome": "not_found",
+        "before_state": 0,
+        "after_state": 0,
+        "transition_index": 0,
+        "error_message": "Interaction not found: x",
+    }
+    assert early["result"]["error_message"] == "Invalid transition from current state"
+    assert trace["events"][1]["event_type"] == "InteractionTransitionRejected"
+
+
+async def test_a_resume_is_taken_in(connect: Connect, settings: dict[str, Any], tmp_path: Path):
+    (tmp_path / "resume.md").write_text("##Skills\n- a secret skill\n")
+    async with connect(CareerPlugin, name="career", **settings) as client:
+        path = str(tmp_path / "resume.md")
+        answer = await call(client, "ingest_resume", input_path=path)
+        wrong = await call(client, "ingest_resume", input_path=str(tmp_path / "none.md"))
+        trace = await call(client, "get_audit_trace", trace_id=answer["trace_id"])
+    assert answer["stored"] is True
+    assert "secret" not in json.dumps(trace)
+    assert (wrong["error_type"], wrong["message"]) == (
+        "not_found",
+        f"Ingestion failed: Failed to open file: {tmp_path / 'none.md'}",
+    )
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("interaction_apply_event", {"interaction_id": "i-1", "event": "prepare"}),
+        ("interaction_apply_event", {"interaction_id": "", "event": "Prepare"}),
+        (
+            "interaction_apply_event",
+            {"interaction_id": "i-1", "event": "Prepare", "idempotency_key": "x" * 257},
+        ),
+        ("get_audit_trace", {"trace_id": "t", "limit": 1001}),
+        ("get_audit_trace", {"trace_id": "t", "offset": -1}),
+        ("get_audit_trace", {}),
+        ("ingest_resume", {"input_path": "relative.md"}),
+        ("ingest_resume", {"input_path": "/a.md", "trace_id": "x" * 129}),
+        ("ingest_resume", {"input_path": "/a.md", "persist": "no"}),
+    ],
+)
+async def test_wrong_arguments_are_refused(
+    connect: Connect, settings: dict[str, Any], tool: str, arguments: dict[str, Any]
+):
+    given = {"idempotency_key": "k", **arguments} if tool.startswith("inter") else arguments
+    async with connect(CareerPlugin, name="career", **settings) as client:
+        answer = await call(client, tool, **given)
+    assert answer["error_type"] == "invalid_input"
+
+
+async def test_what_is_in_memory_only_is_said_once_with_its_key(
+    connect: Connect, caplog: pytest.LogCaptureFixture, tmp_path: Path
+):
+    def warned() -> list[str]:
+        told = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
+        caplog.clear()
+        return [key for text in told for key in ("career.db", "career.redis") if key in text]
+
+    async with connect(CareerPlugin, name="career"):
+        assert warned().count("career.redis") == 1
+    async with connect(CareerPlugin, name="career", redis="redis://nowhere"):
+        assert warned() == ["career.db"]
+    async with connect(CareerPlugin, name="career", db=str(tmp_path / "career.db")):
+        assert warned() == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("load", ["~nobodyhere/x"], "write the whole path"),
+        ("redis", "", "unix:///path"),
+        ("redis", "http://user:hushhush@host", "unix:///path"),
+        ("max_resume_bytes", 0, "greater than or equal to 1"),
+    ],
+)
+async def test_wrong_settings_are_told_without_secrets(
+    connect: Connect, key: str, value: object, message: str
+):
+    with pytest.raises(Exception, match=message) as raised:
+        async with connect(CareerPlugin, name="career", **{key: value}):
+            pass
+    assert "hushhush" not in str(raised.value)
+
+
+async def test_a_database_that_cannot_be_opened_is_an_error_with_its_key(
+    connect: Connect, tmp_path: Path
+):
+    async with connect(CareerPlugin, name="career", db=str(tmp_path)) as client:
+        answer = await call(client, "get_audit_trace", trace_id="t")
+    assert answer["error_type"] == "api_error"
+    assert "plugins.career.db" in answer["message"]
+
+
+async def test_a_file_of_load_with_mistakes_is_told(connect: Connect, tmp_path: Path):
+    (tmp_path / "bad.json").write_text('{"atoms": [{}]}')
+    load = [str(tmp_path / "bad.json")]
+    async with connect(CareerPlugin, name="career", load=load) as client:
+        answer = await call(client, "get_audit_trace", trace_id="t")
+    assert answer["error_type"] == "api_error"
+    assert answer["message"].startswith(f"plugins.career.load: {tmp_path}/bad.json: atoms[0]")
+
+
+async def test_a_redis_that_is_away_is_an_outcome(connect: Connect, settings: dict[str, Any]):
+    settings["redis"] = "redis://user:hushhush@127.0.0.1:1/0"
+    event = {"interaction_id": "i-1", "event": "Prepare", "idempotency_key": "k"}
+    async with connect(CareerPlugin, name="career", **settings) as client:
+        answer = await call(client, "interaction_apply_event", **event)
+    assert answer["result"]["outcome"] == "backend_error"
+    assert "127.0.0.1:1" in answer["result"]["error_message"]
+    assert "hushhush" not in json.dumps(answer)
+
+
+async def test_a_server_that_starts_calls_interrupted_runs_failed(connect: Connect, tmp_path: Path):
+    settings = {"db": str(tmp_path / "career.db")}
+    async with connect(CareerPlugin, name="career", **settings) as client:
+        await call(client, "get_audit_trace", trace_id="t")
+    row = "INSERT INTO index_runs VALUES ('run-0', '', '', 'p', 'm', 'v', 'running', '{}')"
+    with closing(sqlite3.connect(settings["db"])) as database, database:
+        database.execute(row)
+    async with connect(CareerPlugin, name="career", **settings) as client:
+        await call(client, "get_audit_trace", trace_id="t")
+    with closing(sqlite3.connect(settings["db"])) as database:
+        assert database.execute("SELECT status FROM index_runs").fetchall() == [("failed",)]
+
+
+def test_a_server_starts_without_what_its_calls_import():
+    heavy = ("sqlalchemy", "alembic", "redis", "docx", "pypdfium2", "ruamel.yaml")
+    code = "import sys\nimport standards_mcp_career.plugin\n"
+    code += f"print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
