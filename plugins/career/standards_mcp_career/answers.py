@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
@@ -67,3 +67,155 @@ class IngestAnswer(TypedDict):
     source_hash: str
     stored: bool
     trace_id: str
+
+
+class IndexCounts(TypedDict):
+    """What a run of the index has done.
+
+    Attributes:
+        stale: How many of those that were indexed had changed.
+    """
+
+    indexed: int
+    skipped: int
+    stale: int
+
+
+class IndexAnswer(TypedDict):
+    """The answer of `index_build`."""
+
+    run_id: str
+    counts: IndexCounts
+    trace_id: str
+
+
+class RequirementMatch(TypedDict):
+    """What meets a requirement.
+
+    Attributes:
+        best_score: 0 where nothing does.
+        evidence_tokens: The words that the requirement and the atom share, sorted.
+    """
+
+    requirement_text: str
+    matched: bool
+    best_score: float
+    contributing_atom_id: str | None
+    evidence_tokens: list[str]
+
+
+class Breakdown(TypedDict):
+    """What the score of a match is made of."""
+
+    lexical: float
+    semantic: float
+    bonus: float
+    final_score: float
+
+
+class RetrievalStats(TypedDict):
+    """How many atoms were looked at."""
+
+    lexical_candidates: int
+    embedding_candidates: int
+    merged_candidates: int
+
+
+class MatchReport(TypedDict):
+    """How an opportunity is met.
+
+    Attributes:
+        overall_score: The mean of the best scores.
+        matched_atoms: Sorted, each once.
+        missing_requirements: Their texts.
+    """
+
+    opportunity_id: str
+    strategy: str
+    overall_score: float
+    requirement_matches: list[RequirementMatch]
+    matched_atoms: list[str]
+    missing_requirements: list[str]
+    breakdown: Breakdown
+    retrieval_stats: RetrievalStats
+
+
+class Finding(TypedDict):
+    """What a rule has found in a report."""
+
+    rule_id: str
+    severity: Literal["BLOCK", "FAIL", "WARN"]
+    message: str
+
+
+class ValidationReport(TypedDict):
+    """Whether a match report keeps the rules."""
+
+    report_id: str
+    artifact_id: str
+    constitution_id: str
+    constitution_version: str
+    status: Literal["accepted", "needs_review", "rejected", "blocked", "overridden"]
+    finding_count: int
+    findings: list[Finding]
+    trace_id: str
+
+
+class MatchAnswer(TypedDict):
+    """The answer of `match_opportunity`."""
+
+    trace_id: str
+    decision_id: str
+    match_report: MatchReport
+    validation_report: ValidationReport
+
+
+class ValidationAnswer(TypedDict):
+    """The answer of `validate_match_report`."""
+
+    trace_id: str
+    validation_report: ValidationReport
+
+
+class RequirementDecision(TypedDict):
+    """Which atom a requirement was decided to be met by."""
+
+    requirement_text: str
+    atom_id: str | None
+    evidence_tokens: list[str]
+
+
+class ValidationSummary(TypedDict):
+    """A validation in short.
+
+    Attributes:
+        fail_count: Findings of severity BLOCK and FAIL.
+        top_rule_ids: At most three.
+    """
+
+    status: str
+    finding_count: int
+    fail_count: int
+    warn_count: int
+    top_rule_ids: list[str]
+
+
+class Decision(TypedDict):
+    """What was decided by a match."""
+
+    decision_id: str
+    trace_id: str
+    artifact_id: str
+    opportunity_id: str
+    created_at: str
+    version: str
+    requirement_decisions: list[RequirementDecision]
+    retrieval_stats: RetrievalStats
+    validation_summary: ValidationSummary
+
+
+class DecisionList(TypedDict):
+    """The decisions of a trace, the oldest first."""
+
+    trace_id: str
+    decisions: list[Decision]

@@ -12,9 +12,20 @@ from pydantic import Field, StrictBool
 
 from standards_mcp import Plugin, hookimpl, tool
 
-from .answers import EventAnswer, IngestAnswer, TraceAnswer
+from .answers import (
+    Decision,
+    DecisionList,
+    EventAnswer,
+    IndexAnswer,
+    IngestAnswer,
+    MatchAnswer,
+    TraceAnswer,
+    ValidationAnswer,
+)
+from .domain.records import Opportunity
 from .interactions.transitions import Event
-from .settings import CareerSettings
+from .settings import CareerSettings, Scope, Strategy, StrategyName
+from .validation.reports import GivenReport
 
 if TYPE_CHECKING:
     from .service import Career
@@ -23,6 +34,7 @@ TraceId = Annotated[
     str | None,
     Field(min_length=1, max_length=128, description="The trace to write to; else a new one."),
 ]
+Candidates = Annotated[int, Field(ge=0, le=1000)]
 
 
 class CareerPlugin(Plugin[CareerSettings]):
@@ -49,6 +61,7 @@ class CareerPlugin(Plugin[CareerSettings]):
                 "repositories, audit log, resumes and index runs are in memory, and end with the "
                 "server; plugins.career.db keeps them"
             )
+        self.context.log.info("vectors are in memory: index_build makes them after each start")
         if self.settings.db is None and self.settings.redis is None:
             self.context.log.warning(
                 "interactions are coordinated in memory, and receipts end with the server; "
@@ -69,6 +82,78 @@ class CareerPlugin(Plugin[CareerSettings]):
         from .cli import commands  # noqa: PLC0415  - a server has none
 
         return commands(self.settings)
+
+    @tool(title="Match an opportunity", destructive=False, open_world=False)
+    def match_opportunity(  # noqa: PLR0913, PLR0917  - the arguments of a tool
+        self,
+        opportunity_id: Annotated[
+            str | None, Field(description="A stored opportunity; else give opportunity.")
+        ] = None,
+        opportunity: Annotated[
+            Opportunity | None, Field(description="An opportunity that is not stored.")
+        ] = None,
+        strategy: Annotated[
+            Strategy | StrategyName | None,
+            Field(
+                description="lexical: words; hybrid: vectors find more; semantic: they count."
+            ),
+        ] = None,
+        k_lex: Annotated[Candidates, Field(description="How many candidates words give.")] = 25,
+        k_emb: Annotated[Candidates, Field(description="How many candidates vectors give.")] = 25,
+        atom_ids: Annotated[
+            list[str] | None, Field(description="Consider these atoms alone.")
+        ] = None,
+        resume_id: Annotated[str | None, Field(description="For the audit log.")] = None,
+        trace_id: TraceId = None,
+    ) -> MatchAnswer:
+        """Tell which requirements of a position the verified atoms meet, with which evidence.
+
+        Quote evidence_tokens and missing_requirements as they are: an atom that is not verified
+        proves nothing. Call index_build before hybrid and semantic.
+        """
+        from .matching.strategies import Options, named  # noqa: PLC0415  - as in _career
+
+        chosen = named(strategy) if strategy else self.settings.matching_strategy
+        return self._career().matching.match_opportunity(
+            options=Options(chosen, k_lex, k_emb),
+            opportunity_id=opportunity_id,
+            opportunity=opportunity,
+            atom_ids=atom_ids,
+            resume_id=resume_id,
+            trace_id=trace_id,
+        )
+
+    @tool(title="Validate a match report", destructive=False, open_world=False)
+    def validate_match_report(
+        self,
+        match_report: Annotated[GivenReport, Field(description="Of match_opportunity.")],
+        trace_id: TraceId = None,
+    ) -> ValidationAnswer:
+        """Check a match report against the rules: no match without an atom and its evidence."""
+        return self._career().validation.validate_match_report(match_report, trace_id)
+
+    @tool(title="Build the index", destructive=False, open_world=False, timeout=300)
+    def index_build(
+        self,
+        scope: Annotated[Scope, Field(description="What gets vectors.")] = "all",
+        trace_id: TraceId = None,
+    ) -> IndexAnswer:
+        """Make vectors of what is new or has changed, for hybrid and semantic matching."""
+        return self._career().indexing.build(scope, trace_id)
+
+    @tool(read_only=True, title="Read a decision")
+    def get_decision(
+        self, decision_id: Annotated[str, Field(description="Of match_opportunity.")]
+    ) -> Decision:
+        """Return what a match has decided: which atom meets which requirement, and why."""
+        return self._career().matching.get_decision(decision_id)
+
+    @tool(read_only=True, title="List the decisions of a trace")
+    def list_decisions(
+        self, trace_id: Annotated[str, Field(description="The trace_id of an answer.")]
+    ) -> DecisionList:
+        """Return all decisions of a trace, the oldest first."""
+        return self._career().matching.list_decisions(trace_id)
 
     @tool(read_only=True, title="Read an audit trace")
     def get_audit_trace(

@@ -11,12 +11,17 @@ from standards_mcp import ApiError
 from .audit.log import AuditLog
 from .domain.ids import Clock, Ids, TimeIds, utc_now
 from .importing import import_files
+from .indexing.embedding import embedder_of
+from .indexing.index import Indexing
+from .indexing.vectors import VectorStore
 from .interactions.coordinator import Coordinator, SqliteCoordinator
 from .interactions.service import Interactions
+from .matching.service import Matching
 from .resumes.ingest import Ingest, Limits
 from .settings import CareerSettings
 from .store import runs
 from .store.database import Store, open_store
+from .validation.service import Validation
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,9 @@ class Career:
     coordinator: Coordinator
     interactions: Interactions
     ingest: Ingest
+    matching: Matching
+    validation: Validation
+    indexing: Indexing
 
     def close(self) -> None:
         """Let go of the database and of Redis."""
@@ -51,6 +59,7 @@ def open_career(settings: CareerSettings) -> Career:
     audit = AuditLog(store, ids, clock)
     coordinator = _coordinator(settings, store)
     limits = Limits(settings.resume_roots, settings.max_resume_bytes)
+    embedder, vectors = embedder_of(settings.embedding), VectorStore()
     return Career(
         store=store,
         audit=audit,
@@ -59,6 +68,9 @@ def open_career(settings: CareerSettings) -> Career:
         coordinator=coordinator,
         interactions=Interactions(coordinator, audit, ids),
         ingest=Ingest(store, audit, ids, clock, limits),
+        matching=Matching(store, audit, ids, clock, embedder, vectors),
+        validation=Validation(audit, ids),
+        indexing=Indexing(store, audit, ids, clock, embedder, vectors),
     )
 
 

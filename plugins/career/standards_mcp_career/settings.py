@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, SecretStr
 
 from standards_mcp import PluginSettings
+from standards_mcp.catalog.embedding import check_model
 
 from .interactions.addresses import RedisAddress, parse_address
 
+Strategy: TypeAlias = Literal["lexical", "hybrid", "semantic"]
+StrategyName: TypeAlias = Literal[
+    "deterministic_lexical_v0.1", "hybrid_lexical_embedding_v0.2", "hybrid_semantic_v0.3"
+]
+Scope: TypeAlias = Literal["all", "atoms", "resumes", "opps"]
+STUB: Final = "stub"
 LARGEST_RESUME: Final = 10_485_760
+
+
+def _embedding(spec: str) -> str:
+    if spec != STUB:
+        check_model(spec)
+    return spec
 
 
 def _address(secret: SecretStr) -> SecretStr:
@@ -26,6 +39,9 @@ class CareerSettings(PluginSettings):
         db: The SQLite file for all but vectors. Without it, they are in memory.
         redis: The address of the Redis that coordinates interactions, such as
             redis://host:6379/0, rediss://, unix:///path or tcp://host:port.
+        matching_strategy: How a match is made whose call names no strategy: lexical, hybrid or
+            semantic.
+        embedding: What makes vectors: stub, or a text encoder such as minilm.
         load: Files that are imported at each start.
         resume_roots: Folders in which resumes may lie, never in hidden ones.
         max_resume_bytes: The size of a resume's file.
@@ -33,6 +49,8 @@ class CareerSettings(PluginSettings):
 
     db: Path | None = None
     redis: Annotated[SecretStr, AfterValidator(_address)] | None = None
+    matching_strategy: Strategy = "lexical"
+    embedding: Annotated[str, AfterValidator(_embedding)] = STUB
     load: tuple[Path, ...] = ()
     resume_roots: tuple[Path, ...] = Field(default_factory=lambda: (Path.home(),))
     max_resume_bytes: int = Field(LARGEST_RESUME, ge=1)

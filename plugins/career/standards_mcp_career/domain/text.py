@@ -39,10 +39,10 @@ def tags(given: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted({word for tag in given for word in tokens(tag)}))
 
 
-def hash64(text: str) -> str:
-    """Return the FNV-1a hash of 64 bits of a text's UTF-8, as 16 hexadecimal digits."""
+def hash64(data: str | bytes) -> str:
+    """Return the FNV-1a hash of 64 bits of bytes, or of a text's UTF-8, in hexadecimal digits."""
     value = _FNV_OFFSET
-    for byte in text.encode():
+    for byte in data.encode() if isinstance(data, str) else data:
         value = (value ^ byte) * _FNV_PRIME & _MASK_64
     return f"{value:016x}"
 

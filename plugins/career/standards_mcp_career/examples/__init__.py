@@ -1,0 +1,1 @@
+"""A resume of roles and skills, atoms of it, and opportunities: what ``career try`` works on."""

@@ -1,0 +1,1 @@
+"""Vectors of atoms, resumes and opportunities: made, kept, and asked for the nearest."""

@@ -1,0 +1,1 @@
+"""Which atoms meet the requirements of an opportunity, with their evidence."""

@@ -1,0 +1,161 @@
+"""The strategies: which atoms are candidates, and what a pair of requirement and atom scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from standards_mcp.catalog.embedding import Vectors
+from standards_mcp_career.domain.records import Opportunity, Requirement
+from standards_mcp_career.domain.text import tokens
+from standards_mcp_career.indexing.embedding import Embedder
+from standards_mcp_career.indexing.vectors import VectorStore
+from standards_mcp_career.settings import Strategy, StrategyName
+
+from .words import Mask, WordIndex, places_of
+
+Scores: TypeAlias = NDArray[np.float64]
+NAMES: Final[dict[Strategy, StrategyName]] = {
+    "lexical": "deterministic_lexical_v0.1",
+    "hybrid": "hybrid_lexical_embedding_v0.2",
+    "semantic": "hybrid_semantic_v0.3",
+}
+_LEXICAL, _COSINE, _BONUS = 0.55, 0.35, 0.10
+
+
+def named(strategy: Strategy | StrategyName) -> Strategy:
+    """Return the short name of a strategy that is given by either of its names."""
+    return next(short for short, name in NAMES.items() if strategy in (short, name))
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a match is made.
+
+    Attributes:
+        k_lex: How many candidates words give.
+        k_emb: How many candidates vectors give.
+    """
+
+    strategy: Strategy
+    k_lex: int
+    k_emb: int
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Atoms that are looked at, and how many each stage gave."""
+
+    mask: Mask
+    lexical: int
+    embedding: int
+
+    @property
+    def merged(self) -> int:
+        """How many there are."""
+        return int(np.count_nonzero(self.mask))
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of the score of one requirement with each atom: lexical, cosine and bonus.
+
+    Attributes:
+        total: The score by the strategy.
+    """
+
+    total: Scores
+    lexical: Scores
+    cosine: Scores
+    bonus: Scores
+
+
+class Matcher:
+    """Applies a strategy to the atoms of one call.
+
+    Args:
+        allowed: The atoms that exist for the call.
+        embedder: None where there are no vectors.
+    """
+
+    def __init__(
+        self,
+        words: WordIndex,
+        allowed: Mask,
+        options: Options,
+        vectors: VectorStore,
+        embedder: Embedder | None,
+    ) -> None:
+        self._words, self._allowed, self._options = words, allowed, options
+        self._vectors, self._embedder = vectors, embedder
+
+    def candidates(self, opportunity: Opportunity) -> Candidates:
+        """Return the atoms to look at for an opportunity."""
+        asked = {word for each in opportunity.requirements for word in tokens(each.text)}
+        if self._options.strategy == "lexical" or not asked:
+            return Candidates(self._allowed, int(np.count_nonzero(self._allowed)), 0)
+        lexical = self._first_by_words(asked)
+        nearest = self._nearest(" ".join(each.text for each in opportunity.requirements))
+        return Candidates(
+            lexical | nearest, int(np.count_nonzero(lexical)), int(np.count_nonzero(nearest))
+        )
+
+    def _first_by_words(self, asked: set[str]) -> Mask:
+        shared = self._words.shared(asked)
+        places = np.flatnonzero(self._allowed)
+        # Stable: of equal ones the smaller id comes first.
+        best = places[np.argsort(-shared[places], kind="stable")[: self._options.k_lex]]
+        mask = np.zeros_like(self._allowed)
+        mask[best] = True
+        return mask
+
+    def _nearest(self, text: str) -> Mask:
+        if self._embedder is None or not self._options.k_emb:
+            return np.zeros_like(self._allowed)
+        (vector,) = self._embedder.embed([text])
+        keys = (("atom", each) for each in self._words.chosen(self._allowed))
+        nearest = self._vectors.nearest(vector, self._options.k_emb, keys)
+        return self._words.mask(identifier for _, identifier in nearest)
+
+    def parts(self, requirements: Sequence[Requirement], mask: Mask) -> list[Parts]:
+        """Return the scores of each requirement with all atoms; those outside of *mask* have 0."""
+        is_semantic = self._options.strategy == "semantic"
+        cosines = self._cosines(requirements, mask) if is_semantic else None
+        return [
+            self._of(each, mask, None if cosines is None else cosines[number])
+            for number, each in enumerate(requirements)
+        ]
+
+    def _of(self, requirement: Requirement, mask: Mask, cosines: Scores | None) -> Parts:
+        asked = set(tokens(requirement.text))
+        lexical = np.where(mask, self._words.shared(asked) / max(1, len(asked)), 0.0)
+        if cosines is None:
+            none = np.zeros_like(lexical)
+            return Parts(lexical, lexical, none, none)
+        bonus = np.zeros_like(lexical)
+        if requirement.tags:
+            wanted = set(requirement.tags)
+            for place in places_of(lexical > 0):
+                has = wanted.intersection(self._words.atoms[place].tags)
+                bonus[place] = len(has) / len(wanted)
+        total = _LEXICAL * lexical + _COSINE * cosines + _BONUS * bonus
+        return Parts(np.where(lexical > 0, total, 0.0), lexical, cosines, bonus)
+
+    def _cosines(self, requirements: Sequence[Requirement], mask: Mask) -> list[Scores]:
+        size = len(mask)
+        if self._embedder is None:
+            return [np.zeros(size) for _ in requirements]
+        places = places_of(mask)
+        keys = [("atom", self._words.atoms[place].atom_id) for place in places]
+        rows: Vectors = self._embedder.embed([each.text for each in requirements])
+        found = list[Scores]()
+        for row in rows:
+            cosines = self._vectors.cosines(row, keys)
+            scores = np.zeros(size)
+            scores[places] = [max(0.0, cosines.get(key, 0.0)) for key in keys]
+            found.append(scores)
+        return found

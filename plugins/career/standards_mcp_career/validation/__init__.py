@@ -1,0 +1,1 @@
+"""The rules that a match report must keep."""
