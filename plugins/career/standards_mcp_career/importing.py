@@ -91,7 +91,7 @@ def import_files(store: Store, files: Sequence[Path], *, dry_run: bool = False) 
 
 def _read(file: Path, found: _Found) -> None:
     try:
-        content = _parsed(file)
+        content = parsed(file)
     except OSError as error:
         _mistake(found, str(file), error.strerror or str(error))
         return
@@ -109,7 +109,14 @@ def _read(file: Path, found: _Found) -> None:
     found.interactions += _records(file, told, found, Interaction, lambda record: record)
 
 
-def _parsed(file: Path) -> Any:
+def parsed(file: Path) -> Any:
+    """Return what a file of JSON or YAML holds.
+
+    Raises:
+        OSError: It cannot be read.
+        ValueError: It is neither.
+        RecursionError: It is nested too deeply.
+    """
     text = file.read_text("utf-8-sig")
     if file.suffix.lower() not in _YAML:
         return json.loads(text)

@@ -94,9 +94,7 @@ class CareerPlugin(Plugin[CareerSettings]):
         ] = None,
         strategy: Annotated[
             Strategy | StrategyName | None,
-            Field(
-                description="lexical: words; hybrid: vectors find more; semantic: they count."
-            ),
+            Field(description="lexical: words; hybrid: vectors find more; semantic: they count."),
         ] = None,
         k_lex: Annotated[Candidates, Field(description="How many candidates words give.")] = 25,
         k_emb: Annotated[Candidates, Field(description="How many candidates vectors give.")] = 25,

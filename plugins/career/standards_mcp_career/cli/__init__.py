@@ -6,16 +6,21 @@ import click
 
 from standards_mcp_career.settings import CareerSettings
 
-from . import audit, ingesting, records
+from . import audit, ingesting, matching, records, trying
 
 
 def commands(settings: CareerSettings) -> list[click.Command]:
     """Return the commands."""
     return [
+        trying.try_command(settings),
+        trying.draft_command(settings),
         records.import_command(settings),
         records.list_command(settings),
         records.show_command(settings),
         records.migrate_command(settings),
         ingesting.ingest,
+        matching.index,
+        matching.match_command(settings),
+        matching.validate_command(settings),
         audit.audit_group(settings),
     ]

@@ -1,0 +1,127 @@
+"""Commands that match, index and validate."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+
+import click
+from pydantic import TypeAdapter, ValidationError
+
+from standards_mcp import InvalidInputError
+from standards_mcp_career.answers import MatchAnswer, ValidationReport
+from standards_mcp_career.domain.records import Opportunity
+from standards_mcp_career.importing import parsed
+from standards_mcp_career.matching.strategies import NAMES, Options
+from standards_mcp_career.service import open_career
+from standards_mcp_career.settings import CareerSettings
+from standards_mcp_career.validation.override import Override
+from standards_mcp_career.validation.reports import GivenReport
+
+from .showing import as_json, call_tool, tell
+
+_CANDIDATES: Final = click.IntRange(0, 1000)
+
+
+def match_command(settings: CareerSettings) -> click.Command:
+    """Return the command ``match``."""
+
+    @click.command("match")
+    @click.argument("opportunity", metavar="ID|FILE")
+    @click.option("--strategy", type=click.Choice(list(NAMES)), default=settings.matching_strategy)
+    @click.option("--k-lex", type=_CANDIDATES, default=25, help="Candidates by words.")
+    @click.option("--k-emb", type=_CANDIDATES, default=25, help="Candidates by vectors.")
+    @as_json
+    def match(opportunity: str, *, strategy: Any, k_lex: int, k_emb: int, is_json: bool) -> None:
+        """Match a stored opportunity, or that of a FILE of JSON or YAML."""
+        file = Path(opportunity)
+        given = _opportunity(file) if file.is_file() else None
+        with closing(open_career(settings)) as career:
+            if strategy != "lexical":
+                career.indexing.build("atoms")
+            answer = career.matching.match_opportunity(
+                options=Options(strategy, k_lex, k_emb),
+                opportunity=given,
+                opportunity_id=None if given else opportunity,
+            )
+        tell(answer, lambda: "\n".join(match_lines(answer)), is_json=is_json)
+
+    return match
+
+
+def validate_command(settings: CareerSettings) -> click.Command:
+    """Return the command ``validate``."""
+
+    @click.command("validate")
+    @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+    @click.option("--override", help="JSON: rule_id, operator_id, reason, payload_hash.")
+    @as_json
+    @click.pass_context
+    def validate(
+        context: click.Context, file: Path, *, override: str | None, is_json: bool
+    ) -> None:
+        """Validate the match report in FILE, also within the answer of a match."""
+        try:
+            content = parsed(file)
+            content = content.get("match_report", content)
+            report = GivenReport.model_validate(content)
+            overruling = None if override is None else Override.model_validate_json(override)
+        except ValidationError as error:
+            (first, *_) = error.errors(include_url=False, include_input=False)
+            place = ".".join(map(str, first["loc"]))
+            raise InvalidInputError(f"{error.title}: {place}: {first['msg']}") from error
+        except (AttributeError, ValueError, RecursionError) as error:
+            raise InvalidInputError(f"{file} holds no match report: {error}") from error
+        with closing(open_career(settings)) as career:
+            answer = career.validation.validate_match_report(report, override=overruling)
+        found = answer["validation_report"]
+        tell(answer, lambda: "\n".join(_validation_lines(found)), is_json=is_json)
+        context.exit(int(found["status"] in ("blocked", "rejected")))
+
+    return validate
+
+
+@click.command("index")
+@click.option("--scope", type=click.Choice(["all", "atoms", "resumes", "opps"]), default="all")
+@as_json
+@click.pass_context
+def index(context: click.Context, *, scope: str, is_json: bool) -> None:
+    """Make vectors of what is new or has changed."""
+
+    def shown(answer: dict[str, Any]) -> str:
+        counts = ", ".join(f"{count} {name}" for name, count in answer["counts"].items())
+        return f"{answer['run_id']}: {counts}"
+
+    call_tool(context, "index_build", {"scope": scope}, shown, is_json=is_json)
+
+
+def match_lines(answer: MatchAnswer) -> list[str]:
+    """Return what people read of a match."""
+    report, status = answer["match_report"], answer["validation_report"]["status"]
+    lines = [f"{report['opportunity_id']}: {report['overall_score']:.2f}, {status}"]
+    for each in report["requirement_matches"]:
+        if each["matched"]:
+            evidence = ", ".join(each["evidence_tokens"])
+            lines.append(
+                f"   met {each['best_score']:.2f}  {each['requirement_text']}"
+                f"  ({each['contributing_atom_id']}: {evidence})"
+            )
+    return [*lines, *(f"   missing   {text}" for text in report["missing_requirements"])]
+
+
+def _validation_lines(report: ValidationReport) -> list[str]:
+    findings = (
+        f"   {each['severity']} {each['rule_id']}: {each['message']}" for each in report["findings"]
+    )
+    return [f"{report['artifact_id']}: {report['status']}", *findings]
+
+
+def _opportunity(file: Path) -> Opportunity:
+    try:
+        found: Opportunity = TypeAdapter(Opportunity).validate_python(parsed(file))
+    except (OSError, ValueError, RecursionError) as error:
+        why = json.dumps(" ".join(str(error).split())[:300], ensure_ascii=False)
+        raise InvalidInputError(f"{file} holds no opportunity: {why}") from error
+    return found
