@@ -1,0 +1,153 @@
+"""Vectors: the stub to the last bit, runs of the index, and what is near."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from standards_mcp import ApiError
+from standards_mcp.catalog.embedding import Vectors
+from standards_mcp_career.audit.log import AuditLog
+from standards_mcp_career.domain.ids import CountingIds
+from standards_mcp_career.domain.records import Atom, Opportunity, Requirement
+from standards_mcp_career.domain.text import hash64
+from standards_mcp_career.indexing.embedding import StubEmbedder, embedder_of, vector_hash
+from standards_mcp_career.indexing.index import Indexing
+from standards_mcp_career.indexing.vectors import VectorStore
+from standards_mcp_career.store import atoms, opportunities, runs
+from standards_mcp_career.store.database import Store
+
+OPS = Atom(
+    "a-ops",
+    title="Platform operations",
+    claim="Ran Kafka clusters for billing",
+    tags=("kafka", "terraform"),
+)
+POSITION = Opportunity("o-1", "Reed Works", "Engineer", requirements=(Requirement("Kafka"),))
+
+
+def clock() -> str:
+    return "2026-01-01T00:00:00Z"
+
+
+def indexing(store: Store, audit: AuditLog, vectors: VectorStore, spec: str = "stub") -> Indexing:
+    return Indexing(store, audit, CountingIds(), clock, embedder_of(spec), vectors)
+
+
+def upsert(store: Store, *records: Atom) -> None:
+    with store.writing() as connection:
+        atoms.upsert(connection, records)
+
+
+def test_the_stub_makes_the_vector_of_the_contract():
+    (vector,) = StubEmbedder().embed(["kafka kafka rust"])
+    assert (vector.dtype, vector.shape) == (np.float32, (128,))
+    assert vector[[39, 97]].tolist() == np.float32([0.41169348, 0.82338697]).tolist()
+    assert vector[[38, 40]] == pytest.approx(0.3 * 0.41169348)
+    assert vector_hash(vector) == "d531843a3fc51bda"
+    assert not StubEmbedder().embed(["? !"]).any()
+    assert StubEmbedder().embed([]).shape == (0, 128)
+
+
+def test_an_artifact_is_indexed_once_and_again_when_it_changes(store: Store, audit: AuditLog):
+    vectors = VectorStore()
+    upsert(store, OPS)
+    with store.writing() as connection:
+        opportunities.upsert(connection, [POSITION])
+    index = indexing(store, audit, vectors)
+    first = index.build("all", "mine")
+    assert first["counts"] == {"indexed": 2, "skipped": 0, "stale": 0}
+    assert first["run_id"] == "run-0"
+    with store.reading() as connection:
+        (entry, _) = runs.entries(connection, "run-0")
+        run = runs.get(connection, "run-0")
+    assert (entry.artifact_id, entry.source_hash) == ("a-ops", "88ebfec3f0059ca0")
+    assert run is not None
+    assert (run.status, run.summary) == ("completed", first["counts"])
+    assert index.build()["counts"] == {"indexed": 0, "skipped": 2, "stale": 0}
+    upsert(store, Atom("a-ops", claim="Ran trains"))
+    assert index.build("atoms")["counts"] == {"indexed": 1, "skipped": 0, "stale": 1}
+    assert index.build("opps")["counts"] == {"indexed": 0, "skipped": 1, "stale": 0}
+    told = [each["event_type"] for each in audit.page("mine")["events"]]
+    assert told == ["IndexBuildStarted", "IndexBuildCompleted"]
+    of_run = [(each["event_type"], each["payload"]) for each in audit.page("run-0")["events"]]
+    assert [name for name, _ in of_run] == [
+        "IndexRunStarted",
+        "IndexedArtifact",
+        "IndexedArtifact",
+        "IndexRunCompleted",
+    ]
+    assert of_run[0][1] == {"run_id": "run-0", "scope": "all", "provider_id": "deterministic-stub"}
+    assert of_run[1][1] == {
+        "artifact_type": "atom",
+        "artifact_id": "a-ops",
+        "source_hash": "88ebfec3f0059ca0",
+        "stale": False,
+    }
+
+
+def test_vectors_that_are_gone_are_made_again(store: Store, audit: AuditLog):
+    upsert(store, OPS)
+    indexing(store, audit, VectorStore()).build()
+    again = indexing(store, audit, VectorStore()).build()
+    assert again["counts"] == {"indexed": 1, "skipped": 0, "stale": 0}
+    assert again["run_id"] == "run-1"
+
+
+def test_what_is_stored_no_more_leaves_the_vectors_of_its_scope(store: Store, audit: AuditLog):
+    vectors, row = VectorStore(), np.ones(128, np.float32)
+    vectors.put({("atom", "gone"): row, ("resume", "kept"): row})
+    upsert(store, OPS)
+    indexing(store, audit, vectors).build("atoms")
+    assert set(vectors.keys()) == {("atom", "a-ops"), ("resume", "kept")}
+
+
+def test_a_run_that_fails_is_called_so_and_counts_for_nothing(store: Store, audit: AuditLog):
+    class Broken:
+        source = StubEmbedder.source
+
+        def embed(self, _: object) -> Vectors:
+            raise ApiError("no encoder")
+
+    upsert(store, OPS)
+    vectors = VectorStore()
+    with pytest.raises(ApiError, match="no encoder"):
+        Indexing(store, audit, CountingIds(), clock, Broken(), vectors).build("all", "t")
+    with store.reading() as connection:
+        (run,) = runs.read_all(connection)
+    assert run.status == "failed"
+    assert [each["event_type"] for each in audit.page("t")["events"]] == ["IndexBuildStarted"]
+    assert indexing(store, audit, vectors).build()["counts"]["indexed"] == 1
+
+
+def test_without_an_encoder_nothing_gets_a_vector(store: Store, audit: AuditLog):
+    upsert(store, OPS)
+    vectors = VectorStore()
+    counts = indexing(store, audit, vectors, "none").build()["counts"]
+    assert counts == {"indexed": 0, "skipped": 0, "stale": 0}
+    assert not vectors.keys()
+
+
+def test_the_built_in_encoder_is_another_source(store: Store, audit: AuditLog):
+    upsert(store, OPS)
+    vectors = VectorStore()
+    indexing(store, audit, vectors).build()
+    minilm = indexing(store, audit, vectors, "minilm").build()
+    assert minilm["counts"] == {"indexed": 1, "skipped": 0, "stale": 0}
+    assert vectors.cosines(np.ones(384, np.float32), [("atom", "a-ops")]).keys() == {
+        ("atom", "a-ops")
+    }
+
+
+def test_the_nearest_come_first_and_of_equal_ones_the_smaller():
+    vectors = VectorStore()
+    rows = {"c": [1, 0], "a": [2, 0], "zero": [0, 0], "b": [0, 1], "odd": [1, 0, 0], "far": [-1, 0]}
+    vectors.put({("atom", key): np.array(row, np.float32) for key, row in rows.items()})
+    keys = [("atom", key) for key in [*rows, "missing"]]
+    nearest = vectors.nearest(np.array([1, 0], np.float32), 9, keys)
+    assert [key for _, key in nearest] == ["a", "c", "b", "odd", "zero", "far"]
+    assert vectors.nearest(np.zeros(2, np.float32), 1, keys) == [("atom", "a")]
+
+
+def test_the_hash_of_bytes_is_that_of_their_text():
+    assert hash64(b"standards") == hash64("standards") == "320eae479033c641"
