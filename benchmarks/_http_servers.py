@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import secrets
 import socket
 import subprocess
 import sys
@@ -20,13 +22,55 @@ MODES: Mapping[str, tuple[str, ...]] = {
     "stateless": ("--stateless",),
     "stateful": (),
 }
-PEER = (
-    "from mcp.server.mcpserver import MCPServer\n"
-    + TYPED
-    + 'server = MCPServer("peer", log_level="ERROR")\n@server.tool()'
-    + FUNCTION.format(result="Sum")
-    + "\napp = server.streamable_http_app("
+BARE = """
+from mcp.server.mcpserver import MCPServer
+server = MCPServer("peer", log_level="ERROR")
+"""
+DUTIES = """
+import hashlib, hmac, json, logging, os, time
+from datetime import UTC, datetime
+from mcp.server.auth.provider import AccessToken
+from mcp.server.auth.settings import AuthSettings
+from mcp.server.mcpserver import MCPServer
+from prometheus_client import Counter, Histogram
+
+CALLS = Counter("calls", "Calls.", ("tool", "outcome"))
+SECONDS = Histogram("seconds", "Durations.", ("tool",))
+AUDIT = os.open("{folder}/audit.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+logging.basicConfig(level=logging.ERROR)
+log = logging.getLogger("calls")
+log.setLevel(logging.INFO)
+
+class Tokens:
+    async def verify_token(self, token):
+        given = hashlib.sha256(token.encode()).hexdigest()
+        known = hmac.compare_digest(given, "{sha256}")
+        return AccessToken(token="", client_id="load", scopes=[]) if known else None
+
+async def observed(context, call_next):
+    if context.method != "tools/call":
+        return await call_next(context)
+    began = time.perf_counter()
+    try:
+        return await call_next(context)
+    finally:
+        seconds, now = time.perf_counter() - began, datetime.now(UTC).isoformat()
+        given = json.dumps(context.params["arguments"], sort_keys=True).encode()
+        digest = hmac.new(b"key", given, "sha256").hexdigest()
+        line = {{"time": now, "caller": "load", "tool": "add", "seconds": seconds}}
+        log.info(json.dumps(line))
+        os.write(AUDIT, (json.dumps({{**line, "arguments": digest}}) + "\\n").encode())
+        CALLS.labels("add", "ok").inc()
+        SECONDS.labels("add").observe(seconds)
+
+address = "http://127.0.0.1"
+auth = AuthSettings(
+    issuer_url=address, resource_server_url=address, validate_token_resource=False
 )
+options = {{"token_verifier": Tokens(), "auth": auth, "middleware": [observed]}}
+server = MCPServer("peer", log_level="ERROR", **options)
+"""
+"""What a team that writes its own server would add to it: the least that does the same duties."""
 LONG = """
 async def long() -> str:
     "Return a megabyte."
@@ -129,17 +173,30 @@ def host(
 
 
 @contextmanager
-def peer(folder: Path, mode: str = "json", *, workers: int = 1) -> Generator[Served]:
-    """Serve the same function on a bare `MCPServer`, by uvicorn."""
+def peer(
+    folder: Path, mode: str = "json", *, workers: int = 1, duties: bool = False
+) -> Generator[Served]:
+    """Serve the same function on a bare `MCPServer`, by uvicorn.
+
+    Args:
+        duties: Let it do what the host does for a service, see `DUTIES`.
+    """
     folder.mkdir(parents=True)
-    given = f"json_response={mode == 'json'}, stateless_http={mode != 'stateful'})\n"
-    (folder / "peer.py").write_text(PEER + given)
+    token = secrets.token_urlsafe() if duties else ""
+    server = BARE
+    if duties:
+        sha256 = hashlib.sha256(token.encode()).hexdigest()
+        server = DUTIES.format(folder=folder.as_posix(), sha256=sha256)
+    function = TYPED + "\n@server.tool()" + FUNCTION.format(result="Sum")
+    given = f"json_response={mode == 'json'}, stateless_http={mode != 'stateful'}"
+    app = f"\napp = server.streamable_http_app({given})\n"
+    (folder / "peer.py").write_text(server + function + app)
     port = _free_port()
     command = [sys.executable, "-m", "uvicorn", "peer:app", "--port", str(port)]
     command += ["--log-level", "error", "--workers", str(workers)]
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     with _running(command, environment, port) as process:
-        yield Served(process, port)
+        yield Served(process, port, token)
 
 
 def _free_port() -> int:

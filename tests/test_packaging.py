@@ -47,15 +47,18 @@ def instructions(kind: str) -> list[str]:
 # Plugins
 
 
-def test_a_plugin_that_is_a_distribution_has_an_extra_of_its_name():
+def test_a_plugin_that_is_a_distribution_has_an_extra_of_its_name_and_is_in_all():
     whole = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     sources = whole["tool"]["uv"]["sources"]
+    extras = PROJECT["optional-dependencies"]
     for file in ROOT.glob("plugins/*/pyproject.toml"):
         name = file.parent.name
         distribution = f"standards-mcp-{name}"
         advice = f"add to pyproject.toml: {name} = [{distribution!r}] to the optional "
-        advice += f"dependencies, {distribution} = {{ workspace = true }} to tool.uv.sources"
-        assert PROJECT["optional-dependencies"].get(name) == [distribution], advice
+        advice += f"dependencies, {distribution!r} to those of all, "
+        advice += f"{distribution} = {{ workspace = true }} to tool.uv.sources"
+        assert extras.get(name) == [distribution], advice
+        assert distribution in extras["all"], advice
         assert sources.get(distribution) == {"workspace": True}, advice
         project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
         assert project["name"] == distribution

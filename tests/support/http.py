@@ -24,8 +24,17 @@ from standards_mcp.server.http.sockets import listen, url_of
 from standards_mcp.server.reload import Reloading
 from standards_mcp.server.run import run
 
+from . import conversations
 from .peer import COMMAND, Peer
 from .waiting import WAIT, wait_until
+
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": conversations.INITIALIZE,
+}
+ACCEPT = {"accept": "application/json, text/event-stream"}
 
 
 def free_port() -> int:
@@ -90,7 +99,7 @@ async def call_anew(
         "params": {"name": tool, "arguments": {}, "_meta": MODERN, **params},
     }
     sent = {
-        "accept": "application/json, text/event-stream",
+        **ACCEPT,
         "mcp-protocol-version": "2026-07-28",
         "mcp-method": "tools/call",
         "mcp-name": tool,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Sequence
 from http import HTTPStatus
 from typing import Final
 
-from mcp.server.auth.middleware.bearer_auth import RequireAuthMiddleware
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, RequireAuthMiddleware
 from mcp.server.auth.provider import TokenVerifier
 from mcp.server.auth.routes import (
     build_resource_metadata_url,
@@ -28,8 +29,10 @@ from standards_mcp.config.models.http import AuthSettings, HttpSettings
 from .api.failures import refused
 from .api.rest import NOTES
 from .authorization import Credentials
-from .guards import LIVE, LOOPBACK, MCP, InFlight, KnownHosts, WholeBodies
+from .guards import LIVE, LOOPBACK, MCP, InFlight, KnownHosts, UntilExpiry, WholeBodies
 from .sockets import is_local
+
+log = logging.getLogger(__name__)
 
 _CHALLENGE: Final = 'Basic realm="standards-mcp: a token as the password", charset="UTF-8"'
 
@@ -64,6 +67,7 @@ def build_app(
     middleware += [
         Middleware(AuthenticationMiddleware, backend=Credentials(verifier)),
         Middleware(_Authorized, is_required=is_required, metadata=metadata),
+        Middleware(UntilExpiry),
         Middleware(WholeBodies),
     ]
     routes = [Route(MCP, endpoint=StreamableHTTPASGIApp(manager)), *described, *routes]
@@ -106,10 +110,17 @@ class _Authorized:
         is_given = "authorization" in Headers(scope=scope)
         is_needed = is_given or self._is_required()
         is_open = scope["path"] in self._open or not is_needed
+        if is_given and not isinstance(scope["user"], AuthenticatedUser):
+            log.info("a request is refused", extra={"client": _address(scope), "reason": "token"})
         if is_open:
             await self._app(scope, receive, send)
         else:
             await self._guarded(scope, receive, _asking(send) if _is_page(scope) else send)
+
+
+def _address(scope: Scope) -> str:
+    """Return where a request comes from: of a Unix socket nothing is known."""
+    return str(scope["client"][0]) if scope["client"] else ""
 
 
 def _is_page(scope: Scope) -> bool:

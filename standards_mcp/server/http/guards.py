@@ -1,9 +1,10 @@
-"""What every request passes before its route: its host and origin, its body, and being counted."""
+"""What every request passes: its host and origin, its body, its token's end, and being counted."""
 
 from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import Collection
 from contextlib import suppress
 from fnmatch import translate
@@ -12,6 +13,7 @@ from urllib.parse import urlsplit
 
 import anyio
 from h11 import LocalProtocolError
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
@@ -181,6 +183,26 @@ def _is_stream(scope: Scope) -> bool:
 def listens(scope: Scope) -> bool:
     """Tell whether a client of 2026-07-28 opens a stream of changes."""
     return Headers(scope=scope).get("mcp-method") == "subscriptions/listen"
+
+
+class UntilExpiry:
+    """Ends a stream when the token with which it was opened expires; calls are answered."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        user = scope.get("user")
+        expires = user.access_token.expires_at if isinstance(user, AuthenticatedUser) else None
+        if expires is None or not _is_stream(scope):
+            await self._app(scope, receive, send)
+            return
+        response = _Response(send)
+        with anyio.move_on_after(expires - time.time()) as ending:
+            await self._app(scope, receive, response.send)
+        if ending.cancelled_caught:
+            await response.finish()
 
 
 class _Response:

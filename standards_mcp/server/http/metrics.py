@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import platform
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
@@ -100,6 +101,8 @@ class Metrics:
             f"{_PREFIX}_catalog_records", "Standards in the catalog.", registry=registry
         )
         registry.register(_State(host, audit))
+        is_one_of_several = host.settings.server.workers > 1
+        self._shown = _OfProcess(registry, os.getpid()) if is_one_of_several else registry
         ProcessCollector(registry=registry)
         GCCollector(registry=registry)
 
@@ -153,7 +156,7 @@ class Metrics:
             self._catalog_up.set(not catalog.problem)
             self._records.set(math.nan if catalog.records is None else catalog.records)
             encode, kind = choose_encoder(request.headers.get("accept", ""))
-            return Response(encode(self.registry), headers={"content-type": kind})
+            return Response(encode(self._shown), headers={"content-type": kind})
 
         return Route("/metrics", page, methods=["GET"])
 
@@ -192,6 +195,26 @@ class _State(Collector):
         for name, record in self._host.manager.records.items():
             found.add_metric((name, str(record.status)), 1)
         return found
+
+
+class _OfProcess(CollectorRegistry):
+    """The metrics of a registry, with the process as a label.
+
+    Without it, the counters of workers that answer at one address would look like one that jumps.
+    """
+
+    def __init__(self, registry: CollectorRegistry, pid: int) -> None:
+        super().__init__()
+        self._registry, self._label = registry, {"pid": str(pid)}
+
+    def collect(self) -> Iterator[Metric]:
+        """Return the metrics."""
+        for metric in self._registry.collect():
+            metric.samples = [
+                sample._replace(labels={**sample.labels, **self._label})
+                for sample in metric.samples
+            ]
+            yield metric
 
 
 def _gauge(name: str, meaning: str, value: float) -> Metric:

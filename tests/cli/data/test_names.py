@@ -4,19 +4,35 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from standards_mcp import StandardRecord
 from standards_mcp.catalog.local.store import LocalStore
 from standards_mcp.cli import run as run_program
 
 Run = Callable[..., tuple[int, str, str]]
+OTHER = StandardRecord.from_dict(
+    {
+        "_id": "other",
+        "content": "Depth 0: Count things.",
+        "standard_set_id": "other-counting",
+        "standard_set_title": "Counting",
+        "subject": "Mathematics",
+        "jurisdiction_id": "other",
+        "jurisdiction_title": "Other",
+    }
+)
 OWN = {"jurisdiction_title": "Florida"}
 
 
 @pytest.fixture
 def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    with closing(LocalStore(tmp_path / "catalog", "none")) as store:
+        store.upsert([OTHER])  # so that it is not filled with the starter set
+
     def run(*arguments: str) -> tuple[int, str, str]:
         settings = (f"catalog.path={tmp_path / 'catalog'}", "catalog.local.model=none")
         options = [part for setting in settings for part in ("--set", setting)]

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import anyio
 import httpx2
 import jwt
 import pytest
@@ -16,7 +17,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from support.http import bearer, http_client, served_over_http
+from support.http import ACCEPT, INITIALIZE, bearer, http_client, served_over_http
+from support.waiting import WAIT
 
 from standards_mcp import CallContext, Plugin, Route, hookimpl, tool
 from standards_mcp.host import Host
@@ -261,3 +263,35 @@ async def test_clients_learn_whose_tokens_they_need(host: Host, issuer: Issuer):
     assert told["resource"] == AUDIENCE
     assert [each.rstrip("/") for each in told["authorization_servers"]] == [issuer.url]
     assert told["scopes_supported"] == ["reader"]
+
+
+async def test_a_stream_ends_when_the_token_that_opened_it_expires(
+    host: Host, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(tokens, "_LEEWAY_SECONDS", 0)
+    async with served_over_http(host) as url, httpx2.AsyncClient(base_url=url) as client:
+        opened = await client.post("/mcp", json=INITIALIZE, headers=ACCEPT | bearer(issuer.token()))
+        session = ACCEPT | {"mcp-session-id": opened.headers["mcp-session-id"]}
+        short = bearer(issuer.token(exp=int(time.time()) + 2))
+        with anyio.fail_after(WAIT):
+            async with client.stream("GET", "/mcp", headers=session | short) as stream:
+                assert stream.status_code == 200
+                assert [line async for line in stream.aiter_lines()] == []
+        ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+        expired = await client.post("/mcp", json=ping, headers=session | short)
+        renewed = await client.post("/mcp", json=ping, headers=session | bearer(issuer.token()))
+        assert (expired.status_code, renewed.status_code) == (401, 200)
+
+
+async def test_the_log_says_where_a_refused_token_came_from(
+    host: Host, issuer: Issuer, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level("INFO", "standards_mcp")
+    async with served_over_http(host) as url:
+        assert await status(url, "made-up-token") == 401
+        assert await status(url, issuer.token()) == 200
+    refused = [each for each in caplog.records if each.getMessage() == "a request is refused"]
+    assert [(vars(each)["client"], vars(each)["reason"]) for each in refused] == [
+        ("127.0.0.1", "token")
+    ]
+    assert "made-up-token" not in caplog.text

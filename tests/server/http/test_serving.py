@@ -21,7 +21,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ValidationError
-from support.http import bearer, call_anew, http_client, served_over_http, told_url
+from support.http import (
+    ACCEPT,
+    INITIALIZE,
+    bearer,
+    call_anew,
+    http_client,
+    served_over_http,
+    told_url,
+)
 from support.peer import COMMAND, Peer
 from support.waiting import WAIT, until
 
@@ -41,17 +49,6 @@ from standards_mcp.server.http.sockets import check_exposure, listen
 pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]
 ANN, BOB, CAROL = (new_token() for _ in range(3))
-INITIALIZE = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-11-25",
-        "capabilities": {},
-        "clientInfo": {"name": "test", "version": "1"},
-    },
-}
-ACCEPT = {"accept": "application/json, text/event-stream"}
 
 
 class BooksPlugin(Plugin):

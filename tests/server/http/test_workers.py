@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from collections.abc import AsyncGenerator, Callable
@@ -133,6 +134,23 @@ async def end_during_a_call(peer: Peer) -> None:
     peer.process.send_signal(signal.SIGTERM)
     await anyio.sleep(0.2)
     Path("go").touch()
+
+
+async def test_the_metrics_of_workers_are_told_apart(install: Install):
+    install("books", BOOKS)
+    Path("standards-mcp.toml").write_text("[server]\nmetrics = true\n", encoding="utf-8")
+    async with served(*BOTH) as (_, url):
+        workers = await all_who(url)
+        found = set[str]()
+        with anyio.fail_after(WAIT):
+            while len(found) < len(workers):
+                async with httpx2.AsyncClient(base_url=url, headers=CLOSE) as client:
+                    told = (await client.get("/metrics")).text
+                samples = [line for line in told.splitlines() if not line.startswith("#")]
+                pids = {re.search(r'pid="(\d+)"', line)[1] for line in samples}
+                assert len(pids) == 1, "a scrape is of one worker"
+                found |= pids
+        assert found == {str(each) for each in workers}
 
 
 async def test_workers_end_with_their_parent(install: Install):
