@@ -14,9 +14,10 @@ from sqlalchemy import Connection, func, insert, inspect, select, text
 from standards_mcp import ApiError, InvalidInputError
 
 from .database import Store
+from .migrations.versions import UPGRADES
 from .tables import schema_version
 
-LATEST: Final = 9
+LATEST: Final = len(UPGRADES)
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
 _NOW: Final = func.strftime("%Y-%m-%dT%H:%M:%SZ", "now")
 _CREATE: Final = text(
@@ -72,7 +73,7 @@ def _step(store: Store, scripts: ScriptDirectory) -> int:
             return LATEST
         context = MigrationContext.configure(connection)
         with Operations.context(context):
-            scripts.get_revision(f"{after:04}").module.upgrade()
+            UPGRADES[after - 1]()
         # Databases of the original have versions, and learn of Alembic here.
         context.stamp(scripts, f"{after:04}")
         connection.execute(_CREATE)

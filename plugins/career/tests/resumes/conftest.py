@@ -19,7 +19,7 @@ from standards_mcp_career.store.database import Store
 Make = Callable[..., bytes]
 
 
-def _pdf_of(*pages: str) -> bytes:
+def _pdf_of(*pages: str, is_protected: bool = False) -> bytes:
     """Return a PDF; each page has the lines of a text."""
     objects = [b"<< /Type /Catalog /Pages 2 0 R >>", b""]
     kids: list[str] = []
@@ -43,9 +43,10 @@ def _pdf_of(*pages: str) -> bytes:
     start = file.tell()
     file.write(b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1))
     file.writelines(b"%010d 00000 n \n" % place for place in places)
-    file.write(
-        b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF" % (len(objects) + 1, start)
-    )
+    protection = b"/Filter /Standard /V 1 /R 2 /P -4 /O <%s> /U <%s>" % (b"0" * 64, b"1" * 64)
+    more = b" /ID [<00><00>] /Encrypt << %s >>" % protection if is_protected else b""
+    trailer = b"trailer << /Size %d /Root 1 0 R%s >>\nstartxref\n%d\n%%%%EOF"
+    file.write(trailer % (len(objects) + 1, more, start))
     return file.getvalue()
 
 

@@ -46,6 +46,7 @@ def rewritten(data: bytes, change: Callable[[bytes], bytes]) -> bytes:
     return file.getvalue()
 
 
+@pytest.mark.measured
 def test_a_word_document_is_read_in_its_order(word_document: Make):
     lines = ["Platform engineer", "Ran Kafka clusters", "Go Rust", "five years", "Terraform"]
     assert extract(word_document(), ".docx") == (
@@ -88,6 +89,11 @@ def test_what_is_no_document_is_told(extension: str, data: bytes):
 def test_a_document_without_text_is_told(pdf_of: Make):
     with pytest.raises(InvalidInputError, match="Extraction failed: it has no text; if it is scan"):
         extract(pdf_of("", ""), ".pdf")
+
+
+def test_a_document_with_a_password_is_told(pdf_of: Make):
+    answer = worker.answer(".pdf", pdf_of("Kafka", is_protected=True))
+    assert answer == {"error": "the file is protected by a password"}
 
 
 def test_a_bomb_is_not_unpacked(zipped: Make):

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from standards_mcp import ApiError
+from standards_mcp import ApiError, InvalidInputError
+from standards_mcp_career.cli.kinds import KINDS
 from standards_mcp_career.domain.records import Atom, Interaction, Opportunity, Requirement
 from standards_mcp_career.store import (
     atoms,
@@ -160,6 +161,35 @@ def test_a_run_that_is_found_running_has_failed(store: Store):
         found = runs.read_all(connection)
     assert [run.status for run in found] == ["failed", "failed", "completed"]
     assert (found[2].summary, found[2].completed_at) == ({"indexed": 1}, "2026-01-01T00:00:01Z")
+
+
+def test_half_of_a_character_is_wrong_input(store: Store):
+    with store.reading() as connection:
+        assert atoms.read_all(connection) == []
+    atom = Atom("a", "d", "t", "\ud800")
+    with (
+        pytest.raises(InvalidInputError, match="half of a character"),
+        store.writing() as connection,
+    ):
+        atoms.upsert(connection, [atom])
+
+
+def test_a_run_is_shown_with_its_entries(store: Store):
+    with store.writing() as connection:
+        runs.start(connection, run_named("run-0"))
+        runs.add_entries(connection, "run-0", [Entry("atom", "a", "s", "v", None, stale=True)])
+        shown = KINDS["runs"].row(connection, "run-0")
+        assert KINDS["runs"].row(connection, "run-1") is None
+    assert shown is not None
+    assert shown["entries"] == [
+        {
+            "artifact_type": "atom",
+            "artifact_id": "a",
+            "source_hash": "s",
+            "vector_hash": "v",
+            "stale": True,
+        }
+    ]
 
 
 def test_the_text_of_a_record_is_in_no_error(store: Store):

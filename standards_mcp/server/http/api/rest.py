@@ -59,7 +59,7 @@ class Rest:
 
     async def _list(self, request: Request) -> Response:
         listed = [wire_tool(item) for item in await self._visible(request)]
-        tools = [each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in listed]
+        tools = [each.model_dump(mode="json", exclude_none=True) for each in listed]
         return json_response({"tools": tools})
 
     async def _describe(self, request: Request) -> Response:

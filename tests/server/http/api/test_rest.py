@@ -128,6 +128,15 @@ async def test_a_tool_answers_with_its_structured_content(client: httpx2.AsyncCl
     assert (await client.post("/tools/rare", json={})).json() == {"result": [1, 2]}
 
 
+async def test_the_list_of_tools_has_what_a_program_needs_to_call_them(client: httpx2.AsyncClient):
+    listed = (await client.get("/tools")).json()["tools"]
+    tools = {each["name"]: each for each in listed}
+    assert tools["shelf_find"]["description"] == "Find."
+    assert tools["shelf_find"]["annotations"]["read_only_hint"] is True
+    assert tools["shelf_find"]["input_schema"]["required"] == ["title"]
+    assert tools["rare"]["output_schema"]["required"] == ["result"]
+
+
 async def test_without_structure_the_answer_has_content_blocks(client: httpx2.AsyncClient):
     answer = await client.post("/tools/say", json={})
     assert answer.json() == {"content": [{"type": "text", "text": "hello anonymous"}]}

@@ -1,0 +1,41 @@
+"""The command ``standards-mcp web search``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from standards_mcp import ToolCaller
+
+
+@click.command("search")
+@click.argument("query")
+@click.option("--top", type=click.IntRange(1, 5), default=5, help="The most results.")
+@click.option("--json", "is_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def search_command(context: click.Context, query: str, *, top: int, is_json: bool) -> None:
+    """Search the web for QUERY."""
+    call: ToolCaller = context.obj
+    answer = call("web.search", {"query": query, "top_k": top})
+    found = answer.structured or {}
+    if is_json:
+        click.echo(json.dumps(found, ensure_ascii=False))
+    elif answer.is_error:
+        click.echo(found.get("message", answer.text), err=True)
+    else:
+        click.echo(_shown(found))
+    context.exit(int(answer.is_error or not found["results"]))
+
+
+def _shown(found: Mapping[str, Any]) -> str:
+    pages = [_page(rank, each) for rank, each in enumerate(found["results"], 1)]
+    return "\n\n".join(pages) or found.get("notice", "Nothing was found.")
+
+
+def _page(rank: int, page: Mapping[str, Any]) -> str:
+    sold = ", ".join(page[key] for key in ("price", "availability") if page[key])
+    lines = (page["url"], page["snippet"], sold)
+    return "\n".join([f"{rank}. {page['title']}", *(f"   {line}" for line in lines if line)])

@@ -1,0 +1,110 @@
+"""Brave's Web Search API: https://api-dashboard.search.brave.com/app/documentation/web-search."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from standards_mcp import ApiError
+from standards_mcp_web.answers import WebResult
+from standards_mcp_web.texts import link, plain
+
+from .base import Question, Reply, field_of, listed, objects, odd_answer
+
+_SNIPPET: Final = 500
+_DETAIL: Final = 200
+_KEY_REFUSED: Final = (401, 403)
+_UNPROCESSABLE: Final = 422
+
+
+class Brave:
+    """Asks Brave.
+
+    Args:
+        base_url: The address of the API, without the path.
+        key: The subscription token.
+    """
+
+    name = "Brave"
+
+    def __init__(self, base_url: str, key: str) -> None:
+        self._url, self._key = f"{base_url}/res/v1/web/search", key
+
+    def question(self, query: str, count: int) -> Question:
+        """Return the request. See `Provider`."""
+        headers = {
+            "X-Subscription-Token": self._key,
+            "Accept": "application/json",
+            "Accept-Encoding": "gzip",
+        }
+        return Question(self._url, {"q": query, "count": str(count)}, headers)
+
+    def results(self, data: Any) -> Sequence[WebResult]:
+        """Return the results. See `Provider`; an answer without any has no ``web``."""
+        web = field_of(data, "web")
+        found = field_of(web, "results")
+        if isinstance(data, dict) and (web is None or (isinstance(web, dict) and found is None)):
+            return []
+        if (items := listed(found)) is None:
+            raise odd_answer(self.name)
+        return [_result(each, url) for each in objects(items) if (url := link(each.get("url")))]
+
+    def refusal(self, reply: Reply) -> ApiError:
+        """Return the error. See `Provider`."""
+        error = field_of(reply.data, "error")
+        about_token = "TOKEN" in plain(field_of(error, "code")).upper()
+        if reply.status in _KEY_REFUSED or (reply.status == _UNPROCESSABLE and about_token):
+            return ApiError(
+                "Brave refuses the key. Set SEARCH_API_KEY to a valid one, or [plugins.web] "
+                "api_key.",
+                status=reply.status,
+            )
+        detail = plain(field_of(error, "detail"), _DETAIL) or "no reason was given"
+        return ApiError(f"Brave answered {reply.status}: {detail}", status=reply.status)
+
+    def wait(self, headers: Mapping[str, str]) -> float:
+        """Return the time until the longest window that is used up begins anew.
+
+        The headers are lists by window, such as one of a second and one of a month; a limit of 0
+        is none.
+        """
+        names = ("limit", "remaining", "reset")
+        lists = (headers.get(f"x-ratelimit-{name}", "").split(",") for name in names)
+        windows = [tuple(map(_number, each)) for each in zip(*lists, strict=False)]
+        return max((reset for limit, left, reset in windows if limit and left == 0), default=0)
+
+
+def _result(found: Mapping[str, Any], url: str) -> WebResult:
+    price, availability = _offer(found)
+    return {
+        "title": plain(found.get("title")) or url,
+        "url": url,
+        "snippet": plain(found.get("description"), _SNIPPET) or None,
+        "profile": plain(field_of(found.get("profile"), "name")) or None,
+        "price": price,
+        "availability": availability,
+    }
+
+
+def _offer(found: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """Return the price and the availability of the first offer that has a price."""
+    products = [*objects(found.get("product")), *objects(found.get("product_cluster"))]
+    for offer in (each for product in products for each in objects(product.get("offers"))):
+        if price := _price(offer):
+            availability = plain(offer.get("availability")).rstrip("/").rpartition("/")[2]
+            return price, availability or None
+    return next((price for each in products if (price := _price(each))), None), None
+
+
+def _price(offer: Mapping[str, Any]) -> str:
+    price = offer.get("price")
+    if isinstance(price, bool) or not isinstance(price, str | int | float):
+        return ""
+    amount = plain(str(price))
+    return f"{amount} {plain(offer.get('priceCurrency'))}".strip() if amount else ""
+
+
+def _number(text: str) -> int:
+    """Return a number of a header; 1, which blocks nothing for long, for what is none."""
+    return int(text) if re.fullmatch(r"\s*\d{1,9}\s*", text) else 1

@@ -1,0 +1,60 @@
+"""The plugin's table."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, SecretStr, model_validator
+
+from standards_mcp import PluginSettings, Variable
+
+BRAVE: Final = "https://api.search.brave.com"
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+
+
+def _address(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("an address begins with https:// or http:// and has a host")
+    if parts.query or parts.fragment:
+        raise ValueError("an address of a service has no query")
+    return url.rstrip("/")
+
+
+def _encrypted(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme != "https" and parts.hostname not in _LOOPBACK:
+        raise ValueError("the key would be sent unencrypted: use https://")
+    return url
+
+
+class WebSettings(PluginSettings):
+    """Settings.
+
+    Attributes:
+        provider: Who searches: brave, or searxng. Given by SEARCH_PROVIDER.
+        api_key: The key for Brave. Given by SEARCH_API_KEY.
+        base_url: The address of Brave's API.
+        searxng_url: The address of a SearXNG that answers in JSON; searxng needs it.
+        timeout: Seconds for one search, with all attempts.
+        rate_limit: How often the provider is asked, by all callers together, such as 10/minute.
+            Kept answers do not count.
+        cache_ttl: Seconds for which an answer is kept; 0: never.
+        cache_size: How many answers are kept.
+    """
+
+    provider: Annotated[Literal["brave", "searxng"], Variable("SEARCH_PROVIDER")] = "brave"
+    api_key: Annotated[SecretStr | None, Variable("SEARCH_API_KEY")] = None
+    base_url: Annotated[str, AfterValidator(_address), AfterValidator(_encrypted)] = BRAVE
+    searxng_url: Annotated[str, AfterValidator(_address)] | None = None
+    timeout: float = Field(20, gt=0, le=300)
+    rate_limit: str = Field("10/minute", pattern=r"^[1-9]\d{0,5}/(second|minute|hour|day)$")
+    cache_ttl: float = Field(300, ge=0)
+    cache_size: int = Field(100, ge=1, le=100_000)
+
+    @model_validator(mode="after")
+    def _has_address(self) -> Self:
+        if self.provider == "searxng" and self.searxng_url is None:
+            raise ValueError('provider "searxng" needs searxng_url, the address of a SearXNG')
+        return self

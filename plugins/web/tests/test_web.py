@@ -1,0 +1,406 @@
+"""Searches of the web, through a client, on a loopback engine."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client
+from mcp_types import TextContent
+
+from standards_mcp import ConfigError
+from standards_mcp.testing import Connect, check_plugin
+from standards_mcp_web.plugin import WebPlugin
+from standards_mcp_web.requests import MAX_BYTES
+
+pytestmark = pytest.mark.anyio
+OpenWeb = Callable[..., AbstractAsyncContextManager[Client]]
+KEY = "BSA-opensesame-0123456789"
+QUERY = "a very private question"
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("standards_mcp_web.requests.PAUSES", (0.01, 0.02))
+
+
+async def search(client: Client, query: str = QUERY, **more: Any) -> dict[str, Any]:
+    answer = await client.call_tool("web_search", {"query": query, **more})
+    assert answer.structured_content is not None
+    (content,) = answer.content
+    assert isinstance(content, TextContent)
+    assert json.loads(content.text) == answer.structured_content
+    return answer.structured_content
+
+
+def said(answer: dict[str, Any]) -> tuple[str, str]:
+    assert (answer["success"], answer["results"]) == (False, [])
+    return answer["error_type"], answer["message"]
+
+
+async def one_of(open_web: OpenWeb, engine: Any, **result: Any) -> dict[str, Any]:
+    engine.body = {"web": {"results": [{"title": "A", "url": "https://a.org", **result}]}}
+    async with open_web() as client:
+        (found,) = (await search(client))["results"]
+        return found
+
+
+# Answers
+
+
+async def test_a_search_answers_with_pages_in_the_order_of_the_engine(
+    open_web: OpenWeb, engine: Any
+):
+    async with open_web() as client:
+        answer = await search(client, "  folding \n bicycles ", top_k=3)
+    assert answer["tool"] == "web.search"
+    assert [each["title"] for each in answer["results"]] == ["Page 1", "Page 2", "Page 3"]
+    assert answer["results"][0] == {
+        "title": "Page 1",
+        "url": "https://example.org/1",
+        "snippet": "All about 1 & more.",
+        "profile": "Example",
+        "price": None,
+        "availability": None,
+    }
+    ((parameters, headers),) = engine.asked
+    assert parameters == {"q": ["folding bicycles"], "count": ["3"]}
+    assert headers["x-subscription-token"] == KEY
+    assert (headers["accept"], headers["accept-encoding"]) == ("application/json", "gzip")
+
+
+@pytest.mark.parametrize(
+    ("result", "price", "availability"),
+    [
+        (
+            {
+                "product": {
+                    "price": "1",
+                    "offers": [
+                        {"priceCurrency": "USD"},
+                        {
+                            "price": "12.99",
+                            "priceCurrency": "USD",
+                            "availability": "https://schema.org/InStock",
+                        },
+                    ],
+                }
+            },
+            "12.99 USD",
+            "InStock",
+        ),
+        ({"product_cluster": [{"offers": [{"price": 3}]}]}, "3", None),
+        ({"product_cluster": [{}, {"price": "from $4"}]}, "from $4", None),
+        ({"product": {"price": "$1,349.50", "offers": []}}, "$1,349.50", None),
+        ({"product": {"offers": [{"price": True}, {"price": None}, {"price": ""}]}}, None, None),
+        ({"product": [], "product_cluster": "odd"}, None, None),
+        ({"product": {"offers": "odd"}}, None, None),
+    ],
+)
+async def test_a_price_is_that_of_the_first_offer_that_has_one(
+    open_web: OpenWeb, engine: Any, result: dict[str, Any], price: str | None, availability: str
+):
+    found = await one_of(open_web, engine, **result)
+    assert (found["price"], found["availability"]) == (price, availability)
+
+
+async def test_texts_have_no_tags_entities_and_control_characters(open_web: OpenWeb, engine: Any):
+    found = await one_of(
+        open_web,
+        engine,
+        title="<b>Tom&amp;#x27;s</b> 1 < 2 > 0",
+        description="a\x1b[31m\u202eb<!-- c --><script>d</script> &lt;i&gt;" + "e" * 600,
+        profile=None,
+    )
+    assert found["title"] == "Tom's 1 < 2 > 0"
+    assert found["snippet"].startswith("a [31m bd <i>e")
+    assert (len(found["snippet"]), found["profile"]) == (500, None)
+
+
+async def test_results_without_a_link_are_left_out_before_they_are_counted(
+    open_web: OpenWeb, engine: Any
+):
+    addresses = ["javascript:alert(1)", None, 7, "ftp://a.org", "https://a b.org", "HTTPS://c.org"]
+    results = [{"title": "x", "url": each} for each in addresses]
+    engine.body = {"web": {"results": [*results, "odd", None, {"url": "http://d.org"}]}}
+    async with open_web() as client:
+        found = (await search(client, top_k=2))["results"]
+    assert [each["url"] for each in found] == ["HTTPS://c.org", "http://d.org"]
+    assert found[1]["title"] == "http://d.org"
+
+
+@pytest.mark.parametrize("body", [{}, {"web": None}, {"web": {}}, {"web": {"results": []}}])
+async def test_an_answer_without_results_is_no_error(open_web: OpenWeb, engine: Any, body: Any):
+    engine.body = body
+    async with open_web() as client:
+        assert (await search(client))["results"] == []
+
+
+async def test_without_a_key_nothing_is_asked_and_the_answer_says_so(
+    open_web: OpenWeb, engine: Any
+):
+    async with open_web(api_key=None) as client:
+        answer = await search(client)
+        assert (answer["results"], engine.asked) == ([], [])
+        assert "Set SEARCH_API_KEY" in answer["notice"]
+
+
+async def test_searxng_answers_in_the_same_form(open_web: OpenWeb, engine: Any):
+    results = [
+        {"title": "A", "url": "https://a.org", "content": "x &amp; y", "engines": ["mojeek", "b"]},
+        {"title": "B", "url": "https://b.org", "engines": []},
+    ]
+    engine.body = {"query": "q", "results": results}
+    async with open_web(provider="searxng", searxng_url=f"{engine.url}/", api_key=None) as client:
+        first, second = (await search(client))["results"]
+    assert (first["snippet"], first["profile"]) == ("x & y", "mojeek")
+    assert (second["snippet"], second["profile"]) == (None, None)
+    assert engine.asked[0][0] == {"q": [QUERY], "format": ["json"]}
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "expected"),
+    [
+        (401, {}, "Brave refuses the key. Set SEARCH_API_KEY"),
+        (403, b"<html>", "Brave refuses the key. Set SEARCH_API_KEY"),
+        (
+            422,
+            {"error": {"code": "SUBSCRIPTION_TOKEN_INVALID", "detail": "x"}},
+            "Brave refuses the key.",
+        ),
+        (422, {"error": {"code": "VALIDATION", "detail": "q" * 300}}, f"answered 422: {'q' * 200}"),
+        (404, [], "Brave answered 404: no reason was given"),
+        (302, {}, "Brave answered 302"),
+        (503, {}, "Brave answered 503, also when asked again"),
+        (200, b"{", "no list of results"),
+        (200, b"[" * 100_000, "no list of results"),
+        (200, [1], "no list of results"),
+        (200, {"web": 1}, "no list of results"),
+        (200, {"web": {"results": {"a": 1}}}, "no list of results"),
+        (200, b'{"web": "' + b"x" * MAX_BYTES + b'"}', "no list of results"),
+    ],
+)
+async def test_an_answer_that_is_none_is_an_error_with_the_next_step(
+    open_web: OpenWeb, engine: Any, status: int, body: Any, expected: str
+):
+    engine.status, engine.body, engine.headers = [status], body, {"location": "/elsewhere"}
+    async with open_web() as client:
+        kind, message = said(await search(client))
+    assert kind == "api_error"
+    assert expected in message
+    assert len(message) < 400
+    assert len(engine.asked) == (3 if status == 503 else 1)
+
+
+async def test_a_searxng_that_gives_no_json_is_told_how_to(open_web: OpenWeb, engine: Any):
+    engine.status = [403]
+    async with open_web(provider="searxng", searxng_url=engine.url) as client:
+        kind, message = said(await search(client))
+    assert (kind, "search.formats" in message) == ("api_error", True)
+
+
+async def test_a_failure_that_passes_is_tried_again(open_web: OpenWeb, engine: Any):
+    engine.status = [500, 502, 200]
+    async with open_web() as client:
+        assert len((await search(client))["results"]) == 5
+    assert len(engine.asked) == 3
+
+
+async def test_a_connection_that_breaks_or_is_refused_is_an_error_without_the_query(
+    open_web: OpenWeb, engine: Any
+):
+    engine.keeps_silent = True
+    async with open_web() as client:
+        kind, message = said(await search(client))
+    assert (kind, len(engine.asked)) == ("api_error", 3)
+    assert "Brave at 127.0.0.1 cannot be reached" in message
+    async with open_web(base_url="http://127.0.0.1:9") as client:
+        assert "cannot be reached" in said(await search(client))[1]
+
+
+async def test_an_answer_that_does_not_come_in_time_is_a_timeout(open_web: OpenWeb, engine: Any):
+    engine.pause = 1
+    async with open_web(timeout=0.1) as client:
+        kind, message = said(await search(client))
+    assert (kind, "within 0.1 s" in message) == ("timeout", True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"query": "  \n "}, "query"),
+        ({"query": "x" * 401}, "query"),
+        ({"query": "w " * 51}, "query has 51 words"),
+        ({"query": "\ud800"}, "query"),
+        ({"query": "x", "top_k": 6}, "top_k"),
+        ({"query": "x", "top_k": 0}, "top_k"),
+        ({}, "query"),
+    ],
+)
+async def test_wrong_input_is_refused_by_name_before_anything_is_asked(
+    connect: Connect, engine: Any, arguments: dict[str, Any], expected: str
+):
+    async with connect(WebPlugin, name="web", base_url=engine.url, api_key=KEY) as client:
+        answer = await client.call_tool("web_search", arguments)
+    assert answer.is_error
+    assert answer.structured_content is not None
+    kind, message = said(answer.structured_content)
+    assert (kind, expected in message, engine.asked) == ("invalid_input", True, [])
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"provider": "bing"}, "provider"),
+        ({"provider": "searxng"}, "needs searxng_url"),
+        ({"base_url": "http://example.org"}, "use https://"),
+        ({"base_url": "example.org"}, "begins with https://"),
+        ({"base_url": "https://example.org?key=1"}, "has no query"),
+        ({"rate_limit": "ten"}, "rate_limit"),
+    ],
+)
+async def test_settings_that_cannot_work_are_refused_with_the_reason(
+    connect: Connect, options: dict[str, Any], expected: str
+):
+    with pytest.raises(Exception, match=expected) as raised:
+        async with connect(WebPlugin, name="web", **options):
+            pass
+    assert isinstance(raised.value, ConfigError) or "web" in str(raised.value)
+
+
+# Cache and limits
+
+
+async def test_an_answer_is_kept_for_equal_questions(open_web: OpenWeb, engine: Any):
+    async with open_web() as client:
+        first = await search(client, "kept answers")
+        assert await search(client, " kept   answers ") == first
+        await search(client, "kept answers", top_k=4)
+        assert len(engine.asked) == 2
+
+
+async def test_no_more_answers_are_kept_than_wanted_and_none_for_longer(
+    open_web: OpenWeb, engine: Any
+):
+    async with open_web(cache_size=2) as client:
+        for query in ("a", "b", "c", "a"):
+            await search(client, query)
+    assert len(engine.asked) == 4
+    async with open_web(cache_ttl=0) as client:
+        for _ in range(2):
+            await search(client)
+    assert len(engine.asked) == 6
+
+
+async def test_failures_and_notices_are_not_kept(open_web: OpenWeb, engine: Any):
+    engine.status = [404, 200]
+    async with open_web() as client:
+        assert said(await search(client))
+        assert (await search(client))["results"]
+
+
+async def test_equal_questions_at_one_time_are_one_request(open_web: OpenWeb, engine: Any):
+    engine.pause = 0.3
+    answers: list[dict[str, Any]] = []
+    async with open_web() as client:
+
+        async def ask() -> None:
+            answers.append(await search(client))
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(100):
+                tasks.start_soon(ask)
+    assert len(engine.asked) == 1
+    assert all(each == answers[0] for each in answers)
+
+
+async def test_a_caller_who_leaves_ends_the_search_of_nobody(open_web: OpenWeb, engine: Any):
+    engine.pause = 0.3
+    async with open_web() as client:
+        with anyio.move_on_after(0.1):
+            await search(client)
+        assert (await search(client))["results"]
+    assert len(engine.asked) == 1
+
+
+async def test_the_provider_is_asked_only_so_often_and_kept_answers_do_not_count(
+    open_web: OpenWeb, engine: Any
+):
+    async with open_web(rate_limit="10/minute") as client:
+        for number in (*range(10), 3):
+            assert (await search(client, f"question {number}"))["results"]
+        refused = await search(client, "the 11th")
+    kind, message = said(refused)
+    assert (kind, len(engine.asked)) == ("rate_limited", 10)
+    assert message.startswith("Web search is limited to 10/minute. Try again in ")
+    assert 50 <= refused["retry_after"] <= 60
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, 1),
+        (("1, 15000", "0, 100", "1, 5000"), 1),
+        (("1, 15000", "0, 0", "1, 5000"), 5000),
+        (("1, 0", "0, 0", "2, 5000"), 2),
+        (("odd", "0", "-3"), 1),
+    ],
+)
+async def test_while_a_window_of_the_provider_is_used_up_nothing_is_sent(
+    open_web: OpenWeb, engine: Any, headers: Any, seconds: int
+):
+    names = ("x-ratelimit-limit", "x-ratelimit-remaining", "X-RateLimit-Reset")
+    engine.status, engine.headers = [429], dict(zip(names, headers, strict=False))
+    async with open_web() as client:
+        answers = [await search(client, query) for query in ("a", "b")]
+    for answer in answers:
+        assert said(answer)[0] == "rate_limited"
+        assert answer["retry_after"] == seconds
+    assert len(engine.asked) == 1
+
+
+async def test_a_window_that_an_answer_uses_up_counts_too(open_web: OpenWeb, engine: Any):
+    engine.headers = {
+        "X-RateLimit-Limit": "1, 2000",
+        "X-RateLimit-Remaining": "1, 0",
+        "X-RateLimit-Reset": "1, 86400",
+    }
+    async with open_web() as client:
+        assert (await search(client, "the last one"))["results"]
+        refused = await search(client, "one too many")
+        assert (await search(client, "the last one"))["results"], "it is kept"
+    assert (said(refused)[0], refused["retry_after"]) == ("rate_limited", 86400)
+    assert len(engine.asked) == 1
+
+
+# Secrets
+
+
+async def test_neither_key_nor_query_stands_in_a_log_or_a_message(
+    open_web: OpenWeb, engine: Any, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.INFO, "standards_mcp")
+    caplog.set_level(logging.WARNING)
+    told: list[str] = []
+    async with open_web(cache_ttl=0, timeout=0.5) as client:
+        for status, pause, silent in ((200, 0, False), (401, 0, False), (500, 0, False)):
+            engine.status, engine.pause, engine.keeps_silent = [status], pause, silent
+            told.append(json.dumps(await search(client)))
+        engine.pause = 1
+        told.append(json.dumps(await search(client)))
+    for text in (caplog.text, *map(str, map(vars, caplog.records)), *told):
+        assert KEY not in text
+        assert QUERY not in text.replace("+", " ")
+
+
+def test_the_plugin_keeps_the_rules_of_plugins(engine: Any):
+    calls = [("web.search", {"query": "x"})]
+    check_plugin(WebPlugin, name="web", calls=calls, base_url=engine.url, api_key=KEY)
