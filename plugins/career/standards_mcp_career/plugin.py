@@ -22,7 +22,7 @@ from .answers import (
     TraceAnswer,
     ValidationAnswer,
 )
-from .domain.records import Opportunity
+from .inputs import GivenOpportunity
 from .interactions.transitions import Event
 from .settings import CareerSettings, Scope, Strategy, StrategyName
 from .validation.reports import GivenReport
@@ -90,7 +90,7 @@ class CareerPlugin(Plugin[CareerSettings]):
             str | None, Field(description="A stored opportunity; else give opportunity.")
         ] = None,
         opportunity: Annotated[
-            Opportunity | None, Field(description="An opportunity that is not stored.")
+            GivenOpportunity | None, Field(description="An opportunity that is not stored.")
         ] = None,
         strategy: Annotated[
             Strategy | StrategyName | None,
@@ -115,7 +115,7 @@ class CareerPlugin(Plugin[CareerSettings]):
         return self._career().matching.match_opportunity(
             options=Options(chosen, k_lex, k_emb),
             opportunity_id=opportunity_id,
-            opportunity=opportunity,
+            opportunity=opportunity.record() if opportunity else None,
             atom_ids=atom_ids,
             resume_id=resume_id,
             trace_id=trace_id,

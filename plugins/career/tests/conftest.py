@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,6 +16,8 @@ from standards_mcp_career.domain.ids import CountingIds
 from standards_mcp_career.domain.records import Interaction, Opportunity
 from standards_mcp_career.store import interactions, opportunities
 from standards_mcp_career.store.database import Store, open_store
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def clock() -> str:
@@ -55,3 +61,34 @@ def add_interaction() -> Callable[..., None]:
             interactions.upsert(connection, [record])
 
     return add
+
+
+@pytest.fixture
+def installed(install: Callable[..., Path]) -> None:
+    """Let processes that tests start find the plugin."""
+    source = "from standards_mcp_career.plugin import CareerPlugin as CareerPlugin"
+    install("career", source, version="0.1.0")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Return a function that runs ``standards-mcp career`` with a database of its own."""
+    file = tmp_path / "config.toml"
+    text = f"state_dir = {json.dumps(str(tmp_path / 'state'))}\n[plugins.career]\n"
+    text += f"db = {json.dumps(str(tmp_path / 'career.db'))}\n"
+    file.write_text(f"{text}resume_roots = [{json.dumps(str(tmp_path))}]\n", "utf-8")
+
+    def run(*arguments: str | Path, status: int = 0) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "standards_mcp", "--config", str(file)]
+        done = subprocess.run(
+            [*command, *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=tmp_path,
+            env={**os.environ, "HOME": str(tmp_path)},
+        )
+        assert done.returncode == status, done.stderr
+        return done
+
+    return run
