@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from standards_mcp import InvalidInputError
 from standards_mcp_career.answers import MatchAnswer, ValidationReport
 from standards_mcp_career.domain.records import Opportunity
 from standards_mcp_career.importing import parsed
+from standards_mcp_career.inputs import GivenOpportunity
 from standards_mcp_career.matching.strategies import NAMES, Options
 from standards_mcp_career.service import open_career
 from standards_mcp_career.settings import CareerSettings
@@ -120,8 +121,7 @@ def _validation_lines(report: ValidationReport) -> list[str]:
 
 def _opportunity(file: Path) -> Opportunity:
     try:
-        found: Opportunity = TypeAdapter(Opportunity).validate_python(parsed(file))
+        return GivenOpportunity.model_validate(parsed(file)).record()
     except (OSError, ValueError, RecursionError) as error:
         why = json.dumps(" ".join(str(error).split())[:300], ensure_ascii=False)
         raise InvalidInputError(f"{file} holds no opportunity: {why}") from error
-    return found

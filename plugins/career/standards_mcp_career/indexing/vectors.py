@@ -1,19 +1,44 @@
-"""Vectors in memory, and the nearest of them."""
+"""Vectors in memory, and how near they are to others."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Mapping
-from typing import Final, TypeAlias
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from standards_mcp.catalog.embedding import Vectors
 
 Key: TypeAlias = tuple[str, str]
 """The kind and the id of what a vector is of."""
-_DECIMALS: Final = 9
-"""Cosines that differ by less are equal."""
+Scores: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The vectors of one kind.
+
+    Attributes:
+        ids: Sorted.
+        parts: By their dimension, the places in *ids* and the vectors, of length 1 or 0.
+    """
+
+    ids: Sequence[str]
+    parts: Mapping[int, tuple[NDArray[np.intp], Scores]]
+
+    def cosines(self, vectors: Vectors) -> Scores:
+        """Return a row for each vector: how near it is to each of *ids*.
+
+        A vector of another dimension, and a zero vector, has 0.
+        """
+        scores = np.zeros((len(vectors), len(self.ids)))
+        if (part := self.parts.get(vectors.shape[1])) is not None:
+            places, rows = part
+            scores[:, places] = _of_length_1(vectors) @ rows.T
+        return scores
 
 
 class VectorStore:
@@ -21,41 +46,52 @@ class VectorStore:
 
     def __init__(self) -> None:
         self._rows: dict[Key, Vectors] = {}
+        self._tables: dict[str, Table] = {}
         self._lock = threading.Lock()
 
     def put(self, rows: Mapping[Key, Vectors]) -> None:
         """Keep vectors, in place of those with the same keys."""
         with self._lock:
             self._rows = {**self._rows, **rows}
+            self._tables.clear()
 
     def remove(self, keys: Iterable[Key]) -> None:
         """Forget vectors."""
         gone = set(keys)
         with self._lock:
             self._rows = {key: row for key, row in self._rows.items() if key not in gone}
+            self._tables.clear()
 
     def keys(self) -> Collection[Key]:
-        """Return all keys."""
+        """Return all keys as they are now."""
         return self._rows.keys()
 
-    def cosines(self, vector: Vectors, keys: Iterable[Key]) -> dict[Key, float]:
-        """Return how near those of some keys are that there are.
+    def table(self, kind: str) -> Table:
+        """Return the vectors of a kind as they are now."""
+        with self._lock:
+            if kind not in self._tables:
+                self._tables[kind] = _table(
+                    {key[1]: row for key, row in self._rows.items() if key[0] == kind}
+                )
+            return self._tables[kind]
 
-        One of another dimension, and a zero vector, has 0.
-        """
-        rows, length = self._rows, float(np.linalg.norm(vector))
-        found = [key for key in keys if key in rows]
-        alike = [key for key in found if rows[key].shape == vector.shape]
-        cosines = dict.fromkeys(found, 0.0)
-        if alike and length:
-            matrix = np.stack([rows[key] for key in alike]).astype(np.float64)
-            lengths = np.linalg.norm(matrix, axis=1) * length
-            products = matrix @ vector.astype(np.float64)
-            scores = np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)
-            cosines.update(zip(alike, scores.tolist(), strict=True))
-        return cosines
 
-    def nearest(self, vector: Vectors, count: int, keys: Iterable[Key]) -> list[Key]:
-        """Return the nearest of some keys, of equal ones the smaller first."""
-        cosines = self.cosines(vector, keys)
-        return sorted(cosines, key=lambda key: (-round(cosines[key], _DECIMALS), key))[:count]
+def _table(rows: Mapping[str, Vectors]) -> Table:
+    ids = sorted(rows)
+    places: dict[int, list[int]] = {}
+    for place, identifier in enumerate(ids):
+        places.setdefault(len(rows[identifier]), []).append(place)
+    return Table(
+        ids,
+        {
+            dimension: (np.array(found), _of_length_1(np.stack([rows[ids[at]] for at in found])))
+            for dimension, found in places.items()
+        },
+    )
+
+
+def _of_length_1(vectors: Vectors) -> Scores:
+    rows = vectors.astype(np.float64)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    scaled: Scores = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
+    return scaled

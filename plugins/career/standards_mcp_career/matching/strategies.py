@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from standards_mcp.catalog.embedding import Vectors
 from standards_mcp_career.domain.records import Opportunity, Requirement
 from standards_mcp_career.domain.text import tokens
 from standards_mcp_career.indexing.embedding import Embedder
-from standards_mcp_career.indexing.vectors import VectorStore
+from standards_mcp_career.indexing.vectors import Scores, VectorStore
 from standards_mcp_career.settings import Strategy, StrategyName
 
 from .words import Mask, WordIndex, places_of
 
-Scores: TypeAlias = NDArray[np.float64]
 NAMES: Final[dict[Strategy, StrategyName]] = {
     "lexical": "deterministic_lexical_v0.1",
     "hybrid": "hybrid_lexical_embedding_v0.2",
     "semantic": "hybrid_semantic_v0.3",
 }
+_DECIMALS: Final = 9
+"""Cosines that differ by less are equal."""
 _LEXICAL, _COSINE, _BONUS = 0.55, 0.35, 0.10
 
 
@@ -116,18 +116,34 @@ class Matcher:
     def _nearest(self, text: str) -> Mask:
         if self._embedder is None or not self._options.k_emb:
             return np.zeros_like(self._allowed)
-        (vector,) = self._embedder.embed([text])
-        keys = (("atom", each) for each in self._words.chosen(self._allowed))
-        nearest = self._vectors.nearest(vector, self._options.k_emb, keys)
-        return self._words.mask(identifier for _, identifier in nearest)
+        near, places = self._cosines([text])
+        there = np.flatnonzero(places >= 0)
+        there = there[self._allowed[places[there]]]
+        # Stable: of equal ones the smaller id comes first, as they stand.
+        ordered = np.argsort(-near[0, there].round(_DECIMALS), kind="stable")
+        mask = np.zeros_like(self._allowed)
+        mask[places[there[ordered[: self._options.k_emb]]]] = True
+        return mask
+
+    def _cosines(self, texts: Sequence[str]) -> tuple[Scores, NDArray[np.intp]]:
+        """Return how near texts are to the vectors of atoms, and the places of those atoms."""
+        table = self._vectors.table("atom")
+        places = self._words.places(table.ids)
+        if self._embedder is None or not texts:
+            return np.zeros((len(texts), len(places))), places
+        return table.cosines(self._embedder.embed(texts)), places
 
     def parts(self, requirements: Sequence[Requirement], mask: Mask) -> list[Parts]:
         """Return the scores of each requirement with all atoms; those outside of *mask* have 0."""
-        is_semantic = self._options.strategy == "semantic"
-        cosines = self._cosines(requirements, mask) if is_semantic else None
+        if self._options.strategy != "semantic":
+            return [self._of(each, mask, None) for each in requirements]
+        near, places = self._cosines([each.text for each in requirements])
+        there = places >= 0
+        cosines = np.zeros((len(requirements), len(mask)))
+        cosines[:, places[there]] = np.maximum(near[:, there], 0.0)
         return [
-            self._of(each, mask, None if cosines is None else cosines[number])
-            for number, each in enumerate(requirements)
+            self._of(each, mask, row * mask)
+            for each, row in zip(requirements, cosines, strict=True)
         ]
 
     def _of(self, requirement: Requirement, mask: Mask, cosines: Scores | None) -> Parts:
@@ -144,18 +160,3 @@ class Matcher:
                 bonus[place] = len(has) / len(wanted)
         total = _LEXICAL * lexical + _COSINE * cosines + _BONUS * bonus
         return Parts(np.where(lexical > 0, total, 0.0), lexical, cosines, bonus)
-
-    def _cosines(self, requirements: Sequence[Requirement], mask: Mask) -> list[Scores]:
-        size = len(mask)
-        if self._embedder is None:
-            return [np.zeros(size) for _ in requirements]
-        places = places_of(mask)
-        keys = [("atom", self._words.atoms[place].atom_id) for place in places]
-        rows: Vectors = self._embedder.embed([each.text for each in requirements])
-        found = list[Scores]()
-        for row in rows:
-            cosines = self._vectors.cosines(row, keys)
-            scores = np.zeros(size)
-            scores[places] = [max(0.0, cosines.get(key, 0.0)) for key in keys]
-            found.append(scores)
-        return found

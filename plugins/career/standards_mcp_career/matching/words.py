@@ -37,10 +37,14 @@ class WordIndex:
         """Return a mask of all atoms, in the order of their ids."""
         return np.ones(len(self.atoms), dtype=np.bool_)
 
+    def places(self, atom_ids: Iterable[str]) -> NDArray[np.intp]:
+        """Return the place of each atom; -1 where it is not verified or not there."""
+        return np.array([self._position.get(each, -1) for each in atom_ids], dtype=np.intp)
+
     def mask(self, atom_ids: Iterable[str]) -> Mask:
         """Return a mask of some of them."""
-        chosen = np.zeros(len(self.atoms), dtype=np.bool_)
-        chosen[[self._position[each] for each in atom_ids if each in self._position]] = True
+        chosen, places = np.zeros(len(self.atoms), dtype=np.bool_), self.places(atom_ids)
+        chosen[places[places >= 0]] = True
         return chosen
 
     def shared(self, words: Collection[str]) -> Counts:
@@ -50,10 +54,6 @@ class WordIndex:
             if (found := self._postings.get(word)) is not None:
                 counts[found] += 1
         return counts
-
-    def chosen(self, mask: Mask) -> list[str]:
-        """Return the ids of the atoms of a mask, in their order."""
-        return [self.atoms[place].atom_id for place in places_of(mask)]
 
 
 def words_of(atom: Atom) -> frozenset[str]:

@@ -134,19 +134,27 @@ def test_the_built_in_encoder_is_another_source(store: Store, audit: AuditLog):
     indexing(store, audit, vectors).build()
     minilm = indexing(store, audit, vectors, "minilm").build()
     assert minilm["counts"] == {"indexed": 1, "skipped": 0, "stale": 0}
-    assert vectors.cosines(np.ones(384, np.float32), [("atom", "a-ops")]).keys() == {
-        ("atom", "a-ops")
-    }
+    assert vectors.table("atom").parts.keys() == {384}
 
 
-def test_the_nearest_come_first_and_of_equal_ones_the_smaller():
+def test_a_vector_of_another_dimension_and_a_zero_vector_are_near_to_nothing():
     vectors = VectorStore()
     rows = {"c": [1, 0], "a": [2, 0], "zero": [0, 0], "b": [0, 1], "odd": [1, 0, 0], "far": [-1, 0]}
     vectors.put({("atom", key): np.array(row, np.float32) for key, row in rows.items()})
-    keys = [("atom", key) for key in [*rows, "missing"]]
-    nearest = vectors.nearest(np.array([1, 0], np.float32), 9, keys)
-    assert [key for _, key in nearest] == ["a", "c", "b", "odd", "zero", "far"]
-    assert vectors.nearest(np.zeros(2, np.float32), 1, keys) == [("atom", "a")]
+    vectors.put({("resume", "r"): np.array([1, 0], np.float32)})
+    table = vectors.table("atom")
+    near = table.cosines(np.array([[3, 0], [0, 0]], np.float32))
+    assert dict(zip(table.ids, near[0], strict=True)) == {
+        "a": 1,
+        "b": 0,
+        "c": 1,
+        "far": -1,
+        "odd": 0,
+        "zero": 0,
+    }
+    assert not near[1].any()
+    vectors.remove([("atom", "a")])
+    assert "a" not in vectors.table("atom").ids
 
 
 def test_the_hash_of_bytes_is_that_of_their_text():

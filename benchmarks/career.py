@@ -1,0 +1,148 @@
+"""Career: matches of 10,000 atoms beside a plain loop, runs of the index, events and the audit log.
+
+usage: .venv-career/bin/python benchmarks/career.py [--atoms 10000] [--calls 100]
+
+Atoms and opportunities of ten requirements are made of 5,000 made-up words, the frequent ones more
+often. The plain loop scores every verified atom for every requirement, with sets that are made
+once. Everything is in one SQLite file, and the stub makes the vectors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from standards_mcp_career.audit.log import Entry
+from standards_mcp_career.domain.records import Atom, Interaction, Opportunity, Requirement
+from standards_mcp_career.domain.text import tokens
+from standards_mcp_career.matching.strategies import Options
+from standards_mcp_career.matching.words import words_of
+from standards_mcp_career.service import Career, open_career
+from standards_mcp_career.settings import CareerSettings, Strategy
+from standards_mcp_career.store import atoms, interactions, opportunities
+
+WORDS = [f"word{number}" for number in range(5000)]
+WEIGHTS = [1 / rank for rank in range(1, len(WORDS) + 1)]
+EMPTY = """
+import re, sys
+from standards_mcp_career.plugin import CareerPlugin
+if sys.argv[1:]:
+    from pathlib import Path
+    from standards_mcp_career.matching.strategies import Options
+    from standards_mcp_career.service import open_career
+    from standards_mcp_career.settings import CareerSettings
+    career = open_career(CareerSettings(db=Path(sys.argv[1])))
+    career.indexing.build("atoms")
+    career.matching.match_opportunity(options=Options("hybrid", 25, 25), opportunity_id="o-0")
+print(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
+"""
+
+
+def text(chance: random.Random, count: int) -> str:
+    return " ".join(chance.choices(WORDS, WEIGHTS, k=count))
+
+
+def fill(career: Career, count: int) -> tuple[list[Atom], list[Opportunity]]:
+    chance = random.Random(7)  # noqa: S311  - the same words in each run
+    records = [
+        Atom(f"a-{number:05}", title=text(chance, 4), claim=text(chance, 14), verified=True)
+        for number in range(count)
+    ]
+    wanted = [
+        Opportunity(
+            f"o-{number}",
+            "A company",
+            text(chance, 3),
+            requirements=tuple(Requirement(text(chance, 7)) for _ in range(10)),
+        )
+        for number in range(50)
+    ]
+    with career.store.writing() as connection:
+        atoms.upsert(connection, records)
+        opportunities.upsert(connection, wanted)
+        started = [Interaction(f"i-{number}", "o-0") for number in range(1000)]
+        interactions.upsert(connection, started)
+    return records, wanted
+
+
+def timed(calls: int, call: Callable[[int], object]) -> list[float]:
+    times = list[float]()
+    for number in range(calls):
+        began = time.perf_counter()
+        call(number)
+        times.append((time.perf_counter() - began) * 1000)
+    return times
+
+
+def shown(times: Sequence[float]) -> str:
+    p95 = statistics.quantiles(times, n=20)[18]
+    return f"p50 {statistics.median(times):7.2f} ms, p95 {p95:7.2f} ms"
+
+
+def plain_loop(words: dict[str, frozenset[str]], wanted: Opportunity) -> list[tuple[float, str]]:
+    best = list[tuple[float, str]]()
+    for requirement in wanted.requirements:
+        asked = set(tokens(requirement.text))
+        scores = ((-len(asked & has) / len(asked), atom_id) for atom_id, has in words.items())
+        best.append(min(scores))
+    return best
+
+
+def measure(count: int, calls: int, db: Path) -> None:
+    with closing(open_career(CareerSettings(db=db))) as career:
+        records, wanted = fill(career, count)
+        words = {each.atom_id: words_of(each) for each in records}
+        loop = timed(calls, lambda number: plain_loop(words, wanted[number % len(wanted)]))
+        print(f"a plain loop                {shown(loop)}")
+        for name in ("first", "unchanged"):
+            (took,) = timed(1, lambda _: career.indexing.build("atoms"))
+            print(f"the {name} index  {took / 1000:.2f} s")
+        strategies: tuple[Strategy, ...] = ("lexical", "hybrid", "semantic")
+        for strategy in strategies:
+
+            def match(number: int, strategy: Strategy = strategy) -> object:
+                return career.matching.match_opportunity(
+                    options=Options(strategy, 25, 25), opportunity_id=f"o-{number % len(wanted)}"
+                )
+
+            match(0)
+            times = timed(calls, match)
+            ratio = statistics.median(loop) / statistics.median(times)
+            print(f"{strategy:10} with its log  {shown(times)}, {ratio:.1f} times the loop's speed")
+        events = timed(
+            calls,
+            lambda number: career.interactions.apply_event(f"i-{number}", "Prepare", "key"),
+        )
+        print(f"an event, SQLite            {shown(events)}")
+        entry = Entry("IndexedArtifact", {"artifact_id": "a", "stale": False})
+        career.audit.extend("long", [entry] * 100_000)
+        (took,) = timed(1, lambda _: career.audit.verify("long"))
+        print(f"100,000 events verified     {took / 1000:.2f} s")
+    alone, filled = (peak_kilobytes(*more) for more in ((), (str(db),)))
+    print(f"memory above the plugin alone  {(filled - alone) / 1024:.0f} MiB")
+
+
+def peak_kilobytes(*arguments: str) -> int:
+    command = [sys.executable, "-c", EMPTY, *arguments]
+    return int(subprocess.run(command, capture_output=True, check=True).stdout)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--atoms", type=int, default=10_000)
+    parser.add_argument("--calls", type=int, default=100)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        measure(given.atoms, given.calls, Path(folder) / "career.db")
+
+
+if __name__ == "__main__":
+    main()
