@@ -8,16 +8,26 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
+from standards_mcp.cli import run as run_program
 from standards_mcp_career.audit.log import AuditLog
 from standards_mcp_career.domain.ids import CountingIds
 from standards_mcp_career.domain.records import Interaction, Opportunity
 from standards_mcp_career.store import interactions, opportunities
 from standards_mcp_career.store.database import Store, open_store
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
+
+class Done(NamedTuple):
+    """What a command has printed."""
+
+    stdout: str
+    stderr: str
+
+
+Run = Callable[..., Done]
 
 
 def clock() -> str:
@@ -71,15 +81,32 @@ def installed(install: Callable[..., Path]) -> None:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
-    """Return a function that runs ``standards-mcp career`` with a database of its own."""
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+    """Return a function that runs ``standards-mcp`` with a database of its own."""
     file = tmp_path / "config.toml"
     text = f"state_dir = {json.dumps(str(tmp_path / 'state'))}\n[plugins.career]\n"
     text += f"db = {json.dumps(str(tmp_path / 'career.db'))}\n"
     file.write_text(f"{text}resume_roots = [{json.dumps(str(tmp_path))}]\n", "utf-8")
 
-    def run(*arguments: str | Path, status: int = 0) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "standards_mcp", "--config", str(file)]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    def run(*arguments: str | Path, status: int = 0) -> Done:
+        code = run_program(["--config", str(file), *map(str, arguments)])
+        done = Done(*capfd.readouterr())
+        assert code == status, done.stderr
+        return done
+
+    return run
+
+
+@pytest.fixture
+def run_process(run: Run, tmp_path: Path) -> Run:
+    """Return a function that does the same in a process of its own."""
+    del run  # which has written the configuration
+
+    def run_one(*arguments: str | Path, status: int = 0) -> Done:
+        command = [sys.executable, "-m", "standards_mcp", "--config", "config.toml"]
         done = subprocess.run(
             [*command, *map(str, arguments)],
             capture_output=True,
@@ -89,6 +116,6 @@ def run(tmp_path: Path) -> Run:
             env={**os.environ, "HOME": str(tmp_path)},
         )
         assert done.returncode == status, done.stderr
-        return done
+        return Done(done.stdout, done.stderr)
 
-    return run
+    return run_one

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 
 pytestmark = [pytest.mark.usefixtures("installed"), pytest.mark.measured]
-Run = Callable[..., subprocess.CompletedProcess[str]]
+Run = Callable[..., Any]
 RECORDS: dict[str, Any] = {
     "atoms": [
         {"atom_id": "a-1", "claim": "Ran Kafka", "title": "Platform", "verified": True},

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +13,7 @@ from standards_mcp_career.domain.text import sha256
 from standards_mcp_career.drafting import draft_atoms
 
 pytestmark = [pytest.mark.usefixtures("installed"), pytest.mark.measured]
-Run = Callable[..., subprocess.CompletedProcess[str]]
+Run = Callable[..., Any]
 RESUME = """\
 # Cook
 
@@ -35,8 +35,8 @@ POSITION = {
 }
 
 
-def test_the_main_job_takes_one_command(run: Run):
-    shown = run("career", "try").stdout
+def test_the_main_job_takes_one_command(run: Run, run_process: Run):
+    shown = run_process("career", "try").stdout
     assert shown.startswith("1. backend-developer: 0.")
     assert "missing   Rust parser development" in shown
     assert shown.endswith("The audit log of 2 traces is whole.\n")
