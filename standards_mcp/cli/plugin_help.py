@@ -37,9 +37,8 @@ def remember(host: Host, commands: Mapping[str, click.Command]) -> None:
 
 
 def _about(command: click.Command) -> str:
-    """Return what a command is for; of a group that does not say so, its commands."""
-    names = ", ".join(sorted(command.commands)) if isinstance(command, click.Group) else ""
-    return command.get_short_help_str(_WIDEST) or (f"Commands: {names}." if names else _UNKNOWN)
+    """Return what a command is for; of a group of several, their names."""
+    return command.get_short_help_str(_WIDEST) or _UNKNOWN
 
 
 def helps(host: Host) -> dict[str, str]:

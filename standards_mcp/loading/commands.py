@@ -35,4 +35,8 @@ def read_commands(
         raise conflict(plugin, plugin, f"command {twice!r}")
     if names == [plugin]:
         return {plugin: commands[0]}
-    return {plugin: click.Group(plugin, commands=commands)} if commands else {}
+    if not commands:
+        return {}
+    told = f"Commands: {', '.join(sorted(filter(None, names)))}."
+    about = f"Commands of the plugin {plugin}."
+    return {plugin: click.Group(plugin, commands=commands, help=about, short_help=told)}

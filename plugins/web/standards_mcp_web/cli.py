@@ -10,14 +10,24 @@ import click
 
 from standards_mcp import ToolCaller
 
+_EPILOG = """
+\b
+Examples:
+  standards-mcp web search "solar eclipse 2027"
+  standards-mcp web search "graphing calculator price" --top 3 --json
+"""
 
-@click.command("search")
+
+@click.command("search", epilog=_EPILOG)
 @click.argument("query")
 @click.option("--top", type=click.IntRange(1, 5), default=5, help="The most results.")
 @click.option("--json", "is_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def search_command(context: click.Context, query: str, *, top: int, is_json: bool) -> None:
-    """Search the web for QUERY."""
+    """Search the web for QUERY.
+
+    Exit code 1 when nothing was found or the search failed.
+    """
     call: ToolCaller = context.obj
     answer = call("web.search", {"query": query, "top_k": top})
     found = answer.structured or {}

@@ -564,7 +564,7 @@ async def test_a_process_in_which_a_function_never_returns_is_ended_once_nothing
     isolated: Callable[..., Host], caplog: pytest.LogCaptureFixture
 ):
     logging.getLogger("standards_mcp").propagate = True
-    async with started(isolated(Timing(stuck=0.2))) as host:
+    async with started(isolated(Timing(stuck=0.5))) as host:
         before = await pid_of(host)
         beside = asyncio.create_task(host.call_tool("rest", {"seconds": 3}))
         await anyio.sleep(0.1)
@@ -581,8 +581,8 @@ async def test_a_process_in_which_a_function_never_returns_is_ended_once_nothing
 async def test_a_process_with_a_function_that_never_returns_is_not_ended_under_other_calls(
     isolated: Callable[..., Host],
 ):
-    async with started(isolated(Timing(stuck=0.2, drain=0.1))) as host:
-        beside = asyncio.create_task(host.call_tool("rest", {"seconds": 3}))
+    async with started(isolated(Timing(stuck=0.7, drain=0.1))) as host:
+        beside = asyncio.create_task(host.call_tool("rest", {"seconds": 4}))
         await host.call_tool("spin", {})
         assert (await beside).text == "rested"
 
