@@ -4,7 +4,8 @@ usage: .venv-career/bin/python benchmarks/career.py [--atoms 10000] [--calls 100
 
 Atoms and opportunities of ten requirements are made of 5,000 made-up words, the frequent ones more
 often. The plain loop scores every verified atom for every requirement, with sets that are made
-once. Everything is in one SQLite file, and the stub makes the vectors.
+once. Everything is in one SQLite file, and the stub makes the vectors, which are in memory and then
+in a folder of LanceDB.
 """
 
 from __future__ import annotations
@@ -35,11 +36,10 @@ EMPTY = """
 import re, sys
 from standards_mcp_career.plugin import CareerPlugin
 if sys.argv[1:]:
-    from pathlib import Path
     from standards_mcp_career.matching.strategies import Options
     from standards_mcp_career.service import open_career
     from standards_mcp_career.settings import CareerSettings
-    career = open_career(CareerSettings(db=Path(sys.argv[1])))
+    career = open_career(CareerSettings.model_validate_json(sys.argv[1]))
     career.indexing.build("atoms")
     career.matching.match_opportunity(options=Options("hybrid", 25, 25), opportunity_id="o-0")
 print(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
@@ -96,8 +96,9 @@ def plain_loop(words: dict[str, frozenset[str]], wanted: Opportunity) -> list[tu
     return best
 
 
-def measure(count: int, calls: int, db: Path) -> None:
-    with closing(open_career(CareerSettings(db=db))) as career:
+def measure(count: int, calls: int, settings: CareerSettings) -> None:
+    print(f"vectors: {settings.vector_backend}")
+    with closing(open_career(settings)) as career:
         records, wanted = fill(career, count)
         words = {each.atom_id: words_of(each) for each in records}
         loop = timed(calls, lambda number: plain_loop(words, wanted[number % len(wanted)]))
@@ -126,7 +127,8 @@ def measure(count: int, calls: int, db: Path) -> None:
         career.audit.extend("long", [entry] * 100_000)
         (took,) = timed(1, lambda _: career.audit.verify("long"))
         print(f"100,000 events verified     {took / 1000:.2f} s")
-    alone, filled = (peak_kilobytes(*more) for more in ((), (str(db),)))
+    given = settings.model_dump_json(include={"db", "vector_backend", "lancedb_path"})
+    alone, filled = (peak_kilobytes(*more) for more in ((), (given,)))
     print(f"memory above the plugin alone  {(filled - alone) / 1024:.0f} MiB")
 
 
@@ -140,8 +142,17 @@ def main() -> None:
     parser.add_argument("--atoms", type=int, default=10_000)
     parser.add_argument("--calls", type=int, default=100)
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        measure(given.atoms, given.calls, Path(folder) / "career.db")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for settings in (
+            CareerSettings(db=folder / "career.db"),
+            CareerSettings(
+                db=folder / "beside.db",
+                vector_backend="lancedb",
+                lancedb_path=folder / "vectors",
+            ),
+        ):
+            measure(given.atoms, given.calls, settings)
 
 
 if __name__ == "__main__":

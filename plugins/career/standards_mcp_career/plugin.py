@@ -61,7 +61,11 @@ class CareerPlugin(Plugin[CareerSettings]):
                 "repositories, audit log, resumes and index runs are in memory, and end with the "
                 "server; plugins.career.db keeps them"
             )
-        self.context.log.info("vectors are in memory: index_build makes them after each start")
+        if self.settings.vector_backend == "inmemory" and self.settings.embedding != "none":
+            self.context.log.warning(
+                "vectors are in memory, and index_build makes them after each start; "
+                "plugins.career.vector_backend keeps them"
+            )
         if self.settings.db is None and self.settings.redis is None:
             self.context.log.warning(
                 "interactions are coordinated in memory, and receipts end with the server; "

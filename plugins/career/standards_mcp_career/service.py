@@ -11,9 +11,9 @@ from standards_mcp import ApiError
 from .audit.log import AuditLog
 from .domain.ids import Clock, Ids, TimeIds, utc_now
 from .importing import import_files
-from .indexing.embedding import embedder_of
+from .indexing.embedding import Embedder, embedder_of
 from .indexing.index import Indexing
-from .indexing.vectors import VectorStore
+from .indexing.vectors import MemoryVectors, VectorStore
 from .interactions.coordinator import Coordinator, SqliteCoordinator
 from .interactions.service import Interactions
 from .matching.service import Matching
@@ -59,7 +59,8 @@ def open_career(settings: CareerSettings) -> Career:
     audit = AuditLog(store, ids, clock)
     coordinator = _coordinator(settings, store)
     limits = Limits(settings.resume_roots, settings.max_resume_bytes)
-    embedder, vectors = embedder_of(settings.embedding), VectorStore()
+    embedder = embedder_of(settings.embedding)
+    vectors = _vectors(settings, embedder)
     return Career(
         store=store,
         audit=audit,
@@ -84,6 +85,14 @@ def start_career(settings: CareerSettings) -> Career:
     with career.store.writing() as connection:
         runs.fail_running(connection)
     return career
+
+
+def _vectors(settings: CareerSettings, embedder: Embedder | None) -> VectorStore:
+    if embedder is None or settings.lancedb_path is None or settings.vector_backend != "lancedb":
+        return MemoryVectors()
+    from .indexing.lance import LanceVectors  # noqa: PLC0415
+
+    return LanceVectors(settings.lancedb_path, embedder.source)
 
 
 def _coordinator(settings: CareerSettings, store: Store) -> Coordinator:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, Self, TypeAlias
 
-from pydantic import AfterValidator, Field, SecretStr
+from pydantic import AfterValidator, Field, SecretStr, model_validator
 
 from standards_mcp import PluginSettings
 from standards_mcp.catalog.embedding import check_model
@@ -39,6 +40,8 @@ class CareerSettings(PluginSettings):
         db: The SQLite file for all but vectors. Without it, they are in memory.
         redis: The address of the Redis that coordinates interactions, such as
             redis://host:6379/0, rediss://, unix:///path or tcp://host:port.
+        vector_backend: Where vectors are kept: inmemory, or lancedb for a folder.
+        lancedb_path: The folder of LanceDB, made where it is missing.
         matching_strategy: How a match is made whose call names no strategy: lexical, hybrid or
             semantic.
         embedding: What makes vectors: stub, or a text encoder such as minilm.
@@ -49,11 +52,25 @@ class CareerSettings(PluginSettings):
 
     db: Path | None = None
     redis: Annotated[SecretStr, AfterValidator(_address)] | None = None
+    vector_backend: Literal["inmemory", "lancedb"] = "inmemory"
+    lancedb_path: Path | None = None
     matching_strategy: Strategy = "lexical"
     embedding: Annotated[str, AfterValidator(_embedding)] = STUB
     load: tuple[Path, ...] = ()
     resume_roots: tuple[Path, ...] = Field(default_factory=lambda: (Path.home(),))
     max_resume_bytes: int = Field(LARGEST_RESUME, ge=1)
+
+    @model_validator(mode="after")
+    def _check_vectors(self) -> Self:
+        if self.vector_backend == "lancedb":
+            if self.lancedb_path is None:
+                raise ValueError('vector_backend = "lancedb" needs lancedb_path, a folder')
+            if find_spec("lancedb") is None:
+                raise ValueError(
+                    'vector_backend = "lancedb" needs LanceDB: '
+                    "pip install 'standards-mcp-career[lancedb]'"
+                )
+        return self
 
     def redis_address(self) -> RedisAddress | None:
         """Return where the Redis is."""

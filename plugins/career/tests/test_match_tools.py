@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import re
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +57,35 @@ async def test_an_agent_matches_decides_and_reads_both_again(
         assert again["validation_report"]["status"] == "accepted"
         stored = await call(client, "match_opportunity", opportunity_id="streaming-engineer")
         assert stored["match_report"]["strategy"] == "deterministic_lexical_v0.1"
+
+
+async def test_vectors_in_a_folder_are_there_after_a_new_start(
+    connect: Connect, settings: dict[str, Any], tmp_path: Path
+):
+    kept = {"vector_backend": "lancedb", "lancedb_path": str(tmp_path / "vectors"), **settings}
+    async with connect(CareerPlugin, name="career", **kept) as client:
+        await call(client, "index_build")
+    async with connect(CareerPlugin, name="career", **kept) as client:
+        answer = await call(client, "match_opportunity", opportunity=POSITION, strategy="hybrid")
+        assert answer["match_report"]["retrieval_stats"]["embedding_candidates"] == 11
+
+
+async def test_each_store_in_memory_is_told_once_with_its_key(
+    connect: Connect, caplog: pytest.LogCaptureFixture, tmp_path: Path
+):
+    logging.getLogger("standards_mcp").propagate = True
+    async with connect(CareerPlugin, name="career"):
+        warnings = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    told = [re.findall(r"plugins\.career\.\w+", each) for each in warnings]
+    assert told == [
+        ["plugins.career.db"],
+        ["plugins.career.vector_backend"],
+        ["plugins.career.redis", "plugins.career.db"],
+    ]
+    caplog.clear()
+    kept = {"vector_backend": "lancedb", "lancedb_path": str(tmp_path), "db": str(tmp_path / "db")}
+    async with connect(CareerPlugin, name="career", **kept):
+        assert not [each for each in caplog.records if each.levelname == "WARNING"]
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,7 @@ class Indexing:
         self._forget(artifacts, scope)
         if self._embedder:
             entries = self._embedded(self._embedder, changed, entries)
+        self._vectors.settle()
         counts: IndexCounts = {
             "indexed": len(entries),
             "skipped": skipped,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +41,35 @@ class Table:
         return scores
 
 
-class VectorStore:
-    """Vectors by their keys. Threads may use it at one time."""
+class VectorStore(Protocol):
+    """Vectors by their keys. Threads may use it at one time.
+
+    Each method raises `ApiError` where what keeps the vectors fails.
+    """
+
+    def put(self, rows: Mapping[Key, Vectors]) -> None:
+        """Keep vectors of one dimension, in place of those with the same keys."""
+        ...
+
+    def remove(self, keys: Iterable[Key]) -> None:
+        """Forget vectors."""
+        ...
+
+    def settle(self) -> None:
+        """Tidy up after a build."""
+        ...
+
+    def keys(self) -> Collection[Key]:
+        """Return all keys as they are now."""
+        ...
+
+    def table(self, kind: str) -> Table:
+        """Return the vectors of a kind as they are now."""
+        ...
+
+
+class MemoryVectors:
+    """Vectors that end with the process."""
 
     def __init__(self) -> None:
         self._rows: dict[Key, Vectors] = {}
@@ -50,10 +77,19 @@ class VectorStore:
         self._lock = threading.Lock()
 
     def put(self, rows: Mapping[Key, Vectors]) -> None:
-        """Keep vectors, in place of those with the same keys."""
+        """Keep vectors. See `VectorStore`."""
         with self._lock:
             self._rows = {**self._rows, **rows}
             self._tables.clear()
+
+    def replace(self, rows: Mapping[Key, Vectors]) -> None:
+        """Keep these vectors and no others."""
+        with self._lock:
+            self._rows = dict(rows)
+            self._tables.clear()
+
+    def settle(self) -> None:
+        """Do nothing: memory needs no tidying."""
 
     def remove(self, keys: Iterable[Key]) -> None:
         """Forget vectors."""

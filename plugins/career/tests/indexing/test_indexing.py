@@ -13,7 +13,7 @@ from standards_mcp_career.domain.records import Atom, Opportunity, Requirement
 from standards_mcp_career.domain.text import hash64
 from standards_mcp_career.indexing.embedding import StubEmbedder, embedder_of, vector_hash
 from standards_mcp_career.indexing.index import Indexing
-from standards_mcp_career.indexing.vectors import VectorStore
+from standards_mcp_career.indexing.vectors import MemoryVectors, VectorStore
 from standards_mcp_career.store import atoms, opportunities, runs
 from standards_mcp_career.store.database import Store
 
@@ -50,7 +50,7 @@ def test_the_stub_makes_the_vector_of_the_contract():
 
 
 def test_an_artifact_is_indexed_once_and_again_when_it_changes(store: Store, audit: AuditLog):
-    vectors = VectorStore()
+    vectors = MemoryVectors()
     upsert(store, OPS)
     with store.writing() as connection:
         opportunities.upsert(connection, [POSITION])
@@ -88,14 +88,14 @@ def test_an_artifact_is_indexed_once_and_again_when_it_changes(store: Store, aud
 
 def test_vectors_that_are_gone_are_made_again(store: Store, audit: AuditLog):
     upsert(store, OPS)
-    indexing(store, audit, VectorStore()).build()
-    again = indexing(store, audit, VectorStore()).build()
+    indexing(store, audit, MemoryVectors()).build()
+    again = indexing(store, audit, MemoryVectors()).build()
     assert again["counts"] == {"indexed": 1, "skipped": 0, "stale": 0}
     assert again["run_id"] == "run-1"
 
 
 def test_what_is_stored_no_more_leaves_the_vectors_of_its_scope(store: Store, audit: AuditLog):
-    vectors, row = VectorStore(), np.ones(128, np.float32)
+    vectors, row = MemoryVectors(), np.ones(128, np.float32)
     vectors.put({("atom", "gone"): row, ("resume", "kept"): row})
     upsert(store, OPS)
     indexing(store, audit, vectors).build("atoms")
@@ -110,7 +110,7 @@ def test_a_run_that_fails_is_called_so_and_counts_for_nothing(store: Store, audi
             raise ApiError("no encoder")
 
     upsert(store, OPS)
-    vectors = VectorStore()
+    vectors = MemoryVectors()
     with pytest.raises(ApiError, match="no encoder"):
         Indexing(store, audit, CountingIds(), clock, Broken(), vectors).build("all", "t")
     with store.reading() as connection:
@@ -122,7 +122,7 @@ def test_a_run_that_fails_is_called_so_and_counts_for_nothing(store: Store, audi
 
 def test_without_an_encoder_nothing_gets_a_vector(store: Store, audit: AuditLog):
     upsert(store, OPS)
-    vectors = VectorStore()
+    vectors = MemoryVectors()
     counts = indexing(store, audit, vectors, "none").build()["counts"]
     assert counts == {"indexed": 0, "skipped": 0, "stale": 0}
     assert not vectors.keys()
@@ -130,7 +130,7 @@ def test_without_an_encoder_nothing_gets_a_vector(store: Store, audit: AuditLog)
 
 def test_the_built_in_encoder_is_another_source(store: Store, audit: AuditLog):
     upsert(store, OPS)
-    vectors = VectorStore()
+    vectors = MemoryVectors()
     indexing(store, audit, vectors).build()
     minilm = indexing(store, audit, vectors, "minilm").build()
     assert minilm["counts"] == {"indexed": 1, "skipped": 0, "stale": 0}
@@ -138,7 +138,7 @@ def test_the_built_in_encoder_is_another_source(store: Store, audit: AuditLog):
 
 
 def test_a_vector_of_another_dimension_and_a_zero_vector_are_near_to_nothing():
-    vectors = VectorStore()
+    vectors = MemoryVectors()
     rows = {"c": [1, 0], "a": [2, 0], "zero": [0, 0], "b": [0, 1], "odd": [1, 0, 0], "far": [-1, 0]}
     vectors.put({("atom", key): np.array(row, np.float32) for key, row in rows.items()})
     vectors.put({("resume", "r"): np.array([1, 0], np.float32)})

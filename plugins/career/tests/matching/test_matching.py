@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +18,8 @@ from standards_mcp_career.domain.records import Atom, Opportunity, Requirement, 
 from standards_mcp_career.domain.text import tokens
 from standards_mcp_career.indexing.embedding import StubEmbedder
 from standards_mcp_career.indexing.index import Indexing
-from standards_mcp_career.indexing.vectors import VectorStore
+from standards_mcp_career.indexing.lance import LanceVectors
+from standards_mcp_career.indexing.vectors import MemoryVectors, VectorStore
 from standards_mcp_career.matching.report import match
 from standards_mcp_career.matching.service import Matching
 from standards_mcp_career.matching.strategies import Matcher, Options
@@ -53,9 +55,12 @@ def clock() -> str:
     return "2026-01-01T00:00:00Z"
 
 
-@pytest.fixture
-def vectors() -> VectorStore:
-    return VectorStore()
+@pytest.fixture(params=["memory", "lancedb"])
+def vectors(request: pytest.FixtureRequest, tmp_path: Path) -> VectorStore:
+    """Keep vectors in memory, and in a folder of LanceDB."""
+    if request.param == "memory":
+        return MemoryVectors()
+    return LanceVectors(tmp_path / "vectors", StubEmbedder.source)
 
 
 @pytest.fixture
@@ -229,7 +234,7 @@ ATOMS = st.lists(
 def test_an_inverted_index_gives_what_a_plain_loop_gives(known: list[Atom], texts: Sequence[str]):
     position = Opportunity("o", "c", "r", requirements=tuple(map(Requirement, texts)))
     words = WordIndex(known)
-    matcher = Matcher(words, words.all(), LEXICAL, VectorStore(), None)
+    matcher = Matcher(words, words.all(), LEXICAL, MemoryVectors(), None)
     found = match(position, words, matcher, LEXICAL)["requirement_matches"]
     verified = sorted((each for each in known if each.verified), key=lambda each: each.atom_id)
     for text, each in zip(texts, found, strict=True):

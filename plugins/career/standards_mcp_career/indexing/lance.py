@@ -1,0 +1,162 @@
+"""Vectors in a folder of LanceDB, which outlive the process.
+
+They are searched in memory, as `MemoryVectors` searches them: LanceDB's own search leaves zero
+vectors out and rounds otherwise, so that a report would depend on where vectors are kept.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Collection, Generator, Iterable, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from standards_mcp import ApiError
+from standards_mcp.catalog.embedding import Vectors
+from standards_mcp_career.domain.text import hash64
+from standards_mcp_career.store.runs import Source
+
+from .vectors import Key, MemoryVectors, Table
+
+# LanceDB's types name pyarrow's, which has none.
+_LanceTable: TypeAlias = Any
+_ArrowTable: TypeAlias = Any
+
+_BATCH: Final = 500
+_MADE: Final = b"standards_mcp_made"
+# Another process may still read a version that this one has replaced.
+_OLDEST: Final = timedelta(minutes=10)
+
+
+class LanceVectors:
+    """Vectors by their keys, in one table for each encoder. See `VectorStore`.
+
+    Processes may share the folder, and it may be deleted at any time: then the next build makes
+    the vectors again.
+
+    Args:
+        folder: Made where it is missing.
+        source: What makes the vectors.
+    """
+
+    def __init__(self, folder: Path, source: Source) -> None:
+        self._folder = folder
+        self._name = f"vectors-{hash64(f'{source.provider_id}/{source.model_id}')}"
+        self._read = MemoryVectors()
+        self._state: tuple[bytes, int] | None = None
+        self._lock = threading.Lock()
+
+    def put(self, rows: Mapping[Key, Vectors]) -> None:
+        """Keep vectors. See `VectorStore`."""
+        if not rows:
+            return
+        with self._in_use():
+            batch = _batch(rows)
+            table = self._table()
+            if table is None or table.schema.field("vector").type != batch["vector"].type:
+                table = self._create(batch, is_new=table is None)
+            merge = table.merge_insert("key").when_matched_update_all()
+            merge.when_not_matched_insert_all().execute(batch)
+
+    def remove(self, keys: Iterable[Key]) -> None:
+        """Forget vectors."""
+        hashes = [_hash(key) for key in keys]
+        with self._in_use():
+            if hashes and (table := self._table()) is not None:
+                for start in range(0, len(hashes), _BATCH):
+                    told = ", ".join(f"'{each}'" for each in hashes[start : start + _BATCH])
+                    table.delete(f"key IN ({told})")
+
+    def settle(self) -> None:
+        """Join the small files that a build leaves, and delete those of old versions."""
+        with self._in_use():
+            if (table := self._table()) is not None:
+                table.optimize(cleanup_older_than=_OLDEST)
+
+    def keys(self) -> Collection[Key]:
+        """Return all keys as they are now."""
+        return self._fresh().keys()
+
+    def table(self, kind: str) -> Table:
+        """Return the vectors of a kind as they are now."""
+        return self._fresh().table(kind)
+
+    def _fresh(self) -> MemoryVectors:
+        """Return what the table holds, read again where this or another process has changed it."""
+        with self._in_use():
+            table = self._table()
+            if table is None:
+                self._state = None
+                self._read.replace({})
+                return self._read
+            state = table.schema.metadata[_MADE], table.version
+            if state != self._state:
+                self._read.replace(_rows(table))
+                self._state = state
+            return self._read
+
+    def _database(self) -> Any:
+        return import_module("lancedb").connect(self._folder)
+
+    def _table(self) -> _LanceTable | None:
+        # Opened each time, 2 ms: a handle goes stale when another process writes.
+        database = self._database()
+        is_there = self._name in database.list_tables().tables
+        return database.open_table(self._name) if is_there else None
+
+    def _create(self, batch: _ArrowTable, *, is_new: bool) -> _LanceTable:
+        made = batch.schema.with_metadata({_MADE: uuid.uuid4().hex})
+        mode = "create" if is_new else "overwrite"
+        try:
+            return self._database().create_table(self._name, schema=made, mode=mode)
+        except (RuntimeError, ValueError):
+            if (table := self._table()) is not None:  # another process was faster
+                return table
+            raise
+
+    @contextmanager
+    def _in_use(self) -> Generator[None]:
+        try:
+            with self._lock:
+                yield
+        # LanceDB raises RuntimeError and ValueError for what its files and its folder refuse.
+        except (OSError, RuntimeError, ValueError) as error:
+            raise ApiError(
+                f"The vectors in {self._folder} cannot be used: {error}; check "
+                "plugins.career.lancedb_path, or delete the folder and build the index again"
+            ) from error
+
+
+def _hash(key: Key) -> str:
+    """Return what stands for a key in the table: ids may hold what its conditions cannot quote."""
+    kind, identifier = key
+    return sha256(f"{kind}\0{identifier}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _batch(rows: Mapping[Key, Vectors]) -> _ArrowTable:
+    pa: Any = import_module("pyarrow")
+    vectors = np.stack(list(rows.values())).astype(np.float32)
+    return pa.table(
+        {
+            "key": [_hash(key) for key in rows],
+            "kind": [kind for kind, _ in rows],
+            "id": [identifier for _, identifier in rows],
+            "vector": pa.FixedSizeListArray.from_arrays(
+                pa.array(vectors.ravel()), vectors.shape[1]
+            ),
+        }
+    )
+
+
+def _rows(table: _LanceTable) -> dict[Key, Vectors]:
+    data = table.to_arrow()
+    numbers: Vectors = data["vector"].combine_chunks().flatten().to_numpy()
+    keys = zip(data["kind"].to_pylist(), data["id"].to_pylist(), strict=True)
+    return dict(zip(keys, numbers.reshape(len(data), -1), strict=True)) if len(data) else {}

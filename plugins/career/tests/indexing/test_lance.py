@@ -1,0 +1,170 @@
+"""Vectors in a folder of LanceDB: kept, shared, deleted, damaged."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from standards_mcp import ApiError
+from standards_mcp.catalog.embedding import Vectors
+from standards_mcp_career.audit.log import AuditLog
+from standards_mcp_career.domain.ids import CountingIds
+from standards_mcp_career.domain.records import Atom
+from standards_mcp_career.indexing.embedding import StubEmbedder
+from standards_mcp_career.indexing.index import Indexing
+from standards_mcp_career.indexing.lance import LanceVectors
+from standards_mcp_career.indexing.vectors import Key, MemoryVectors
+from standards_mcp_career.settings import CareerSettings
+from standards_mcp_career.store import atoms
+from standards_mcp_career.store.database import Store
+from standards_mcp_career.store.runs import Source
+
+OTHER = Source("catalog", "minilm", "none")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "made" / "vectors"
+
+
+@pytest.fixture
+def vectors(folder: Path) -> LanceVectors:
+    return LanceVectors(folder, StubEmbedder.source)
+
+
+def row(*numbers: float) -> Vectors:
+    return np.array(numbers, np.float32)
+
+
+def test_vectors_are_there_for_the_next_process(vectors: LanceVectors, folder: Path):
+    assert not vectors.keys()
+    vectors.put({("atom", "a"): row(3, 4), ("atom", "zero"): row(0, 0), ("resume", "r"): row(1, 0)})
+    vectors.put({})
+    program = (
+        "from pathlib import Path\n"
+        "from standards_mcp_career.indexing.lance import LanceVectors\n"
+        "from standards_mcp_career.indexing.embedding import StubEmbedder\n"
+        f"kept = LanceVectors(Path({str(folder)!r}), StubEmbedder.source)\n"
+        "print(sorted(kept.keys()), kept.table('atom').parts[2][1].tolist())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    keys = [("atom", "a"), ("atom", "zero"), ("resume", "r")]
+    assert done.stdout.split("\n")[0] == f"{keys} [[0.6, 0.8], [0.0, 0.0]]"
+
+
+def test_a_change_by_another_is_seen(vectors: LanceVectors, folder: Path):
+    other = LanceVectors(folder, StubEmbedder.source)
+    vectors.put({("atom", "a"): row(1, 0)})
+    assert list(other.table("atom").ids) == ["a"]
+    vectors.put({("atom", "a"): row(0, 1), ("atom", "b"): row(1, 0)})
+    assert other.table("atom").cosines(np.array([[0, 1]], np.float32)).tolist() == [[1, 0]]
+    other.remove([("atom", "a"), ("atom", "never there")])
+    other.settle()
+    assert set(vectors.keys()) == {("atom", "b")}
+
+
+def test_each_encoder_has_vectors_of_its_own(vectors: LanceVectors, folder: Path):
+    minilm = LanceVectors(folder, OTHER)
+    vectors.put({("atom", "a"): row(1, 0)})
+    minilm.put({("atom", "b"): row(1, 0, 0)})
+    assert (set(vectors.keys()), set(minilm.keys())) == ({("atom", "a")}, {("atom", "b")})
+
+
+def test_an_encoder_that_changes_its_dimension_begins_anew(vectors: LanceVectors):
+    vectors.put({("atom", "a"): row(1, 0)})
+    vectors.put({("atom", "b"): row(1, 0, 0)})
+    assert set(vectors.keys()) == {("atom", "b")}
+
+
+def test_a_deleted_folder_is_built_again(
+    store: Store, audit: AuditLog, vectors: LanceVectors, folder: Path
+):
+    def build() -> tuple[int, int]:
+        index = Indexing(store, audit, CountingIds(), str, StubEmbedder(), vectors)
+        counts = index.build()["counts"]
+        return counts["indexed"], counts["skipped"]
+
+    with store.writing() as connection:
+        atoms.upsert(connection, [Atom("a-ops", claim="Ran trains")])
+    assert [build(), build()] == [(1, 0), (0, 1)]
+    shutil.rmtree(folder)
+    assert not vectors.keys()
+    assert build() == (1, 0)
+    assert set(vectors.keys()) == {("atom", "a-ops")}
+
+
+def test_a_build_leaves_few_files(vectors: LanceVectors, folder: Path):
+    for number in range(60):
+        vectors.put({("atom", str(number)): row(1, number)})
+    vectors.settle()
+    (table,) = folder.iterdir()
+    assert len(list((table / "data").iterdir())) > 1  # others may still read the old ones
+    assert len(vectors.keys()) == 60
+
+
+def test_writers_at_one_time_lose_nothing(folder: Path):
+    def write(number: int) -> None:
+        one = LanceVectors(folder, StubEmbedder.source)
+        for each in range(5):
+            one.put({("atom", f"{number}-{each}"): row(number, each)})
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(4)))
+    assert len(LanceVectors(folder, StubEmbedder.source).keys()) == 20
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.dictionaries(st.tuples(st.sampled_from(["atom", "resume"]), st.text()), st.integers(0, 9))
+)
+def test_any_id_is_kept_and_removed(folder: Path, known: dict[Key, int]):
+    shutil.rmtree(folder, ignore_errors=True)
+    vectors, memory = LanceVectors(folder, OTHER), MemoryVectors()
+    for kept in (vectors, memory):
+        kept.put({key: row(1, number) for key, number in known.items()})
+    for kind in ("atom", "resume"):
+        assert vectors.table(kind).ids == memory.table(kind).ids
+    vectors.remove(list(known))
+    assert not vectors.keys()
+
+
+def test_an_id_of_a_megabyte_with_quotes_is_kept_and_removed(vectors: LanceVectors):
+    key = ("atom", "'\"\n\0é" * 200_000)
+    vectors.put({key: row(1, 0)})
+    assert list(vectors.keys()) == [key]
+    vectors.remove([key])
+    assert not vectors.keys()
+
+
+def test_what_cannot_be_used_is_told_with_its_setting(tmp_path: Path):
+    file = tmp_path / "file"
+    file.write_text("no folder", "utf-8")
+    with pytest.raises(ApiError, match=r"check plugins\.career\.lancedb_path"):
+        LanceVectors(file, OTHER).put({("atom", "a"): row(1)})
+
+
+def test_damaged_files_are_told_not_answered_from(vectors: LanceVectors, folder: Path):
+    vectors.put({("atom", "a"): row(1, 0)})
+    for file in folder.rglob("*.lance"):
+        if file.is_file():
+            file.write_bytes(b"no vectors")
+    with pytest.raises(ApiError, match="build the index again"):
+        LanceVectors(folder, StubEmbedder.source).keys()
+
+
+def test_a_folder_is_required_and_the_library_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    with pytest.raises(ValueError, match="needs lancedb_path, a folder"):
+        CareerSettings(vector_backend="lancedb")
+    monkeypatch.setattr("standards_mcp_career.settings.find_spec", lambda _: None)
+    with pytest.raises(ValueError, match=r"pip install 'standards-mcp-career\[lancedb\]'"):
+        CareerSettings(vector_backend="lancedb", lancedb_path=tmp_path)
