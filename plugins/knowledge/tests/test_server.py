@@ -20,6 +20,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from standards_mcp.catalog.embedding import Vectors
+from standards_mcp.cli import run as run_program
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("installed")]
 MakeDataset = Callable[..., Path]
@@ -63,6 +64,33 @@ async def answer(client: Client, tool: str = "search", **arguments: Any) -> dict
     result = await client.call_tool(f"knowledge_{tool}", arguments)
     assert result.structured_content is not None
     return result.structured_content
+
+
+async def test_the_server_that_install_writes_for_vs_code_answers_with_the_file_to_cite(
+    make_dataset: MakeDataset, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    make_dataset()
+    config = tmp_path / "standards-mcp.toml"
+    state = json.dumps(str(tmp_path / "state"))
+    table = f"[plugins.knowledge]\nroot = {json.dumps(str(root))}\n"
+    config.write_text(f"state_dir = {state}\n{table}", "utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert run_program(["--config", str(config), "install", "vscode", "--project"]) == 0
+    entry = json.loads((tmp_path / ".vscode" / "mcp.json").read_text("utf-8"))["servers"][
+        "standards"
+    ]
+    assert entry["type"] == "stdio"
+    parameters = StdioServerParameters(
+        command=entry["command"],
+        args=entry["args"],
+        env={**os.environ, **entry.get("env", {})},
+        cwd=tmp_path,
+    )
+    async with Client(stdio_client(parameters)) as client:
+        names = [each.name for each in (await client.list_tools()).tools]
+        assert "knowledge_search" in names
+        found = await answer(client, dataset="guide", query=QUERY)
+        assert found["results"][0]["path"] == "docs/3.md"
 
 
 async def test_searches_are_in_the_log_and_heavy_libraries_in_workers_only(
