@@ -64,13 +64,14 @@ def test_every_command_ends_its_help_with_examples_that_it_takes(name: str):
     for line in lines:
         words = iter(shlex.split(line))
         taken: click.Command = cli.cli
+        path: list[str] = []
         while isinstance(taken, click.Group):
-            context = click.Context(taken)
             word = next(words)
             if word in {"--config", "--profile", "--set"}:  # stand before the command, with a value
                 next(words)
                 continue
-            taken = taken.get_command(context, word) or pytest.fail(f"no command {word!r}")
+            path.append(word)
+            taken = COMMANDS.get(" ".join(path)) or pytest.fail(f"no command {word!r}")
         taken.make_context(line, list(words)).close()
 
 

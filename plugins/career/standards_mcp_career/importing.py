@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -66,6 +67,8 @@ def import_files(store: Store, files: Sequence[Path], *, dry_run: bool = False) 
     found = _Found()
     for file in files:
         _read(file, found)
+    if not files:
+        return {"atoms": 0, "opportunities": 0, "interactions": 0, "errors": []}
     with store.reading() as connection:
         known = {each.opportunity_id for each in opportunities.read_all(connection)}
     known |= {each.opportunity_id for each in found.opportunities}
@@ -74,19 +77,33 @@ def import_files(store: Store, files: Sequence[Path], *, dry_run: bool = False) 
             where, missing = f"interaction {each.interaction_id}", each.opportunity_id
             message = f"Opportunity not found: {missing}"
             found.errors.append({"where": where, "message": message})
+    found.errors.extend(_twice(found))
     if found.errors:
         return {"atoms": 0, "opportunities": 0, "interactions": 0, "errors": found.errors}
-    if not dry_run:
-        with store.writing() as connection:
-            atoms.upsert(connection, found.atoms)
-            opportunities.upsert(connection, found.opportunities)
-            interactions.upsert(connection, found.interactions)
+    with store.writing() as connection:
+        atoms.upsert(connection, found.atoms)
+        opportunities.upsert(connection, found.opportunities)
+        interactions.upsert(connection, found.interactions)
+        if dry_run:
+            connection.rollback()
     return {
         "atoms": len(found.atoms),
         "opportunities": len(found.opportunities),
         "interactions": len(found.interactions),
         "errors": [],
     }
+
+
+def _twice(found: _Found) -> Iterator[Mistake]:
+    ids = {
+        "atom": [each.atom_id for each in found.atoms],
+        "opportunity": [each.opportunity_id for each in found.opportunities],
+        "interaction": [each.interaction_id for each in found.interactions],
+    }
+    for name, each in ids.items():
+        for identifier, count in Counter(each).items():
+            if count > 1:
+                yield {"where": f"{name} {identifier}", "message": f"stands {count} times"}
 
 
 def _read(file: Path, found: _Found) -> None:
@@ -128,6 +145,8 @@ def parsed(file: Path) -> Any:
         return yaml.load(text)
     except YAMLError as error:
         raise ValueError(str(error)) from error
+    except (AttributeError, LookupError, TypeError) as error:  # what odd tags make of it
+        raise ValueError("a tag does not fit what it stands before") from error
 
 
 def _records(

@@ -17,7 +17,8 @@ from .indexing.vectors import MemoryVectors, VectorStore
 from .interactions.coordinator import Coordinator, SqliteCoordinator
 from .interactions.service import Interactions
 from .matching.service import Matching
-from .resumes.ingest import Ingest, Limits
+from .resumes.ingest import Ingest
+from .resumes.reading import Limits
 from .settings import CareerSettings
 from .store import runs
 from .store.database import Store, open_store

@@ -63,6 +63,7 @@ def test_a_resume_is_ingested_and_its_trace_verified(run: Run, tmp_path: Path):
     assert found["traces"][0]["first_invalid_index"] == 2
     assert "Trace not found: x" in run("career", "audit", "verify", "x", status=1).stderr
 
+    (tmp_path / "audit.jsonl").write_text("of an older export")
     run("career", "audit", "export", "audit.jsonl")
     exported = (tmp_path / "audit.jsonl").read_text()
     assert run("career", "audit", "export").stdout == exported
@@ -76,12 +77,25 @@ def test_a_resume_is_ingested_and_its_trace_verified(run: Run, tmp_path: Path):
     assert "audit.jsonl: Line 1 is no event of an export" in damaged.stderr
 
 
+def test_an_empty_log_is_not_called_valid_and_an_older_export_does_not_stay(
+    run: Run, tmp_path: Path
+):
+    missing = run("career", "audit", "verify", status=1)
+    assert "There is no database at" in missing.stderr
+    assert not (tmp_path / "career.db").exists()
+    run("career", "migrate")
+    assert run("career", "audit", "verify", status=1).stdout == "There are no events.\n"
+    (tmp_path / "audit.jsonl").write_text("of an older export")
+    run("career", "audit", "export", "audit.jsonl")
+    assert (tmp_path / "audit.jsonl").read_text() == ""
+
+
 def test_a_database_is_migrated_by_name(run: Run):
     assert json.loads(run("career", "migrate", "--to", "4", "--json").stdout) == {
         "from": 0,
         "to": 4,
     }
-    assert run("career", "migrate").stdout == "version 4 to 9\n"
+    assert run("career", "migrate").stdout == "version 4 to 10\n"
     assert "nothing leads back" in run("career", "migrate", "--to", "4", status=1).stderr
 
 

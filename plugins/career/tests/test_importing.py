@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from standards_mcp import InvalidInputError
 from standards_mcp_career.domain.records import Atom, Interaction, Opportunity, Requirement
 from standards_mcp_career.importing import import_files
 from standards_mcp_career.store import atoms, interactions, opportunities
@@ -135,12 +136,31 @@ def test_each_mistake_is_told_with_its_place(
         assert atoms.read_all(connection) == []
 
 
-@pytest.mark.parametrize("content", ["a: [", "a: !!python/object/apply:os.system [id]", "\t"])
+@pytest.mark.parametrize(
+    "content",
+    ["a: [", "a: !!python/object/apply:os.system [id]", "\t", "a: !!bool x", 'a: !!int ""'],
+)
 def test_yaml_that_is_damaged_or_makes_objects_is_refused(
     store: Store, tmp_path: Path, content: str
 ):
     (mistake,) = import_files(store, [written(tmp_path, "a.yml", content)])["errors"]
     assert mistake["message"].startswith("cannot be read: ")
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_dry_run_refuses_what_the_database_refuses(store: Store, tmp_path: Path, dry_run: bool):
+    half = {"atom_id": "a", "claim": "\ud800"}
+    file = written(tmp_path, "a.json", {"atoms": [half]})
+    with pytest.raises(InvalidInputError, match="half of a character"):
+        import_files(store, [file], dry_run=dry_run)
+
+
+def test_an_id_that_stands_twice_is_a_mistake(store: Store, tmp_path: Path):
+    twice = [{"atom_id": "a", "claim": "one"}, {"atom_id": "a", "claim": "two"}]
+    files = [written(tmp_path, "a.json", {"atoms": twice[:1]})]
+    files.append(written(tmp_path, "b.json", {"atoms": twice[1:]}))
+    (mistake,) = import_files(store, files)["errors"]
+    assert mistake == {"where": "atom a", "message": "stands 2 times"}
 
 
 def test_files_that_cannot_be_read_are_told(store: Store, tmp_path: Path):

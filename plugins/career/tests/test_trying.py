@@ -7,9 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import docx
 import pytest
+from ruamel.yaml import YAML
 
-from standards_mcp_career.domain.text import sha256
+from standards_mcp_career.domain.text import hash64, sha256
 from standards_mcp_career.drafting import draft_atoms
 
 pytestmark = [pytest.mark.usefixtures("installed"), pytest.mark.measured]
@@ -55,7 +57,8 @@ def test_ones_own_resume_is_drafted_checked_imported_and_tried(run: Run, tmp_pat
     without = run("career", "try", "resume.md", status=1)
     assert "career draft resume.md" in without.stderr
     drafted = run("career", "draft", "resume.md").stdout
-    assert "atom_id: baked-bread-for-1" in drafted
+    baked = f"atom-{hash64('KitchenBaked bread for two hundred guests a day')}"
+    assert f"atom_id: {baked}" in drafted
     (tmp_path / "atoms.yaml").write_text(drafted.replace("verified: false", "verified: true"))
     imported = json.loads(run("career", "import", "atoms.yaml", "--json").stdout)
     assert (imported["atoms"], imported["errors"]) == (3, [])
@@ -64,7 +67,7 @@ def test_ones_own_resume_is_drafted_checked_imported_and_tried(run: Run, tmp_pat
     (match,) = json.loads(run("career", "try", *options).stdout)["matches"]
     report = match["match_report"]
     assert report["missing_requirements"] == ["Pastry"]
-    assert report["matched_atoms"] == ["baked-bread-for-1"]
+    assert report["matched_atoms"] == [baked]
     (tmp_path / "empty.txt").write_text("No list here.")
     assert "no list items" in run("career", "draft", "empty.txt", status=1).stderr
 
@@ -79,7 +82,46 @@ def test_a_draft_has_an_atom_for_each_list_item_outside_of_code():
     assert {(each.title, each.domain, each.verified) for each in drafted} == {
         ("Kitchen", "kitchen", False)
     }
-    assert [each.atom_id for each in draft_atoms("- é\n- é")] == ["atom-1", "atom-2"]
+    assert len(list(draft_atoms("- é\n- é"))) == 1
+
+
+def test_an_item_goes_on_in_the_lines_below_it():
+    text = "- Ran Kafka for a billing\n  System with\n40 million events\n* Next\nSkills\n- Last"
+    assert [each.claim for each in draft_atoms(text)] == [
+        "Ran Kafka for a billing System with 40 million events",
+        "Next",
+        "Last",
+    ]
+
+
+def test_lists_of_a_word_document_are_drafted(run: Run, tmp_path: Path):
+    word = docx.Document()
+    word.add_heading("Kitchen", 1)
+    word.add_paragraph("A paragraph")
+    word.add_paragraph("Baked bread", style="List Bullet")
+    cell = word.add_table(1, 1).cell(0, 0)
+    cell.paragraphs[0].text = "Trained apprentices"
+    cell.paragraphs[0].style = "List Number"
+    word.save(str(tmp_path / "resume.docx"))
+    drafted = YAML(typ="safe").load(run("career", "draft", "resume.docx").stdout)["atoms"]
+    assert [(each["title"], each["claim"]) for each in drafted] == [
+        ("Kitchen", "Baked bread"),
+        ("Kitchen", "Trained apprentices"),
+    ]
+
+
+def test_the_examples_leave_what_is_stored_as_it_is(run: Run, tmp_path: Path):
+    atoms = [{"atom_id": "mine", "claim": "Baked bread", "verified": True}]
+    (tmp_path / "atoms.json").write_text(json.dumps({"atoms": atoms}))
+    kept = ("--set", "plugins.career.vector_backend=lancedb")
+    kept += ("--set", f"plugins.career.lancedb_path={tmp_path / 'vectors'}")
+    run("career", "import", "atoms.json")
+    assert run(*kept, "career", "index").stdout == "run-0: 1 indexed, 0 skipped, 0 stale\n"
+    run(*kept, "career", "try")
+    assert run(*kept, "career", "index").stdout == "run-1: 0 indexed, 1 skipped, 0 stale\n"
+    (tmp_path / "positions.json").write_text(json.dumps({"opportunities": [POSITION]}))
+    refused = run("career", "try", "--opportunities", "positions.json", status=2)
+    assert "needs your RESUME" in refused.stderr
 
 
 def test_an_opportunity_is_matched_by_its_id_or_from_a_file(run: Run, tmp_path: Path):
@@ -97,6 +139,7 @@ def test_an_opportunity_is_matched_by_its_id_or_from_a_file(run: Run, tmp_path: 
         told = run("career", "match", "one.yaml", "--strategy", strategy, "--json").stdout
         assert json.loads(told)["match_report"]["matched_atoms"] == ["a"]
     assert "Opportunity not found: x" in run("career", "match", "x", status=1).stderr
+    assert "Opportunity not found" in run("career", "match", "x" * 300, status=1).stderr
     (tmp_path / "bad.json").write_text("[]")
     assert "holds no opportunity" in run("career", "match", "bad.json", status=1).stderr
     decisions = json.loads(run("career", "list", "decisions", "--json").stdout)["decisions"]
@@ -118,7 +161,7 @@ def test_a_report_is_validated_and_a_person_may_overrule(run: Run, tmp_path: Pat
         "payload_hash": sha256("match-report-o"),
     }
     told = run("career", "validate", "report.json", "--override", json.dumps(said), "--json").stdout
-    assert json.loads(told)["validation_report"]["status"] == "overridden"
+    assert json.loads(told)["status"] == "overridden"
     for content, expected in (
         ('{"opportunity_id": "o"}', "overall_score: Field required"),
         ("[1]", "holds no match report"),

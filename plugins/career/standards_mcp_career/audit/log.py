@@ -70,14 +70,18 @@ class AuditLog:
     def extend(self, trace_id: str, entries: Iterable[Entry]) -> None:
         """Write events down, all or none."""
         with self._store.writing() as connection:
-            idx, previous_hash = _end_of(connection, trace_id)
-            rows: list[dict[str, Any]] = []
-            for idx, entry in enumerate(entries, idx):  # noqa: B020 - it goes on there
-                event = self._event(trace_id, entry, previous_hash)
-                rows.append(_row_of(event, idx))
-                previous_hash = event.event_hash
-            if rows:
-                connection.execute(insert(audit_events), rows)
+            self.write(connection, trace_id, entries)
+
+    def write(self, connection: Connection, trace_id: str, entries: Iterable[Entry]) -> None:
+        """Write events down in the transaction of what they tell."""
+        idx, previous_hash = _end_of(connection, trace_id)
+        rows: list[dict[str, Any]] = []
+        for idx, entry in enumerate(entries, idx):  # noqa: B020 - it goes on there
+            event = self._event(trace_id, entry, previous_hash)
+            rows.append(_row_of(event, idx))
+            previous_hash = event.event_hash
+        if rows:
+            connection.execute(insert(audit_events), rows)
 
     def page(self, trace_id: str, offset: int = 0, limit: int = 200) -> TraceAnswer:
         """Return some events of a trace; an unknown one has none."""

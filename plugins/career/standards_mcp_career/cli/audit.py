@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import click
 
 from standards_mcp import InvalidInputError
 from standards_mcp_career.audit.export import line_of, read_lines
 from standards_mcp_career.audit.log import Verification, verify_all
-from standards_mcp_career.service import open_career
 from standards_mcp_career.settings import CareerSettings
 
-from .showing import as_json, tell
+from .showing import as_json, opened, tell
 
 _PAGE = 1000
 
@@ -36,7 +33,7 @@ def _show(settings: CareerSettings) -> click.Command:
     @click.pass_context
     def show(context: click.Context, trace: str, *, is_json: bool) -> None:
         """Show the events of TRACE."""
-        with closing(open_career(settings)) as career:
+        with opened(settings) as career:
             answer = career.audit.page(trace, 0, _PAGE)
             while len(answer["events"]) < answer["total"]:
                 more = career.audit.page(trace, len(answer["events"]), _PAGE)
@@ -54,12 +51,12 @@ def _show(settings: CareerSettings) -> click.Command:
 
 def _export(settings: CareerSettings) -> click.Command:
     @click.command("export")
-    @click.argument("file", type=click.File("wb"), default="-")
-    def export(file: Any) -> None:
+    @click.argument("file", type=click.Path(dir_okay=False), default="-")
+    def export(file: str) -> None:
         """Write all events to FILE, or to stdout, as JSON Lines."""
-        with closing(open_career(settings)) as career:
+        with opened(settings) as career, click.open_file(file, "wb") as out:
             for event in career.audit.events():
-                file.write(line_of(event).encode() + b"\n")
+                out.write(line_of(event).encode() + b"\n")
 
     return export
 
@@ -82,7 +79,7 @@ def _verify(settings: CareerSettings) -> click.Command:
             raise click.UsageError("Give TRACE or --file, not both.")
         answer = _of_file(file) if file else _of_database(settings, trace)
         tell(answer, lambda: "\n".join(_lines(answer)), is_json=is_json)
-        context.exit(int(not answer["valid"]))
+        context.exit(int(not answer["valid"] or not answer["traces"]))
 
     return verify
 
@@ -96,11 +93,14 @@ def _of_file(file: Path) -> Verification:
 
 
 def _of_database(settings: CareerSettings, trace: str | None) -> Verification:
-    with closing(open_career(settings)) as career:
+    with opened(settings) as career:
         return career.audit.verify(trace)
 
 
 def _lines(answer: Verification) -> Iterator[str]:
     for each in answer["traces"]:
         yield f"{each['trace_id']}: {each['error'] or 'valid'}"
+    if not answer["traces"]:
+        yield "There are no events."
+        return
     yield f"{len(answer['traces'])} traces, {'all valid' if answer['valid'] else 'NOT VALID'}"

@@ -55,6 +55,12 @@ def _atom(row: Row) -> str:
     return f"{row['atom_id']}: {row['title'] or row['claim']}{verified}"
 
 
+def _interaction(row: Row) -> str:
+    known = dict(enumerate(STATES))
+    state = known.get(row["state"], row["state"])
+    return f"{row['interaction_id']}: {state}, {row['opportunity_id']}"
+
+
 def _entries(connection: Connection, record: object) -> Row:
     if not isinstance(record, runs.Run):
         return {}
@@ -79,7 +85,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         "Interaction",
         interactions.read_all,
         interactions.get,
-        lambda row: f"{row['interaction_id']}: {STATES[row['state']]}, {row['opportunity_id']}",
+        _interaction,
     ),
     "resumes": Kind(
         "Resume",

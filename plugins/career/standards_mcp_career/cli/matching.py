@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
@@ -38,7 +39,8 @@ def match_command(settings: CareerSettings) -> click.Command:
     def match(opportunity: str, *, strategy: Any, k_lex: int, k_emb: int, is_json: bool) -> None:
         """Match a stored opportunity, or that of a FILE of JSON or YAML."""
         file = Path(opportunity)
-        given = _opportunity(file) if file.is_file() else None
+        is_file = os.path.isfile(file)  # noqa: PTH113  - Path.is_file raises for a long id
+        given = _opportunity(file) if is_file else None
         with closing(open_career(settings)) as career:
             if strategy != "lexical":
                 career.indexing.build("atoms")
@@ -78,7 +80,7 @@ def validate_command(settings: CareerSettings) -> click.Command:
         with closing(open_career(settings)) as career:
             answer = career.validation.validate_match_report(report, override=overruling)
         found = answer["validation_report"]
-        tell(answer, lambda: "\n".join(_validation_lines(found)), is_json=is_json)
+        tell(found, lambda: "\n".join(_validation_lines(found)), is_json=is_json)
         context.exit(int(found["status"] in ("blocked", "rejected")))
 
     return validate
@@ -122,6 +124,10 @@ def _validation_lines(report: ValidationReport) -> list[str]:
 def _opportunity(file: Path) -> Opportunity:
     try:
         return GivenOpportunity.model_validate(parsed(file)).record()
+    except ValidationError as error:
+        (first, *_) = error.errors(include_url=False, include_input=False)
+        place = ".".join(map(str, first["loc"]))
+        raise InvalidInputError(f"{file} holds no opportunity: {place}: {first['msg']}") from error
     except (OSError, ValueError, RecursionError) as error:
         why = json.dumps(" ".join(str(error).split())[:300], ensure_ascii=False)
         raise InvalidInputError(f"{file} holds no opportunity: {why}") from error

@@ -17,7 +17,7 @@ from standards_mcp_career.store.database import Store
 from standards_mcp_career.store.migrating import LATEST, migrate
 
 from .kinds import KINDS
-from .showing import as_json, tell
+from .showing import as_json, opened, tell
 
 _KIND: Final = click.argument("kind", type=click.Choice(list(KINDS)))
 
@@ -52,7 +52,7 @@ def list_command(settings: CareerSettings) -> click.Command:
     @click.pass_context
     def list_records(context: click.Context, kind: str, *, is_json: bool) -> None:
         """List the records of KIND."""
-        with closing(open_career(settings)) as career, career.store.reading() as connection:
+        with opened(settings) as career, career.store.reading() as connection:
             rows = KINDS[kind].rows(connection)
         shown = "\n".join(map(KINDS[kind].line, rows)) or f"There are no {kind}."
         tell({kind: rows}, lambda: shown, is_json=is_json)
@@ -70,7 +70,7 @@ def show_command(settings: CareerSettings) -> click.Command:
     @as_json
     def show_record(kind: str, identifier: str, *, is_json: bool) -> None:
         """Show the record of KIND with this ID."""
-        with closing(open_career(settings)) as career, career.store.reading() as connection:
+        with opened(settings) as career, career.store.reading() as connection:
             row = KINDS[kind].row(connection, identifier)
         if row is None:
             raise NotFoundError(f"{KINDS[kind].singular} not found: {identifier}")

@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import closing, contextmanager
 from typing import Any, Final
 
 import click
 
-from standards_mcp import ToolCaller
+from standards_mcp import InvalidInputError, ToolCaller
+from standards_mcp_career.service import Career, open_career
+from standards_mcp_career.settings import CareerSettings
 
 as_json: Final = click.option("--json", "is_json", is_flag=True, help="Print JSON.")
+
+
+@contextmanager
+def opened(settings: CareerSettings) -> Generator[Career]:
+    """Open what is there, for a command that only reads.
+
+    Raises:
+        InvalidInputError: There is no database: opening it would make one.
+    """
+    if settings.db is not None and not settings.db.exists() and not settings.load:
+        raise InvalidInputError(
+            f"There is no database at {settings.db}. Check plugins.career.db, or import records."
+        )
+    with closing(open_career(settings)) as career:
+        yield career
 
 
 def tell(found: object, shown: Callable[[], str], *, is_json: bool) -> None:

@@ -20,15 +20,22 @@ from standards_mcp_career.audit.log import Verification
 from standards_mcp_career.drafting import as_yaml, draft_atoms
 from standards_mcp_career.importing import import_files
 from standards_mcp_career.matching.strategies import Options
+from standards_mcp_career.resumes.reading import Limits, read_resume
 from standards_mcp_career.service import Career, open_career
 from standards_mcp_career.settings import CareerSettings
-from standards_mcp_career.store import atoms, opportunities, resumes
+from standards_mcp_career.store import atoms, opportunities
 
 from .matching import match_lines
 from .showing import as_json, tell
 
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 _OPTIONS: Final = Options("semantic", 25, 25)
+_IN_MEMORY: Final[dict[str, object]] = {
+    "db": None,
+    "redis": None,
+    "vector_backend": "inmemory",
+    "load": (),
+}
 
 
 class Tried(TypedDict):
@@ -55,6 +62,10 @@ def try_command(settings: CareerSettings) -> click.Command:
         Without RESUME it works on examples, in memory. With one, it works on the atoms that were
         imported; ``career draft RESUME`` makes a file of them to check.
         """
+        if file is not None and resume is None:
+            raise click.UsageError(
+                "--opportunities needs your RESUME, and atoms that you imported."
+            )
         with _examples(settings) if resume is None else _own(settings, resume) as (career, path):
             if file is not None:
                 _import(career, [file])
@@ -72,12 +83,10 @@ def draft_command(settings: CareerSettings) -> click.Command:
     @click.argument("resume", type=_FILE)
     def draft(resume: Path) -> None:
         """Print an atom for each list item of RESUME, as YAML to check and import."""
-        in_memory = settings.model_copy(update={"db": None, "redis": None, "load": ()})
-        with closing(open_career(in_memory)) as career:
-            taken = career.ingest.ingest_resume(str(resume.absolute()))
-            with career.store.reading() as connection:
-                found = resumes.get(connection, taken["resume_id"])
-        drafted = list(draft_atoms(found.markdown if found else ""))
+        limits = Limits(settings.resume_roots, settings.max_resume_bytes)
+        drafted = list(
+            draft_atoms(read_resume(str(resume.absolute()), limits, marks_lists=True).text)
+        )
         if not drafted:
             raise InvalidInputError(f"{resume} has no list items to make atoms of.")
         click.echo("# Check each claim, set verified: true where you can prove it, and import it:")
@@ -93,7 +102,7 @@ def _examples(settings: CareerSettings) -> Generator[tuple[Career, Path]]:
         # Out of site-packages, which is often in a hidden folder.
         place = Path(folder).resolve()
         shutil.copy(shipped / "resume.md", place)
-        changes = {"db": None, "redis": None, "load": (), "resume_roots": (place,)}
+        changes = {**_IN_MEMORY, "resume_roots": (place,)}
         with closing(open_career(settings.model_copy(update=changes))) as career:
             _import(career, [shipped / "records.yaml"])
             yield career, place / "resume.md"

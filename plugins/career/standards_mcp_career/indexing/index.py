@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -19,7 +20,7 @@ from standards_mcp_career.store.database import Store
 from standards_mcp_career.store.runs import Entry, Run
 
 from .embedding import Embedder, vector_hash
-from .vectors import Key, VectorStore
+from .vectors import Kept, Key, VectorStore
 
 _SCOPES: Final[dict[Scope, tuple[str, ...]]] = {
     "all": ("atom", "resume", "opportunity"),
@@ -67,13 +68,18 @@ class Indexing:
     ) -> None:
         self._store, self._audit, self._ids, self._clock = store, audit, ids, clock
         self._embedder, self._vectors = embedder, vectors
+        self._building = threading.Lock()
 
     def build(self, scope: Scope = "all", trace_id: str | None = None) -> IndexAnswer:
-        """Embed what is new or has changed, and forget what is gone.
+        """Embed what is new or has changed, and forget what is gone. One build runs at a time.
 
         Raises:
             ApiError: The database or the encoder fails; the run is then called failed.
         """
+        with self._building:
+            return self._build(scope, trace_id)
+
+    def _build(self, scope: Scope, trace_id: str | None) -> IndexAnswer:
         drawn = self._ids.new("trace")
         trace_id = trace_id or drawn
         started = {"source": "app_service", "operation": "index_build", "scope": scope}
@@ -116,12 +122,12 @@ class Indexing:
                 for kind in _SCOPES[scope]
                 for identifier, entry in runs.latest(connection, kind, source).items()
             }
-        kept = self._vectors.keys()
+        kept = self._vectors.hashes()
         changed, entries, skipped = list[Artifact](), list[Entry](), 0
         for artifact in artifacts if self._embedder else ():
             known = before.get(artifact.key)
             is_same = known is not None and known.source_hash == artifact.source_hash
-            if is_same and artifact.key in kept:
+            if is_same and kept.get(artifact.key) == artifact.source_hash:
                 skipped += 1
             else:
                 changed.append(artifact)
@@ -157,14 +163,15 @@ class Indexing:
         for start in range(0, len(artifacts), _BATCH):
             batch = artifacts[start : start + _BATCH]
             rows = embedder.embed([each.text for each in batch])
-            self._vectors.put({each.key: row for each, row in zip(batch, rows, strict=True)})
+            kept = [Kept(each.source_hash, row) for each, row in zip(batch, rows, strict=True)]
+            self._vectors.put({each.key: one for each, one in zip(batch, kept, strict=True)})
             for entry, row in zip(entries[start : start + _BATCH], rows, strict=True):
                 done.append(replace(entry, vector_hash=vector_hash(row)))
         return done
 
     def _forget(self, artifacts: Sequence[Artifact], scope: Scope) -> None:
         there = {each.key for each in artifacts}
-        kept = self._vectors.keys()
+        kept = self._vectors.hashes()
         self._vectors.remove(key for key in kept if key[0] in _SCOPES[scope] and key not in there)
 
     def _complete(self, run: Run, entries: Sequence[Entry], counts: IndexCounts) -> None:
@@ -181,8 +188,9 @@ class Indexing:
             for each in entries
         ]
         completed = {"run_id": run.run_id, **counts}
-        self._audit.extend(run.run_id, [*indexed, AuditEntry("IndexRunCompleted", completed)])
+        told = [*indexed, AuditEntry("IndexRunCompleted", completed)]
         with self._store.writing() as connection:
+            self._audit.write(connection, run.run_id, told)
             runs.add_entries(connection, run.run_id, entries)
             runs.set_status(connection, run.run_id, "completed", counts, self._clock())
 

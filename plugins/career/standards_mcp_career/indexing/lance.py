@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Collection, Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from hashlib import sha256
@@ -16,6 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+import filelock
 import numpy as np
 
 from standards_mcp import ApiError
@@ -23,13 +24,14 @@ from standards_mcp.catalog.embedding import Vectors
 from standards_mcp_career.domain.text import hash64
 from standards_mcp_career.store.runs import Source
 
-from .vectors import Key, MemoryVectors, Table
+from .vectors import Kept, Key, MemoryVectors, Table
 
 # LanceDB's types name pyarrow's, which has none.
 _LanceTable: TypeAlias = Any
 _ArrowTable: TypeAlias = Any
 
 _BATCH: Final = 500
+_SECONDS: Final = 30.0
 _MADE: Final = b"standards_mcp_made"
 # Another process may still read a version that this one has replaced.
 _OLDEST: Final = timedelta(minutes=10)
@@ -53,11 +55,11 @@ class LanceVectors:
         self._state: tuple[bytes, int] | None = None
         self._lock = threading.Lock()
 
-    def put(self, rows: Mapping[Key, Vectors]) -> None:
+    def put(self, rows: Mapping[Key, Kept]) -> None:
         """Keep vectors. See `VectorStore`."""
         if not rows:
             return
-        with self._in_use():
+        with self._in_use(), self._alone():
             batch = _batch(rows)
             table = self._table()
             if table is None or table.schema.field("vector").type != batch["vector"].type:
@@ -80,9 +82,9 @@ class LanceVectors:
             if (table := self._table()) is not None:
                 table.optimize(cleanup_older_than=_OLDEST)
 
-    def keys(self) -> Collection[Key]:
-        """Return all keys as they are now."""
-        return self._fresh().keys()
+    def hashes(self) -> Mapping[Key, str]:
+        """Return of all vectors the hash of the text that each is of."""
+        return self._fresh().hashes()
 
     def table(self, kind: str) -> Table:
         """Return the vectors of a kind as they are now."""
@@ -114,12 +116,12 @@ class LanceVectors:
     def _create(self, batch: _ArrowTable, *, is_new: bool) -> _LanceTable:
         made = batch.schema.with_metadata({_MADE: uuid.uuid4().hex})
         mode = "create" if is_new else "overwrite"
-        try:
-            return self._database().create_table(self._name, schema=made, mode=mode)
-        except (RuntimeError, ValueError):
-            if (table := self._table()) is not None:  # another process was faster
-                return table
-            raise
+        return self._database().create_table(self._name, schema=made, mode=mode)
+
+    def _alone(self) -> filelock.BaseFileLock:
+        """Keep other processes from making the table at the same time, which would empty it."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        return filelock.FileLock(self._folder / f"{self._name}.lock", timeout=_SECONDS)
 
     @contextmanager
     def _in_use(self) -> Generator[None]:
@@ -140,14 +142,15 @@ def _hash(key: Key) -> str:
     return sha256(f"{kind}\0{identifier}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _batch(rows: Mapping[Key, Vectors]) -> _ArrowTable:
+def _batch(rows: Mapping[Key, Kept]) -> _ArrowTable:
     pa: Any = import_module("pyarrow")
-    vectors = np.stack(list(rows.values())).astype(np.float32)
+    vectors = np.stack([kept.vector for kept in rows.values()]).astype(np.float32)
     return pa.table(
         {
             "key": [_hash(key) for key in rows],
             "kind": [kind for kind, _ in rows],
             "id": [identifier for _, identifier in rows],
+            "source_hash": [kept.source_hash for kept in rows.values()],
             "vector": pa.FixedSizeListArray.from_arrays(
                 pa.array(vectors.ravel()), vectors.shape[1]
             ),
@@ -155,8 +158,12 @@ def _batch(rows: Mapping[Key, Vectors]) -> _ArrowTable:
     )
 
 
-def _rows(table: _LanceTable) -> dict[Key, Vectors]:
+def _rows(table: _LanceTable) -> dict[Key, Kept]:
     data = table.to_arrow()
     numbers: Vectors = data["vector"].combine_chunks().flatten().to_numpy()
-    keys = zip(data["kind"].to_pylist(), data["id"].to_pylist(), strict=True)
-    return dict(zip(keys, numbers.reshape(len(data), -1), strict=True)) if len(data) else {}
+    if not len(data):
+        return {}
+    kinds, ids, hashes = (data[name].to_pylist() for name in ("kind", "id", "source_hash"))
+    vectors = numbers.reshape(len(data), -1)
+    kept = map(Kept, hashes, vectors)
+    return dict(zip(zip(kinds, ids, strict=True), kept, strict=True))

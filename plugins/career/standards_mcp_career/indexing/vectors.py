@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,19 @@ from standards_mcp.catalog.embedding import Vectors
 Key: TypeAlias = tuple[str, str]
 """The kind and the id of what a vector is of."""
 Scores: TypeAlias = NDArray[np.float64]
+_DECIMALS: Final = 9
+"""Cosines that differ by less are equal, so that they do not depend on the rows beside them."""
+
+
+class Kept(NamedTuple):
+    """A vector.
+
+    Attributes:
+        source_hash: The hash of the text that it is of.
+    """
+
+    source_hash: str
+    vector: Vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +50,7 @@ class Table:
         scores = np.zeros((len(vectors), len(self.ids)))
         if (part := self.parts.get(vectors.shape[1])) is not None:
             places, rows = part
-            scores[:, places] = _of_length_1(vectors) @ rows.T
+            scores[:, places] = (_of_length_1(vectors) @ rows.T).round(_DECIMALS)
         return scores
 
 
@@ -47,7 +60,7 @@ class VectorStore(Protocol):
     Each method raises `ApiError` where what keeps the vectors fails.
     """
 
-    def put(self, rows: Mapping[Key, Vectors]) -> None:
+    def put(self, rows: Mapping[Key, Kept]) -> None:
         """Keep vectors of one dimension, in place of those with the same keys."""
         ...
 
@@ -59,8 +72,8 @@ class VectorStore(Protocol):
         """Tidy up after a build."""
         ...
 
-    def keys(self) -> Collection[Key]:
-        """Return all keys as they are now."""
+    def hashes(self) -> Mapping[Key, str]:
+        """Return of all vectors the hash of the text that each is of."""
         ...
 
     def table(self, kind: str) -> Table:
@@ -72,17 +85,17 @@ class MemoryVectors:
     """Vectors that end with the process."""
 
     def __init__(self) -> None:
-        self._rows: dict[Key, Vectors] = {}
+        self._rows: dict[Key, Kept] = {}
         self._tables: dict[str, Table] = {}
         self._lock = threading.Lock()
 
-    def put(self, rows: Mapping[Key, Vectors]) -> None:
+    def put(self, rows: Mapping[Key, Kept]) -> None:
         """Keep vectors. See `VectorStore`."""
         with self._lock:
             self._rows = {**self._rows, **rows}
             self._tables.clear()
 
-    def replace(self, rows: Mapping[Key, Vectors]) -> None:
+    def replace(self, rows: Mapping[Key, Kept]) -> None:
         """Keep these vectors and no others."""
         with self._lock:
             self._rows = dict(rows)
@@ -98,16 +111,16 @@ class MemoryVectors:
             self._rows = {key: row for key, row in self._rows.items() if key not in gone}
             self._tables.clear()
 
-    def keys(self) -> Collection[Key]:
-        """Return all keys as they are now."""
-        return self._rows.keys()
+    def hashes(self) -> Mapping[Key, str]:
+        """Return of all vectors the hash of the text that each is of."""
+        return {key: kept.source_hash for key, kept in self._rows.items()}
 
     def table(self, kind: str) -> Table:
         """Return the vectors of a kind as they are now."""
         with self._lock:
             if kind not in self._tables:
                 self._tables[kind] = _table(
-                    {key[1]: row for key, row in self._rows.items() if key[0] == kind}
+                    {key[1]: kept.vector for key, kept in self._rows.items() if key[0] == kind}
                 )
             return self._tables[kind]
 

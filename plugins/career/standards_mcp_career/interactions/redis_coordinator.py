@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from typing import Any, Final
 
 from redis import Redis
@@ -10,6 +11,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
+from standards_mcp import ApiError
 from standards_mcp_career.store import interactions
 from standards_mcp_career.store.database import Store
 
@@ -21,10 +23,12 @@ from .transitions import (
     Event,
     Outcome,
     OutcomeName,
+    Position,
     backend_error,
     not_found,
 )
 
+_log = logging.getLogger("standards_mcp.plugins.career")
 _PREFIX: Final = "standards-mcp:career:interaction:"
 _SECONDS: Final = 5.0
 _MESSAGES: Final[dict[OutcomeName, str]] = {"conflict": CONFLICT, "invalid_transition": INVALID}
@@ -71,23 +75,33 @@ class RedisCoordinator:
 
     def apply(self, interaction_id: str, event: Event, key: str) -> Outcome:
         """See `Coordinator.apply`."""
-        with self._store.reading() as connection:
-            now = interactions.position(connection, interaction_id)
+        try:
+            with self._store.reading() as connection:
+                now = interactions.position(connection, interaction_id)
+        except ApiError as error:
+            return backend_error(str(error))
         if now is None:
             return not_found(interaction_id)
         after_states = json.dumps(TRANSITIONS[event])
         arguments: list[str | int] = [event, key, now.state, now.index, after_states]
         try:
             found: Any = self._script(keys=[_PREFIX + interaction_id], args=arguments)
-        except RedisError as error:
+        except (RedisError, UnicodeError) as error:  # no host has such a name
             return backend_error(f"Redis at {self._address} failed: {error}")
         name: OutcomeName = found[0].decode()
         before, after, index = found[1:]
         outcome = Outcome(name, before, after, index, _MESSAGES.get(name, ""))
         if outcome.name in ("applied", "already_applied") and outcome.index > now.index:
-            with self._store.writing() as connection:
-                interactions.move(connection, interaction_id, outcome.after)
+            self._follow(interaction_id, outcome.after)
         return outcome
+
+    def _follow(self, interaction_id: str, after: Position) -> None:
+        try:
+            with self._store.writing() as connection:
+                interactions.move(connection, interaction_id, after)
+        except ApiError as error:
+            # Redis has applied the event; the row follows at the next one.
+            _log.warning("interaction %s is behind Redis: %s", interaction_id, error)
 
     def close(self) -> None:
         """Close the connections."""

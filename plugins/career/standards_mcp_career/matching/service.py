@@ -164,17 +164,15 @@ class Matching:
         scored = {"opportunity_id": opportunity_id, "overall_score": report["overall_score"]}
         checked = {"status": found["status"], "finding_count": found["finding_count"]}
         decided = {"decision_id": decision_id, "opportunity_id": opportunity_id}
+        told = [
+            Entry("MatchCompleted", scored, [opportunity_id]),
+            Entry("ValidationCompleted", checked, [opportunity_id]),
+            Entry("RunCompleted", {"status": "success"}),
+            Entry("DecisionRecorded", decided, [opportunity_id, decision_id]),
+        ]
         with self._store.writing() as connection:
             decisions.add(connection, decision)
-        self._audit.extend(
-            found["trace_id"],
-            [
-                Entry("MatchCompleted", scored, [opportunity_id]),
-                Entry("ValidationCompleted", checked, [opportunity_id]),
-                Entry("RunCompleted", {"status": "success"}),
-                Entry("DecisionRecorded", decided, [opportunity_id, decision_id]),
-            ],
-        )
+            self._audit.write(connection, found["trace_id"], told)
 
 
 def _checked(opportunity: Opportunity) -> Opportunity:

@@ -22,8 +22,6 @@ NAMES: Final[dict[Strategy, StrategyName]] = {
     "hybrid": "hybrid_lexical_embedding_v0.2",
     "semantic": "hybrid_semantic_v0.3",
 }
-_DECIMALS: Final = 9
-"""Cosines that differ by less are equal."""
 _LEXICAL, _COSINE, _BONUS = 0.55, 0.35, 0.10
 
 
@@ -120,7 +118,7 @@ class Matcher:
         there = np.flatnonzero(places >= 0)
         there = there[self._allowed[places[there]]]
         # Stable: of equal ones the smaller id comes first, as they stand.
-        ordered = np.argsort(-near[0, there].round(_DECIMALS), kind="stable")
+        ordered = np.argsort(-near[0, there], kind="stable")
         mask = np.zeros_like(self._allowed)
         mask[places[there[ordered[: self._options.k_emb]]]] = True
         return mask

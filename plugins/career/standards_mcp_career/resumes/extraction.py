@@ -50,16 +50,18 @@ def check_extension(extension: str) -> None:
         )
 
 
-def extract(data: bytes, extension: str) -> Extracted:
+def extract(data: bytes, extension: str, *, marks_lists: bool = False) -> Extracted:
     """Return what a file says.
 
     Args:
         extension: One of `EXTENSIONS`.
+        marks_lists: Mark the headings and list items of a Word document.
 
     Raises:
         InvalidInputError: It says nothing, or cannot be read.
     """
-    text = _unpacked(data, extension) if extension in _PACKED else _decoded(data)
+    more = [worker.MARKED] if marks_lists else []
+    text = _unpacked(data, extension, *more) if extension in _PACKED else _decoded(data)
     if not text.strip():
         raise _failed("it has no text; if it is scanned, let a program recognise its text")
     markdown = text if extension in _AS_IT_IS else f"# Resume\n\n{text}"
@@ -73,9 +75,9 @@ def _decoded(data: bytes) -> str:
         raise _failed("it is not UTF-8 text") from error
 
 
-def _unpacked(data: bytes, extension: str) -> str:
+def _unpacked(data: bytes, *arguments: str) -> str:
     # Without -P, Python would import what lies in the working directory.
-    command = [sys.executable, "-P", "-m", worker.__name__, extension]
+    command = [sys.executable, "-P", "-m", worker.__name__, *arguments]
     try:
         done = subprocess.run(  # noqa: S603  - a module of ours
             command, input=data, capture_output=True, timeout=worker.SECONDS, check=False

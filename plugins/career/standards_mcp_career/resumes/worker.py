@@ -9,11 +9,12 @@ import json
 import re
 import sys
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing
 from io import BytesIO
 from typing import Any, Final
 
+MARKED: Final = "marked"
 SECONDS: Final = 30
 """How long a document may take."""
 _MEMORY: Final = 10**9
@@ -32,20 +33,22 @@ class DocumentError(Exception):
 
 
 def main() -> None:
-    """Read the document whose kind the first argument names."""
+    """Read the document whose kind the first argument names; a second may be `MARKED`."""
     _limit()
     data = sys.stdin.buffer.read()
-    sys.stdout.buffer.write(json.dumps(answer(sys.argv[1], data)).encode())
+    told = answer(sys.argv[1], data, is_marked=MARKED in sys.argv[2:])
+    sys.stdout.buffer.write(json.dumps(told).encode())
 
 
-def answer(kind: str, data: bytes) -> dict[str, str]:
+def answer(kind: str, data: bytes, *, is_marked: bool = False) -> dict[str, str]:
     """Return the document's ``text``, or the ``error`` that keeps it.
 
     Args:
         kind: ``.pdf`` or ``.docx``.
+        is_marked: Mark the headings and list items of a Word document as Markdown does.
     """
     try:
-        text = "\n".join(_READERS[kind](data))
+        text = "\n".join(_pages(data) if kind == ".pdf" else _paragraphs(data, is_marked=is_marked))
     except DocumentError as error:
         return {"error": str(error)}
     except MemoryError:
@@ -73,7 +76,7 @@ def _pages(data: bytes) -> Iterator[str]:
         raise
 
 
-def _paragraphs(data: bytes) -> Iterator[str]:
+def _paragraphs(data: bytes, *, is_marked: bool) -> Iterator[str]:
     with zipfile.ZipFile(BytesIO(data)) as archive:
         # No entry is unpacked beyond the size that it states.
         unpacked = sum(entry.file_size for entry in archive.infolist())
@@ -85,36 +88,63 @@ def _paragraphs(data: bytes) -> Iterator[str]:
     # What older programs show in place of what is beside it.
     for each in list(word.element.body.iter(_FALLBACK)):
         each.getparent().remove(each)
-    return (text for text in _texts(word.element.body) if text.strip())
+    marks = _Marks(word.styles) if is_marked else None
+    return (text for text in _texts(word.element.body, marks) if text.strip())
 
 
-def _texts(element: Any) -> Iterator[str]:
+class _Marks:
+    """What Markdown writes before paragraphs, by their styles."""
+
+    def __init__(self, styles: Any) -> None:
+        self._styles = {style.style_id: style for style in styles}
+
+    def of(self, paragraph: Any) -> str:
+        if paragraph.pPr is not None and paragraph.pPr.numPr is not None:
+            return "- "
+        style = self._styles.get(paragraph.style or "")
+        while style is not None:
+            properties = style.element.pPr
+            if properties is not None and properties.numPr is not None:
+                return "- "
+            if style.name.startswith("Heading"):
+                return "## "
+            style = style.base_style
+        return ""
+
+
+def _texts(element: Any, marks: _Marks | None) -> Iterator[str]:
     """Return the texts of paragraphs and table cells, also of those in controls and boxes."""
     from docx.oxml.table import CT_Tc  # noqa: PLC0415
     from docx.oxml.text.paragraph import CT_P  # noqa: PLC0415
 
     for child in element:
         if isinstance(child, CT_P):
-            yield from _paragraph(child)
+            yield from _paragraph(child, marks)
         elif isinstance(child, CT_Tc):
-            yield " ".join(" ".join(_texts(child)).split())
+            yield from _cell(child, marks)
         else:
-            yield from _texts(child)
+            yield from _texts(child, marks)
 
 
-def _paragraph(paragraph: Any) -> Iterator[str]:
+def _cell(cell: Any, marks: _Marks | None) -> Iterator[str]:
+    """Return its own text in one line, then those of the tables in it.
+
+    Resumes are often laid out by tables, so lists in cells stay lists where they are marked.
+    """
+    tables = [child for child in cell if child.tag == f"{_WORD}tbl"]
+    texts = [text for child in cell if child not in tables for text in _texts([child], marks)]
+    yield from texts if marks else [" ".join(" ".join(texts).split())]
+    yield from _texts(tables, marks)
+
+
+def _paragraph(paragraph: Any, marks: _Marks | None) -> Iterator[str]:
     """Return its own text, then those in its boxes."""
     runs = paragraph.iter(f"{_WORD}r")
     own = (run for run in runs if next(run.iterancestors(f"{_WORD}p")) is paragraph)
-    yield "".join(run.text for run in own)
+    text = "".join(run.text for run in own)
+    yield marks.of(paragraph) + text if marks and text.strip() else text
     for box in paragraph.iter(f"{_WORD}txbxContent"):
-        yield from _texts(box)
-
-
-_READERS: Final[Mapping[str, Callable[[bytes], Iterator[str]]]] = {
-    ".pdf": _pages,
-    ".docx": _paragraphs,
-}
+        yield from _texts(box, marks)
 
 
 def _limit() -> None:

@@ -78,6 +78,10 @@ def test_events_are_read_in_pages_in_the_order_of_writing(audit: AuditLog):
         "UPDATE audit_events SET payload = '{}'",
         "DELETE FROM audit_events",
         "INSERT OR REPLACE INTO audit_events SELECT * FROM audit_events",
+        """INSERT OR REPLACE INTO audit_events
+        (rowid, event_id, trace_id, event_type, payload, created_at, entity_ids_json, idx)
+        SELECT rowid, 'new', trace_id, event_type, payload, created_at, entity_ids_json, idx
+        FROM audit_events""",
     ],
 )
 def test_what_was_written_cannot_be_changed(audit: AuditLog, store: Store, statement: str):

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -13,7 +18,7 @@ from standards_mcp_career.domain.records import Atom, Opportunity, Requirement
 from standards_mcp_career.domain.text import hash64
 from standards_mcp_career.indexing.embedding import StubEmbedder, embedder_of, vector_hash
 from standards_mcp_career.indexing.index import Indexing
-from standards_mcp_career.indexing.vectors import MemoryVectors, VectorStore
+from standards_mcp_career.indexing.vectors import Kept, MemoryVectors, VectorStore
 from standards_mcp_career.store import atoms, opportunities, runs
 from standards_mcp_career.store.database import Store
 
@@ -94,12 +99,48 @@ def test_vectors_that_are_gone_are_made_again(store: Store, audit: AuditLog):
     assert again["run_id"] == "run-1"
 
 
+def test_a_vector_of_another_text_is_made_again(store: Store, audit: AuditLog):
+    vectors, beside = MemoryVectors(), MemoryVectors()
+    upsert(store, OPS)
+    indexing(store, audit, vectors).build()
+    upsert(store, Atom("a-ops", claim="Ran trains"))
+    indexing(store, audit, beside).build()  # another process, with vectors of its own
+    again = indexing(store, audit, vectors).build()
+    assert again["counts"] == {"indexed": 1, "skipped": 0, "stale": 0}
+    (now,) = StubEmbedder().embed(["Ran trains"])
+    assert vectors.table("atom").cosines(np.array([now])).tolist() == [[1]]
+
+
+def test_builds_at_one_time_leave_the_vectors_of_what_is_stored(store: Store, audit: AuditLog):
+    class Slow:
+        source = StubEmbedder.source
+
+        def embed(self, texts: Sequence[str]) -> Vectors:
+            rows = StubEmbedder().embed(texts)
+            if not changed.is_set():
+                changed.set()
+                time.sleep(0.3)
+            return rows
+
+    changed = threading.Event()
+    vectors = MemoryVectors()
+    upsert(store, OPS)
+    index = Indexing(store, audit, CountingIds(), clock, Slow(), vectors)
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(index.build)
+        changed.wait(10)
+        upsert(store, Atom("a-ops", claim="Ran trains"))
+        index.build()
+        first.result()
+    assert vectors.hashes() == {("atom", "a-ops"): hash64(" Ran trains")}
+
+
 def test_what_is_stored_no_more_leaves_the_vectors_of_its_scope(store: Store, audit: AuditLog):
     vectors, row = MemoryVectors(), np.ones(128, np.float32)
-    vectors.put({("atom", "gone"): row, ("resume", "kept"): row})
+    vectors.put({("atom", "gone"): Kept("", row), ("resume", "kept"): Kept("", row)})
     upsert(store, OPS)
     indexing(store, audit, vectors).build("atoms")
-    assert set(vectors.keys()) == {("atom", "a-ops"), ("resume", "kept")}
+    assert set(vectors.hashes()) == {("atom", "a-ops"), ("resume", "kept")}
 
 
 def test_a_run_that_fails_is_called_so_and_counts_for_nothing(store: Store, audit: AuditLog):
@@ -125,7 +166,7 @@ def test_without_an_encoder_nothing_gets_a_vector(store: Store, audit: AuditLog)
     vectors = MemoryVectors()
     counts = indexing(store, audit, vectors, "none").build()["counts"]
     assert counts == {"indexed": 0, "skipped": 0, "stale": 0}
-    assert not vectors.keys()
+    assert not vectors.hashes()
 
 
 def test_the_built_in_encoder_is_another_source(store: Store, audit: AuditLog):
@@ -140,8 +181,8 @@ def test_the_built_in_encoder_is_another_source(store: Store, audit: AuditLog):
 def test_a_vector_of_another_dimension_and_a_zero_vector_are_near_to_nothing():
     vectors = MemoryVectors()
     rows = {"c": [1, 0], "a": [2, 0], "zero": [0, 0], "b": [0, 1], "odd": [1, 0, 0], "far": [-1, 0]}
-    vectors.put({("atom", key): np.array(row, np.float32) for key, row in rows.items()})
-    vectors.put({("resume", "r"): np.array([1, 0], np.float32)})
+    vectors.put({("atom", key): Kept("", np.array(row, np.float32)) for key, row in rows.items()})
+    vectors.put({("resume", "r"): Kept("", np.array([1, 0], np.float32))})
     table = vectors.table("atom")
     near = table.cosines(np.array([[3, 0], [0, 0]], np.float32))
     assert dict(zip(table.ids, near[0], strict=True)) == {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import subprocess
 import sys
 import threading
@@ -168,6 +169,43 @@ def test_the_database_follows_also_when_it_was_missed_before(
     assert coordinator.apply("i", "Prepare", "k").name == "already_applied"
     with store.reading() as connection:
         assert interactions.position(connection, "i").state == 1
+    coordinator.close()
+
+
+def test_an_event_that_redis_has_applied_counts_when_the_database_fails(
+    redis_address: str,
+    store: Store,
+    add_interaction: Callable[..., None],
+    caplog: pytest.LogCaptureFixture,
+):
+    logging.getLogger("standards_mcp").propagate = True
+    add_interaction(store, "i")
+    with store.writing() as connection:
+        connection.exec_driver_sql(
+            "CREATE TRIGGER full BEFORE UPDATE ON interactions "
+            "BEGIN SELECT RAISE(ABORT, 'disk full'); END"
+        )
+    coordinator = RedisCoordinator(store, parse_address(redis_address))
+    assert coordinator.apply("i", "Prepare", "k").name == "applied"
+    assert "interaction i is behind Redis" in caplog.text
+    with store.writing() as connection:
+        connection.exec_driver_sql("DROP TRIGGER full")
+    assert coordinator.apply("i", "Prepare", "k").name == "already_applied"
+    with store.reading() as connection:
+        assert interactions.position(connection, "i").state == 1
+    with store.writing() as connection:
+        connection.exec_driver_sql("ALTER TABLE interactions RENAME TO gone")
+    assert coordinator.apply("i", "Prepare", "k").name == "backend_error"
+    coordinator.close()
+
+
+@pytest.mark.parametrize("host", ["a..b", "x" * 70])
+def test_a_host_that_cannot_be_looked_up_is_an_outcome(
+    store: Store, add_interaction: Callable[..., None], host: str
+):
+    add_interaction(store, "i")
+    coordinator = RedisCoordinator(store, parse_address(f"redis://{host}"))
+    assert coordinator.apply("i", "Prepare", "k").name == "backend_error"
     coordinator.close()
 
 

@@ -55,6 +55,16 @@ def test_a_word_document_is_read_in_its_order(word_document: Make):
     )
 
 
+def test_a_table_within_a_table_has_lines_of_its_own(word_document: Make):
+    def change(word: Any) -> None:
+        cell = word.add_table(1, 1).cell(0, 0)
+        cell.paragraphs[0].text = "outer"
+        cell.add_table(1, 2).cell(0, 0).paragraphs[0].text = "inner"
+
+    lines = extract(word_document(change), ".docx").markdown.splitlines()
+    assert lines[-2:] == ["outer", "inner"]
+
+
 def test_boxes_and_controls_of_a_word_document_are_read_once(word_document: Make):
     def change(word: Any) -> None:
         for xml in (BOX, CONTROL):
@@ -120,16 +130,16 @@ def test_a_document_may_not_take_all_memory(monkeypatch: pytest.MonkeyPatch):
     def fill(_: bytes) -> Any:
         raise MemoryError
 
-    monkeypatch.setattr(worker, "_READERS", {".pdf": fill})
+    monkeypatch.setattr(worker, "_pages", fill)
     assert worker.answer(".pdf", b"") == {"error": "reading it takes more than 1 GB of memory"}
-    monkeypatch.setattr(worker, "_READERS", {".pdf": lambda _: iter(["x" * 10_000_001])})
+    monkeypatch.setattr(worker, "_pages", lambda _: iter(["x" * 10_000_001]))
     assert "more than 10,000,000 characters" in worker.answer(".pdf", b"")["error"]
 
 
 def test_the_process_has_a_limit_of_memory():
     code = "import sys; sys.argv[1] = '.pdf'\n"
     code += "from standards_mcp_career.resumes import worker\n"
-    code += "worker._READERS = {'.pdf': lambda data: [str(len(bytes(2 * 10**9)))]}\nworker.main()"
+    code += "worker._pages = lambda data: [str(len(bytes(2 * 10**9)))]\nworker.main()"
     done = subprocess.run(
         [sys.executable, "-c", code, ""], input=b"", capture_output=True, check=True
     )

@@ -14,7 +14,11 @@ from sqlalchemy import inspect
 
 from standards_mcp import ApiError, InvalidInputError
 from standards_mcp_career.audit.log import AuditLog
-from standards_mcp_career.domain.ids import CountingIds, utc_now
+from standards_mcp_career.domain.ids import CountingIds, TimeIds, utc_now
+from standards_mcp_career.domain.text import sha256
+from standards_mcp_career.indexing.embedding import StubEmbedder
+from standards_mcp_career.indexing.index import Indexing
+from standards_mcp_career.indexing.vectors import MemoryVectors
 from standards_mcp_career.store import atoms, interactions, opportunities, resumes, runs
 from standards_mcp_career.store.database import Store, open_store
 from standards_mcp_career.store.migrating import LATEST, Migrated, migrate, version_of
@@ -142,10 +146,11 @@ def test_a_database_of_the_original_keeps_all_that_it_has(db: Path):
         assert (interaction.state, interaction.transition_index) == (2, 0)
         (resume,) = resumes.read_all(connection)
         assert resume.meta is not None
+        assert resume.resume_hash == f"sha256:{sha256(resume.markdown)}"
         (run,) = runs.read_all(connection)
         (entry,) = runs.entries(connection, run.run_id)
         assert (run.summary, entry.stale) == ({"indexed": 1}, False)
-    audit = AuditLog(store, CountingIds(), utc_now)
+    audit = AuditLog(store, TimeIds(), utc_now)
     assert audit.verify() == {
         "valid": True,
         "traces": [
@@ -158,6 +163,9 @@ def test_a_database_of_the_original_keeps_all_that_it_has(db: Path):
     assert [event["refs"] for event in events] == [[], ["o-1"], ["no list"]]
     # The original joined texts: a quote broke the JSON.
     assert events[2]["payload"] == {"text": '{"id":"a"b"}'}
+    index = Indexing(store, audit, CountingIds(), utc_now, StubEmbedder(), MemoryVectors())
+    assert run.run_id == "run-3"
+    assert [index.build()["run_id"] for _ in range(2)] == ["run-4", "run-5"]
     store.close()
 
 

@@ -15,6 +15,7 @@ from . import (
     v0007_audit_chain,
     v0008_receipts,
     v0009_stale_entries,
+    v0010_originals,
 )
 
 UPGRADES: Final[tuple[Callable[[], None], ...]] = (
@@ -27,5 +28,6 @@ UPGRADES: Final[tuple[Callable[[], None], ...]] = (
     v0007_audit_chain.upgrade,
     v0008_receipts.upgrade,
     v0009_stale_entries.upgrade,
+    v0010_originals.upgrade,
 )
 """What each version does, from the first."""
