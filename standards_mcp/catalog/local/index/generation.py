@@ -16,6 +16,7 @@ import json
 import os
 import secrets
 import shutil
+import threading
 import zlib
 from contextlib import suppress
 from dataclasses import asdict
@@ -48,6 +49,8 @@ _BLOCKS = 64
 SAMPLED_FROM = _BLOCK * _BLOCKS
 """From this size in bytes on, a checksum is over parts of a file: 64 blocks of 64 KiB, spread
 evenly, the first and the last among them."""
+# NumPy reads headers by `ast`, which fails now and then in threads (python/cpython#106905).
+_HEADERS = threading.Lock()
 
 
 class Generation:
@@ -61,15 +64,16 @@ class Generation:
         self.folder = folder
         self.manifest = read_manifest(folder)
         _check_files(folder, self.manifest)
-        self.columns = Columns(folder / "columns.npz")
-        self.groups = self._array("groups.npy", np.int32, (self.manifest.records,))
-        self.heights = self._array("heights.npy", np.int32, (self.manifest.records,))
-        self.replaced = self._array("replaced.npy", np.int32, (None, 2))
         self.lexical = LexicalIndex(folder / "text")
         self.vectors: npt.NDArray[np.float32] | None = None
-        if self.manifest.model is not None:
-            shape = (self.manifest.records, self.manifest.dimensions)
-            self.vectors = self._array("vectors.npy", np.float32, shape)
+        with _HEADERS:
+            self.columns = Columns(folder / "columns.npz")
+            self.groups = self._array("groups.npy", np.int32, (self.manifest.records,))
+            self.heights = self._array("heights.npy", np.int32, (self.manifest.records,))
+            self.replaced = self._array("replaced.npy", np.int32, (None, 2))
+            if self.manifest.model is not None:
+                shape = (self.manifest.records, self.manifest.dimensions)
+                self.vectors = self._array("vectors.npy", np.float32, shape)
 
     def ids(self) -> list[str]:
         """Return the id of the record of each row."""
