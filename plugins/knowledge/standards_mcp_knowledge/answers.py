@@ -105,7 +105,7 @@ def counts_of(shelf: Shelf) -> Counts:
 
 def listed(entry: Entry) -> Listed:
     """Return a dataset as lists have it."""
-    manifest = entry.source.manifest if entry.source else None
+    manifest = entry.source.manifest if isinstance(entry, Dataset) else entry.manifest
     known: Listed = {
         "id": entry.id,
         "name": manifest.name if manifest else None,

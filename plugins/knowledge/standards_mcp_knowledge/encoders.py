@@ -15,6 +15,7 @@ from .errors import DatasetError
 BUILT_IN: Final = "minilm"
 DEFAULT_MODEL: Final = "sentence-transformers/all-MiniLM-L6-v2"
 _NONE: Final = "none"
+_LONGEST: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +25,12 @@ class Encoders:
     Attributes:
         specs: Names of models with the specs of their encoders.
         key: What an encoder at an address asks for.
+        timeout: Seconds that an address has for an answer.
     """
 
     specs: Mapping[str, str] = field(default_factory=dict[str, str])
     key: SecretStr | None = None
+    timeout: float = 60
 
 
 def spec_of(model: str, specs: Mapping[str, str]) -> str:
@@ -55,7 +58,7 @@ def spec_of(model: str, specs: Mapping[str, str]) -> str:
 def no_encoder(model: str, remedy: str, *, is_passing: bool = False) -> DatasetError:
     """Return the error of a dataset whose texts nobody can encode."""
     return DatasetError(
-        "encoder", f"No encoder for model '{model}'. {remedy}", is_passing=is_passing
+        "encoder", f"No encoder for model '{model[:_LONGEST]}'. {remedy}", is_passing=is_passing
     )
 
 

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 Kind: TypeAlias = Literal["manifest", "duplicate", "path", "index", "metadata", "encoder", "worker"]
 """What is wrong with a dataset: the part that has to be put right."""
+
+
+_LONGEST: Final = 2000
+
+
+def one_line(text: str) -> str:
+    """Return a text that logs and clients take: printable, on one line, not too long."""
+    text = text.encode("utf-8", "replace").decode()
+    return "".join(each if each.isprintable() else " " for each in text)[:_LONGEST]
 
 
 class DatasetError(Exception):

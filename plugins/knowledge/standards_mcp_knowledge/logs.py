@@ -8,7 +8,7 @@ from typing import Final
 _LONGEST: Final = 100
 _SECRETS: Final = re.compile(
     r"""
-    (?:sk|pk|pcsk|ghp|gho|ghs|github_pat|xox[a-z])[-_][\w-]+   # keys of known services
+    (?<![^\W_])(?:sk|pk|pcsk|ghp|gho|ghs|github_pat|xox[a-z])[-_][\w-]+   # keys of known services
     | (?<=key=)\S+ | (?<=token=)\S+ | (?<=password=)\S+
     | [A-Za-z0-9+/_=-]{32,}                                    # long hex or base64
     """,

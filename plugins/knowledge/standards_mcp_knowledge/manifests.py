@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Final, TypeAlias, cast
 
 import pydantic_core
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
@@ -16,6 +17,7 @@ from .errors import DatasetError
 MAX_BYTES: Final = 10_240
 NAME: Final = "manifest.json"
 ENDING: Final = ".manifest.json"
+_ID: Final = r"^[a-z0-9-]{1,64}$"
 _INDEX_ENDINGS: Final = (".index", ".faiss")
 
 Stamp: TypeAlias = tuple[int, int, int]
@@ -36,7 +38,7 @@ class Manifest(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True, title="Manifest")
 
-    id: Annotated[str, Field(pattern=r"^[a-z0-9-]{1,64}$", description="What searches name it.")]
+    id: Annotated[str, Field(pattern=_ID, description="What searches name it.")]
     name: Annotated[
         str,
         StringConstraints(strip_whitespace=True, min_length=1, max_length=128),
@@ -97,6 +99,27 @@ def read_manifest(path: Path) -> Manifest:
     Raises:
         DatasetError: It breaks a rule.
     """
+    values = _values(path)
+    if missing := [key for key in _REQUIRED if key not in values]:
+        raise DatasetError("manifest", f"Required: {', '.join(missing)}")
+    try:
+        return Manifest.model_validate(values)
+    except ValidationError as error:
+        wrong = {str(each["loc"][0]) for each in error.errors(include_input=False)}
+        key = next(key for key in _EXPECTED if key in wrong)
+        raise DatasetError("manifest", f"Invalid {key}: {_EXPECTED[key]}") from error
+
+
+def id_in(path: Path) -> str | None:
+    """Return the id in a manifest that may break other rules, None if it has none."""
+    try:
+        found = _values(path).get("id")
+    except DatasetError:
+        return None
+    return found if isinstance(found, str) and re.fullmatch(_ID, found) else None
+
+
+def _values(path: Path) -> dict[str, object]:
     try:
         with path.open("rb") as file:
             text = file.read(MAX_BYTES + 1)
@@ -110,14 +133,7 @@ def read_manifest(path: Path) -> Manifest:
         raise DatasetError("manifest", f"Manifest is not valid JSON: {error}") from error
     if not isinstance(values, dict):
         raise DatasetError("manifest", "Manifest is not valid JSON: it is not an object")
-    if missing := [key for key in _REQUIRED if key not in values]:
-        raise DatasetError("manifest", f"Required: {', '.join(missing)}")
-    try:
-        return Manifest.model_validate(values)
-    except ValidationError as error:
-        wrong = {str(each["loc"][0]) for each in error.errors(include_input=False)}
-        key = next(key for key in _EXPECTED if key in wrong)
-        raise DatasetError("manifest", f"Invalid {key}: {_EXPECTED[key]}") from error
+    return cast("dict[str, object]", values)
 
 
 def find_files(path: Path, manifest: Manifest, roots: Sequence[Path]) -> Source:

@@ -12,7 +12,7 @@ from pydantic import Field, StrictBool
 from standards_mcp import ApiError, Health, Plugin, Tool, hookimpl, resource
 
 from .answers import HealthAnswer, ListAnswer, SearchAnswer
-from .service import Service, serving
+from .service import ATTEMPTS, Service, serving
 from .settings import KnowledgeSettings
 
 SEARCH: Final = """\
@@ -26,7 +26,6 @@ the first search, to choose a dataset. With includeErrors, also those that are l
 HEALTH: Final = """\
 Say whether the datasets of documentation and the processes that search them are well, with what \
 is wrong with a dataset that is left out. For whoever runs the server, not for questions."""
-_TWO_ATTEMPTS: Final = 2
 _SPARE_SECONDS: Final = 5
 
 DatasetId = Annotated[
@@ -81,7 +80,7 @@ cite the path of each passage that you use.
     @hookimpl
     def register_tools(self) -> Iterable[Tool]:
         """Return the three tools. A search may take two attempts of a worker."""
-        timeout = _TWO_ATTEMPTS * self.settings.timeout + _SPARE_SECONDS
+        timeout = ATTEMPTS * self.settings.timeout + _SPARE_SECONDS
         return [
             Tool(
                 name=name,

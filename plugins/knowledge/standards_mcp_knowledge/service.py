@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
@@ -25,8 +25,9 @@ from .answers import (
     listed,
     search_answer,
 )
-from .datasets import Dataset, Library, Shelf
+from .datasets import Dataset, Shelf
 from .errors import DatasetError
+from .library import Library
 from .logs import loggable
 from .settings import KnowledgeSettings
 from .workers import tasks
@@ -37,6 +38,8 @@ from .workers.worker import Worker, start_worker
 T = TypeVar("T")
 
 LONGEST_QUERY: Final = 1024
+ATTEMPTS: Final = 2
+"""How often a worker is asked at most; each may take the timeout of the settings."""
 MOST_COMPLETIONS: Final = 100
 
 
@@ -111,7 +114,8 @@ class Service:
 
     async def begin(self) -> None:
         """Find the datasets, and tell the log what there is."""
-        counts = counts_of(await self._library.current(self._group, None) or Shelf())
+        await self._library.current(self._group, float("inf"))
+        counts = counts_of(await self._library.settled(None))
         self._log.info(
             "knowledge ready",
             extra={
@@ -123,15 +127,31 @@ class Service:
             },
         )
 
-    async def shelf(self) -> Shelf:
+    async def shelf(self, dataset: str | None = None) -> Shelf:
         """Return the datasets as they are now.
+
+        Args:
+            dataset: Wait for this one if it is new. If there is none of that name, wait for all,
+                but not so long if others are known.
 
         Raises:
             ApiError: They are not known yet.
         """
-        shelf = await self._library.current(self._group, self._settings.timeout)
-        if shelf is None:
+        patience = self._settings.timeout
+        known = await self._library.current(self._group, patience)
+        if known is None:
             raise _unavailable(1)
+        is_one = dataset in known.ready or dataset in known.opening
+        if known.ready and not is_one:
+            patience = min(patience, self._pool.times.pause)
+        shelf = await self._library.settled(patience, dataset if is_one else None)
+        if dataset in shelf.opening and not self._pool.processes:
+            raise _unavailable(self._pool.next_start)
+        if dataset in shelf.opening:
+            raise ApiError(
+                f"Dataset '{dataset}' is being opened. Try again in 1 s. {_available(shelf)}",
+                retry_after=1,
+            )
         return shelf
 
     async def search(self, dataset: str, query: str, top_k: int | None) -> SearchAnswer:
@@ -144,17 +164,18 @@ class Service:
         query = query.strip()
         outcome, count = "cancelled", 0
         try:
-            if not 1 <= len(query) <= LONGEST_QUERY:
-                raise InvalidInputError(
-                    f"query has {len(query)} characters; it needs 1 to {LONGEST_QUERY:,}."
-                )
-            shelf = await self.shelf()
-            found = self._found(shelf, dataset)
-            k = top_k or found.source.manifest.default_top_k
-            results = await self._asked(shelf, found, tasks.search, dataset, query, k)
+            _check(query)
+            with self._in_time():
+                shelf = await self.shelf(dataset)
+                found = self._found(shelf, dataset)
+                k = top_k or found.source.manifest.default_top_k
+                results = await self._asked(shelf, found, tasks.search, dataset, query, k)
             outcome, count = "ok", len(results)
         except (ToolError, CatalogError) as error:
             outcome = getattr(error, "error_type", ApiError.error_type)
+            raise
+        except Exception:
+            outcome = "internal_error"
             raise
         finally:
             milliseconds = round((perf_counter() - began) * 1000, 1)
@@ -177,8 +198,10 @@ class Service:
         Raises:
             ToolError: There is none.
         """
-        shelf = await self.shelf()
-        text = await self._asked(shelf, self._found(shelf, dataset), tasks.document, dataset, path)
+        with self._in_time():
+            shelf = await self.shelf(dataset)
+            found = self._found(shelf, dataset)
+            text = await self._asked(shelf, found, tasks.document, dataset, path)
         if text is None:
             raise NotFoundError(f"Dataset '{dataset}' has no document {path!r}.")
         return text
@@ -196,7 +219,7 @@ class Service:
 
     async def document_paths(self, dataset: str, typed: str) -> list[str]:
         """Return paths of documents that a text begins or is in."""
-        shelf = await self.shelf()
+        shelf = await self.shelf(dataset)
         if dataset not in shelf.ready:
             return []
         found = shelf.ready[dataset]
@@ -205,9 +228,11 @@ class Service:
     async def health(self) -> HealthAnswer:
         """Say how the datasets and the workers are."""
         # It is asked most when nothing starts, so it does not wait for that.
-        shelf = await self._library.current(self._group, self._pool.times.pause) or Shelf()
+        pause = self._pool.times.pause
+        await self._library.current(self._group, pause)
+        shelf = await self._library.settled(pause)
         state = self._pool.state
-        is_well = state == "ready" and not shelf.left_out
+        is_well = state == "ready" and not shelf.left_out and not shelf.opening
         return {
             "status": "failed" if self._pool.is_failing else "ok" if is_well else "degraded",
             "version": version("standards-mcp-knowledge"),
@@ -245,6 +270,25 @@ class Service:
                 f"Search of '{dataset.id}' took longer than {self._settings.timeout:g} s. "
                 "Try again, with a shorter query."
             ) from error
+
+    @contextmanager
+    def _in_time(self) -> Generator[None]:
+        """End a call before the host does, which cannot say for what it waited."""
+        seconds = ATTEMPTS * self._settings.timeout
+        with anyio.move_on_after(seconds) as scope:
+            yield
+        if scope.cancelled_caught:
+            raise TimedOutError(
+                f"There was no answer within {seconds:g} s: the workers are busy, or end. "
+                "Try again later; plugins.knowledge.workers adds more."
+            )
+
+
+def _check(query: str) -> None:
+    if not 1 <= len(query) <= LONGEST_QUERY:
+        raise InvalidInputError(
+            f"query has {len(query)} characters; it needs 1 to {LONGEST_QUERY:,}."
+        )
 
 
 def _available(shelf: Shelf) -> str:

@@ -52,4 +52,4 @@ class KnowledgeSettings(PluginSettings):
 
     def encoder_settings(self) -> Encoders:
         """Return what workers need to open encoders."""
-        return Encoders(self.encoders, self.embedding_api_key)
+        return Encoders(self.encoders, self.embedding_api_key, self.timeout)

@@ -72,6 +72,9 @@ def test_a_dataset_is_built_checked_listed_and_searched(run: Run, root: Path, tm
     assert [each["path"] for each in built["skipped"]] == ["damaged.pdf"]
     assert "2 passages of 2 files, 2 unchanged" in run("build", folder, *about).stdout
     run("build", folder, *about, "--out", "elsewhere")
+    other = ("--id", "other", "--name", "Other", "--description", "Another.")
+    refused = run("build", folder, *other, "--out", "elsewhere", status=1)
+    assert "holds the dataset 'guide'; choose another folder" in refused.stderr
     assert (tmp_path / "elsewhere/manifest.json").is_file()
 
     assert run("check").stdout == f"guide ({root}/guide/manifest.json): good\n"
@@ -95,8 +98,16 @@ def test_a_check_tells_what_is_wrong_with_each(
     assert lines[0].endswith("manifest.json): Index has 2 vectors, metadata has 5 documents")
     assert lines[1].endswith(": good")
     assert run("check", "good").stdout.endswith(": good\n")
+    assert run("check", "good", root / "good").stdout.count(": good") == 1
     assert run("check", root / "bad", status=1).stdout.startswith("bad (")
+    assert "neither the id" in run("check", "x" * 300, status=1).stderr
     assert "left out\n   Index has 2" in run("list", "--errors").stdout
+    outside = root.parent / "outside"
+    (root / "bad").rename(outside)
+    (root / "linked").symlink_to(outside)
+    linked = f"({root}/linked/manifest.json): Path leaves the dataset folders: manifest"
+    assert linked in run("check", status=1).stdout
+    assert linked in run("check", root / "linked", status=1).stdout
 
 
 @pytest.mark.parametrize(
@@ -106,7 +117,7 @@ def test_a_check_tells_what_is_wrong_with_each(
         (("build", ".", "--id", "A B", "--name", "A", "--description", "A"), 2, "id: use 1 to 64"),
         (("build", ".", "--id", "a"), 2, "Missing option '--name'"),
         (("try", "empty", "What?"), 1, "has no documents that can be read"),
-        (("try", "empty", " "), 2, "question is empty"),
+        (("try", "empty", " "), 2, "1 to 1,024 characters"),
         (
             ("build", "full", "--id", "a", "--name", "A", "--description", "A", "--model", "x"),
             1,

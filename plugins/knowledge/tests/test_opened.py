@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import faiss
 import numpy as np
 import pytest
 
@@ -55,6 +56,35 @@ def test_indexes_that_search_in_part_look_far_enough(
     rows = rows.astype("float32")
     files = files_of(make_dataset(kind=kind, rows=rows, metadata=[{}] * len(rows)))
     assert len(tasks.search(opened, files, "guide", QUERY, 90)) == 90
+
+
+@pytest.mark.parametrize("kind", ["HNSW8", "PCA16,HNSW8", "IDMap,HNSW8"])
+def test_graphs_look_far_enough_also_within_other_indexes(
+    opened: Opened, make_dataset: MakeDataset, vectors: Vectors, kind: str
+):
+    rows = np.vstack([vectors] * 10)
+    files = files_of(make_dataset(kind=kind, rows=rows, metadata=[{}] * len(rows)))
+    tasks.search(opened, files, "guide", QUERY, 1)
+    assert opened.dataset(files)._graph.hnsw.efSearch == 64
+
+
+@pytest.mark.parametrize("kind", ["IDMap,Flat", "IVF1,Flat"])
+def test_ids_of_an_index_that_are_not_the_places_of_documents_are_refused(
+    opened: Opened, make_dataset: MakeDataset, vectors: Vectors, kind: str
+):
+    folder = make_dataset()
+    index = faiss.index_factory(384, kind, faiss.METRIC_INNER_PRODUCT)
+    index.train(vectors)
+    for first, is_right in ((1, False), (1000, False), (0, True)):
+        index.reset()
+        index.add_with_ids(vectors, np.arange(first, first + 5))
+        faiss.write_index(index, str(folder / "docs.index"))
+        if is_right:
+            found = tasks.search(opened, files_of(folder), "guide", QUERY, 1)
+            assert found[0]["path"] == "docs/3.md"
+        else:
+            with pytest.raises(DatasetError, match="its ids are not 0 to 4"):
+                tasks.inspect(opened, files_of(folder))
 
 
 def test_a_changed_dataset_is_opened_anew_once_it_is_asked_for(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
+import signal
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -16,6 +18,7 @@ import pytest
 from support.waiting import WAIT, until
 
 from standards_mcp_knowledge.encoders import Encoders
+from standards_mcp_knowledge.errors import DatasetError
 from standards_mcp_knowledge.manifests import Files, stamp
 from standards_mcp_knowledge.workers import tasks
 from standards_mcp_knowledge.workers.messages import Begin
@@ -200,15 +203,31 @@ def files_of(folder: Path) -> Files:
 async def test_datasets_are_open_before_they_are_searched_and_again_after_a_crash(
     make_dataset: MakeDataset,
 ):
-    files = files_of(make_dataset())
+    folder = make_dataset()
+    files, gone = files_of(folder), files_of(make_dataset("gone"))
+    shutil.rmtree(gone.index.parent)
+
+    async def is_open(workers: Pool) -> bool:
+        # A dataset that is open is searched although its files are away.
+        folder.rename(folder.with_name("away"))
+        try:
+            found = await workers.run(tasks.search, files, "guide", "a tool", 1)
+            return bool(found[0]["path"] == "docs/3.md")
+        except DatasetError:
+            return False
+        finally:
+            folder.with_name("away").rename(folder)
+
     async with pool() as workers:
-        facts = await workers.run(tasks.inspect, files)
-        assert (facts.documents, facts.dimension) == (5, 384)
-        workers.warm([files])
-        (files.metadata).unlink()
-        # It is open, and the files that were asked for are those that it knows.
-        found = await workers.run(tasks.search, files, "guide", "a tool", 1)
-        assert found[0]["path"] == "docs/3.md"
+        pid = await call(workers, os.getpid)
+        assert not await is_open(workers)
+        workers.warm([gone, files])
+        await until(lambda: "guide/docs.index" in Path(f"/proc/{pid}/maps").read_text())
+        assert await is_open(workers)
+        os.kill(pid, signal.SIGKILL)
+        await until(lambda: workers.restarts and workers.processes)
+        assert await is_open(workers)
+        assert await call(workers, os.getpid) != pid
 
 
 async def test_vectors_come_back_as_arrays():

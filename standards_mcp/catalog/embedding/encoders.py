@@ -32,6 +32,7 @@ def open_encoder(
     *,
     remedy: str = _CATALOG_REMEDY,
     threads: int | None = None,
+    timeout: float = _TIMEOUT,
 ) -> TextEncoder:
     """Return the encoder that *spec* names, see `SPECS`. ``minilm`` is shared by the process.
 
@@ -40,6 +41,7 @@ def open_encoder(
         remedy: What an error of an endpoint says to check: the setting that names it, and its key.
         threads: How many a call of ``minilm`` uses, by default one for each processor. Whoever
             opens it first in a process decides.
+        timeout: Seconds that an endpoint has for an answer.
 
     Raises:
         EncoderUnavailableError: *spec* is ``none``, or minilm is not installed. Search can go on
@@ -53,7 +55,7 @@ def open_encoder(
     if spec == NO_MODEL:
         raise EncoderUnavailableError('the configured model is "none"')
     if is_address(spec):
-        return HttpEncoder(spec, key, remedy)
+        return HttpEncoder(spec, key, remedy, timeout)
     library, _, name = spec.partition(":")
     return LibraryEncoder(library, name)
 
@@ -91,15 +93,21 @@ class HttpEncoder(TextEncoder):
         spec: The endpoint's address with the model's name after ``#``.
         key: Sent to this address only: redirections are refused.
         remedy: See `open_encoder`.
+        timeout: See `open_encoder`.
 
     Raises:
         CatalogError: The key would be sent unencrypted.
     """
 
     def __init__(
-        self, spec: str, key: SecretStr | None = None, remedy: str = _CATALOG_REMEDY
+        self,
+        spec: str,
+        key: SecretStr | None = None,
+        remedy: str = _CATALOG_REMEDY,
+        timeout: float = _TIMEOUT,
     ) -> None:
         self.name = spec
+        self._timeout = timeout
         self._remedy = remedy
         self._key = key
         self._url, _, self._model = spec.partition("#")
@@ -124,7 +132,7 @@ class HttpEncoder(TextEncoder):
             headers["Authorization"] = f"Bearer {self._key.get_secret_value()}"
         request = urllib.request.Request(self._url, body.encode(), headers)  # noqa: S310
         try:
-            with self._opener.open(request, timeout=_TIMEOUT) as response:
+            with self._opener.open(request, timeout=self._timeout) as response:
                 return _vectors(json.load(response), len(texts))
         except (OSError, HTTPException, ValueError, KeyError, TypeError) as error:
             if isinstance(error, HTTPError):

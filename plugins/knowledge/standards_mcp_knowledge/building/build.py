@@ -41,7 +41,7 @@ def build_dataset(
     """
     if not folder.is_dir():
         raise BuildError(f"{folder} is not a folder; name one that holds the documents")
-    with drafting(out) as draft:
+    with drafting(out, options.id) as draft:
         sources, skipped = find_sources(folder, options.include)
         passages = list(_read(sources, options, work, skipped))
         unchanged = 0

@@ -69,7 +69,8 @@ def _refusal(path: Path, folder: Path) -> str:
         return "hidden"
     if not Path(os.path.realpath(path)).is_relative_to(folder):  # a link may lead in a circle
         return "a link that leaves the folder"
-    if _printable(str(path)) != str(path):
+    name = str(path.relative_to(folder))
+    if _printable(name) != name:
         return "its name is not UTF-8"
     try:
         return "" if S_ISREG(path.stat().st_mode) else "not a file"

@@ -20,7 +20,7 @@ _ALIKE: Final = 0.99
 """The least cosine of two vectors of one text; a quantised encoder varies a little."""
 
 
-def check_replaceable(out: Path) -> None:
+def check_replaceable(out: Path, identifier: str) -> None:
     """Make sure that nothing is lost with the folder but a dataset that was built.
 
     Raises:
@@ -32,7 +32,12 @@ def check_replaceable(out: Path) -> None:
         raise BuildError(f"{out} is not a folder; choose another place for the dataset")
     if not any(out.iterdir()):
         return
-    if _json(out / MANIFEST).get("builtBy") != BUILT_BY:
+    manifest = _json(out / MANIFEST)
+    if manifest.get("builtBy") == BUILT_BY and manifest.get("id") != identifier:
+        raise BuildError(
+            f"{out} holds the dataset '{manifest.get('id')}'; choose another folder or that id"
+        )
+    if manifest.get("builtBy") != BUILT_BY:
         raise BuildError(f"{out} holds no dataset that was built; choose another folder")
     files = [path for path in out.rglob("*") if not path.is_dir()]
     names = {path.relative_to(out).as_posix() for path in files if path.name not in _OF_DESKTOPS}

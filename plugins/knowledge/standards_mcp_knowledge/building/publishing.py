@@ -50,15 +50,15 @@ class Draft:
             self.out.rename(self._old)
             self.folder.rename(self.out)
 
-    def prepare(self) -> None:
-        """Clear what a killed build has left.
+    def prepare(self, identifier: str) -> None:
+        """Clear what a killed build has left, for the dataset with this id.
 
         Raises:
             BuildError: What is in its place may not be replaced.
             OSError: Something cannot be removed.
         """
         self.clear()
-        check_replaceable(self.out)
+        check_replaceable(self.out, identifier)
 
     def clear(self) -> None:
         """Remove all but the dataset in its place, which is the old one if there is no new one."""
@@ -69,8 +69,8 @@ class Draft:
 
 
 @contextmanager
-def drafting(out: Path) -> Generator[Draft]:
-    """Let one process at a time make a dataset for the folder *out*.
+def drafting(out: Path, identifier: str) -> Generator[Draft]:
+    """Let one process at a time make the dataset with this id in the folder *out*.
 
     Raises:
         BuildError: Another process does, *out* holds something else, or cannot be written.
@@ -79,7 +79,7 @@ def drafting(out: Path) -> Generator[Draft]:
     draft = Draft(out)
     with _locked(out):
         with writing(out):
-            draft.prepare()
+            draft.prepare(identifier)
         try:
             yield draft
         finally:

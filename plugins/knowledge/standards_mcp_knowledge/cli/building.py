@@ -20,7 +20,7 @@ from standards_mcp_knowledge.building import BuildError, BuildOptions, BuildRepo
 from standards_mcp_knowledge.datasets import LeftOut, read_source
 from standards_mcp_knowledge.encoders import DEFAULT_MODEL
 from standards_mcp_knowledge.manifests import NAME
-from standards_mcp_knowledge.service import workers_of
+from standards_mcp_knowledge.service import LONGEST_QUERY, workers_of
 from standards_mcp_knowledge.settings import KnowledgeSettings
 from standards_mcp_knowledge.workers import tasks
 from standards_mcp_knowledge.workers.pool import OverdueError, Pool, UnavailableError
@@ -82,8 +82,8 @@ def try_command(settings: KnowledgeSettings, tried: Path, log: logging.Logger) -
     @showing.as_json
     def try_folder(folder: Path, question: str, *, top: int | None, is_json: bool) -> None:
         """Answer QUESTION with passages of the documents in FOLDER."""
-        if not question.strip():
-            raise click.UsageError("Ask something: the question is empty.")
+        if not 1 <= len(question.strip()) <= LONGEST_QUERY:
+            raise click.UsageError(f"A question has 1 to {LONGEST_QUERY:,} characters.")
         wanted = options_for(folder)
 
         async def answer() -> SearchAnswer:
@@ -101,7 +101,9 @@ def try_command(settings: KnowledgeSettings, tried: Path, log: logging.Logger) -
 
 def _check_not_empty(built: BuildReport, folder: Path) -> None:
     if not built.chunks:
-        raise BuildError(f"{folder} has no documents that can be read")
+        left_out = "; ".join(f"{each.path}: {each.reason}" for each in built.skipped[:_RESULTS])
+        why = f" ({left_out})" if left_out else ""
+        raise BuildError(f"{folder} has no documents that can be read{why}")
 
 
 def options_for(folder: Path) -> BuildOptions:

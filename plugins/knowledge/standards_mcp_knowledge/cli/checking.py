@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -68,11 +69,11 @@ def _manifests(root: Path, what: Sequence[str]) -> list[Path]:
         by_id = [manifest for manifest in known if _id_of(manifest, root) == each]
         if by_id:
             found += by_id
-        elif path.is_file() or (path / NAME).is_file():
-            found.append(path.resolve() if path.is_file() else (path / NAME).resolve())
+        elif os.path.isfile(path) or os.path.isfile(path / NAME):  # noqa: PTH113  - none raises
+            found.append(path if path.is_file() else path / NAME)
         else:
             raise click.ClickException(f"{each} is neither the id of a dataset nor its path.")
-    return found
+    return list({os.path.realpath(path): path for path in found}.values())
 
 
 def _id_of(manifest: Path, root: Path) -> str:
@@ -84,10 +85,12 @@ async def _entries(
     settings: KnowledgeSettings, root: Path, paths: Sequence[Path], log: logging.Logger
 ) -> list[Entry]:
     entries: list[Entry] = []
+    known = manifests_in(root)
     async with workers_of(settings, log) as pool:
         for path in paths:
             # A dataset elsewhere is checked for where it is to be.
-            roots = [root, *settings.extra_roots, path.parent]
+            elsewhere = [] if path in known else [path.parent]
+            roots = [root, *settings.extra_roots, *elsewhere]
             found = read_source(path, roots)
             entries.append(found if isinstance(found, LeftOut) else await look_into(pool, found))
     return shelved(entries).entries

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from pydantic import SecretStr
 
 from standards_mcp.catalog import CatalogError
 from standards_mcp.catalog.embedding import TextEncoder, Vectors, open_encoder
@@ -48,6 +49,8 @@ class OpenDataset:
                 f"Index has {self._index.ntotal} vectors, metadata has "
                 f"{len(self.documents)} documents",
             )
+        self._graph = _graph_of(self._index)
+        _check_ids(self._index, files.index)
         self._encoder = encoder_of(self.model)
         dimensions = _dimensions(self._encoder, self.model)
         if dimensions != self.dimension:
@@ -76,15 +79,22 @@ class OpenDataset:
 
         Raises:
             CatalogError: The encoder fails.
+            DatasetError: It gives what the index cannot be searched with.
         """
-        return self._search(self._encoder.encode([query]), k)
+        vector = self._encoder.encode([query])
+        if vector.shape != (1, self.dimension) or not np.isfinite(vector).all():
+            raise DatasetError(
+                "encoder",
+                f"Encoder {self._encoder.name} gave no vector of {self.dimension} numbers",
+            )
+        return self._search(vector, k)
 
     def _search(self, vector: Vectors, k: int) -> list[tuple[int, float]]:
         k = min(k, int(self._index.ntotal))
         if k == 0:
             return []
-        if hasattr(self._index, "hnsw"):
-            self._index.hnsw.efSearch = max(_LEAST_CANDIDATES, k)
+        if self._graph is not None:
+            self._graph.hnsw.efSearch = max(_LEAST_CANDIDATES, k)
         distances, rows = self._index.search(vector, k)
         return list(zip(rows[0].tolist(), distances[0].tolist(), strict=True))
 
@@ -94,7 +104,7 @@ class Opened:
 
     def __init__(self, encoders: Encoders) -> None:
         self._settings = encoders
-        self._encoders: dict[str, TextEncoder] = {}
+        self._encoders: dict[tuple[str, bool], TextEncoder] = {}
         self._datasets: dict[tuple[Path, Path], OpenDataset] = {}
 
     def dataset(self, files: Files) -> OpenDataset:
@@ -120,29 +130,35 @@ class Opened:
             del self._datasets[key]
 
     def encode(self, texts: Sequence[str], model: str) -> Vectors:
-        """Return a row of length 1 for each text.
+        """Return a row of length 1 for each text, by a model that the user has named.
 
         Raises:
             DatasetError: There is no encoder for the model.
             CatalogError: The encoder fails.
         """
-        return self.encoder_of(model).encode(texts)
+        return self._encoder(model, self._settings.key).encode(texts)
 
     def encoder_of(self, model: str) -> TextEncoder:
-        """Return the encoder of a model.
+        """Return the encoder of a model that a dataset names.
 
         Raises:
             DatasetError: There is none, or it cannot be opened.
         """
+        # Whoever made the dataset may have named an address of theirs.
+        is_known = model in self._settings.specs
+        return self._encoder(model, self._settings.key if is_known else None)
+
+    def _encoder(self, model: str, key: SecretStr | None) -> TextEncoder:
         spec = spec_of(model, self._settings.specs)
-        if spec not in self._encoders:
+        known = (spec, key is not None)
+        if known not in self._encoders:
             try:
-                self._encoders[spec] = open_encoder(
-                    spec, self._settings.key, remedy=_REMEDY, threads=1
+                self._encoders[known] = open_encoder(
+                    spec, key, remedy=_REMEDY, threads=1, timeout=self._settings.timeout
                 )
             except CatalogError as error:
                 raise no_encoder(model, _sentence(error)) from error
-        return self._encoders[spec]
+        return self._encoders[known]
 
 
 def _faiss() -> Any:
@@ -166,6 +182,41 @@ def _read_index(path: Path) -> Any:
     # It searches in part: this lets it look far enough.
     inverted.nprobe = min(_MOST_PROBES, inverted.nlist)
     return index
+
+
+def _graph_of(index: Any) -> Any | None:
+    """Return the HNSW index that an index is or has within, None if there is none."""
+    faiss = _faiss()
+    while index is not None:
+        index = faiss.downcast_index(index)
+        if hasattr(index, "hnsw"):
+            return index
+        index = getattr(index, "index", None) or getattr(index, "base_index", None)
+    return None
+
+
+def _check_ids(index: Any, path: Path) -> None:
+    """Make sure that the ids that an index keeps are the places of its documents.
+
+    Raises:
+        DatasetError: They are not, so that results would cite the wrong files.
+    """
+    faiss = _faiss()
+    inner = faiss.downcast_index(index)
+    if hasattr(inner, "id_map"):
+        ids = faiss.vector_to_array(inner.id_map)
+    else:
+        try:
+            lists = faiss.extract_index_ivf(index).invlists
+        except RuntimeError:  # other kinds keep no ids
+            return
+        sizes = [(number, int(lists.list_size(number))) for number in range(lists.nlist)]
+        parts = [faiss.rev_swig_ptr(lists.get_ids(number), size) for number, size in sizes if size]
+        ids = np.concatenate(parts) if parts else np.empty(0, np.int64)
+    if not np.array_equal(np.sort(ids), np.arange(len(ids))):
+        raise DatasetError(
+            "index", f"Index cannot be read: {path}: its ids are not 0 to {len(ids) - 1}"
+        )
 
 
 def _unreadable(path: Path, error: BaseException) -> DatasetError:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 import anyio
 from anyio.abc import TaskGroup
 
+from standards_mcp_knowledge.errors import DatasetError
 from standards_mcp_knowledge.manifests import Files
 
 from . import tasks
@@ -158,12 +160,15 @@ class Pool:
 
     async def _warm_one(self, worker: Worker, datasets: Sequence[Files]) -> None:
         # One by one, so that searches come between.
-        try:
-            await self._attempt(worker, self.times.start, tasks.close_others, datasets)
-            for files in datasets:
-                await self._attempt(worker, self.times.start, tasks.inspect, files)
-        except Exception:  # noqa: BLE001  - a search that needs it tells
-            self._log.debug("worker not warmed", exc_info=True)
+        wanted: list[tuple[Callable[..., object], object]] = [(tasks.close_others, datasets)]
+        wanted += [(tasks.inspect, files) for files in datasets]
+        for function, argument in wanted:
+            try:
+                await self._attempt(worker, self.times.start, function, argument)
+            except (OverdueError, UnavailableError, WorkerEndedError):
+                return
+            except Exception:  # noqa: BLE001  - a search that needs it tells
+                self._log.debug("worker not warmed", exc_info=True)
 
     async def _attempt(
         self, only: Worker | None, seconds: float, function: Callable[..., T], *arguments: Any
@@ -303,7 +308,8 @@ class Pool:
                 await worker.run(tasks.open_built_in)
                 # After a failure it may be a dataset that it cannot open.
                 for files in () if failures else self._warm:
-                    await worker.run(tasks.inspect, files)
+                    with suppress(DatasetError):  # a search that needs it tells
+                        await worker.run(tasks.inspect, files)
         except TimeoutError:
             worker.end(f"it was not ready within {self.times.start:g} s")
             return False

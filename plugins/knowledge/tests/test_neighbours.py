@@ -1,0 +1,216 @@
+"""A dataset that is wrong, hangs or is meant ill costs the others nothing."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import logging
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client
+from support.waiting import PAUSE, WAIT
+
+from standards_mcp.testing import Connect
+from standards_mcp_knowledge import datasets
+from standards_mcp_knowledge.plugin import KnowledgePlugin
+
+pytestmark = pytest.mark.anyio
+MakeDataset = Callable[..., Path]
+QUERY = "How do I turn one tool off?"
+
+
+async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+    result = await client.call_tool(f"knowledge_{tool}", arguments)
+    assert result.structured_content is not None
+    return result.structured_content
+
+
+async def search(client: Client, dataset: str = "good") -> dict[str, Any]:
+    return await call(client, "search", dataset=dataset, query=QUERY)
+
+
+async def until_found(client: Client, dataset: str = "good") -> None:
+    with anyio.fail_after(WAIT):
+        while not (await search(client, dataset))["results"]:  # noqa: ASYNC110
+            await anyio.sleep(PAUSE)
+
+
+async def reasons(client: Client) -> dict[str, str]:
+    found = await call(client, "listDatasets", includeErrors=True)
+    return {each["id"]: each.get("error", "") for each in found["datasets"]}
+
+
+class Endpoint(http.server.ThreadingHTTPServer):
+    """An address of OpenAI's shape.
+
+    Attributes:
+        is_silent: It takes requests and answers none.
+        status: With which it answers.
+    """
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.is_silent = False
+        self.status = 200
+        self.keys: list[str | None] = []
+        self.ended = threading.Event()
+
+    @property
+    def model(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/v1/embeddings#x"
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    server: Endpoint
+
+    def do_POST(self) -> None:
+        self.server.keys.append(self.headers["Authorization"])
+        given = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.server.is_silent:
+            self.server.ended.wait(60)
+        texts = given["input"] if isinstance(given["input"], list) else [given["input"]]
+        vector = [1.0] + [0.0] * 383
+        data = [{"index": number, "embedding": vector} for number in range(len(texts))]
+        body = json.dumps({"data": data, "model": "x"}).encode()
+        self.send_response(self.server.status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def endpoint() -> Generator[Endpoint]:
+    with serving(Endpoint()) as server:
+        yield server
+
+
+@contextmanager
+def serving(server: Endpoint) -> Generator[Endpoint]:
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.ended.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def metadata(model: str) -> dict[str, Any]:
+    return {"model": model, "documents": [{"path": f"{row}.md"} for row in range(5)]}
+
+
+async def test_a_path_that_cannot_be_looked_up_leaves_its_dataset_out_and_no_other(
+    connect: Connect, make_dataset: MakeDataset, root: Path
+):
+    make_dataset("good")
+    make_dataset("bad", index="x" * 300)
+    (root / os.fsdecode(b"caf\xe9")).mkdir()
+    (root / os.fsdecode(b"caf\xe9") / "manifest.json").write_text("{")
+    async with connect(KnowledgePlugin, name="knowledge", root=root, workers=1) as client:
+        assert (await search(client))["results"]
+        told = await reasons(client)
+        assert "File name too long" in told["bad"]
+        assert told["caf?"].startswith("Manifest is not valid JSON")
+        assert (await call(client, "health"))["datasets"] == {"total": 3, "ready": 1, "errors": 2}
+
+
+async def test_a_dataset_keeps_its_id_and_what_is_known_when_it_is_left_out(
+    connect: Connect, make_dataset: MakeDataset, root: Path
+):
+    make_dataset("folder", id="docs", description=...)
+    (make_dataset("gone") / "metadata.json").unlink()
+    async with connect(KnowledgePlugin, name="knowledge", root=root, workers=1) as client:
+        answer = await search(client, "docs")
+        assert answer["message"].startswith("Dataset 'docs' is not available: Required: desc")
+        found = await call(client, "listDatasets", includeErrors=True)
+        known = {each["id"]: (each["name"], each["defaultTopK"]) for each in found["datasets"]}
+        assert known == {"docs": (None, None), "gone": ("The gone", 5)}
+
+
+@pytest.mark.parametrize("is_there_before", [True, False])
+async def test_a_dataset_whose_opening_hangs_makes_the_others_no_slower(
+    connect: Connect,
+    make_dataset: MakeDataset,
+    root: Path,
+    endpoint: Endpoint,
+    is_there_before: bool,
+):
+    endpoint.is_silent = True
+    make_dataset("good")
+    options = {"root": root, "workers": 2, "timeout": 2, "reload_seconds": 0}
+    if is_there_before:
+        make_dataset("hangs", metadata=metadata(endpoint.model))
+    async with connect(KnowledgePlugin, name="knowledge", **options) as client:
+        await until_found(client)
+        make_dataset("hangs", metadata=metadata(endpoint.model))
+        for _ in range(3):
+            began = time.perf_counter()
+            assert (await search(client))["results"]
+            assert time.perf_counter() - began < 2
+        answer = await search(client, "hangs")
+        assert re.match(r"Dataset 'hangs' is (being opened|not available)", answer["message"])
+        assert (await call(client, "health"))["status"] == "degraded"
+        make_dataset("new")
+        await until_found(client, "new")
+
+
+async def test_an_address_that_a_dataset_names_does_not_get_the_key(
+    connect: Connect, make_dataset: MakeDataset, root: Path, endpoint: Endpoint
+):
+    make_dataset("good", metadata=metadata(endpoint.model))
+    options = {"root": root, "workers": 1, "embedding_api_key": "sk-secret"}
+    async with connect(KnowledgePlugin, name="knowledge", **options) as client:
+        assert (await search(client))["results"]
+    assert set(endpoint.keys) == {None}
+    options["encoders"] = {endpoint.model: endpoint.model}
+    async with connect(KnowledgePlugin, name="knowledge", **options) as client:
+        assert (await search(client))["results"]
+    assert endpoint.keys[-1] == "Bearer sk-secret"
+
+
+async def test_what_may_have_passed_is_tried_again(
+    connect: Connect,
+    make_dataset: MakeDataset,
+    root: Path,
+    endpoint: Endpoint,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(datasets, "RETRY", 0.5)
+    endpoint.status = 400
+    make_dataset("good", metadata=metadata(endpoint.model))
+    options = {"root": root, "workers": 1, "reload_seconds": 0}
+    async with connect(KnowledgePlugin, name="knowledge", **options) as client:
+        assert (await search(client))["error_type"] == "api_error"
+        endpoint.status = 200
+        await until_found(client)
+
+
+async def test_a_dataset_without_documents_is_served_with_a_warning(
+    connect: Connect,
+    make_dataset: MakeDataset,
+    root: Path,
+    vectors: Any,
+    caplog: pytest.LogCaptureFixture,
+):
+    logging.getLogger("standards_mcp").propagate = True
+    make_dataset("empty", rows=vectors[:0], metadata=[])
+    async with connect(KnowledgePlugin, name="knowledge", root=root, workers=1) as client:
+        assert (await search(client, "empty"))["results"] == []
+    assert "dataset has no documents" in caplog.text
