@@ -1,0 +1,8 @@
+"""Makes products of files, and collections of products."""
+
+from .build import Options, Report, build
+from .columns import Columns, read_columns
+from .files import SUFFIXES
+from .products import Skipped
+
+__all__ = ["SUFFIXES", "Columns", "Options", "Report", "Skipped", "build", "read_columns"]

@@ -1,0 +1,87 @@
+"""Opens Chroma. Its import takes a second or more, so it is imported by the first use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import httpx2
+from pydantic import SecretStr
+
+from standards_mcp_products.settings import ProductsSettings
+
+if TYPE_CHECKING:
+    from chromadb.api import ClientAPI
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a store is.
+
+    Attributes:
+        path: Its folder, without a server.
+        url: The address of its server.
+        token: What the server asks for.
+        timeout: Seconds for one request to the server.
+    """
+
+    path: Path | None = None
+    url: str | None = None
+    token: SecretStr | None = field(default=None, repr=False)
+    timeout: float = 10
+
+    @property
+    def key(self) -> str:
+        """What ``active.json`` calls it."""
+        return self.url or str(self.path)
+
+    @property
+    def shown(self) -> str:
+        """What people read of it."""
+        return f"the Chroma server at {urlsplit(self.url).netloc}" if self.url else str(self.path)
+
+    @property
+    def remedy(self) -> str:
+        """What to do when it fails."""
+        if self.url:
+            return "Check that it runs, and [plugins.products] url and auth_token."
+        return "Check the folder and the free space, or run `standards-mcp products build FILE`."
+
+    def is_empty(self) -> bool:
+        """Tell whether there is nothing, where that can be told without opening it."""
+        return self.path is not None and not (self.path / "chroma.sqlite3").exists()
+
+    def open(self) -> ClientAPI:
+        """Return a client. Whoever opens a folder must close it."""
+        import chromadb  # noqa: PLC0415  - takes a second or more
+        from chromadb.config import Settings  # noqa: PLC0415
+
+        # Equal for all clients of a folder, and without the .env of the working directory.
+        settings = Settings(_env_file=None, anonymized_telemetry=False)  # pyright: ignore[reportCallIssue]
+        if self.url is None:
+            return chromadb.PersistentClient(str(self.path), settings=settings)
+        parts = urlsplit(self.url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        secret = self.token.get_secret_value() if self.token else ""
+        # Servers behind a proxy take the first, Chroma's own service the second.
+        headers = {"Authorization": f"Bearer {secret}", "X-Chroma-Token": secret} if secret else {}
+        # Chroma's client waits for ever: for its first questions, if nobody asks before, and later.
+        httpx2.get(f"{self.url}/api/v2/heartbeat", headers=headers, timeout=self.timeout)
+        client = chromadb.HttpClient(
+            f"{parts.scheme}://{parts.hostname}:{port}{parts.path}",
+            port,
+            ssl=parts.scheme == "https",
+            headers=headers,
+            settings=settings,
+        )
+        client._server._session.timeout = self.timeout  # type: ignore[attr-defined]  # noqa: SLF001  # pyright: ignore
+        return client
+
+
+def place_of(settings: ProductsSettings, state_dir: Path) -> Place:
+    """Return where the settings have the products."""
+    if settings.url is not None:
+        return Place(url=settings.url, token=settings.auth_token, timeout=settings.timeout)
+    return Place(path=settings.path_in(state_dir).absolute())
