@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import anyio
 import anyio.to_thread
 
-from standards_mcp import ApiError, TimedOutError
+from standards_mcp import TimedOutError
 
 from .answers import SearchAnswer
 from .encoders import Encoder
@@ -69,8 +70,7 @@ class Service:
         model, vector = await anyio.to_thread.run_sync(self._encoded, query, limiter=self._threads)
 
         def ask() -> SearchAnswer:
-            self._store.check_model(model)
-            found = self._store.ask(lambda all_: search(all_, vector, conditions, count))
+            found = self._store.ask(lambda all_: search(all_, vector, conditions, count), model)
             return {"tool": "rag.search", "timestamp": time.time(), "results": found}
 
         return await self._in_time(ask)
@@ -88,8 +88,7 @@ class Service:
         self._store.close()
 
     def _encoded(self, query: str) -> tuple[str, list[float]]:
-        import chromadb  # noqa: F401, PLC0415  - its import is not a part of the time to answer
-
+        import_module("chromadb")  # takes seconds, which are not a part of the time to answer
         return self._encoder.name, self._encoder.encode([query])[0].tolist()
 
     async def _in_time(self, question: Callable[[], T]) -> T:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from typing_extensions import TypedDict
 
@@ -35,7 +35,7 @@ def status(catalogue: Catalogue) -> Status:
         except NotBuiltError:
             count = None
     active = catalogue.file.read()
-    built = datetime.fromtimestamp(active.built, timezone.utc) if active else None
+    built = datetime.fromtimestamp(active.built, UTC) if active else None
     return {
         "store": catalogue.place.key,
         "collection": catalogue.name,

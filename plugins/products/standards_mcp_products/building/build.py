@@ -17,7 +17,7 @@ from typing_extensions import TypedDict
 
 from standards_mcp import ApiError, InvalidInputError
 from standards_mcp_products.service import Catalogue
-from standards_mcp_products.store import Active, translated
+from standards_mcp_products.store import Active, remove_orphans, translated
 
 from .columns import Columns
 from .files import read_rows
@@ -25,7 +25,7 @@ from .products import Product, Products, Skipped, read_products
 
 if TYPE_CHECKING:
     from chromadb import Collection
-    from chromadb.api import ClientAPI
+    from chromadb.api.client import Client
 
     from standards_mcp.catalog.embedding import Vectors
 
@@ -83,7 +83,7 @@ def build(
     file: Path,
     columns: Columns,
     encoder: Encodes,
-    options: Options = Options(),  # noqa: B008  - it cannot be changed
+    options: Options = Options(),
     progress: Progress = lambda _done, _total: None,
 ) -> Report:
     """Make the products of a file those that searches find.
@@ -98,14 +98,18 @@ def build(
     products = read_products(islice(read_rows(file, columns), options.limit), columns)
     if not products.found:
         raise InvalidInputError(f"{file} has no products. {_reasons(products)}")
-    with _alone(catalogue), translated(catalogue.place), _client(catalogue) as client:
+    with (
+        _alone(catalogue),
+        translated(catalogue.place, catalogue.name),
+        _client(catalogue) as client,
+    ):
         work = _Build(catalogue, client, encoder, products)
         return work.report() if options.dry_run else work.run(file.name, progress)
 
 
 class _Build:
     def __init__(
-        self, catalogue: Catalogue, client: ClientAPI | None, encoder: Encodes, products: Products
+        self, catalogue: Catalogue, client: Client | None, encoder: Encodes, products: Products
     ) -> None:
         self._catalogue, self._client, self._encoder = catalogue, client, encoder
         self._products = products
@@ -154,7 +158,7 @@ class _Build:
         """Find out which products are unchanged, with their vectors, and how many are gone."""
         known = set[str]()
         for ids in _batches(list(self._products.found)):
-            found = old.get(ids=ids, include=["documents", "metadatas", "embeddings"])
+            found = old.get(ids=list(ids), include=["documents", "metadatas", "embeddings"])
             rows = zip(
                 found["ids"],
                 found["documents"] or (),
@@ -171,7 +175,7 @@ class _Build:
                         self._unchanged.add(doc_id)
         self._removed = old.count() - len(known)
 
-    def _written(self, client: ClientAPI, owner: str, source: str, progress: Progress) -> Active:
+    def _written(self, client: Client, owner: str, source: str, progress: Progress) -> Active:
         name = f"{self._catalogue.name[:_LONGEST_NAME]}--{secrets.token_hex(6)}"
         new = client.create_collection(
             name,
@@ -203,22 +207,24 @@ class _Build:
                 rows[position] = vector
         return np.array(rows, dtype=np.float32)
 
-    def _clear(self, client: ClientAPI, owner: str, active: str) -> None:
+    def _clear(self, client: Client, owner: str, active: str) -> None:
         """Remove the collections of earlier builds, also of those that were killed."""
         mine = {"owner": owner, "products": self._catalogue.name}
         for each in _collections(client):
             is_mine = mine.items() <= dict(each.metadata or {}).items()
             if is_mine and each.name != active:
                 client.delete_collection(each.name)
+        if (folder := self._catalogue.place.path) is not None:
+            remove_orphans(folder)
 
 
 @contextmanager
-def _client(catalogue: Catalogue) -> Generator[ClientAPI | None]:
+def _client(catalogue: Catalogue) -> Generator[Client | None]:
     client = catalogue.place.open()
     try:
         yield client
     finally:
-        client.close()  # type: ignore[attr-defined]  # pyright: ignore
+        client.close()
 
 
 @contextmanager
@@ -237,7 +243,7 @@ def _alone(catalogue: Catalogue) -> Generator[None]:
         lock.release()
 
 
-def _collections(client: ClientAPI) -> list[Collection]:
+def _collections(client: Client) -> list[Collection]:
     return list(client.list_collections())
 
 

@@ -16,7 +16,7 @@ from .values import is_missing
 
 FEATURES: Final = "features"
 """What a product is like: a part of the text that is searched, and no field."""
-_EXPORT: Final[Mapping[str, tuple[str, ...]]] = {
+_EXPORT: Final[Mapping[str, Sequence[str]]] = {
     "sku": ("Uniq Id",),
     "title": ("Product Name",),
     FEATURES: ("About Product",),
@@ -26,7 +26,7 @@ _EXPORT: Final[Mapping[str, tuple[str, ...]]] = {
     "rating": ("Rating", "Average Rating"),
     "ingredients": ("Ingredients",),
 }
-"""The columns of Amazon's export of 2020. The first of a field's columns that has a value counts."""
+"""The columns of Amazon's export of 2020. Of a field's columns, the first with a value counts."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 _COMPUTED: Final = ("doc_id", "document", "price_per_oz")
 
@@ -40,7 +40,7 @@ class Columns:
         further: The columns of fields that a mapping adds.
     """
 
-    known: Mapping[str, Sequence[str]] = field(default_factory=lambda: dict(_EXPORT))
+    known: Mapping[str, Sequence[str]] = field(default_factory=lambda: _EXPORT)
     further: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
 
     @property
@@ -67,8 +67,8 @@ class Columns:
         for name in ("sku", "title"):
             if not set(self.known[name]) & set(heading):
                 raise InvalidInputError(
-                    f"The file has no column {self.shown(name)} for {name}; it has {', '.join(heading)}. "
-                    "Name the columns by --mapping."
+                    f"The file has no column {self.shown(name)} for {name}. Name the columns by "
+                    f"--mapping; it has {', '.join(heading)}."
                 )
 
 
@@ -83,7 +83,8 @@ def read_columns(file: Path | None) -> Columns:
     """
     if file is None:
         return Columns()
-    known, further = dict(_EXPORT), dict[str, Sequence[str]]()
+    known: dict[str, Sequence[str]] = dict(_EXPORT)
+    further: dict[str, Sequence[str]] = {}
     for name, given in _parsed(file).items():
         if name in _COMPUTED or not _NAME.fullmatch(name):
             raise InvalidInputError(

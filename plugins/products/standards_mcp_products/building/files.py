@@ -6,6 +6,7 @@ import csv
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
@@ -82,7 +83,8 @@ def _jsonl(file: Path, _: Columns) -> Iterator[Row]:
 
 def _parquet(file: Path, columns: Columns) -> Iterator[Row]:
     try:
-        from pyarrow import ArrowException, parquet  # noqa: PLC0415  - an extra
+        pyarrow: Any = import_module("pyarrow")
+        parquet: Any = import_module("pyarrow.parquet")
     except ImportError:
         raise InvalidInputError(
             "Parquet needs pyarrow. Run `pip install 'standards-mcp-products[parquet]'`."
@@ -92,7 +94,7 @@ def _parquet(file: Path, columns: Columns) -> Iterator[Row]:
             columns.check(opened.schema_arrow.names)
             for batch in opened.iter_batches():
                 yield from batch.to_pylist()
-    except ArrowException as error:
+    except pyarrow.ArrowException as error:
         raise InvalidInputError(f"{file} cannot be read as Parquet: {error}") from None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from .reading import Conditions, Where
 
@@ -28,7 +28,8 @@ def _is_true(where: Where | None, fields: Mapping[str, Any]) -> bool:
             return all(_is_true(each, fields) for each in given)
         if key == "$or":
             return any(_is_true(each, fields) for each in given)
-        ((name, value),) = given.items() if isinstance(given, dict) else [("$eq", given)]
+        is_plain = not isinstance(given, dict)
+        ((name, value),) = cast("Where", {"$eq": given} if is_plain else given).items()
         return _compares(name, fields.get(key), value)
     return True
 

@@ -101,7 +101,7 @@ class _Reader:
             raise wrong(place, f"unknown key {key!r}; use names of fields, $and or $or")
         inner = f"{place}.{text(key, place)}"
         if isinstance(value, dict):
-            for operator, given in self._operators(value, inner, OPERATORS):
+            for operator, given in self._operators(cast("Where", value), inner, OPERATORS):
                 yield {key: {operator: given}}
         elif isinstance(value, list):
             raise wrong(inner, 'a list is given by {"$in": [...]}')
@@ -114,13 +114,12 @@ class _Reader:
             raise wrong(place, "may stand at the top level or in a $and at the top level")
         if not isinstance(value, dict):
             raise wrong(place, f"use {_listed(DOCUMENT_OPERATORS)}")
-        for operator, given in self._operators(value, place, DOCUMENT_OPERATORS):
+        for operator, given in self._operators(cast("Where", value), place, DOCUMENT_OPERATORS):
             self.documents.append({operator: given})
 
     def _operators(
-        self, value: object, place: str, known: Mapping[str, Any]
+        self, operators: Where, place: str, known: Mapping[str, Any]
     ) -> Iterator[tuple[str, object]]:
-        operators = cast("dict[str, object]", value)
         if not operators:
             raise wrong(place, f"an operator is needed; use {_listed(known)}")
         for operator, given in operators.items():

@@ -3,6 +3,7 @@
 from .active import Active, ActiveFile
 from .client import Place, place_of
 from .errors import NotBuiltError, translated
+from .orphans import remove_orphans
 from .store import Store
 
 __all__ = [
@@ -12,5 +13,6 @@ __all__ = [
     "Place",
     "Store",
     "place_of",
+    "remove_orphans",
     "translated",
 ]

@@ -60,12 +60,10 @@ class ActiveFile:
         Raises:
             ApiError: The file cannot be read.
         """
-        entry = self._content().get("stores", {}).get(self._store, {}).get(self._name)
-        if entry is None:
-            return None
         try:
-            return Active(**cast("dict[str, Any]", entry))
-        except TypeError:
+            entry: Any = self._content().get("stores", {}).get(self._store, {}).get(self._name)
+            return None if entry is None else Active(**entry)
+        except (AttributeError, TypeError):
             raise self._damaged() from None
 
     def owner(self) -> str:
@@ -73,6 +71,7 @@ class ActiveFile:
 
         A server may have collections of several state folders, and each removes its own only.
         """
+        self.read()  # a damaged file is not written again
         content = self._content()
         if not content.get("owner"):
             content["owner"] = secrets.token_hex(8)
@@ -93,8 +92,6 @@ class ActiveFile:
             return {}
         except (OSError, ValueError):
             raise self._damaged() from None
-        if not isinstance(found, dict) or not isinstance(found.get("stores", {}), dict):
-            raise self._damaged()
         return cast("dict[str, Any]", found)
 
     def _write(self, content: Mapping[str, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 import httpx2
@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from standards_mcp_products.settings import ProductsSettings
 
 if TYPE_CHECKING:
-    from chromadb.api import ClientAPI
+    from chromadb.api.client import Client
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +53,16 @@ class Place:
         """Tell whether there is nothing, where that can be told without opening it."""
         return self.path is not None and not (self.path / "chroma.sqlite3").exists()
 
-    def open(self) -> ClientAPI:
+    def open(self) -> Client:
         """Return a client. Whoever opens a folder must close it."""
         import chromadb  # noqa: PLC0415  - takes a second or more
         from chromadb.config import Settings  # noqa: PLC0415
 
         # Equal for all clients of a folder, and without the .env of the working directory.
-        settings = Settings(_env_file=None, anonymized_telemetry=False)  # pyright: ignore[reportCallIssue]
+        no_file: Any = {"_env_file": None}
+        settings = Settings(anonymized_telemetry=False, **no_file)
         if self.url is None:
-            return chromadb.PersistentClient(str(self.path), settings=settings)
+            return cast("Client", chromadb.PersistentClient(str(self.path), settings=settings))
         parts = urlsplit(self.url)
         port = parts.port or (443 if parts.scheme == "https" else 80)
         secret = self.token.get_secret_value() if self.token else ""
@@ -69,15 +70,15 @@ class Place:
         headers = {"Authorization": f"Bearer {secret}", "X-Chroma-Token": secret} if secret else {}
         # Chroma's client waits for ever: for its first questions, if nobody asks before, and later.
         httpx2.get(f"{self.url}/api/v2/heartbeat", headers=headers, timeout=self.timeout)
-        client = chromadb.HttpClient(
+        client: Any = chromadb.HttpClient(
             f"{parts.scheme}://{parts.hostname}:{port}{parts.path}",
             port,
             ssl=parts.scheme == "https",
             headers=headers,
             settings=settings,
         )
-        client._server._session.timeout = self.timeout  # type: ignore[attr-defined]  # noqa: SLF001  # pyright: ignore
-        return client
+        client._server._session.timeout = self.timeout  # noqa: SLF001
+        return cast("Client", client)
 
 
 def place_of(settings: ProductsSettings, state_dir: Path) -> Place:

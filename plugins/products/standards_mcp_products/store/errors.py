@@ -20,32 +20,30 @@ class NotBuiltError(ApiError):
         )
 
 
-class GoneError(ApiError):
-    """The collection that was open is not there any more."""
-
-
 @contextmanager
-def translated(place: Place) -> Generator[None]:
+def translated(place: Place, name: str) -> Generator[None]:
     """Turn what Chroma raises into errors for callers.
 
+    Args:
+        name: What the settings call the products.
+
     Raises:
-        GoneError: A collection is not there any more.
+        NotBuiltError: They are not there.
         ApiError: The store fails in another way.
     """
     try:
         yield
     except ToolError:
         raise
-    except Exception as error:
-        # Chroma and its parts raise errors of many unrelated types, also plain Exception.
-        name = type(error).__name__
-        if name == "NotFoundError":
-            raise GoneError(f"The products are not in {place.shown} any more.") from None
+    except Exception as error:  # noqa: BLE001  - Chroma raises plain ones, too
+        kind = type(error).__name__
+        if kind == "NotFoundError":
+            raise NotBuiltError(name, place) from None
         if "dimension" in str(error):
             raise ApiError(
                 f"The products in {place.shown} have vectors of another model. Set "
                 "[plugins.products] model, or run `standards-mcp products build FILE`."
             ) from None
         raise ApiError(
-            f"The products in {place.shown} cannot be reached or read ({name}). {place.remedy}"
+            f"The products in {place.shown} cannot be reached or read ({kind}). {place.remedy}"
         ) from None

@@ -11,11 +11,11 @@ from standards_mcp import ApiError
 
 from .active import Active, ActiveFile
 from .client import Place
-from .errors import GoneError, NotBuiltError, translated
+from .errors import NotBuiltError, translated
 
 if TYPE_CHECKING:
     from chromadb import Collection
-    from chromadb.api import ClientAPI
+    from chromadb.api.client import Client
 
 T = TypeVar("T")
 _PATIENCE: Final = 5.0
@@ -36,49 +36,51 @@ class Store:
         self._changed = threading.Condition()
         self._users = 0
         self._active: Active | None = None
-        self._client: ClientAPI | None = None
+        self._client: Client | None = None
         self._collection: Collection | None = None
 
-    def ask(self, question: Callable[[Collection], T]) -> T:
+    def ask(self, question: Callable[[Collection], T], model: str | None = None) -> T:
         """Return what the active collection answers.
+
+        Args:
+            model: What made the vectors that the question has.
 
         Raises:
             NotBuiltError: There is none.
-            ApiError: The store fails.
-        """
-        try:
-            with self._using() as collection, translated(self.place):
-                return question(collection)
-        except GoneError:
-            self._forget()
-        try:
-            with self._using() as collection, translated(self.place):
-                return question(collection)
-        except GoneError:
-            raise NotBuiltError(self._name, self.place) from None
-
-    def check_model(self, model: str) -> None:
-        """Check that a build has made the vectors with this model.
-
-        Raises:
-            ApiError: It was another one.
+            ApiError: The store fails, or its vectors are of another model.
         """
         active = self._file.read()
-        if active is not None and active.model != model:
-            raise ApiError(
-                f"The products '{self._name}' have vectors of {active.model}, and [plugins.products] "
-                f"model is {model}. Run `standards-mcp products build FILE`, or set model."
-            )
+        try:
+            return self._asked(question, active, model)
+        except ApiError as error:
+            # A build may have removed the collection that was asked, or a server have it anew.
+            if not isinstance(error, NotBuiltError) and self._file.read() == active:
+                raise
+        with self._changed:
+            self._collection = None
+        return self._asked(question, self._file.read(), model)
 
     def close(self) -> None:
         """Let go of the store."""
         with self._changed:
             self._close()
 
+    def _asked(
+        self, question: Callable[[Collection], T], active: Active | None, model: str | None
+    ) -> T:
+        if active is not None and model not in (None, active.model):
+            raise ApiError(
+                f"The products '{self._name}' have vectors of {active.model}, and "
+                f"[plugins.products] model is {model}. Run `standards-mcp products build FILE`, or "
+                "set model."
+            )
+        with self._using(active) as collection, translated(self.place, self._name):
+            return question(collection)
+
     @contextmanager
-    def _using(self) -> Generator[Collection]:
+    def _using(self, active: Active | None) -> Generator[Collection]:
         with self._changed:
-            collection = self._current()
+            collection = self._current(active)
             self._users += 1
         try:
             yield collection
@@ -87,8 +89,7 @@ class Store:
                 self._users -= 1
                 self._changed.notify_all()
 
-    def _current(self) -> Collection:
-        active = self._file.read()
+    def _current(self, active: Active | None) -> Collection:
         if active != self._active:
             self._changed.wait_for(lambda: self._users == 0, _PATIENCE)
             # Another thread may have opened it in the meantime.
@@ -102,19 +103,12 @@ class Store:
     def _open(self, name: str) -> Collection:
         if self.place.is_empty():
             raise NotBuiltError(self._name, self.place)
-        try:
-            with translated(self.place):
-                self._client = self._client or self.place.open()
-                return self._client.get_collection(name, embedding_function=None)
-        except GoneError:
-            raise NotBuiltError(self._name, self.place) from None
-
-    def _forget(self) -> None:
-        with self._changed:
-            self._collection = None
+        with translated(self.place, self._name):
+            self._client = self._client or self.place.open()
+            return self._client.get_collection(name, embedding_function=None)
 
     def _close(self) -> None:
         client, self._client, self._collection = self._client, None, None
         if client is not None:
-            with translated(self.place):
-                client.close()  # type: ignore[attr-defined]
+            with translated(self.place, self._name):
+                client.close()
