@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import SecretStr
 
-from standards_mcp.catalog.embedding import check_model, open_encoder
+from standards_mcp.catalog.embedding import check_model
 
 if TYPE_CHECKING:
     from standards_mcp.catalog.embedding import TextEncoder, Vectors
@@ -65,6 +65,8 @@ class Encoder:
     def _open(self) -> TextEncoder:
         with self._opening:
             if self._opened is None:
+                from standards_mcp.catalog.embedding import open_encoder  # noqa: PLC0415  - NumPy
+
                 is_remote = self._spec.startswith(("https://", "http://"))
                 key = self._key if is_remote else None
                 self._opened = open_encoder(self._spec, key, remedy=_REMEDY)
