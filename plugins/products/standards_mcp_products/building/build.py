@@ -101,7 +101,7 @@ def build(
     with (
         _alone(catalogue),
         translated(catalogue.place, catalogue.name),
-        _client(catalogue) as client,
+        _client(catalogue, options) as client,
     ):
         work = _Build(catalogue, client, encoder, products)
         return work.report() if options.dry_run else work.run(file.name, progress)
@@ -219,7 +219,11 @@ class _Build:
 
 
 @contextmanager
-def _client(catalogue: Catalogue) -> Generator[Client | None]:
+def _client(catalogue: Catalogue, options: Options) -> Generator[Client | None]:
+    """Open the store; a dry run makes none."""
+    if options.dry_run and catalogue.place.is_empty():
+        yield None
+        return
     client = catalogue.place.open()
     try:
         yield client

@@ -55,7 +55,7 @@ def _csv(file: Path, columns: Columns) -> Iterator[Row]:
             for row in reader:
                 yield _csv_row(cast("dict[str | None, Any]", row))
         except csv.Error as error:
-            raise InvalidInputError(f"{file}, line {reader.line_num}: {error}") from None
+            raise InvalidInputError(f"{file}, after line {reader.line_num}: {error}") from None
 
 
 def _csv_row(row: Mapping[str | None, Any]) -> Row:

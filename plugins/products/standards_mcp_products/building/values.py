@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Final, cast
 
 _MISSING: Final = ("", "nan", "none", "n/a")
-_TOKEN: Final = re.compile(r"(-\s*)?([0-9.,]*[0-9])(?!\s*%|[eE][+-]?[0-9])")
+_TOKEN: Final = re.compile(r"([-\u2212]\s*)?([0-9.,]*[0-9])(\s*%|[eE][+-]?[0-9])?")
+"""A number, with what makes it no price before or after it."""
 _NUMBER: Final = re.compile(r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)?(?:\.[0-9]+)?")
 _SIGNS: Final = re.compile(r"[$€£¥₹]|\b(?:US)?\$|\bUSD\b")
 _RATING: Final = re.compile(
@@ -51,7 +52,7 @@ def price(value: object) -> float | None:
     """
     if (number := _finite(value)) is None and (found := text(value)) is not None:
         token = _TOKEN.search(_SIGNS.sub("", found))
-        if token and not token.group(1):
+        if token and not (token.group(1) or token.group(3)):
             number = _number(token.group(2).lstrip(","))
     return number if number is not None and number > 0 else None
 

@@ -71,7 +71,8 @@ def scalars(value: object, place: str) -> list[Scalar]:
     found = [scalar(each, f"{place}[{position}]") for position, each in enumerate(given)]
     if len({_kind(each) for each in found}) > 1:
         raise wrong(place, "must have values of one type")
-    return found
+    # For Chroma, 1 and 1.5 are two types.
+    return [float(each) for each in found] if len({*map(type, found)}) > 1 else found
 
 
 OPERATORS: Final[Mapping[str, Callable[[object, str], object]]] = {
