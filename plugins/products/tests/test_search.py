@@ -14,11 +14,12 @@ import pytest
 from chromadb.config import Settings as ChromaSettings
 from mcp import Client
 
+from standards_mcp.loading.health import check_health
 from standards_mcp.testing import check_plugin
 from standards_mcp_products.plugin import ProductsPlugin
 
 pytestmark = pytest.mark.anyio
-Build = OpenProducts = Callable[..., Any]
+Build = MakeHost = OpenProducts = Callable[..., Any]
 Row = dict[str, Any]
 
 
@@ -205,16 +206,15 @@ async def test_a_store_that_does_not_answer_in_time_is_told(
 
 
 async def test_health_tells_how_many_products_there_are(
-    lamp: Row, soap: Row, make: Build, make_host: Any, open_products: OpenProducts
+    lamp: Row, soap: Row, make: Build, make_host: MakeHost
 ):
-    async def health() -> Any:
+    async def health() -> tuple[str, str]:
         host = make_host({"products": ProductsPlugin})
         async with host.running():
             await host.manager.wait_listed()
-            (found,) = [each for each in await host.check_health() if each.name == "products"]
-        return found.health.status, found.health.message
+            (found,) = (await check_health(host.manager)).values()
+        return found.status, found.message
 
-    del open_products
     status, message = await health()
     assert (status, "There are no products" in message) == ("degraded", True)
     make(lamp, soap)

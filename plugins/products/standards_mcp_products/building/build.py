@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -171,7 +172,7 @@ class _Build:
                 product = self._products.found[doc_id]
                 if document == product.document:
                     self._vectors[doc_id] = vector
-                    if fields == product.fields:
+                    if _same(fields, product.fields):
                         self._unchanged.add(doc_id)
         self._removed = old.count() - len(known)
 
@@ -228,7 +229,7 @@ def _client(catalogue: Catalogue, options: Options) -> Generator[Client | None]:
     try:
         yield client
     finally:
-        client.close()
+        catalogue.place.close(client)
 
 
 @contextmanager
@@ -258,6 +259,19 @@ def _batches(ids: Sequence[T]) -> Generator[Sequence[T]]:
 
 def _rows(vectors: Any) -> Sequence[np.ndarray[Any, Any]]:
     return [] if vectors is None else list(vectors)
+
+
+def _same(stored: Mapping[str, Any], fields: Mapping[str, Any]) -> bool:
+    """Tell whether fields are the same. Chroma may change the last bit of a number."""
+    return stored.keys() == fields.keys() and all(
+        type(value) is type(stored[name])
+        and (
+            math.isclose(value, stored[name], rel_tol=1e-12)
+            if isinstance(value, float)
+            else value == stored[name]
+        )
+        for name, value in fields.items()
+    )
 
 
 def _reasons(products: Products) -> str:

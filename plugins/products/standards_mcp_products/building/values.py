@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, cast
 
+_CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _MISSING: Final = ("", "nan", "none", "n/a")
 _TOKEN: Final = re.compile(r"([-\u2212]\s*)?([0-9.,]*[0-9])(\s*%|[eE][+-]?[0-9])?")
 """A number, with what makes it no price before or after it."""
@@ -36,7 +37,7 @@ def text(value: object) -> str | None:
     if not isinstance(value, str | int | float):
         return None
     whole = str(value).encode("utf-8", "replace").decode("utf-8")
-    joined = " ".join(whole.split())
+    joined = " ".join(_CONTROLS.sub(" ", whole).split())
     return None if joined.casefold() in _MISSING else joined
 
 

@@ -54,7 +54,7 @@ class Place:
         return self.path is not None and not (self.path / "chroma.sqlite3").exists()
 
     def open(self) -> Client:
-        """Return a client. Whoever opens a folder must close it."""
+        """Return a client. Whoever opens one must close it."""
         import chromadb  # noqa: PLC0415  - takes a second or more
         from chromadb.config import Settings  # noqa: PLC0415
 
@@ -79,6 +79,13 @@ class Place:
         )
         client._server._session.timeout = self.timeout  # noqa: SLF001
         return cast("Client", client)
+
+    def close(self, client: Client) -> None:
+        """Let go of a client that it has opened."""
+        if self.url is not None:
+            server: Any = client._server  # noqa: SLF001
+            server._session.close()  # noqa: SLF001  - Chroma leaves its connections open
+        client.close()
 
 
 def place_of(settings: ProductsSettings, state_dir: Path) -> Place:

@@ -111,4 +111,4 @@ class Store:
         client, self._client, self._collection = self._client, None, None
         if client is not None:
             with translated(self.place, self._name):
-                client.close()
+                self.place.close(client)

@@ -266,7 +266,7 @@ def test_a_build_leaves_one_collection_and_one_folder_of_vectors(
     assert len([each for each in (state / "chroma").iterdir() if each.is_dir()]) <= 2
 
 
-def test_collections_of_others_stay(make: Build, state: Path, lamp: Row, tmp_path: Path):
+def test_collections_of_others_stay(make: Build, state: Path, lamp: Row):
     with opened(state / "chroma") as client:
         for name in ("amazon2020", "amazon2020--theirs"):
             client.create_collection(name, embedding_function=None)
@@ -275,7 +275,6 @@ def test_collections_of_others_stay(make: Build, state: Path, lamp: Row, tmp_pat
     names = collections(state / "chroma")
     assert {"amazon2020", "amazon2020--theirs"} < set(names)
     assert len(names) == 3
-    del tmp_path
 
 
 def test_a_dry_run_changes_nothing(make: Build, state: Path, lamp: Row, soap: Row, encoder: Any):
@@ -311,7 +310,7 @@ def test_an_encoder_that_fails_leaves_the_old_products(
     assert len(collections(state / "chroma")) == 1, "what the failed build left is removed"
 
 
-def test_500_dirty_rows_are_all_told_or_found(make: Build, stored: Any, tmp_path: Path):
+def test_500_dirty_rows_are_all_told_or_found(make: Build, stored: Any):
     chance = random.Random(5)  # noqa: S311
     dirt = [
         "",
@@ -332,8 +331,12 @@ def test_500_dirty_rows_are_all_told_or_found(make: Build, stored: Any, tmp_path
     for number in range(500):
         rows.append(
             {
-                "Uniq Id": chance.choice([f"id-{number % 400}", number, None, *dirt]),
-                "Product Name": chance.choice([f"Thing {number}, 2 oz", None, {}, *dirt]),
+                "Uniq Id": chance.choice(
+                    [f"id-{number % 400}", number, f"x{number}", None, chance.choice(dirt)]
+                ),
+                "Product Name": chance.choice(
+                    [f"Thing {number}, 2 oz", 7, "x", None, chance.choice([{}, *dirt])]
+                ),
                 "Selling Price": chance.choice([*prices, *dirt]),
                 "Rating": chance.choice([*ratings, *dirt]),
                 "Brand Name": chance.choice(["Acme", 5, ["a"], *dirt]),
@@ -350,4 +353,3 @@ def test_500_dirty_rows_are_all_told_or_found(make: Build, stored: Any, tmp_path
         assert fields.get("price", 5.0) in {1349.5, 3.25, 7.1, 5.0}
         assert fields.get("rating", 3.0) in {4.5, 3.0}
         assert all(value not in ("", "nan") for value in fields.values())
-    del tmp_path

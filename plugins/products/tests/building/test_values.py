@@ -118,6 +118,7 @@ def test_ounces_are_those_that_are_named_first(texts: Any, ounces: float | None)
         (7.5, "7.5"),
         (["one", None, "two"], "one two"),
         ("\ud800x", "?x"),
+        ("a\x00b\x7f", "a b"),
         ("None", None),
         ("N/A", None),
         ("nan", None),
