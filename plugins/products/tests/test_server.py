@@ -130,7 +130,7 @@ async def test_a_server_that_refuses_the_token_is_told_without_it(open_products:
     thread = threading.Thread(target=refusing.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     url = f"http://127.0.0.1:{refusing.server_port}"
-    async with open_products(url=url, **{"auth_token": "opensesame"}) as client:
+    async with open_products(url=url, auth_token="opensesame") as client:
         answer = await client.call_tool("rag_search", {"query": "x"})
     refusing.shutdown()
     refusing.server_close()
