@@ -33,17 +33,8 @@ from standards_mcp_products.filters import read_filters
 from standards_mcp_products.service import Catalogue, catalogue_of
 from standards_mcp_products.settings import ProductsSettings
 
-THINGS = [
-    "lamp",
-    "kettle",
-    "tent",
-    "soap",
-    "blanket",
-    "drill",
-    "notebook",
-    "cereal",
-    "shampoo",
-    "bottle",
+THINGS = ("lamp", "kettle", "tent", "soap", "blanket", "drill", "notebook", "shampoo", "bottle")
+THINGS += (
     "chair",
     "speaker",
     "pan",
@@ -54,35 +45,10 @@ THINGS = [
     "mug",
     "jacket",
     "candle",
-    "puzzle",
-    "filter",
-    "scale",
-    "mirror",
-    "basket",
-]
-KINDS = [
-    "small",
-    "large",
-    "folding",
-    "steel",
-    "wooden",
-    "organic",
-    "waterproof",
-    "quiet",
-    "bright",
-    "soft",
-    "heavy",
-    "light",
-    "cordless",
-    "scented",
-    "striped",
-    "cheap",
-    "sturdy",
-    "rechargeable",
-    "compact",
-    "glass",
-]
-USES = [
+)
+KINDS = ("small", "large", "folding", "steel", "wooden", "organic", "waterproof", "quiet", "bright")
+KINDS += ("soft", "heavy", "light", "cordless", "scented", "striped", "cheap", "sturdy", "compact")
+USES = (
     "for camping in the rain",
     "for a kitchen with little room",
     "for children from three years",
@@ -90,12 +56,9 @@ USES = [
     "for the garden",
     "as a present",
     "for long journeys",
-    "for the office",
-    "for dogs",
-    "for winter",
     "to keep things dry",
     "to clean without chemicals",
-]
+)
 QUESTIONS = (
     "something {kind} {use}",
     "a {kind} {thing}",
@@ -135,6 +98,7 @@ def product(number: int, chance: random.Random) -> dict[str, Any]:
     name = f"{one['kind']} {two['kind']} {one['thing']} {number}, {chance.randint(1, 64)} oz"
     about = f"A {two['kind']} {one['thing']} {one['use']}, also {two['use']}. "
     about += f"Goes with any {two['thing']}. "
+    about += f"Goes with any {two['thing']}. "
     return {
         "Uniq Id": f"p{number}",
         "Product Name": name,
@@ -170,7 +134,7 @@ def question(chance: random.Random) -> str:
 
 def timed(calls: int, call: Callable[[str], object]) -> list[float]:
     """Return the milliseconds of each of so many different questions, after a few to warm up."""
-    chance, times = random.Random(11), list[float]()  # noqa: S311
+    chance, times = random.Random(11), list[float]()  # noqa: S311  # noqa: S311
     for number in range(calls + 5):
         asked = question(chance)
         began = time.perf_counter()
