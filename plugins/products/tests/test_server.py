@@ -21,6 +21,7 @@ from support.waiting import wait_until
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 Build = OpenProducts = Callable[..., Any]
 Row = dict[str, Any]
+SPELL = "opensesame"
 SERVE = "import sys; from chromadb.cli.cli import app; sys.argv[0] = 'chroma'; app()"
 
 
@@ -130,11 +131,11 @@ async def test_a_server_that_refuses_the_token_is_told_without_it(open_products:
     thread = threading.Thread(target=refusing.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     url = f"http://127.0.0.1:{refusing.server_port}"
-    async with open_products(url=url, auth_token="opensesame") as client:
+    async with open_products(url=url, auth_token=SPELL) as client:
         answer = await client.call_tool("rag_search", {"query": "x"})
     refusing.shutdown()
     refusing.server_close()
-    assert _Refusing.seen[0] == "Bearer opensesame"
+    assert _Refusing.seen[0] == f"Bearer {SPELL}"
     assert answer.structured_content is not None
     assert "url and auth_token" in answer.structured_content["message"]
-    assert "opensesame" not in str(answer)
+    assert SPELL not in str(answer)

@@ -83,8 +83,8 @@ class Place:
     def close(self, client: Client) -> None:
         """Let go of a client that it has opened."""
         if self.url is not None:
-            server: Any = client._server  # noqa: SLF001
-            server._session.close()  # noqa: SLF001  - Chroma leaves its connections open
+            opened: Any = client
+            opened._server._session.close()  # noqa: SLF001  - Chroma leaves connections open
         client.close()
 
 
