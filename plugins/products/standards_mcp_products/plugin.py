@@ -49,7 +49,7 @@ class ProductsPlugin(Plugin[ProductsSettings]):
     async def lifespan(self) -> AsyncGenerator[None]:
         """Keep the store open from the first search on."""
         catalogue = catalogue_of(self.settings, self.context.state_dir)
-        with serving(self.settings, catalogue) as self._running:
+        async with serving(self.settings, catalogue) as self._running:
             yield
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from .answers import ProductResult
@@ -20,16 +19,6 @@ _FIRST_LOOK: Final = 160
 _BEST_RATING: Final = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A product that a store has found."""
-
-    distance: float
-    doc_id: str
-    document: str
-    fields: Mapping[str, Any]
-
-
 def search(
     collection: Collection, vector: Sequence[float], conditions: Conditions, count: int
 ) -> list[ProductResult]:
@@ -42,48 +31,65 @@ def search(
         found = _nearest(collection, vector, wanted)
     else:
         found = _filtered(collection, vector, conditions, wanted, count)
-    found.sort(key=lambda each: (each.distance, each.doc_id))
-    return [_result(each) for each in found[:count]]
+    return _read(collection, [doc_id for _, doc_id in sorted(found)[:count]])
+
+
+def _nearest(
+    collection: Collection, vector: Sequence[float], count: int, **more: Any
+) -> list[tuple[float, str]]:
+    """Return distances and ids. Chroma takes longer to read products than to find them."""
+    answer = collection.query(
+        query_embeddings=[vector], n_results=count, **({"include": ["distances"]} | more)
+    )
+    distances = (answer["distances"] or [[]])[0]
+    return list(zip(distances, answer["ids"][0], strict=True))
 
 
 def _filtered(
     collection: Collection, vector: Sequence[float], conditions: Conditions, wanted: int, count: int
-) -> list[Found]:
+) -> list[tuple[float, str]]:
     # Chroma collects all products that fulfil a filter before it searches, which takes long where
     # these are many. Then enough of them are among the nearest of all, which takes no time.
-    nearest = _nearest(collection, vector, max(wanted, _FIRST_LOOK))
-    found = [each for each in nearest if fulfils(conditions, each.fields, each.document)]
-    return found if len(found) >= count else _nearest(collection, vector, wanted, conditions)
+    found = _fulfilling(collection, vector, conditions, max(wanted, _FIRST_LOOK))
+    if len(found) >= count:
+        return found
+    where, document = conditions.where, conditions.document
+    return _nearest(collection, vector, wanted, where=where, where_document=document)
 
 
-def _nearest(
-    collection: Collection,
-    vector: Sequence[float],
-    count: int,
-    conditions: Conditions = Conditions(),  # noqa: B008  - it cannot be changed
-) -> list[Found]:
-    answer = collection.query(
-        query_embeddings=[vector],
-        n_results=count,
-        where=conditions.where,
-        where_document=cast("Any", conditions.document),
-        include=["documents", "metadatas", "distances"],
+def _fulfilling(
+    collection: Collection, vector: Sequence[float], conditions: Conditions, count: int
+) -> list[tuple[float, str]]:
+    """Return those of the nearest products that fulfil the conditions."""
+    needed = ["distances", "metadatas", *(["documents"] if conditions.document else [])]
+    answer: Any = collection.query(
+        query_embeddings=[vector], n_results=count, include=cast("Any", needed)
     )
-    lists = (answer[key] for key in ("distances", "ids", "documents", "metadatas"))
-    rows = zip(*((each or [[]])[0] for each in lists), strict=True)
+    lists = (answer["distances"], answer["ids"], answer["metadatas"])
+    documents = (answer["documents"] or [[None] * len(answer["ids"][0])])[0]
+    rows = zip(*(each[0] for each in lists), documents, strict=True)
     return [
-        Found(distance, doc_id, document or "", fields or {})
-        for distance, doc_id, document, fields in cast("Any", rows)
+        (distance, doc_id)
+        for distance, doc_id, fields, document in rows
+        if fulfils(conditions, fields or {}, document or "")
     ]
 
 
-def _result(found: Found) -> ProductResult:
-    fields = found.fields
+def _read(collection: Collection, ids: list[str]) -> list[ProductResult]:
+    if not ids:
+        return []
+    found = collection.get(ids=ids, include=["documents", "metadatas"])
+    rows = zip(found["ids"], found["documents"] or (), found["metadatas"] or (), strict=True)
+    products = {doc_id: _result(doc_id, text or "", fields or {}) for doc_id, text, fields in rows}
+    return [products[doc_id] for doc_id in ids if doc_id in products]
+
+
+def _result(doc_id: str, document: str, fields: Mapping[str, Any]) -> ProductResult:
     price, rating = _number(fields.get("price")), _number(fields.get("rating"))
     return {
-        "doc_id": found.doc_id,
-        "sku": _text(fields.get("sku")) or found.doc_id,
-        "title": found.document[:LONGEST_TITLE],
+        "doc_id": doc_id,
+        "sku": _text(fields.get("sku")) or doc_id,
+        "title": document[:LONGEST_TITLE],
         "price": price if price is not None and price > 0 else None,
         "rating": rating if rating is not None and 0 <= rating <= _BEST_RATING else None,
         "brand": _text(fields.get("brand")),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -24,6 +24,7 @@ from .store import ActiveFile, Place, Store, place_of
 
 T = TypeVar("T")
 _THREADS: Final = 8
+_PATIENCE: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +105,14 @@ class Service:
             ) from None
 
 
-@contextmanager
-def serving(settings: ProductsSettings, catalogue: Catalogue) -> Generator[Service]:
+@asynccontextmanager
+async def serving(settings: ProductsSettings, catalogue: Catalogue) -> AsyncGenerator[Service]:
     """Keep the encoder and the store open while the context is."""
     encoder = Encoder(settings.model, settings.embedding_api_key)
     service = Service(catalogue, encoder, settings.timeout)
     try:
         yield service
     finally:
-        service.close()
+        # A store that does not answer may be being opened, and keeps nobody from leaving.
+        with anyio.move_on_after(_PATIENCE, shield=True):
+            await anyio.to_thread.run_sync(service.close, abandon_on_cancel=True)

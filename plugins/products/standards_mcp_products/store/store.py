@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _PATIENCE: Final = 5.0
+_ATTEMPTS: Final = 4
 
 
 class Store:
@@ -49,16 +50,18 @@ class Store:
             NotBuiltError: There is none.
             ApiError: The store fails, or its vectors are of another model.
         """
-        active = self._file.read()
-        try:
-            return self._asked(question, active, model)
-        except ApiError as error:
-            # A build may have removed the collection that was asked, or a server have it anew.
-            if not isinstance(error, NotBuiltError) and self._file.read() == active:
-                raise
-        with self._changed:
-            self._collection = None
-        return self._asked(question, self._file.read(), model)
+        attempts = 0
+        while True:
+            active, attempts = self._file.read(), attempts + 1
+            try:
+                return self._asked(question, active, model)
+            except ApiError as error:
+                # A build may have removed the collection that was asked, or a server have it anew.
+                is_gone = isinstance(error, NotBuiltError) or self._file.read() != active
+                if attempts == _ATTEMPTS or not is_gone:
+                    raise
+            with self._changed:
+                self._collection = None
 
     def close(self) -> None:
         """Let go of the store."""

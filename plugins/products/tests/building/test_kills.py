@@ -104,3 +104,28 @@ def test_a_build_that_is_killed_leaves_all_of_one_build(
         assert len(set(found)) == 1, "products of one build only"
         seen |= set(found)
     assert len(seen) > 1
+
+
+def test_searches_are_answered_while_builds_run(nursery: subprocess.Popen[str], state: Path):
+    assert nursery.stdin
+    assert nursery.stdout
+    print("build", file=nursery.stdin, flush=True)
+    child = int(nursery.stdout.readline())
+    assert nursery.stdout.readline() == "built\n"
+    seen, deadline = set[Any](), time.monotonic() + WAIT
+    with closing(catalogue_of(ProductsSettings(), state).store()) as store:
+        try:
+            while len(seen) < 4:
+                assert time.monotonic() < deadline
+                names = store.ask(_near)
+                assert len(names) == 1
+                seen |= names
+        finally:
+            os.kill(child, signal.SIGKILL)
+            while nursery.stdout.readline() != "ended\n":
+                pass
+
+
+def _near(collection: Any) -> set[Any]:
+    found = collection.query(query_embeddings=[[1.0] * 8], n_results=5, include=["metadatas"])
+    return {fields["title"] for fields in found["metadatas"][0]}
