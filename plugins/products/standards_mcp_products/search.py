@@ -28,18 +28,22 @@ def search(
     """
     wanted = max(_MARGIN * count, _LEAST)
     if conditions == Conditions():
-        found = _nearest(collection, vector, wanted)
+        found = _nearest(collection, vector, conditions, wanted)
     else:
         found = _filtered(collection, vector, conditions, wanted, count)
     return _read(collection, [doc_id for _, doc_id in sorted(found)[:count]])
 
 
 def _nearest(
-    collection: Collection, vector: Sequence[float], count: int, **more: Any
+    collection: Collection, vector: Sequence[float], conditions: Conditions, count: int
 ) -> list[tuple[float, str]]:
     """Return distances and ids. Chroma takes longer to read products than to find them."""
     answer = collection.query(
-        query_embeddings=[vector], n_results=count, **({"include": ["distances"]} | more)
+        query_embeddings=[vector],
+        n_results=count,
+        where=conditions.where,
+        where_document=cast("Any", conditions.document),
+        include=["distances"],
     )
     distances = (answer["distances"] or [[]])[0]
     return list(zip(distances, answer["ids"][0], strict=True))
@@ -51,10 +55,7 @@ def _filtered(
     # Chroma collects all products that fulfil a filter before it searches, which takes long where
     # these are many. Then enough of them are among the nearest of all, which takes no time.
     found = _fulfilling(collection, vector, conditions, max(wanted, _FIRST_LOOK))
-    if len(found) >= count:
-        return found
-    where, document = conditions.where, conditions.document
-    return _nearest(collection, vector, wanted, where=where, where_document=document)
+    return found if len(found) >= count else _nearest(collection, vector, conditions, wanted)
 
 
 def _fulfilling(
