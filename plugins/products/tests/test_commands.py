@@ -60,6 +60,8 @@ def test_ones_own_products_are_built_and_asked(
     assert [each["doc_id"] for each in found["results"]] == ["lamp"]
     shown = run("products", "search", "a light", "--top", "1").stdout
     assert shown == ("1. A desk lamp It shines on paper. Office\n   $12.50, 4.5 of 5, Glow, lamp\n")
+    dear = ("--filters", '{"price": {"$gt": 99}}')
+    assert run("products", "search", "a light", *dear).stdout == "Nothing was found.\n"
     status = json.loads(run("products", "status", "--json").stdout)
     assert (status["products"], status["source"]) == (1, "products.csv")
     assert status["active"].startswith("amazon2020--")

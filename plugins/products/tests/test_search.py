@@ -14,6 +14,7 @@ import pytest
 from chromadb.config import Settings as ChromaSettings
 from mcp import Client
 
+from standards_mcp import ApiError
 from standards_mcp.loading.health import check_health
 from standards_mcp.testing import check_plugin
 from standards_mcp_products.plugin import ProductsPlugin
@@ -219,6 +220,13 @@ async def test_health_tells_how_many_products_there_are(
     assert (status, "There are no products" in message) == ("degraded", True)
     make(lamp, soap)
     assert await health() == ("ok", "2 products")
+
+
+async def test_a_plugin_that_has_not_started_says_so(make_host: MakeHost):
+    host = make_host({"products": ProductsPlugin})
+    (record,) = host.manager.records
+    with pytest.raises(ApiError, match="has not started"):
+        await record.plugin.search("x")
 
 
 async def test_no_secret_and_no_query_is_in_a_log_or_a_message(

@@ -69,7 +69,8 @@ class Place:
         # Servers behind a proxy take the first, Chroma's own service the second.
         headers = {"Authorization": f"Bearer {secret}", "X-Chroma-Token": secret} if secret else {}
         # Chroma's client waits for ever: for its first questions, if nobody asks before, and later.
-        httpx2.get(f"{self.url}/api/v2/heartbeat", headers=headers, timeout=self.timeout)
+        heartbeat = f"{self.url}/api/v2/heartbeat"
+        httpx2.get(heartbeat, headers=headers, timeout=self.timeout).raise_for_status()
         client: Any = chromadb.HttpClient(
             f"{parts.scheme}://{parts.hostname}:{port}{parts.path}",
             port,

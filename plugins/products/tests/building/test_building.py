@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import random
+import shutil
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,10 +15,12 @@ from typing import Any
 import chromadb
 import pytest
 from chromadb.config import Settings as ChromaSettings
+from pydantic import SecretStr
 
-from standards_mcp import ApiError, InvalidInputError
+from standards_mcp import ApiError, CatalogError, InvalidInputError
 from standards_mcp_products.building import Options
 from standards_mcp_products.building.columns import read_columns
+from standards_mcp_products.encoders import Encoder
 
 Build = Write = Callable[..., Any]
 Row = dict[str, Any]
@@ -353,3 +359,49 @@ def test_500_dirty_rows_are_all_told_or_found(make: Build, stored: Any):
         assert fields.get("price", 5.0) in {1349.5, 3.25, 7.1, 5.0}
         assert fields.get("rating", 3.0) in {4.5, 3.0}
         assert all(value not in ("", "nan") for value in fields.values())
+
+
+def test_without_pyarrow_the_error_says_what_to_install(
+    make: Build, write: Write, lamp: Row, monkeypatch: pytest.MonkeyPatch
+):
+    file = write(lamp, name="products.parquet")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(InvalidInputError, match=r"pip install 'standards-mcp-products\[parquet\]'"):
+        make(file=file)
+
+
+def test_a_store_that_was_removed_is_built_anew(make: Build, state: Path, lamp: Row, stored: Any):
+    make(lamp)
+    shutil.rmtree(state / "chroma")
+    assert make(lamp)["indexed"] == 1
+    assert list(stored()) == ["lamp"]
+
+
+def test_an_encoder_at_an_address_that_fails_is_told_as_such(make: Build, lamp: Row):
+    encoder = Encoder("http://127.0.0.1:9/v1/embeddings#model", SecretStr("opensesame"))
+    with pytest.raises(CatalogError, match=r"check \[plugins.products\] model and OPENAI_API_KEY"):
+        make(lamp, made_by=encoder)
+
+
+def test_a_folder_that_cannot_be_written_is_told(
+    make: Build, state: Path, lamp: Row, soap: Row, stored: Any, monkeypatch: pytest.MonkeyPatch
+):
+    make(lamp)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(ApiError, match=r"cannot write .*active.json: No space left"):
+        make(soap)
+    monkeypatch.undo()
+    assert list(stored()) == ["lamp"]
+    assert sorted(each.name for each in state.iterdir()) == ["active.json", "build.lock", "chroma"]
+
+
+def test_folders_of_others_beside_the_vectors_stay(make: Build, state: Path, lamp: Row, soap: Row):
+    make(lamp)
+    (state / "chroma" / "notes").mkdir()
+    make(soap)
+    assert (state / "chroma" / "notes").is_dir()
+    assert len([each for each in (state / "chroma").iterdir() if each.is_dir()]) <= 2

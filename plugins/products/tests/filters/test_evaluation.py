@@ -189,6 +189,13 @@ def test_legal_filters_are_answered_as_a_plain_evaluation_answers_them(search: S
         assert ids(search(filters, 3)) == expected[:3], "among the nearest"
 
     check()
+    for filters in (
+        {"$or": [{"price": 12.0}, {"brand": "Acme"}]},
+        {"document": {"$contains": "steel", "$not_contains": "9"}},
+    ):
+        expected = [each for each in order if matches(rows[each], filters)]
+        assert len(expected) > 3
+        assert ids(search(filters, 3)) == expected[:3]
 
 
 def test_hostile_filters_are_refused_and_none_raises_through(search: Search):
