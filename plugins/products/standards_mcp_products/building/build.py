@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from chromadb.api.client import Client
 
 _LOCK: Final = "build.lock"
+_SECONDS: Final = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +75,13 @@ def _client(catalogue: Catalogue, options: Options) -> Generator[Client | None]:
     if options.dry_run and catalogue.place.is_empty():
         yield None
         return
-    client = catalogue.place.open()
+    # A server takes longer to store a batch than to answer a question.
+    place = replace(catalogue.place, timeout=max(_SECONDS, catalogue.place.timeout))
+    client = place.open()
     try:
         yield client
     finally:
-        catalogue.place.close(client)
+        place.close(client)
 
 
 @contextmanager

@@ -72,21 +72,27 @@ class Place:
         heartbeat = f"{self.url}/api/v2/heartbeat"
         httpx2.get(heartbeat, headers=headers, timeout=self.timeout).raise_for_status()
         client: Any = chromadb.HttpClient(
-            f"{parts.scheme}://{parts.hostname}:{port}{parts.path}",
+            self.url,
             port,
             ssl=parts.scheme == "https",
             headers=headers,
             settings=settings,
         )
-        client._server._session.timeout = self.timeout  # noqa: SLF001
+        for each in _connections(client):
+            each.timeout = self.timeout
         return cast("Client", client)
 
     def close(self, client: Client) -> None:
         """Let go of a client that it has opened."""
         if self.url is not None:
-            opened: Any = client
-            opened._server._session.close()  # noqa: SLF001  - Chroma leaves connections open
+            for each in _connections(client):  # which Chroma leaves open
+                each.close()
         client.close()
+
+
+def _connections(client: Any) -> list[Any]:
+    """Return the HTTP clients of a client of a server: its own, and that of its admin's part."""
+    return [each._server._session for each in (client, client._admin_client)]  # noqa: SLF001
 
 
 def place_of(settings: ProductsSettings, state_dir: Path) -> Place:
