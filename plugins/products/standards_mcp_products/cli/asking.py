@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -14,8 +14,15 @@ from standards_mcp_products.status import status
 
 from .showing import as_json, products, read_filters, tell, with_filters
 
+_EPILOG: Final = """
+\b
+Examples:
+  standards-mcp products search "a lamp for the desk"
+  standards-mcp products search "a lamp" --filters '{"brand": {"$ne": "Acme"}}' --json
+"""
 
-@click.command("search")
+
+@click.command("search", epilog=_EPILOG)
 @click.argument("query")
 @with_filters
 @click.option("--top", type=click.IntRange(1, 100), default=5, help="The most results.")
@@ -24,7 +31,10 @@ from .showing import as_json, products, read_filters, tell, with_filters
 def search_command(
     context: click.Context, query: str, text: str | None, *, top: int, is_json: bool
 ) -> None:
-    """Search the products for QUERY."""
+    """Search the products for QUERY.
+
+    Exit code 1 when the search failed.
+    """
     call: ToolCaller = context.obj
     arguments: dict[str, Any] = {"query": query, "top_k": top}
     if (filters := read_filters(text)) is not None:
@@ -45,7 +55,10 @@ def status_command(settings: ProductsSettings, state_dir: Path) -> click.Command
     @as_json
     @click.pass_context
     def show_status(context: click.Context, *, is_json: bool) -> None:
-        """Say which products there are, and where."""
+        """Say which products there are, and where.
+
+        Exit code 1 when there are none.
+        """
         found = status(catalogue_of(settings, state_dir))
         lines = (
             f"{name}: {'not known' if value is None else value}" for name, value in found.items()

@@ -17,13 +17,21 @@ from standards_mcp_products.settings import NAMES, ProductsSettings
 
 from .showing import as_json, report, tell
 
+_EPILOG: Final = """
+\b
+Examples:
+  standards-mcp products build products.csv
+  standards-mcp products build products.jsonl --mapping mapping.toml --dry-run
+"""
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 def build_command(settings: ProductsSettings, state_dir: Path) -> click.Command:
     """Return the command ``build``."""
 
-    @click.command("build", help=f"Make the products of FILE ({', '.join(SUFFIXES)}) searchable.")
+    about = f"Make the products of FILE ({', '.join(SUFFIXES)}) searchable."
+
+    @click.command("build", help=about, epilog=_EPILOG)
     @click.argument("file", type=_FILE)
     @click.option("--mapping", type=_FILE, help="Fields and their columns, in TOML or JSON.")
     @click.option("--collection", help="Another name than that of the settings.")

@@ -22,12 +22,18 @@ from .showing import as_json, products, read_filters, tell, with_filters
 
 _RESULTS: Final = 5
 _NAME: Final = "shipped"
+_EPILOG: Final = """
+\b
+Examples:
+  standards-mcp products try "a cleaner for steel that is kind to the environment"
+  standards-mcp products try "a present for a cook" --filters '{"price": {"$lte": 15}}'
+"""
 
 
 def try_command(settings: ProductsSettings, state_dir: Path) -> click.Command:
     """Return the command ``try``."""
 
-    @click.command("try")
+    @click.command("try", epilog=_EPILOG)
     @click.argument("query")
     @with_filters
     @as_json
