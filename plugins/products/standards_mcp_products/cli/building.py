@@ -28,7 +28,6 @@ _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 def build_command(settings: ProductsSettings, state_dir: Path) -> click.Command:
     """Return the command ``build``."""
-
     about = f"Make the products of FILE ({', '.join(SUFFIXES)}) searchable."
 
     @click.command("build", help=about, epilog=_EPILOG)
