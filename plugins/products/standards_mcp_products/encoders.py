@@ -1,0 +1,73 @@
+"""Which text encoder makes the vectors."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from pydantic import SecretStr
+
+from standards_mcp.catalog.embedding import check_model
+
+if TYPE_CHECKING:
+    from standards_mcp.catalog.embedding import TextEncoder, Vectors
+
+_BUILT_IN: Final = "minilm"
+_REMEDY: Final = "check [plugins.products] model and OPENAI_API_KEY"
+
+
+def known_model(model: str) -> str:
+    """Return the spec of an encoder; any spelling of all-MiniLM-L6-v2 is the built-in one.
+
+    Raises:
+        ValueError: No encoder has this name.
+    """
+    name = model.casefold().replace("\\", "/").rpartition("/")[2].rpartition(":")[2]
+    if name.removesuffix("-int8") == "all-minilm-l6-v2":
+        return _BUILT_IN
+    if model == "none":
+        raise ValueError("products are found by their vectors: model cannot be none")
+    check_model(model)
+    return model
+
+
+class Encoder:
+    """A text encoder that is opened by the first text. It may be used by several threads.
+
+    Args:
+        spec: As `known_model` returns it.
+        key: What an encoder at an address asks for.
+    """
+
+    def __init__(self, spec: str, key: SecretStr | None) -> None:
+        self._spec, self._key = spec, key
+        self._opening = threading.Lock()
+        self._opened: TextEncoder | None = None
+
+    @property
+    def name(self) -> str:
+        """What a store keeps of the model: equal names mean vectors that can be compared.
+
+        Raises:
+            CatalogError: The encoder cannot be opened.
+        """
+        return self._open().name
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Return a row of length 1 for each text.
+
+        Raises:
+            CatalogError: The encoder cannot be opened, or fails.
+        """
+        return self._open().encode(texts)
+
+    def _open(self) -> TextEncoder:
+        with self._opening:
+            if self._opened is None:
+                from standards_mcp.catalog.embedding import open_encoder  # noqa: PLC0415  - NumPy
+
+                is_remote = self._spec.startswith(("https://", "http://"))
+                key = self._key if is_remote else None
+                self._opened = open_encoder(self._spec, key, remedy=_REMEDY)
+            return self._opened

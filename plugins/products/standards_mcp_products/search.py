@@ -1,0 +1,108 @@
+"""One search: which products are asked for, which fulfil the filters, and in which order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from .answers import ProductResult
+from .filters import Conditions, fulfils
+
+if TYPE_CHECKING:
+    from chromadb import Collection
+
+LONGEST_TITLE: Final = 220
+_LEAST: Final = 40
+_MARGIN: Final = 4
+_FIRST_LOOK: Final = 160
+_BEST_RATING: Final = 5
+
+
+def search(
+    collection: Collection, vector: Sequence[float], conditions: Conditions, count: int
+) -> list[ProductResult]:
+    """Return at most *count* products, the nearest first; equally near ones by their id.
+
+    The index is approximate and leaves equally near ones in any order, so more are asked for.
+    """
+    wanted = max(_MARGIN * count, _LEAST)
+    if conditions == Conditions():
+        found = _nearest(collection, vector, conditions, wanted)
+    else:
+        found = _filtered(collection, vector, conditions, wanted, count)
+    return _read(collection, [doc_id for _, doc_id in sorted(found)[:count]])
+
+
+def _nearest(
+    collection: Collection, vector: Sequence[float], conditions: Conditions, count: int
+) -> list[tuple[float, str]]:
+    """Return distances and ids. Chroma takes longer to read products than to find them."""
+    answer = collection.query(
+        query_embeddings=[vector],
+        n_results=count,
+        where=conditions.where,
+        where_document=cast("Any", conditions.document),
+        include=["distances"],
+    )
+    distances = (answer["distances"] or [[]])[0]
+    return list(zip(distances, answer["ids"][0], strict=True))
+
+
+def _filtered(
+    collection: Collection, vector: Sequence[float], conditions: Conditions, wanted: int, count: int
+) -> list[tuple[float, str]]:
+    # Chroma collects all products that fulfil a filter before it searches, which takes long where
+    # these are many. Then enough of them are among the nearest of all, which takes no time.
+    found = _fulfilling(collection, vector, conditions, max(wanted, _FIRST_LOOK))
+    return found if len(found) >= count else _nearest(collection, vector, conditions, wanted)
+
+
+def _fulfilling(
+    collection: Collection, vector: Sequence[float], conditions: Conditions, count: int
+) -> list[tuple[float, str]]:
+    """Return those of the nearest products that fulfil the conditions."""
+    needed = ["distances", "metadatas", *(["documents"] if conditions.document else [])]
+    answer: Any = collection.query(
+        query_embeddings=[vector], n_results=count, include=cast("Any", needed)
+    )
+    lists = (answer["distances"], answer["ids"], answer["metadatas"])
+    documents = (answer["documents"] or [[None] * len(answer["ids"][0])])[0]
+    rows = zip(*(each[0] for each in lists), documents, strict=True)
+    return [
+        (distance, doc_id)
+        for distance, doc_id, fields, document in rows
+        if fulfils(conditions, fields or {}, document or "")
+    ]
+
+
+def _read(collection: Collection, ids: list[str]) -> list[ProductResult]:
+    if not ids:
+        return []
+    found = collection.get(ids=ids, include=["documents", "metadatas"])
+    rows = zip(found["ids"], found["documents"] or (), found["metadatas"] or (), strict=True)
+    products = {doc_id: _result(doc_id, text or "", fields or {}) for doc_id, text, fields in rows}
+    return [products[doc_id] for doc_id in ids if doc_id in products]
+
+
+def _result(doc_id: str, document: str, fields: Mapping[str, Any]) -> ProductResult:
+    price, rating = _number(fields.get("price")), _number(fields.get("rating"))
+    return {
+        "doc_id": doc_id,
+        "sku": _text(fields.get("sku")) or doc_id,
+        "title": document[:LONGEST_TITLE],
+        "price": price if price is not None and price > 0 else None,
+        "rating": rating if rating is not None and 0 <= rating <= _BEST_RATING else None,
+        "brand": _text(fields.get("brand")),
+        "ingredients": _text(fields.get("ingredients")),
+    }
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if math.isfinite(value) else None

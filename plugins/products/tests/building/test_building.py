@@ -1,0 +1,407 @@
+"""Products of files: what is read, skipped, kept, replaced and removed."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import random
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import chromadb
+import pytest
+from chromadb.config import Settings as ChromaSettings
+from pydantic import SecretStr
+
+from standards_mcp import ApiError, CatalogError, InvalidInputError
+from standards_mcp_products.building import Options
+from standards_mcp_products.building.columns import read_columns
+from standards_mcp_products.encoders import Encoder
+
+Build = Write = Callable[..., Any]
+Row = dict[str, Any]
+
+
+@pytest.fixture
+def stored(state: Path) -> Callable[..., dict[str, Any]]:
+    """Return a function that returns what the active collection has, by ids."""
+
+    def read(path: Path | None = None, name: str = "amazon2020") -> dict[str, Any]:
+        store = str(path or state / "chroma")
+        active = json.loads((state / "active.json").read_text())["stores"][store][name]
+        with opened(Path(store)) as client:
+            collection = client.get_collection(active["collection"], embedding_function=None)
+            found = collection.get(include=["documents", "metadatas"])
+        rows = zip(found["ids"], found["documents"] or (), found["metadatas"] or (), strict=True)
+        return {doc_id: (document, dict(fields)) for doc_id, document, fields in rows}
+
+    return read
+
+
+def opened(path: Path) -> Any:
+    settings = ChromaSettings(anonymized_telemetry=False, _env_file=None)  # type: ignore[call-arg]
+    return chromadb.PersistentClient(str(path), settings=settings)
+
+
+def collections(path: Path) -> list[str]:
+    with opened(path) as client:
+        return [each.name for each in client.list_collections()]
+
+
+def test_a_row_becomes_a_text_and_fields(make: Build, stored: Any, lamp: Row, soap: Row, tent: Row):
+    report = make(lamp, soap, tent)
+    assert report == {
+        "collection": "amazon2020",
+        "read": 3,
+        "indexed": 3,
+        "unchanged": 0,
+        "removed": 0,
+        "skipped": [],
+    }
+    assert stored() == {
+        "lamp": (
+            "A desk lamp It shines on paper. Office",
+            {
+                "sku": "lamp",
+                "title": "A desk lamp",
+                "category": "Office",
+                "brand": "Glow",
+                "price": 12.5,
+                "rating": 4.5,
+            },
+        ),
+        "soap": (
+            "Olive soap, 4 oz Bath",
+            {
+                "sku": "soap",
+                "title": "Olive soap, 4 oz",
+                "category": "Bath",
+                "brand": "Suds",
+                "price": 3.0,
+                "ingredients": "Olive oil, salt",
+                "price_per_oz": 0.75,
+            },
+        ),
+        "tent": (
+            "A tent for two Camping",
+            {"sku": "tent", "title": "A tent for two", "category": "Camping"},
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", ["products.csv", "products.jsonl", "products.parquet"])
+def test_each_format_gives_the_same_products(
+    make: Build, stored: Any, lamp: Row, soap: Row, name: str
+):
+    make(lamp, soap, name=name)
+    found = stored()
+    assert found["soap"][1]["price_per_oz"] == 0.75
+    assert found["lamp"][0] == "A desk lamp It shines on paper. Office"
+    assert "ingredients" not in found["lamp"][1]
+
+
+def test_the_second_column_counts_where_the_first_is_empty(make: Build, stored: Any, tent: Row):
+    make(
+        tent
+        | {
+            "Brand Name": "nan",
+            "Brand": "Wide",
+            "Selling Price": " ",
+            "List Price": "$80",
+            "Rating": "",
+            "Average Rating": 4,
+        },
+        tent | {"Uniq Id": "odd", "Selling Price": "call us", "List Price": "$80"},
+    )
+    found = stored()
+    fields = found["tent"][1]
+    assert (fields["brand"], fields["price"], fields["rating"]) == ("Wide", 80.0, 4.0)
+    assert "price" not in found["odd"][1], "a selling price that cannot be read is not guessed"
+
+
+def test_rows_that_are_no_product_are_told_by_number_and_reason(
+    make: Build, stored: Any, lamp: Row, soap: Row
+):
+    report = make(
+        lamp | {"Product Name": "An old lamp"},
+        lamp | {"Uniq Id": " "},
+        soap | {"Product Name": "N/A"},
+        soap,
+        lamp,
+    )
+    assert (report["read"], report["indexed"]) == (5, 2)
+    assert report["skipped"] == [
+        {"row": 1, "reason": "row 5 has the same id"},
+        {"row": 2, "reason": "has no 'Uniq Id'"},
+        {"row": 3, "reason": "has no 'Product Name'"},
+    ]
+    assert stored()["lamp"][1]["title"] == "A desk lamp"
+
+
+def test_broken_rows_are_skipped(make: Build, tmp_path: Path):
+    table = tmp_path / "broken.csv"
+    table.write_bytes(
+        b'\xef\xbb\xbfUniq Id,Product Name\n1,"A, b"\n2,x,too many\n3,\xff\n4\n5,"two\nlines"\n'
+    )
+    report = make(file=table)
+    assert report["indexed"] == 2
+    assert report["skipped"] == [
+        {"row": 2, "reason": "has more cells than the heading"},
+        {"row": 3, "reason": "is not UTF-8"},
+        {"row": 4, "reason": "has no 'Product Name'"},
+    ]
+    lines = tmp_path / "broken.jsonl"
+    lines.write_bytes(
+        b'{"Uniq Id": 1, "Product Name": "x"}\n\n{"Uniq\n[1]\n\xff\n' + b"[" * 100_000 + b"\n"
+        b'{"Uniq Id": NaN, "Product Name": "x"}\n{"Uniq Id": "\\ud800", "Product Name": ["a", "b"]}'
+    )
+    report = make(file=lines)
+    assert report["indexed"] == 2
+    assert [each["row"] for each in report["skipped"]] == [2, 3, 4, 5, 6]
+    assert {each["reason"] for each in report["skipped"][:4]} == {"is no JSON object"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("x.txt", b"", r"is none of \.csv, \.jsonl, \.parquet"),
+        ("x.csv", b"", "no column 'Uniq Id' for sku"),
+        ("x.csv", b"Uniq Id,Name\n1,x\n", "no column 'Product Name' for title.* Uniq Id, Name"),
+        ("x.csv", b"Uniq Id,Product Name\n", "has no products. It has no rows"),
+        ("x.csv", b"Uniq Id,Product Name\n1,\n", "All 1 rows were skipped; row 1 has no 'Product"),
+        (
+            "x.csv",
+            b"Uniq Id,Product Name\n1," + b"x" * 10_000_001,
+            "after line 1: field larger than",
+        ),
+        ("x.jsonl", b"", "has no products"),
+        ("x.parquet", b"PAR1 but not really", "cannot be read as Parquet"),
+        (".csv", None, "is none of"),
+        ("none.csv", None, "No such file"),
+    ],
+)
+def test_files_without_products_are_refused_and_leave_the_old_ones(
+    make: Build, stored: Any, lamp: Row, tmp_path: Path, name: str, content: Any, message: str
+):
+    make(lamp)
+    file = tmp_path / name
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(InvalidInputError, match=message):
+        make(file=file)
+    assert list(stored()) == ["lamp"]
+
+
+def test_a_mapping_names_columns_and_adds_fields(make: Build, stored: Any, tmp_path: Path):
+    mapping = tmp_path / "mapping.toml"
+    mapping.write_text(
+        'sku = "id"\ntitle = ["name", "label"]\nfeatures = "text"\nprice = "cost"\n'
+        'organic = "is_organic"\nweight = "grams"\n'
+    )
+    row = {"id": 5, "label": "Tea, 2 oz", "text": "Green", "cost": 4, "is_organic": True}
+    make(row | {"grams": 57, "Brand": "Leaf"}, name="tea.jsonl", mapping=mapping)
+    fields = {
+        "sku": "5",
+        "title": "Tea, 2 oz",
+        "brand": "Leaf",
+        "price": 4.0,
+        "price_per_oz": 2.0,
+        "organic": True,
+        "weight": 57.0,
+    }
+    assert stored() == {"5": ("Tea, 2 oz Green", fields)}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("m.toml", "=", "is neither TOML nor JSON"),
+        ("m.json", "{", "is neither TOML nor JSON"),
+        ("m.json", "[" * 100_000, "is neither TOML nor JSON"),
+        ("m.json", "[]", "must be an object"),
+        ("m.json", '{"document": "x"}', "'document' cannot be mapped"),
+        ("m.json", '{"$and": "x"}', r"'\$and' cannot be mapped"),
+        ("m.json", '{"price": 5}', "price must be the name of a column"),
+        ("m.json", '{"price": []}', "price must be the name of a column"),
+        ("none.json", None, "No such file"),
+    ],
+)
+def test_a_mapping_that_has_no_meaning_is_refused(
+    tmp_path: Path, name: str, content: str | None, message: str
+):
+    if content is not None:
+        (tmp_path / name).write_text(content)
+    with pytest.raises(InvalidInputError, match=message):
+        read_columns(tmp_path / name)
+
+
+def test_only_what_is_new_is_embedded(
+    make: Build, stored: Any, encoder: Any, state: Path, lamp: Row, soap: Row, tent: Row
+):
+    make(lamp, soap, tent)
+    encoder.texts.clear()
+    report = make(lamp | {"Product Name": "A floor lamp"}, soap | {"Selling Price": "$4"})
+    counts = {name: report[name] for name in ("indexed", "unchanged", "removed")}
+    assert counts == {"indexed": 2, "unchanged": 0, "removed": 1}
+    assert encoder.texts == ["A floor lamp It shines on paper. Office"]
+    assert stored()["soap"][1]["price"] == 4.0
+    before = (state / "active.json").read_bytes()
+    report = make(lamp | {"Product Name": "A floor lamp"}, soap | {"Selling Price": "$4"})
+    assert (report["indexed"], report["unchanged"]) == (0, 2)
+    assert (state / "active.json").read_bytes() == before, "nothing was to be done"
+
+
+def test_another_model_embeds_all_anew(make: Build, another_encoder: Any, lamp: Row, soap: Row):
+    make(lamp, soap)
+    report = make(lamp, soap, made_by=another_encoder)
+    assert (report["indexed"], len(another_encoder.texts)) == (2, 2)
+
+
+def test_a_build_leaves_one_collection_and_one_folder_of_vectors(
+    make: Build, state: Path, lamp: Row, soap: Row
+):
+    for price in ("$1", "$2", "$3"):
+        make(lamp | {"Selling Price": price}, soap)
+    make(soap, collection="others")
+    names = collections(state / "chroma")
+    assert sorted(each.partition("--")[0] for each in names) == ["amazon2020", "others"]
+    assert len([each for each in (state / "chroma").iterdir() if each.is_dir()]) <= 2
+
+
+def test_collections_of_others_stay(make: Build, state: Path, lamp: Row):
+    with opened(state / "chroma") as client:
+        for name in ("amazon2020", "amazon2020--theirs"):
+            client.create_collection(name, embedding_function=None)
+    make(lamp)
+    make(lamp | {"Selling Price": "$5"})
+    names = collections(state / "chroma")
+    assert {"amazon2020", "amazon2020--theirs"} < set(names)
+    assert len(names) == 3
+
+
+def test_a_dry_run_changes_nothing(make: Build, state: Path, lamp: Row, soap: Row, encoder: Any):
+    report = make(lamp, soap, options=Options(dry_run=True))
+    assert (report["indexed"], encoder.texts) == (2, [])
+    assert not (state / "active.json").exists()
+    assert not (state / "chroma").exists()
+    make(lamp)
+    report = make(lamp, soap, options=Options(dry_run=True))
+    assert (report["indexed"], report["unchanged"]) == (1, 1)
+
+
+def test_only_the_first_rows_are_read(make: Build, lamp: Row, soap: Row, tent: Row):
+    report = make(lamp, soap, tent, options=Options(limit=2))
+    assert (report["read"], report["indexed"]) == (2, 2)
+
+
+def test_an_encoder_that_fails_leaves_the_old_products(
+    make: Build, stored: Any, state: Path, lamp: Row, soap: Row, encoder: Any
+):
+    make(lamp)
+
+    class Failing:
+        name = encoder.name
+
+        def encode(self, _: Any) -> Any:
+            raise OSError
+
+    with pytest.raises(ApiError, match="cannot be reached or read"):
+        make(lamp, soap, made_by=Failing())
+    assert list(stored()) == ["lamp"]
+    make(lamp, soap)
+    assert len(collections(state / "chroma")) == 1, "what the failed build left is removed"
+
+
+def test_500_dirty_rows_are_all_told_or_found(make: Build, stored: Any):
+    chance = random.Random(5)  # noqa: S311
+    dirt = [
+        "",
+        " ",
+        "nan",
+        "None",
+        "N/A",
+        "null?",
+        "\x00",
+        "\ud83d",
+        "é" * 300,
+        "'; DROP",
+        "\u202e",
+    ]
+    prices = ["$1,349.50", "$3.25 - $8", "Total price: $7.10", "12,99", "-4", "0", 5, 1e999, None]
+    ratings = ["4.5 out of 5", "9", "-1", 3, [], {}, True, "NaN"]
+    rows = list[Mapping[str, Any]]()
+    for number in range(500):
+        rows.append(
+            {
+                "Uniq Id": chance.choice(
+                    [f"id-{number % 400}", number, f"x{number}", None, chance.choice(dirt)]
+                ),
+                "Product Name": chance.choice(
+                    [f"Thing {number}, 2 oz", 7, "x", None, chance.choice([{}, *dirt])]
+                ),
+                "Selling Price": chance.choice([*prices, *dirt]),
+                "Rating": chance.choice([*ratings, *dirt]),
+                "Brand Name": chance.choice(["Acme", 5, ["a"], *dirt]),
+                "About Product": chance.choice(["good", None, 7, *dirt]),
+                "Ingredients": chance.choice(["water", {}, *dirt]),
+            }
+        )
+    report = make(*rows, name="dirty.jsonl")
+    found = stored()
+    assert report["read"] == 500
+    assert report["indexed"] == len(found) == 500 - len(report["skipped"])
+    assert 100 < len(found) < 450
+    for _, fields in found.values():
+        assert fields.get("price", 5.0) in {1349.5, 3.25, 7.1, 5.0}
+        assert fields.get("rating", 3.0) in {4.5, 3.0}
+        assert all(value not in ("", "nan") for value in fields.values())
+
+
+def test_without_pyarrow_the_error_says_what_to_install(
+    make: Build, write: Write, lamp: Row, monkeypatch: pytest.MonkeyPatch
+):
+    file = write(lamp, name="products.parquet")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(InvalidInputError, match=r"pip install 'standards-mcp-products\[parquet\]'"):
+        make(file=file)
+
+
+def test_a_store_that_was_removed_is_built_anew(make: Build, state: Path, lamp: Row, stored: Any):
+    make(lamp)
+    shutil.rmtree(state / "chroma")
+    assert make(lamp)["indexed"] == 1
+    assert list(stored()) == ["lamp"]
+
+
+def test_an_encoder_at_an_address_that_fails_is_told_as_such(make: Build, lamp: Row):
+    encoder = Encoder("http://127.0.0.1:9/v1/embeddings#model", SecretStr("opensesame"))
+    with pytest.raises(CatalogError, match=r"check \[plugins.products\] model and OPENAI_API_KEY"):
+        make(lamp, made_by=encoder)
+
+
+def test_a_folder_that_cannot_be_written_is_told(
+    make: Build, state: Path, lamp: Row, soap: Row, stored: Any, monkeypatch: pytest.MonkeyPatch
+):
+    make(lamp)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(ApiError, match=r"cannot write .*active.json: No space left"):
+        make(soap)
+    monkeypatch.undo()
+    assert list(stored()) == ["lamp"]
+    assert sorted(each.name for each in state.iterdir()) == ["active.json", "build.lock", "chroma"]
+
+
+def test_folders_of_others_beside_the_vectors_stay(make: Build, state: Path, lamp: Row, soap: Row):
+    make(lamp)
+    (state / "chroma" / "notes").mkdir()
+    make(soap)
+    assert (state / "chroma" / "notes").is_dir()
+    assert len([each for each in (state / "chroma").iterdir() if each.is_dir()]) <= 2

@@ -1,0 +1,161 @@
+"""What cells mean: prices, ratings, ounces, and what is missing."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from standards_mcp_products.building import values
+
+CELLS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=12)
+    | st.text("0123456789.,-$ eE%/ofzOZ", max_size=12)
+    | st.lists(st.text(max_size=4), max_size=2)
+    | st.dictionaries(st.text(max_size=2), st.integers(), max_size=1)
+)
+
+
+@pytest.mark.parametrize(
+    ("cell", "price"),
+    [
+        ("$1,349.50", 1349.5),
+        ("$3.25 - $8", 3.25),
+        ("Total price: $7.10", 7.1),
+        ("12", 12.0),
+        ("USD 4.20", 4.2),
+        ("$.99", 0.99),
+        ("$5.", 5.0),
+        ("1,234,567.00", 1234567.0),
+        (9, 9.0),
+        (2.5, 2.5),
+        ("0.00", None),
+        (0, None),
+        (-3, None),
+        ("-$3.00", None),
+        ("$ -3.00", None),
+        ("12,99", None),
+        ("1.349,50", None),
+        ("1,34,950.00", None),
+        ("1.2.3", None),
+        ("1e5", None),
+        ("20% off", None),
+        ("Currently unavailable", None),
+        ("", None),
+        ("NaN", None),
+        (" n/a ", None),
+        (math.nan, None),
+        (math.inf, None),
+        (True, None),
+        ("9" * 400, None),
+        (10**400, None),
+        (["$3"], 3.0),
+        ({"price": 3}, None),
+    ],
+)
+def test_a_price_is_read_for_sure_or_not_at_all(cell: Any, price: float | None):
+    assert values.price(cell) == price
+
+
+@pytest.mark.parametrize(
+    ("cell", "rating"),
+    [
+        ("4.5 out of 5", 4.5),
+        ("4.5 out of 5 stars", 4.5),
+        ("3/5", 3.0),
+        ("4.0", 4.0),
+        (0, 0.0),
+        (5, 5.0),
+        ("5.1", None),
+        (6, None),
+        (-1, None),
+        ("four", None),
+        ("4.5 out of 10", None),
+        ("4 5", None),
+        (math.nan, None),
+        (None, None),
+    ],
+)
+def test_a_rating_is_a_number_from_0_to_5(cell: Any, rating: float | None):
+    assert values.rating(cell) == rating
+
+
+@pytest.mark.parametrize(
+    ("texts", "ounces"),
+    [
+        (["Soap, 4 oz"], 4.0),
+        (["Juice 64 FL OZ"], 64.0),
+        (["Juice 12.5 fl. oz."], 12.5),
+        (["One ounce of tea, 3 ounces of milk"], 3.0),
+        (["8-ounce cup"], 8.0),
+        (["1,000 oz"], 1000.0),
+        (["Soap", "weighs .5 oz"], 0.5),
+        ([None, "2 oz"], 2.0),
+        (["0 oz"], None),
+        (["1.2.3 oz"], None),
+        (["4 ozone"], None),
+        (["size 4"], None),
+        ([None], None),
+    ],
+)
+def test_ounces_are_those_that_are_named_first(texts: Any, ounces: float | None):
+    assert values.ounces(texts) == ounces
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        ("  two\n words\t", "two words"),
+        (7, "7"),
+        (7.0, "7"),
+        (7.5, "7.5"),
+        (["one", None, "two"], "one two"),
+        ("\ud800x", "?x"),
+        ("a\x00b\x7f", "a b"),
+        ("None", None),
+        ("N/A", None),
+        ("nan", None),
+        (" ", None),
+        (math.nan, None),
+        (True, None),
+        ([], None),
+        ({"a": 1}, None),
+        (b"x", None),
+    ],
+)
+def test_a_text_has_single_spaces_or_is_missing(cell: Any, text: str | None):
+    assert values.text(cell) == text
+    assert values.is_missing(cell) is (text is None and cell is not True)
+
+
+def test_further_values_stay_what_they_are():
+    assert [values.plain(each) for each in (True, 3, 2.5, "x", math.nan, " ", None, [])] == [
+        True,
+        3.0,
+        2.5,
+        "x",
+        None,
+        None,
+        None,
+        None,
+    ]
+
+
+@given(CELLS)
+def test_no_cell_raises_and_each_number_is_in_its_range(cell: Any):
+    price, rating = values.price(cell), values.rating(cell)
+    assert price is None or (price > 0 and math.isfinite(price))
+    assert rating is None or 0 <= rating <= 5
+    text = values.text(cell)
+    assert text is None or (text == text.strip() and text.encode())
+    found = values.ounces([text])
+    assert found is None or found > 0
+    plain = values.plain(cell)
+    assert not isinstance(plain, float) or math.isfinite(plain)

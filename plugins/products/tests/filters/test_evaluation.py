@@ -1,0 +1,224 @@
+"""Filters that hypothesis makes, answered by Chroma and by a plain evaluation in Python."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+from anyio.from_thread import start_blocking_portal
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+Search = Callable[..., Any]
+BRANDS = ["Acme", "acme", "Böhm", "x'y", "100%", ""]
+PRICES = [1.0, 2.5, 9.99, 12.0, 15.0, 1349.5]
+COUNT = 60
+_KEPT = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+
+
+def products() -> list[dict[str, Any]]:
+    """Return rows that have each field in some products only."""
+    chance = random.Random(3)  # noqa: S311
+    rows = list[dict[str, Any]]()
+    for number in range(COUNT):
+        row: dict[str, Any] = {"Uniq Id": f"p{number:02}", "Product Name": f"Thing {number}"}
+        known: dict[str, Any] = {
+            "Brand Name": chance.choice(BRANDS),
+            "Selling Price": chance.choice(PRICES),
+            "Rating": chance.choice([0, 3.5, 4, 5]),
+            "About Product": chance.choice(["of steel", "of Steel and wool", "50% off_cut \\ x"]),
+            "Organic": chance.random() < 0.5,
+            "Code": chance.choice([7, "7", True, -3]),
+        }
+        rows.append(row | {name: known[name] for name in known if chance.random() < 0.7})
+    return rows
+
+
+ROWS = products()
+MAPPING = '{"organic": "Organic", "code": "Code"}'
+
+
+def fields_of(row: Mapping[str, Any]) -> dict[str, Any]:
+    names = {
+        "sku": "Uniq Id",
+        "title": "Product Name",
+        "brand": "Brand Name",
+        "price": "Selling Price",
+        "rating": "Rating",
+        "organic": "Organic",
+        "code": "Code",
+    }
+    found = {name: row[column] for name, column in names.items() if column in row}
+    return {name: value for name, value in found.items() if value != ""}
+
+
+def matches(row: Mapping[str, Any], filters: Mapping[str, Any]) -> bool:
+    """Evaluate filters as the documentation describes them."""
+    fields = fields_of(row)
+    text = f"{row['Product Name']} {row.get('About Product', '')}"
+    for key, value in filters.items():
+        if key == "$and":
+            fits = all(matches(row, each) for each in value)
+        elif key == "$or":
+            fits = any(matches(row, each) for each in value)
+        elif key == "document":
+            fits = all((given in text) == (name == "$contains") for name, given in value.items())
+        elif isinstance(value, dict):
+            fits = all(compares(fields.get(key), name, given) for name, given in value.items())
+        else:
+            fits = same(fields.get(key), value)
+        if not fits:
+            return False
+    return True
+
+
+def same(value: Any, other: Any) -> bool:
+    return isinstance(value, bool) == isinstance(other, bool) and value == other
+
+
+def compares(value: Any, name: str, given: Any) -> bool:  # noqa: PLR0911
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    match name:
+        case "$eq":
+            return same(value, given)
+        case "$ne":
+            return not same(value, given)
+        case "$in":
+            return any(same(value, each) for each in given)
+        case "$nin":
+            return not any(same(value, each) for each in given)
+        case "$gt":
+            return is_number and value > given
+        case "$gte":
+            return is_number and value >= given
+        case "$lt":
+            return is_number and value < given
+        case _:
+            return is_number and value <= given
+
+
+NAMES = st.sampled_from(["brand", "price", "rating", "organic", "code", "title", "unknown"])
+TEXTS = st.sampled_from([*BRANDS, "Thing 5", "7", "other"])
+NUMBERS = st.sampled_from([*PRICES, 0, 3.5, 4, 5, 7, -3, 12, 1]) | st.floats(-20, 2000)
+SCALARS = TEXTS | NUMBERS | st.booleans()
+LISTS = st.one_of(
+    *(st.lists(each, min_size=1, max_size=4) for each in (TEXTS, NUMBERS, st.booleans()))
+)
+OPERATORS = st.fixed_dictionaries(
+    {},
+    optional={
+        "$eq": SCALARS,
+        "$ne": SCALARS,
+        "$in": LISTS,
+        "$nin": LISTS,
+        "$gt": NUMBERS,
+        "$gte": NUMBERS,
+        "$lt": NUMBERS,
+        "$lte": NUMBERS,
+    },
+).filter(lambda found: 0 < len(found) < 4)
+LEAVES = st.dictionaries(NAMES, SCALARS | OPERATORS, min_size=1, max_size=3)
+
+
+def groups(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    lists = st.lists(inner, min_size=1, max_size=3)
+    group = st.fixed_dictionaries({}, optional={"$and": lists, "$or": lists}).filter(bool)
+    return st.builds(lambda one, two: one | two, group, LEAVES | st.just({}))
+
+
+PARTS = st.sampled_from(["steel", "Steel", "wool", "%", "_", "\\", "e", "Thing 1", "nowhere"])
+DOCUMENTS = st.dictionaries(st.sampled_from(["$contains", "$not_contains"]), PARTS, min_size=1)
+LEGAL = st.builds(
+    lambda filters, document: filters | ({"document": document} if document else {}),
+    st.recursive(LEAVES, groups, max_leaves=6),
+    st.none() | DOCUMENTS,
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=6),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["$and", "$or", "$eq", "$in", "$lte", "$contains", "$not", "document"])
+            | st.sampled_from(["price", "brand", "", "#id", "a.b", "chroma:document", "$"])
+            | st.text(max_size=6),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+HOSTILE = st.dictionaries(st.text(max_size=6) | NAMES | st.sampled_from(["$and", "$or"]), JSON)
+
+
+@pytest.fixture
+def search(make: Any, open_products: Any, tmp_path: Any) -> Iterator[Search]:
+    """Return a function that calls the tool of one server."""
+    mapping = tmp_path / "mapping.json"
+    mapping.write_text(MAPPING)
+    make(*ROWS, name="products.jsonl", mapping=mapping)
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(open_products()) as client,
+    ):
+
+        def call(filters: Any, count: int) -> Any:
+            arguments = {"query": "a thing of steel", "top_k": count, "filters": filters}
+            return portal.call(client.call_tool, "rag_search", arguments)
+
+        yield call
+
+
+def ids(answer: Any) -> list[str]:
+    assert not answer.is_error, answer.structured_content
+    return [each["doc_id"] for each in answer.structured_content["results"]]
+
+
+def test_legal_filters_are_answered_as_a_plain_evaluation_answers_them(search: Search):
+    order = ids(search(None, 100))
+    assert len(order) == COUNT
+    rows = {row["Uniq Id"]: row for row in ROWS}
+
+    @_KEPT
+    @given(LEGAL)
+    def check(filters: dict[str, Any]) -> None:
+        expected = [each for each in order if matches(rows[each], filters)]
+        assert ids(search(filters, 100)) == expected, "by Chroma"
+        assert ids(search(filters, 3)) == expected[:3], "among the nearest"
+
+    check()
+    for filters in (
+        {"$or": [{"price": 12.0}, {"brand": "Acme"}]},
+        {"document": {"$contains": "steel", "$not_contains": "9"}},
+    ):
+        expected = [each for each in order if matches(rows[each], filters)]
+        assert len(expected) > 3
+        assert ids(search(filters, 3)) == expected[:3]
+
+
+def test_hostile_filters_are_refused_and_none_raises_through(search: Search):
+    @_KEPT
+    @given(HOSTILE)
+    def check(filters: dict[str, Any]) -> None:
+        answer = search(_sendable(filters), 3)
+        if answer.is_error:
+            found = answer.structured_content
+            assert found["error_type"] == "invalid_input", found
+            assert found["message"].startswith("filters"), found
+
+    check()
+
+
+def _sendable(value: Any) -> Any:
+    """Return what a client can send as JSON; the readers' own tests have the rest."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return 1e308
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, list):
+        return [_sendable(each) for each in value]
+    if isinstance(value, dict):
+        return {_sendable(key): _sendable(each) for key, each in value.items()}
+    return value

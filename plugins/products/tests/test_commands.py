@@ -1,0 +1,125 @@
+"""The commands: the main job in one, and building, asking and looking at one's own products."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Build = Write = Callable[..., Any]
+Row = dict[str, Any]
+QUESTION = "a cleaner for steel that is kind to the environment"
+
+
+def test_the_main_job_takes_one_command(run: Run, state: Path):
+    cheap = '{"price": {"$lte": 15}}'
+    shown = run("products", "try", QUESTION, "--filters", cheap).stdout
+    assert shown.startswith("1. Leafwise Stainless Steel Cleaner, 16 oz Wipes fingerprints")
+    assert "   $8.49, 4.6 of 5, Sudmere, P1001\n" in shown
+    built = (state / "tried" / "active.json").read_bytes()
+    told = json.loads(run("products", "try", QUESTION, "--filters", cheap, "--json").stdout)
+    assert told["tool"] == "rag.search"
+    assert told["results"][0]["sku"] == "P1001"
+    assert all(each["price"] <= 15 for each in told["results"])
+    assert (state / "tried" / "active.json").read_bytes() == built, "it is built once"
+    assert not (state / "active.json").exists(), "one's own products are apart"
+    reader = run("products", "try", "an e-book reader").stdout
+    assert "price not known, 4.6 of 5, Zephrine" in reader
+    assert run("products", "try", "x", "--filters", '{"price": 0}').stdout == "Nothing was found.\n"
+
+
+def test_at_least_150_products_are_shipped(run: Run, write: Write, tmp_path: Path):
+    from standards_mcp_products import data
+
+    shipped = Path(data.__file__).with_name("products.csv")
+    built = json.loads(run("products", "build", shipped, "--dry-run", "--json").stdout)
+    assert built["indexed"] >= 150
+    assert built["skipped"] == []
+    del write, tmp_path
+
+
+def test_ones_own_products_are_built_and_asked(
+    run: Run, write: Write, lamp: Row, soap: Row, tent: Row
+):
+    file = write(lamp, soap, tent | {"Uniq Id": ""})
+    dry = run("products", "build", file, "--dry-run").stdout
+    assert dry.startswith("amazon2020 would be built of 3 rows: 2 indexed, 0 unchanged, 0 removed.")
+    assert run("products", "status", status=1).stdout.count("not known") == 5
+    shown = run("products", "build", file).stdout
+    assert shown == (
+        "amazon2020 is built of 3 rows: 2 indexed, 0 unchanged, 0 removed.\n"
+        "Row 3 is skipped: has no 'Uniq Id'.\n"
+    )
+    told = json.loads(run("products", "build", file, "--limit", "1", "--json").stdout)
+    assert (told["unchanged"], told["removed"]) == (1, 1)
+    found = json.loads(run("products", "search", "a light", "--json").stdout)
+    assert [each["doc_id"] for each in found["results"]] == ["lamp"]
+    shown = run("products", "search", "a light", "--top", "1").stdout
+    assert shown == ("1. A desk lamp It shines on paper. Office\n   $12.50, 4.5 of 5, Glow, lamp\n")
+    dear = ("--filters", '{"price": {"$gt": 99}}')
+    assert run("products", "search", "a light", *dear).stdout == "Nothing was found.\n"
+    status = json.loads(run("products", "status", "--json").stdout)
+    assert (status["products"], status["source"]) == (1, "products.csv")
+    assert status["active"].startswith("amazon2020--")
+    assert status["model"] == "all-MiniLM-L6-v2-int8"
+    assert "collection: amazon2020\nproducts: 1\n" in run("products", "status").stdout
+
+
+def test_many_skipped_rows_are_counted(run: Run, write: Write, lamp: Row):
+    shown = run("products", "build", write(lamp, *[lamp | {"Uniq Id": ""}] * 25)).stdout
+    assert shown.count("is skipped") == 20
+    assert shown.endswith("5 more are skipped; --json has all.\n")
+
+
+def test_another_collection_and_a_mapping_are_named(run: Run, write: Write, tmp_path: Path):
+    mapping = tmp_path / "mapping.toml"
+    mapping.write_text('sku = "id"\ntitle = "name"\n')
+    file = write({"id": "1", "name": "Oats"})
+    shown = run("products", "build", file, "--mapping", mapping, "--collection", "oats").stdout
+    assert shown.startswith("oats is built of 1 rows")
+    assert "There are no products 'amazon2020'" in run("products", "search", "x", status=1).stderr
+    run("--set", "plugins.products.collection=oats", "products", "search", "x")
+    assert run("products", "build", file, "--collection", "a b", status=2).stderr
+
+
+def test_a_command_that_cannot_do_its_work_says_why(run: Run, write: Write, tmp_path: Path):
+    for filters in ("{", "[]"):
+        for name in ("search", "try"):
+            told = run("products", name, "x", "--filters", filters, status=1).stderr
+            assert "--filters" in told
+    told = run("products", "try", "x", "--filters", '{"price": {"$lower": 1}}', status=1).stderr
+    assert "filters.price: unknown operator '$lower'; use $eq" in told
+    assert "the query is empty" in run("products", "try", " ", status=1).stderr
+    told = run("products", "build", write({"a": "b"}), status=1).stderr
+    assert "no column 'Uniq Id' for sku" in told
+    run("products", "build", tmp_path / "none.csv", status=2)
+    answer = run("products", "search", "x", "--json", status=1).stdout
+    assert json.loads(answer)["error_type"] == "api_error"
+
+
+def test_a_second_build_at_one_time_is_refused(run: Run, write: Write, lamp: Row, state: Path):
+    import filelock
+
+    state.mkdir(parents=True)
+    with filelock.FileLock(state / "build.lock"):
+        told = run("products", "build", write(lamp), status=1).stderr
+    assert "Another build is running" in told
+    run("products", "build", write(lamp))
+
+
+def test_progress_is_shown_on_a_terminal(
+    run: Run, write: Write, lamp: Row, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert "Building" not in run("products", "build", write(lamp), "--json").stderr
+    run("products", "build", write(lamp | {"Rating": 1}))
+
+
+def test_files_that_cannot_be_written_are_told(run: Run, write: Write, lamp: Row, state: Path):
+    state.parent.mkdir(parents=True)
+    state.write_text("in the way")
+    assert run("products", "build", write(lamp), status=1).stderr
