@@ -17,7 +17,8 @@ from standards_mcp_memory.texts.forms import read_form
 from .problems import UnreadableError
 
 _FRONT: Final = re.compile(r"---[ \t]*\n(.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL)
-_HEADING: Final = re.compile(r" {0,3}(#{1,2})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*")
+_HEADING: Final = re.compile(r" {0,3}(#{1,2})(?:[ \t](.*))?")
+_CLOSING: Final = re.compile(r"(?:^|[ \t])#+$")
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})([^\n]*)")
 _SECOND: Final = 2
 
@@ -82,7 +83,8 @@ def _sections(text: str) -> Iterator[_Section]:
         heading = None if fence else _HEADING.fullmatch(line)
         if heading:
             yield section
-            section = _Section(len(heading[1]), (heading[2] or "").strip(), number, [])
+            title = _CLOSING.sub("", (heading[2] or "").strip()).strip()
+            section = _Section(len(heading[1]), title, number, [])
         else:
             section.lines.append(line)
     yield section
@@ -121,9 +123,16 @@ def _front(data: Mapping[str, Any]) -> _Front:
         tags = tags.replace(",", " ").split()
     if not isinstance(tags, list | None):
         raise UnreadableError("has tags that are no list")
-    names = None if tags is None else tuple(str(tag).lstrip("#") for tag in tags)
+    names = None if tags is None else tuple(filter(None, map(_tag, tags)))
     return _Front(_text(data.get("title")), _text(data.get("preview")), names)
 
 
+def _tag(value: object) -> str | None:
+    return (_text(value) or "").lstrip("#") or None
+
+
 def _text(value: object) -> str | None:
+    # Lists are not written out: aliases can make them endless.
+    if isinstance(value, list | Mapping):
+        raise UnreadableError("has front matter with other things than texts")
     return None if value is None else " ".join(str(value).split()) or None
