@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -42,7 +42,7 @@ class Document:
     def own_tags(self) -> list[str] | None:
         """The tags that were given to it; None where none were."""
         tags = self.payload.get("tags")
-        return [str(tag) for tag in tags] if isinstance(tags, list) else None
+        return [*map(str, cast("list[object]", tags))] if isinstance(tags, list) else None
 
     @property
     def tags(self) -> list[str]:
@@ -100,6 +100,25 @@ class Point:
     id: int
     vector: npt.NDArray[np.float32]
     payload: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is to be changed of a memory; what is None stays."""
+
+    title: str | None = None
+    content: str | None = None
+    preview: str | None = None
+    tags: tuple[str, ...] | None = None
+
+    def draft(self, before: Document) -> Draft:
+        """Return the memory as it will be."""
+        return Draft(
+            title=before.title if self.title is None else self.title,
+            content=before.content if self.content is None else self.content,
+            preview=self.preview,
+            tags=self.tags,
+        )
 
 
 def hash_of(title: str, content: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from .records import Document, Point
+from .records import Document, Point, Vectors, text_of
 from .service import Memory
 from .store import MissingCollectionError
 from .store import collections as collection_jobs
@@ -16,14 +16,14 @@ _BATCH: Final = 64
 _NEXT: Final = ".reembed"
 
 
-async def reembed(memory: Memory, name: str, progress: Callable[[float], None]) -> Collection:
+async def reembed(memory: Memory, name: str, progress: Callable[[int, int], None]) -> Collection:
     """Give the memories of a collection vectors of the encoder's model.
 
     A second collection is filled, then takes the place of the first. It is complete before the
     first is deleted, so whoever is ended at any point goes on by the same call.
 
     Args:
-        progress: Told which part of 1 is done.
+        progress: Told how many are done, of how many.
 
     Raises:
         MissingCollectionError: There is no such collection.
@@ -43,7 +43,7 @@ async def reembed(memory: Memory, name: str, progress: Callable[[float], None]) 
 
 
 async def _fill(
-    memory: Memory, name: str, new: Collection | None, progress: Callable[[float], None]
+    memory: Memory, name: str, new: Collection | None, progress: Callable[[int, int], None]
 ) -> None:
     """Write all memories with new vectors into the second collection."""
     model = await memory.encoder.name()
@@ -58,13 +58,13 @@ async def _fill(
     left = [each for each in documents if done.get(each.id) != each]
     for start in range(0, len(left), _BATCH):
         batch = left[start : start + _BATCH]
-        texts = [each.content if each.content.strip() else each.title for each in batch]
+        texts = [text_of(each.title, each.content) for each in batch]
         vectors = await memory.encoder.encode(texts, "document")
         points = [
             Point(each.id, row, each.payload) for each, row in zip(batch, vectors, strict=True)
         ]
         await _upsert(memory, name + _NEXT, points)
-        progress((len(documents) - len(left) + start + len(batch)) / len(documents))
+        progress(len(documents) - len(left) + start + len(batch), len(documents))
 
 
 async def _take_over(memory: Memory, name: str) -> None:
@@ -75,9 +75,7 @@ async def _take_over(memory: Memory, name: str) -> None:
     documents = await _read_all(memory, new.name)
     for start in range(0, len(documents), _BATCH):
         batch = {each.id: each for each in documents[start : start + _BATCH]}
-        vectors = await memory.store.run(
-            lambda client, ids=list(batch): point_jobs.vectors_of(client, new.name, ids)
-        )
+        vectors = await _vectors_of(memory, new.name, list(batch))
         points = [Point(each.id, vectors[each.id], each.payload) for each in batch.values()]
         await _upsert(memory, name, points)
     await _drop(memory, new.name)
@@ -92,6 +90,10 @@ async def _found(memory: Memory, name: str) -> Collection | None:
 
 async def _read_all(memory: Memory, name: str) -> list[Document]:
     return await memory.store.run(lambda client: list(point_jobs.read_all(client, name)))
+
+
+async def _vectors_of(memory: Memory, name: str, ids: list[int]) -> dict[int, Vectors]:
+    return await memory.store.run(lambda client: point_jobs.vectors_of(client, name, ids))
 
 
 async def _create(memory: Memory, name: str, model: str, dimensions: int) -> None:

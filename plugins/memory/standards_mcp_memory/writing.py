@@ -11,7 +11,7 @@ import anyio
 from standards_mcp import ApiError, InvalidInputError
 
 from .answers import DeleteAnswer, StoreAnswer, UpdateAnswer
-from .records import LARGEST_ID, Document, Draft, Point, Vectors, text_of
+from .records import LARGEST_ID, Change, Document, Draft, Point, Vectors, text_of
 from .service import Memory, missing_document
 from .store import MissingCollectionError
 from .store import collections as collection_jobs
@@ -85,16 +85,8 @@ class Writer:
             await self._upsert(collection, [Point(identifier, vectors[0], draft.payload())])
             return {"id": identifier, "collection": collection, "created": True}
 
-    async def update(
-        self,
-        doc_id: int,
-        collection: str,
-        title: str | None,
-        content: str | None,
-        preview: str | None,
-        tags: tuple[str, ...] | None,
-    ) -> UpdateAnswer:
-        """Change what is given of a memory.
+    async def update(self, doc_id: int, collection: str, change: Change) -> UpdateAnswer:
+        """Change a memory.
 
         Raises:
             NotFoundError: There is no such memory.
@@ -108,12 +100,7 @@ class Writer:
             if doc_id not in found:
                 raise missing_document(doc_id, collection)
             before = found[doc_id]
-            draft = Draft(
-                title=before.title if title is None else title,
-                content=before.content if content is None else content,
-                preview=preview,
-                tags=tags,
-            )
+            draft = change.draft(before)
             if not draft.text.strip():
                 raise InvalidInputError("A memory needs a title or a content.")
             is_new = await self._rewrite(collection, before, draft)
@@ -150,14 +137,14 @@ class Writer:
         self,
         drafts: Sequence[Draft],
         collection: str,
-        progress: Callable[[int], None],
+        progress: Callable[[int, int], None],
         *,
         is_dry: bool = False,
     ) -> Counts:
         """Write many memories in batches; those that are there already stay as they are.
 
         Args:
-            progress: Told how many drafts are done, after each batch.
+            progress: Told how many drafts are done, of how many, after each batch.
             is_dry: Only count.
 
         Raises:
@@ -173,7 +160,7 @@ class Writer:
                 plan = [self._planned(collection, index, draft, counts) for draft in batch]
                 if not is_dry:
                     await self._write_batch(collection, [each for each in plan if each])
-                progress(start + len(batch))
+                progress(start + len(batch), len(drafts))
         return counts
 
     async def _prepare(self, collection: str) -> None:

@@ -25,7 +25,12 @@ def delete_command(place: Place) -> click.Command:
     @click.option("--yes", "is_sure", is_flag=True, help="Do not ask.")
     @click.pass_context
     def delete_memories(
-        context: click.Context, collection: str, ids: tuple[int, ...], *, is_all: bool, is_sure: bool
+        context: click.Context,
+        collection: str,
+        ids: tuple[int, ...],
+        *,
+        is_all: bool,
+        is_sure: bool,
     ) -> None:
         """Delete memories of COLLECTION by their ids, or all of it."""
         if is_all == bool(ids):
@@ -61,7 +66,7 @@ def reembed_command(place: Place) -> click.Command:
             except ValueError as error:
                 raise click.BadParameter(str(error), param_hint="--model") from None
             other = replace(place, settings=settings)
-        with progress_of(1, "Encoding") as progress:
+        with progress_of("Encoding") as progress:
             done = other.run(lambda memory: reembed(memory, collection, progress))
         click.echo(f"{done.count} memories of {collection} have vectors of {done.model}.")
         if model not in (None, place.settings.model):

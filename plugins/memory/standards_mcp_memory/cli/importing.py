@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TextIO
 
 import click
 
@@ -30,7 +31,7 @@ def import_command(place: Place) -> click.Command:
     @click.option("--dry-run", is_flag=True, help="Only tell what would be imported.")
     @as_json
     @click.pass_context
-    def import_memories(  # noqa: PLR0913  - the options of a command
+    def import_memories(
         context: click.Context,
         path: Path,
         *,
@@ -46,9 +47,7 @@ def import_command(place: Place) -> click.Command:
         if not dry_run:
             check_kept(place.settings)
         source = read_source(path, split)
-        answer = place.run(
-            lambda memory: import_source(memory, source, collection, is_dry=dry_run)
-        )
+        answer = place.run(lambda memory: import_source(memory, source, collection, is_dry=dry_run))
         tell(answer, lambda: shown_import(answer, is_dry=dry_run), is_json=is_json)
         context.exit(int(not source.drafts))
 
@@ -61,11 +60,10 @@ def export_command(place: Place) -> click.Command:
     @click.command("export")
     @collection
     @click.argument("file", type=click.File("w", encoding="utf-8", lazy=True), default="-")
-    def export_memories(collection: str, file: click.utils.LazyFile) -> None:
+    def export_memories(collection: str, file: TextIO) -> None:
         """Write COLLECTION as JSONL with ids, to FILE or to the screen."""
         lines = place.run(lambda memory: _lines(memory, collection))
-        for line in lines:
-            file.write(f"{line}\n")
+        file.writelines(f"{line}\n" for line in lines)
 
     return export_memories
 
@@ -74,7 +72,7 @@ async def import_source(
     memory: Memory, source: Source, collection: str, *, is_dry: bool = False
 ) -> ImportAnswer:
     """Write what was read, and return what became of it."""
-    with progress_of(len(source.drafts), "Importing") as progress:
+    with progress_of("Importing") as progress:
         counts = await Writer(memory).write(source.drafts, collection, progress, is_dry=is_dry)
     return {
         "collection": collection,

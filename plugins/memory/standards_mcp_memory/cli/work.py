@@ -68,10 +68,15 @@ def check_kept(settings: MemorySettings) -> None:
 
 
 @contextmanager
-def progress_of(total: int, label: str) -> Generator[Callable[[int], None]]:
+def progress_of(label: str) -> Generator[Callable[[int, int], None]]:
     """Give what is told how many are done: a bar on stderr, if that is a terminal."""
     if not sys.stderr.isatty():
-        yield lambda _done: None
+        yield lambda _done, _total: None
         return
-    with click.progressbar(length=total, label=label, file=sys.stderr) as bar:
-        yield lambda done: bar.update(done - bar.pos)
+    with click.progressbar(length=1, label=label, file=sys.stderr) as bar:
+
+        def progress(done: int, total: int) -> None:
+            bar.length = total
+            bar.update(done - bar.pos)
+
+        yield progress

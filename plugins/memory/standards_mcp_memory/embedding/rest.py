@@ -36,7 +36,7 @@ class RestEncoder(Encoder):
         wants_kind: It makes other vectors of queries than of documents.
     """
 
-    def __init__(  # noqa: PLR0913  - what a service is
+    def __init__(
         self,
         spec: str,
         url: str,
@@ -116,16 +116,17 @@ class RestEncoder(Encoder):
         try:
             rows = sorted(json.loads(body)["data"], key=lambda row: int(row["index"]))
             vectors = np.array([row["embedding"] for row in rows], dtype=np.float32)
-            lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
-            if vectors.ndim != _ROWS or len(vectors) != count or not _are_directions(lengths):
-                raise ValueError("other vectors than were asked for")
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise ApiError(
-                f"The encoder {self._name} does not answer with a vector for each text. Check "
-                "[plugins.memory] model."
-            ) from error
+            raise self._odd_answer() from error
+        if vectors.ndim != _ROWS or len(vectors) != count:
+            raise self._odd_answer()
+        lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+        if not np.all((lengths > 0) & np.isfinite(lengths)):
+            raise self._odd_answer()
         return np.asarray(vectors / lengths, dtype=np.float32)
 
-
-def _are_directions(lengths: Vectors) -> bool:
-    return bool(np.all((lengths > 0) & np.isfinite(lengths)))
+    def _odd_answer(self) -> ApiError:
+        return ApiError(
+            f"The encoder {self._name} does not answer with a vector for each text. Check "
+            "[plugins.memory] model."
+        )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from io import StringIO
 from pathlib import PurePath
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
@@ -107,23 +107,22 @@ def _split_front(text: str) -> tuple[_Front, str]:
     if not found:
         return _Front(None, None, None), text
     try:
-        data = YAML(typ="safe", pure=True).load(StringIO(found[1] or ""))
+        data: Any = YAML(typ="safe", pure=True).load(StringIO(found[1] or ""))  # pyright: ignore[reportUnknownMemberType]
     except (YAMLError, ValueError, RecursionError) as error:
         raise UnreadableError("has front matter that is no YAML") from error
-    if data is None:
-        data = {}
-    if not isinstance(data, Mapping):
+    if not isinstance(data, dict | None):
         return _Front(None, None, None), text  # it begins with a rule
-    return _front(data), text[found.end() :]
+    return _front(cast("dict[str, Any]", data or {})), text[found.end() :]
 
 
 def _front(data: Mapping[str, Any]) -> _Front:
-    tags = data.get("tags")
+    tags: Any = data.get("tags")
     if isinstance(tags, str):
         tags = tags.replace(",", " ").split()
     if not isinstance(tags, list | None):
         raise UnreadableError("has tags that are no list")
-    names = None if tags is None else tuple(filter(None, map(_tag, tags)))
+    given = cast("list[object] | None", tags)
+    names = None if given is None else tuple(filter(None, map(_tag, given)))
     return _Front(_text(data.get("title")), _text(data.get("preview")), names)
 
 

@@ -102,7 +102,9 @@ class EmbeddedStore(Store):
         if self._client is not None:
             return
         with _told(self.place):
-            self._client = _client(self.place) if self.place == IN_MEMORY else self._open_folder(until)
+            self._client = (
+                _client(self.place) if self.place == IN_MEMORY else self._open_folder(until)
+            )
 
     def _open_folder(self, until: float) -> QdrantClient:
         Path(self.place).mkdir(parents=True, exist_ok=True)
@@ -111,10 +113,7 @@ class EmbeddedStore(Store):
         except Timeout:
             raise _in_use(self.place) from None
         try:
-            while _is_locked(Path(self.place)):
-                if time.monotonic() > until:
-                    raise _in_use(self.place)
-                time.sleep(_POLL)
+            _wait_for(Path(self.place), until)
             return _client(self.place)
         except BaseException:
             self._lock.release()
@@ -132,12 +131,20 @@ def _client(path: str) -> QdrantClient:
 
     # It advises a server from 20,000 points on; how fast this one is stands in docs/benchmarks.md.
     warnings.filterwarnings("ignore", "Local mode is not recommended", UserWarning)
-    where = "location" if path == IN_MEMORY else "path"
-    return QdrantClient(**{where: path}, force_disable_check_same_thread=True)
+    if path == IN_MEMORY:
+        return QdrantClient(path, force_disable_check_same_thread=True)
+    return QdrantClient(path=path, force_disable_check_same_thread=True)
+
+
+def _wait_for(folder: Path, until: float) -> None:
+    """Wait for a program that is not this plugin and has the folder open."""
+    while _is_locked(folder):
+        if time.monotonic() > until:
+            raise _in_use(str(folder))
+        time.sleep(_POLL)
 
 
 def _is_locked(folder: Path) -> bool:
-    """Tell whether a program that is not this plugin has the folder open."""
     import portalocker  # noqa: PLC0415  - comes with qdrant-client
 
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeGuard
 
 from standards_mcp_memory.records import Document, Point, Vectors
 
@@ -57,7 +57,7 @@ def vectors_of(client: QdrantClient, name: str, ids: Sequence[int]) -> dict[int,
     with found(client, name):
         rows = client.retrieve(name, ids=list(ids), with_payload=False, with_vectors=True)
     return {
-        each.id: np.asarray(each.vector, dtype=np.float32) for each in rows if _is_ours(each.id)
+        each.id: np.asarray(each.vector, dtype=np.float32) for each in rows if is_number(each.id)
     }
 
 
@@ -78,7 +78,7 @@ def with_hash(client: QdrantClient, name: str, content_hash: str) -> Document | 
 def highest_id(client: QdrantClient, name: str) -> int:
     """Return the highest id of a collection, 0 where it is empty."""
     ids = (each.id for each in _rows(client, name, with_payload=False))
-    return max((each for each in ids if _is_ours(each)), default=0)
+    return max((each for each in ids if is_number(each)), default=0)
 
 
 def read_all(client: QdrantClient, name: str) -> Iterator[Document]:
@@ -96,7 +96,7 @@ def delete(client: QdrantClient, name: str, ids: Sequence[int]) -> list[int]:
     """Delete memories, and return the ids of those that there were."""
     there = [each for each in dict.fromkeys(ids) if each in retrieve(client, name, ids)]
     if there:
-        client.delete(name, points_selector=there, wait=True)
+        client.delete(name, points_selector=[*there], wait=True)
     return there
 
 
@@ -129,9 +129,9 @@ def _struct(client: QdrantClient, point: Point) -> models.PointStruct:
 
 def _document(row: models.Record | models.ScoredPoint) -> Document | None:
     payload: Mapping[str, Any] = row.payload or {}
-    return Document(row.id, payload) if _is_ours(row.id) else None
+    return Document(row.id, payload) if is_number(row.id) else None
 
 
-def _is_ours(identifier: object) -> bool:
+def is_number(identifier: object) -> TypeGuard[int]:
     """Tell whether an id is a number; other programs also use UUIDs."""
     return isinstance(identifier, int) and identifier >= 1

@@ -1,11 +1,11 @@
 """The form in which notes are often written: title, preview, content and tags in bold.
 
-    **Title:** Retry on 502
-    **Preview:** The gateway drops the first request after a deploy.
+**Title:** Retry on 502
+**Preview:** The gateway drops the first request after a deploy.
 
-    **Content:** Wait a second, then try again.
+**Content:** Wait a second, then try again.
 
-    **Tags:** #retry #http
+**Tags:** #retry #http
 """
 
 from __future__ import annotations
@@ -42,9 +42,13 @@ def tags_in(content: str) -> list[str]:
 
 
 def default_preview(content: str) -> str:
-    """Return the first two sentences of a content, shortened."""
+    """Return the first two sentences of a content, shortened between words."""
     sentences = _SENTENCE_END.split(" ".join(content.split()), maxsplit=_SENTENCES)
-    return " ".join(sentences[:_SENTENCES])[:PREVIEW_LENGTH].rstrip()
+    preview = " ".join(sentences[:_SENTENCES])
+    if len(preview) <= PREVIEW_LENGTH:
+        return preview
+    cut = preview[: PREVIEW_LENGTH - 1]
+    return (cut.rpartition(" ")[0] or cut) + "…"
 
 
 def read_form(text: str) -> Form | None:
@@ -53,7 +57,9 @@ def read_form(text: str) -> Form | None:
     if not head.startswith("**Title:**") or not mark:
         return None
     parts = _HEAD.split(head)[1:]
-    fields = {name: " ".join(value.split()) for name, value in zip(parts[::2], parts[1::2], strict=True)}
+    fields = {
+        name: " ".join(value.split()) for name, value in zip(parts[::2], parts[1::2], strict=True)
+    }
     return Form(
         title=fields["Title"],
         preview=fields.get("Preview") or fields.get("Description"),
