@@ -66,8 +66,9 @@ def search(query: str) -> dict[str, Any]:
     qdrant, encoder = client()
     vector = encoder.encode([query])[0].tolist()
     with lock:
-        found = qdrant.query_points("c", query=vector, limit=20, with_payload=["title", "preview"])
-    return {"results": [{"id": each.id, "score": each.score, **each.payload} for each in found.points]}
+        keys = ["title", "preview"]
+        found = qdrant.query_points("c", query=vector, limit=20, with_payload=keys).points
+    return {"results": [{"id": each.id, "score": each.score, **each.payload} for each in found]}
 
 @server.tool()
 def fetch(ids: list[int]) -> dict[str, Any]:
@@ -176,7 +177,9 @@ def compare(name: str, calls: int, at_once: int, *both: Callable[[int], object])
     print(f"{name}: p95 {ours:.0f} ms, direct {theirs:.0f} ms, ratio {ours / theirs:.2f}")
 
 
-def first_call(command: list[str], tool: str, arguments: dict[str, Any]) -> tuple[StdioClient, float]:
+def first_call(
+    command: list[str], tool: str, arguments: dict[str, Any]
+) -> tuple[StdioClient, float]:
     """Return a new server, and how many seconds its first call took."""
     client = StdioClient(command)
     time.sleep(2)
@@ -201,9 +204,9 @@ def measure(folder: Path, rows: int, calls: int) -> None:
             f"search, {at_once} at once",
             calls,
             at_once,
-            lambda number: host.call(
-                "memory_search", {"query": asked(number), "collection": "c"}
-            )["results"][19],
+            lambda number: host.call("memory_search", {"query": asked(number), "collection": "c"})[
+                "results"
+            ][19],
             lambda number: peer.call("search", {"query": asked(number)})["results"][19],
         )
 

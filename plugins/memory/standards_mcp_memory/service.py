@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -45,7 +46,8 @@ class Memory:
             ToolError: The store or the encoder fails, or the collection is another model's.
         """
         try:
-            found = await self.describe(collection)
+            # Both take seconds at the first call.
+            found, _ = await asyncio.gather(self.describe(collection), self.encoder.name())
             await self.check_model(found)
             vectors = await self.encoder.encode([query], "query")
             await self.check_dimensions(found, vectors)

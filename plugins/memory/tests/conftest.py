@@ -98,7 +98,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _answered(self, path: str, body: Any) -> tuple[int, bytes]:
         raise NotImplementedError
 
-    do_GET = do_PUT = do_POST = do_DELETE = _serve
+    do_GET = do_PUT = do_POST = do_DELETE = _serve  # noqa: N815
 
     def log_message(self, *_: object) -> None: ...
 
@@ -116,7 +116,7 @@ class _QdrantHandler(_Handler):
             return status, json.dumps({"status": {"error": str(error)}, "time": 0}).encode()
         return 200, json.dumps({"result": result, "status": "ok", "time": 0.001}).encode()
 
-    def _result(self, store: QdrantClient, parts: list[str], body: Any) -> Any:
+    def _result(self, store: QdrantClient, parts: list[str], body: Any) -> Any:  # noqa: PLR0911
         name = parts[1] if len(parts) > 1 else ""
         match [self.command, *parts[2:]]:
             case ["GET"] if not name:
@@ -172,7 +172,7 @@ class _QdrantHandler(_Handler):
 
 
 class _EncoderHandler(_Handler):
-    def _answered(self, path: str, body: Any) -> tuple[int, bytes]:
+    def _answered(self, _path: str, body: Any) -> tuple[int, bytes]:
         if self.server.key and self.headers.get("authorization") != f"Bearer {self.server.key}":
             return 401, b"{}"
         rows = [
@@ -265,13 +265,14 @@ def config(tmp_path: Path, fast: dict[str, Any]) -> Path:
 @pytest.fixture
 def run(
     config: Path,
-    installed: None,
+    request: pytest.FixtureRequest,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> Run:
     """Return a function that runs ``standards-mcp memory``."""
     monkeypatch.chdir(tmp_path)
+    request.getfixturevalue("installed")
 
     def run(*arguments: str | Path, status: int = 0, options: tuple[str, ...] = ()) -> Done:
         code = run_program(["--config", str(config), *options, "memory", *map(str, arguments)])

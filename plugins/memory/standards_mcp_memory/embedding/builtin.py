@@ -11,6 +11,7 @@ from typing_extensions import override
 from standards_mcp import ApiError
 from standards_mcp.catalog import CatalogError
 from standards_mcp.catalog.embedding import TextEncoder, open_encoder
+from standards_mcp_memory.process_memory import return_memory
 from standards_mcp_memory.records import Vectors
 
 from .base import Encoder, Kind
@@ -26,6 +27,8 @@ class BuiltInEncoder(Encoder):
     def __init__(self, spec: str) -> None:
         self._spec = spec
         self._opening = anyio.Lock()
+        # It uses all processors by itself, and takes memory for each text at a time.
+        self._turn = anyio.CapacityLimiter(1)
         self._encoder: TextEncoder | None = None
 
     @override
@@ -35,7 +38,7 @@ class BuiltInEncoder(Encoder):
     @override
     async def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
         encoder = await self._opened()
-        return await anyio.to_thread.run_sync(encoder.encode, texts)
+        return await anyio.to_thread.run_sync(encoder.encode, texts, limiter=self._turn)
 
     @override
     async def aclose(self) -> None:
@@ -45,10 +48,16 @@ class BuiltInEncoder(Encoder):
         async with self._opening:
             if self._encoder is None:
                 try:
-                    self._encoder = await anyio.to_thread.run_sync(open_encoder, self._spec)
+                    self._encoder = await anyio.to_thread.run_sync(_open, self._spec)
                 except CatalogError as error:
                     raise ApiError(
                         f"The encoder {self._spec} cannot be used: {error}. Check "
                         "[plugins.memory] model."
                     ) from error
             return self._encoder
+
+
+def _open(spec: str) -> TextEncoder:
+    encoder = open_encoder(spec)
+    return_memory()
+    return encoder

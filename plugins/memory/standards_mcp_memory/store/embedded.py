@@ -19,6 +19,7 @@ from filelock import FileLock, Timeout
 from typing_extensions import override
 
 from standards_mcp import ApiError, TimedOutError
+from standards_mcp_memory.process_memory import return_memory
 from standards_mcp_memory.settings import IN_MEMORY, MemorySettings
 
 from .base import Job, Store
@@ -114,16 +115,22 @@ class EmbeddedStore(Store):
             raise _in_use(self.place) from None
         try:
             _wait_for(Path(self.place), until)
-            return _client(self.place)
+            return self._read()
         except BaseException:
             self._lock.release()
             raise
+
+    def _read(self) -> QdrantClient:
+        client = _client(self.place)
+        return_memory()
+        return client
 
     def _close(self) -> None:
         if self._client is not None:
             self._client.close()
             self._client = None
             self._lock.release()
+            return_memory()
 
 
 def _client(path: str) -> QdrantClient:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeGuard
 from standards_mcp_memory.records import Document, Point, Vectors
 
 from .collections import found
+from .commits import one_sync
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models
@@ -88,7 +89,7 @@ def read_all(client: QdrantClient, name: str) -> Iterator[Document]:
 
 def upsert(client: QdrantClient, name: str, points: Sequence[Point]) -> None:
     """Write memories, in place of those with their ids."""
-    with found(client, name):
+    with found(client, name), one_sync(client, name):
         client.upsert(name, points=[_struct(client, each) for each in points], wait=True)
 
 
@@ -96,7 +97,8 @@ def delete(client: QdrantClient, name: str, ids: Sequence[int]) -> list[int]:
     """Delete memories, and return the ids of those that there were."""
     there = [each for each in dict.fromkeys(ids) if each in retrieve(client, name, ids)]
     if there:
-        client.delete(name, points_selector=[*there], wait=True)
+        with one_sync(client, name):
+            client.delete(name, points_selector=[*there], wait=True)
     return there
 
 
