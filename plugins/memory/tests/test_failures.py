@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
@@ -14,6 +14,8 @@ from mcp import Client
 from pydantic import ValidationError
 from qdrant_client import QdrantClient, models
 
+from standards_mcp import Catalog, PluginContext
+from standards_mcp_memory.plugin import MemoryPlugin
 from standards_mcp_memory.settings import MemorySettings
 
 pytestmark = pytest.mark.anyio
@@ -173,13 +175,12 @@ async def test_a_damaged_store_is_told(open_memory: OpenMemory, tmp_path: Path):
 
 
 async def test_vectors_of_another_model_are_refused_by_name(
-    open_memory: OpenMemory, where: dict[str, Any], encoder: Any, tmp_path: Path
+    open_memory: OpenMemory, where: dict[str, Any], encoder: Any
 ):
     if where == {"path": ":memory:"}:
         pytest.skip("it ends with its server")
     async with open_memory(**where) as client:
         await store(client)
-    del tmp_path
     other = f"{encoder.url}/v1/embeddings#numbers"
     async with open_memory(**where, model=other) as client:
         for tool, arguments in (
@@ -340,23 +341,19 @@ async def test_a_model_that_is_not_installed_is_told(open_memory: OpenMemory):
         assert message.startswith("The encoder fastembed:nothing cannot be used")
 
 
-async def test_health_asks_a_server_and_leaves_a_folder_alone(
-    open_memory: OpenMemory, qdrant: Any, make_host: Callable[..., Any]
-):
-    from standards_mcp_memory.plugin import MemoryPlugin
-
+async def test_health_asks_a_server_and_leaves_a_folder_alone(qdrant: Any, tmp_path: Path):
     for options, said in (
         ({"url": qdrant.url}, "0 collections"),
-        ({"path": ":memory:"}, "the first call opens the store"),
+        ({"path": str(tmp_path / "memories")}, "the first call opens the store"),
     ):
-        host = make_host({"memory": MemoryPlugin}, plugins={"memory": options})
-        async with host.running():
-            (plugin,) = [each.plugin for each in host.manager.providers if each.name == "memory"]
+        context = PluginContext(name="memory", state_dir=tmp_path, catalog=cast("Catalog", None))
+        plugin = MemoryPlugin(MemorySettings.model_validate(options), context)
+        async with plugin.lifespan():
             assert (await plugin.check_health()).message == said
             qdrant.status = 500
-            if "url" in options:
-                assert (await plugin.check_health()).status == "degraded"
-    del open_memory
+            status = (await plugin.check_health()).status
+            assert status == ("degraded" if "url" in options else "ok")
+    assert not (tmp_path / "memories").exists()
 
 
 @pytest.mark.parametrize(

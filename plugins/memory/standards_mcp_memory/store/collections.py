@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from json import JSONDecodeError
 from typing import TYPE_CHECKING, Any, Final
 
 from standards_mcp import InvalidInputError
@@ -92,6 +93,8 @@ def create(client: QdrantClient, name: str, model: str, dimensions: int) -> None
     vectors = models.VectorParams(size=dimensions, distance=models.Distance.COSINE)
     try:
         client.create_collection(name, vectors_config=vectors, metadata={MODEL_KEY: model})
+    except JSONDecodeError:  # of a server
+        raise
     except ValueError as error:
         raise InvalidInputError(f"collection: {error}. Choose another name.") from None
 
