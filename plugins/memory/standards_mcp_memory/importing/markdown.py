@@ -47,8 +47,8 @@ def read_file(text: str, where: str) -> Iterator[Draft]:
         yield Draft(form.title, form.content, form.preview, form.tags, where=where)
         return
     headings = (each.title for each in _sections(body) if each.level == 1 and each.title)
-    title = front.title or next(headings, None) or PurePath(where).stem
     content = body.strip()
+    title = front.title or next(headings, None) or (PurePath(where).stem if content else "")
     yield Draft(title, content, front.preview, front.tags, where=where)
 
 

@@ -121,6 +121,9 @@ class EmbeddedStore(Store):
             raise
 
     def _read(self) -> QdrantClient:
+        meta = Path(self.place, "meta.json")
+        if meta.exists() and meta.stat().st_size == 0:
+            meta.unlink()  # of a process that was killed while it made the store
         client = _client(self.place)
         return_memory()
         return client
