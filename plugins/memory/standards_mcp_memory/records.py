@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, cast
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from .texts.forms import default_preview, tags_in
 
-Vectors: TypeAlias = npt.NDArray[np.float32]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+Vectors: TypeAlias = "npt.NDArray[np.float32]"
 LARGEST_ID: Final = 2**63 - 1
 
 
@@ -98,7 +99,7 @@ class Point:
     """A memory with its vector, to be written."""
 
     id: int
-    vector: npt.NDArray[np.float32]
+    vector: Vectors
     payload: Mapping[str, Any]
 
 

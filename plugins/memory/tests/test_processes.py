@@ -25,16 +25,20 @@ KILLS = int(os.environ.get("KILLS", "20"))
 CALLS = int(os.environ.get("CALLS", "1000"))
 KILLER = """
 import os, random, signal, sys, time
-import qdrant_client, standards_mcp_memory.cli.work
-from standards_mcp.cli import run
+from pathlib import Path
+import qdrant_client
+from standards_mcp_memory.cli import commands
+from standards_mcp_memory.settings import MemorySettings
 
+settings = MemorySettings(path=sys.argv[2], model=sys.argv[3])
+(command,) = [each for each in commands(settings, Path()) if each.name == "import"]
 chance = random.Random(17)
 for number in range(int(sys.argv[1])):
     # A copy of this process has imported all already.
     process = os.fork()
     if process == 0:
-        os._exit(run(sys.argv[2:]))
-    time.sleep(chance.uniform(0.02, 0.5))
+        os._exit(command.main(sys.argv[4:], standalone_mode=False))
+    time.sleep(chance.uniform(0.05, 0.6))
     os.kill(process, signal.SIGKILL)
     _, status = os.waitpid(process, 0)
     print("killed" if os.WIFSIGNALED(status) else "ended", flush=True)
@@ -42,12 +46,12 @@ for number in range(int(sys.argv[1])):
 
 
 def test_an_import_that_is_killed_goes_on_where_it_stopped(
-    run: Run, tmp_path: Path, config: Path, encoder: Any
+    run: Run, tmp_path: Path, fast: dict[str, str], encoder: Any
 ):
     encoder.pause = 0.03
     rows = [{"title": f"t{number}", "content": f"c{number}"} for number in range(3000)]
     (tmp_path / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    command = ["--config", str(config), "memory", "import", "m.jsonl", "--collection", "c"]
+    command = [str(tmp_path / "memories"), fast["model"], "m.jsonl", "--collection", "c"]
     killed = subprocess.run(
         [sys.executable, "-c", KILLER, str(KILLS), *command],
         capture_output=True,

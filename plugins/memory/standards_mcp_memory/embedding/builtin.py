@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
@@ -10,11 +11,13 @@ from typing_extensions import override
 
 from standards_mcp import ApiError
 from standards_mcp.catalog import CatalogError
-from standards_mcp.catalog.embedding import TextEncoder, open_encoder
 from standards_mcp_memory.process_memory import return_memory
 from standards_mcp_memory.records import Vectors
 
 from .base import Encoder, Kind
+
+if TYPE_CHECKING:
+    from standards_mcp.catalog.embedding import TextEncoder
 
 
 class BuiltInEncoder(Encoder):
@@ -58,6 +61,8 @@ class BuiltInEncoder(Encoder):
 
 
 def _open(spec: str) -> TextEncoder:
+    from standards_mcp.catalog.embedding import open_encoder  # noqa: PLC0415  - takes long
+
     encoder = open_encoder(spec)
     return_memory()
     return encoder

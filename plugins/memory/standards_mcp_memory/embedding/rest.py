@@ -9,7 +9,6 @@ from typing import Any, Final
 import anyio
 import anyio.to_thread
 import httpx2
-import numpy as np
 from pydantic import SecretStr
 from typing_extensions import override
 
@@ -58,6 +57,8 @@ class RestEncoder(Encoder):
 
     @override
     async def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        import numpy as np  # noqa: PLC0415  - a server without calls has none
+
         starts = range(0, len(texts), MOST_TEXTS)
         parts = [await self._post(texts[start : start + MOST_TEXTS], kind) for start in starts]
         return np.vstack(parts)
@@ -113,6 +114,8 @@ class RestEncoder(Encoder):
         return ApiError(f"The encoder {self._name} {what}", status=status)
 
     def _vectors(self, body: bytes, count: int) -> Vectors:
+        import numpy as np  # noqa: PLC0415  - as above
+
         try:
             rows = sorted(json.loads(body)["data"], key=lambda row: int(row["index"]))
             vectors = np.array([row["embedding"] for row in rows], dtype=np.float32)

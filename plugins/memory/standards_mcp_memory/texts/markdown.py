@@ -20,7 +20,9 @@ def one_line(text: str) -> str:
 
 def inline(text: str) -> str:
     """Return a text in one line in which no character has a meaning in Markdown."""
-    return _SPECIAL.sub(lambda found: "\\" + found[0], one_line(text))
+    line = _SPECIAL.sub(lambda found: "\\" + found[0], one_line(text))
+    # A line of these alone makes a heading of the one above it.
+    return f"\\{line}" if line and not line.strip("=") else line
 
 
 def fenced(text: str) -> str:
