@@ -8,6 +8,7 @@ from typing import Final
 
 _UNSEEN: Final = ("Cc", "Cf", "Cs", "Zl", "Zp")
 _SPECIAL: Final = re.compile(r"[\\`*_{}\[\]<>()#+\-!|~]")
+_START: Final = re.compile(r"^([0-9]*)(\.(?=\s|$)|=+$)")
 _TICKS: Final = re.compile(r"`+")
 _FENCE: Final = 3
 
@@ -21,8 +22,8 @@ def one_line(text: str) -> str:
 def inline(text: str) -> str:
     """Return a text in one line in which no character has a meaning in Markdown."""
     line = _SPECIAL.sub(lambda found: "\\" + found[0], one_line(text))
-    # A line of these alone makes a heading of the one above it.
-    return f"\\{line}" if line and not line.strip("=") else line
+    # What means something at the start of a line alone: an item of a list, a heading's underline.
+    return _START.sub(r"\1\\\2", line)
 
 
 def fenced(text: str) -> str:
