@@ -89,7 +89,7 @@ async def _found(memory: Memory, name: str) -> Collection | None:
 
 
 async def _read_all(memory: Memory, name: str) -> list[Document]:
-    return await memory.store.run(lambda client: list(point_jobs.read_all(client, name)))
+    return [each async for each in memory.read_all(name)]
 
 
 async def _vectors_of(memory: Memory, name: str, ids: list[int]) -> dict[int, Vectors]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 from standards_mcp import ApiError, NotFoundError
@@ -98,12 +99,33 @@ class Memory:
         Raises:
             ToolError: The store fails.
         """
-        found = await self.store.run(collection_jobs.describe_all)
+        names = await self.store.run(collection_jobs.names)
+        found = [await self.describe(name) for name in names]
         return {
             "collections": [
                 {"name": each.name, "count": each.count, "model": each.model} for each in found
             ]
         }
+
+    async def read_all(
+        self, collection: str, *, with_payload: bool = True
+    ) -> AsyncGenerator[Document]:
+        """Yield all memories, by id. Each page is a request with a deadline of its own.
+
+        Raises:
+            MissingCollectionError: There is no such collection.
+            ToolError: The store fails.
+        """
+        offset: object = None
+        while True:
+            job = partial(
+                point_jobs.page, name=collection, offset=offset, with_payload=with_payload
+            )
+            found = await self.store.run(job)
+            for document in found.documents:
+                yield document
+            if (offset := found.after) is None:
+                return
 
     async def describe(self, collection: str) -> Collection:
         """Return what is known of a collection.

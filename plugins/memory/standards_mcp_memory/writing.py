@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -77,10 +78,7 @@ class Writer:
             if known is not None:
                 await self._rewrite(collection, known, draft)
                 return {"id": known.id, "collection": collection, "created": False}
-            highest = await self._memory.store.run(
-                lambda client: point_jobs.highest_id(client, collection)
-            )
-            identifier = self._next(collection, highest)
+            identifier = self._next(collection, await self._highest_in(collection))
             vectors = await self._memory.encoder.encode([draft.text], "document")
             await self._upsert(collection, [Point(identifier, vectors[0], draft.payload())])
             return {"id": identifier, "collection": collection, "created": True}
@@ -114,9 +112,7 @@ class Writer:
             ToolError: The store fails.
         """
         async with self._writing, self._memory.store.held():
-            highest = await self._memory.store.run(
-                lambda client: point_jobs.highest_id(client, collection)
-            )
+            highest = await self._highest_in(collection)
             self._highest[collection] = max(self._highest.get(collection, 0), highest)
             return await self._memory.store.run(
                 lambda client: point_jobs.delete(client, collection, ids)
@@ -181,18 +177,14 @@ class Writer:
 
     async def _index(self, collection: str) -> _Index:
         index = _Index(highest=self._highest.get(collection, 0))
-        try:
-            known = await self._memory.store.run(
-                lambda client: [
-                    (each.id, _Known(each.content_hash, each.preview, each.own_tags))
-                    for each in point_jobs.read_all(client, collection)
-                ]
-            )
-        except MissingCollectionError:
-            return index
-        for identifier, each in known:
-            index.add(identifier, each)
+        with suppress(MissingCollectionError):
+            async for each in self._memory.read_all(collection):
+                index.add(each.id, _Known(each.content_hash, each.preview, each.own_tags))
         return index
+
+    async def _highest_in(self, collection: str) -> int:
+        documents = self._memory.read_all(collection, with_payload=False)
+        return max([each.id async for each in documents], default=0)
 
     def _planned(
         self, collection: str, index: _Index, draft: Draft, counts: Counts

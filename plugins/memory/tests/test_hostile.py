@@ -29,7 +29,8 @@ PARTS = [
     "<!--", "http://example.org", "\r", "\x00", "\x1b[2J", "\u202e", "\u2066", "\u200b", "\u2028",
     "\u2029", "\\", "\\\\`", "`", "``", "*", "**", "__", "|a|b|\n|-|-|", "- x", "\n- x",
     "1. x", "\n1. x", "> x", "\n> x", "\t", "    code", "&lt;", "&#35;", "{", "}", "~~x~~", "+ x",
-    "[x]: http://x", "\n\n[x]: http://x\n", "word", "é", "🐝", "\ufeff", "!", " ", "\n\n", "**Tags:** #x",
+    "[x]: http://x", "\n\n[x]: http://x\n", "word", "é", "🐝", "\ufeff", "!", " ", "\n\n",
+    "**Tags:** #x",
 ]  # fmt: skip
 INLINE = {"text", "strong_open", "strong_close", "softbreak", "text_special", "hardbreak"}
 

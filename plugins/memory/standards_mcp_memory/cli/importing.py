@@ -10,7 +10,6 @@ import click
 from standards_mcp_memory.answers import ImportAnswer
 from standards_mcp_memory.importing import Source, Split, line_of, read_source
 from standards_mcp_memory.service import Memory
-from standards_mcp_memory.store import points as point_jobs
 from standards_mcp_memory.writing import Writer
 
 from .work import Place, as_json, check_kept, collection, named, progress_of, tell
@@ -92,6 +91,4 @@ def shown_import(answer: ImportAnswer, *, is_dry: bool) -> str:
 
 
 async def _lines(memory: Memory, collection: str) -> list[str]:
-    return await memory.store.run(
-        lambda client: [line_of(each) for each in point_jobs.read_all(client, collection)]
-    )
+    return [line_of(each) async for each in memory.read_all(collection)]

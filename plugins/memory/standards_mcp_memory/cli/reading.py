@@ -8,7 +8,6 @@ from standards_mcp_memory.answers import CollectionsAnswer
 from standards_mcp_memory.arguments import MOST_RESULTS, USUAL_RESULTS
 from standards_mcp_memory.records import LARGEST_ID
 from standards_mcp_memory.service import Memory
-from standards_mcp_memory.store import points as point_jobs
 from standards_mcp_memory.texts.markdown import one_line
 
 from .showing import shown_document, shown_previews
@@ -79,12 +78,10 @@ def search_command(place: Place) -> click.Command:
 
 
 async def _rows(memory: Memory, collection: str) -> list[dict[str, int | str]]:
-    return await memory.store.run(
-        lambda client: [
-            {"id": each.id, "title": each.title, "preview": each.preview}
-            for each in point_jobs.read_all(client, collection)
-        ]
-    )
+    return [
+        {"id": each.id, "title": each.title, "preview": each.preview}
+        async for each in memory.read_all(collection)
+    ]
 
 
 def _collections(found: CollectionsAnswer) -> str:

@@ -77,11 +77,6 @@ def describe(client: QdrantClient, name: str) -> Collection:
     )
 
 
-def describe_all(client: QdrantClient) -> list[Collection]:
-    """Return what is known of each collection, by name."""
-    return [describe(client, name) for name in names(client)]
-
-
 def create(client: QdrantClient, name: str, model: str, dimensions: int) -> None:
     """Make a collection.
 

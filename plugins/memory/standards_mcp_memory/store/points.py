@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeGuard
 
 from standards_mcp_memory.records import Document, Point, Vectors
@@ -31,6 +31,13 @@ class Hits(NamedTuple):
 
     hits: list[Hit]
     odd: int
+
+
+class Page(NamedTuple):
+    """Some memories; *after* is where the next ones begin, None after the last."""
+
+    documents: list[Document]
+    after: Any
 
 
 def search(client: QdrantClient, name: str, vector: Vectors, limit: int) -> Hits:
@@ -76,15 +83,17 @@ def with_hash(client: QdrantClient, name: str, content_hash: str) -> Document | 
     return next((each for each in map(_document, rows) if each), None)
 
 
-def highest_id(client: QdrantClient, name: str) -> int:
-    """Return the highest id of a collection, 0 where it is empty."""
-    ids = (each.id for each in _rows(client, name, with_payload=False))
-    return max((each for each in ids if is_number(each)), default=0)
+def page(client: QdrantClient, name: str, offset: Any, *, with_payload: bool) -> Page:
+    """Return some of the memories of a collection, by id, and where the next ones begin.
 
-
-def read_all(client: QdrantClient, name: str) -> Iterator[Document]:
-    """Yield all memories, by id."""
-    return (each for each in map(_document, _rows(client, name, with_payload=True)) if each)
+    Args:
+        offset: Where these begin; None for the first.
+    """
+    with found(client, name):
+        rows, after = client.scroll(
+            name, limit=PAGE, offset=offset, with_payload=with_payload, with_vectors=False
+        )
+    return Page([each for each in map(_document, rows) if each], after)
 
 
 def upsert(client: QdrantClient, name: str, points: Sequence[Point]) -> None:
@@ -95,23 +104,12 @@ def upsert(client: QdrantClient, name: str, points: Sequence[Point]) -> None:
 
 def delete(client: QdrantClient, name: str, ids: Sequence[int]) -> list[int]:
     """Delete memories, and return the ids of those that there were."""
-    there = [each for each in dict.fromkeys(ids) if each in retrieve(client, name, ids)]
+    known = retrieve(client, name, ids)
+    there = [each for each in dict.fromkeys(ids) if each in known]
     if there:
         with one_sync(client, name):
             client.delete(name, points_selector=[*there], wait=True)
     return there
-
-
-def _rows(client: QdrantClient, name: str, *, with_payload: bool) -> Iterator[models.Record]:
-    offset: Any = None
-    while True:
-        with found(client, name):
-            rows, offset = client.scroll(
-                name, limit=PAGE, offset=offset, with_payload=with_payload, with_vectors=False
-            )
-        yield from rows
-        if offset is None:
-            return
 
 
 def _struct(client: QdrantClient, point: Point) -> models.PointStruct:
