@@ -47,8 +47,7 @@ class Memory:
             ToolError: The store or the encoder fails, or the collection is another model's.
         """
         try:
-            # Both take seconds at the first call.
-            found, _ = await asyncio.gather(self.describe(collection), self.encoder.name())
+            found = await self._open(collection)
             await self.check_model(found)
             vectors = await self.encoder.encode([query], "query")
             await self.check_dimensions(found, vectors)
@@ -165,6 +164,17 @@ class Memory:
         """Close the store and the encoder."""
         await self.store.aclose()
         await self.encoder.aclose()
+
+    async def _open(self, collection: str) -> Collection:
+        """Describe a collection while the encoder opens: both take seconds at the first call."""
+        found, name = await asyncio.gather(
+            self.describe(collection), self.encoder.name(), return_exceptions=True
+        )
+        if isinstance(found, BaseException):
+            raise found
+        if isinstance(name, BaseException):
+            raise name
+        return found
 
     async def _retrieve(self, collection: str, ids: Sequence[int]) -> dict[int, Document]:
         return await self.store.run(lambda client: point_jobs.retrieve(client, collection, ids))

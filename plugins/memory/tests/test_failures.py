@@ -334,11 +334,16 @@ async def test_a_memory_keeps_a_title_or_a_content(open_memory: OpenMemory, tmp_
         assert (await failed(client, "memory_update", **change))[0] == "invalid_input"
 
 
-async def test_a_model_that_is_not_installed_is_told(open_memory: OpenMemory):
+async def test_a_model_that_is_not_installed_is_told(open_memory: OpenMemory, tmp_path: Path):
     async with open_memory(path=":memory:", model="fastembed:nothing") as client:
-        kind, message = await failed(client)
+        new = {"collection": "api", "title": "Bees", "content": "Hum."}
+        kind, message = await failed(client, "memory_store", **new)
         assert kind == "api_error"
         assert message.startswith("The encoder fastembed:nothing cannot be used")
+    foreign(tmp_path / "memories", 16)
+    options = {"path": str(tmp_path / "memories"), "model": "fastembed:nothing"}
+    async with open_memory(**options) as client:
+        assert (await failed(client))[1].startswith("The encoder fastembed:nothing")
 
 
 async def test_health_asks_a_server_and_leaves_a_folder_alone(qdrant: Any, tmp_path: Path):
@@ -382,3 +387,36 @@ def test_a_home_folder_is_found_and_a_key_may_stay_on_this_machine():
     assert settings.path == str(Path.home() / "m")
     assert settings.url == "http://localhost:6333"
     assert "'k'" not in repr(settings)
+
+
+async def test_a_vector_that_is_an_address_is_named_without_its_secrets(
+    open_memory: OpenMemory, encoder: Any
+):
+    address = encoder.url.replace("http://", "http://ann:hunter2@")
+    model = f"{address}/v1/embeddings?token=hunter3#letters"
+    async with open_memory(path=":memory:", model=model) as client:
+        await store(client)
+        listed = await call(client, "memory_list_collections")
+        assert listed["collections"][0]["model"] == f"{encoder.url}/v1/embeddings#letters"
+        encoder.status = 500
+        message = (await failed(client))[1]
+        assert "hunter" not in message
+    assert encoder.asked[0][1] == "/v1/embeddings"
+
+
+async def test_a_store_that_was_killed_while_it_was_made_is_made_again(
+    open_memory: OpenMemory, tmp_path: Path
+):
+    path = tmp_path / "memories"
+    path.mkdir()
+    (path / "meta.json").touch()
+    async with open_memory(path=str(path)) as client:
+        await store(client)
+        assert (await call(client, "memory_search", **SEARCH))["count"] == 1
+
+
+async def test_a_job_that_takes_too_long_is_a_timeout(open_memory: OpenMemory, tmp_path: Path):
+    async with open_memory(path=str(tmp_path / "memories"), timeout=0.000_001) as client:
+        kind, message = await failed(client)
+        assert kind == "timeout"
+        assert message.startswith(("The memory store in ", "The encoder "))
