@@ -389,7 +389,7 @@ def test_a_home_folder_is_found_and_a_key_may_stay_on_this_machine():
     assert "'k'" not in repr(settings)
 
 
-async def test_a_vector_that_is_an_address_is_named_without_its_secrets(
+async def test_a_model_that_is_an_address_is_named_without_its_secrets(
     open_memory: OpenMemory, encoder: Any
 ):
     address = encoder.url.replace("http://", "http://ann:hunter2@")
