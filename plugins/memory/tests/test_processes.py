@@ -33,12 +33,23 @@ from standards_mcp_memory.settings import MemorySettings
 settings = MemorySettings(path=sys.argv[2], model=sys.argv[3])
 (command,) = [each for each in commands(settings, Path()) if each.name == "import"]
 chance = random.Random(17)
+
+def written():
+    try:
+        return [each.stat().st_size for each in Path(sys.argv[2]).rglob("storage.sqlite*")]
+    except FileNotFoundError:
+        return []
+
 for number in range(int(sys.argv[1])):
     # A copy of this process has imported all already.
     process = os.fork()
     if process == 0:
         os._exit(command.main(sys.argv[4:], standalone_mode=False))
-    time.sleep(chance.uniform(0.05, 0.6))
+    if number % 2:
+        before, until = written(), time.monotonic() + 10
+        while written() == before and time.monotonic() < until:
+            time.sleep(0.005)
+    time.sleep(chance.uniform(0, 0.3))
     os.kill(process, signal.SIGKILL)
     _, status = os.waitpid(process, 0)
     print("killed" if os.WIFSIGNALED(status) else "ended", flush=True)
