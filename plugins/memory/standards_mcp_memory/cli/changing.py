@@ -1,0 +1,85 @@
+"""Commands that delete and change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import click
+
+from standards_mcp_memory.records import LARGEST_ID
+from standards_mcp_memory.reembedding import reembed
+from standards_mcp_memory.settings import check_spec
+from standards_mcp_memory.store import collections as collection_jobs
+from standards_mcp_memory.writing import Writer
+
+from .work import Place, check_kept, collection, progress_of
+
+
+def delete_command(place: Place) -> click.Command:
+    """Return the command ``delete``."""
+
+    @click.command("delete")
+    @collection
+    @click.argument("ids", metavar="ID...", nargs=-1, type=click.IntRange(1, LARGEST_ID))
+    @click.option("--all", "is_all", is_flag=True, help="Delete the collection.")
+    @click.option("--yes", "is_sure", is_flag=True, help="Do not ask.")
+    @click.pass_context
+    def delete_memories(
+        context: click.Context,
+        collection: str,
+        ids: tuple[int, ...],
+        *,
+        is_all: bool,
+        is_sure: bool,
+    ) -> None:
+        """Delete memories of COLLECTION by their ids, or all of it."""
+        if is_all == bool(ids):
+            raise click.UsageError("Give ids, or --all.")
+        if is_all:
+            _delete_all(place, collection, is_sure=is_sure)
+            return
+        deleted = place.run(lambda memory: Writer(memory).delete(ids, collection))
+        click.echo(f"{len(deleted)} deleted")
+        for missing in sorted(set(ids) - set(deleted)):
+            click.echo(f"Document {missing} not found in collection {collection}.", err=True)
+        context.exit(int(len(deleted) < len(set(ids))))
+
+    return delete_memories
+
+
+def reembed_command(place: Place) -> click.Command:
+    """Return the command ``reembed``."""
+
+    @click.command("reembed")
+    @collection
+    @click.option("--model", help="The model, as the setting names it; else the configured one.")
+    def reembed_memories(collection: str, *, model: str | None) -> None:
+        """Make the vectors of COLLECTION anew, with another model.
+
+        The same command goes on where one was ended.
+        """
+        check_kept(place.settings)
+        other = place
+        if model is not None:
+            try:
+                settings = place.settings.model_copy(update={"model": check_spec(model)})
+            except ValueError as error:
+                raise click.BadParameter(str(error), param_hint="--model") from None
+            other = replace(place, settings=settings)
+        with progress_of("Encoding") as progress:
+            done = other.run(lambda memory: reembed(memory, collection, progress))
+        click.echo(f"{done.count} memories of {collection} have vectors of {done.model}.")
+        if model not in (None, place.settings.model):
+            click.echo(f"Now set [plugins.memory] model to {model}.")
+
+    return reembed_memories
+
+
+def _delete_all(place: Place, collection: str, *, is_sure: bool) -> None:
+    count = place.run(lambda memory: memory.describe(collection)).count
+    if not is_sure:
+        click.confirm(f"Delete {collection} with its {count} memories?", abort=True, err=True)
+    place.run(
+        lambda memory: memory.store.run(lambda client: collection_jobs.drop(client, collection))
+    )
+    click.echo(f"{count} deleted")

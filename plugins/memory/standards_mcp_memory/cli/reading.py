@@ -1,0 +1,92 @@
+"""Commands that read."""
+
+from __future__ import annotations
+
+import click
+
+from standards_mcp_memory.answers import CollectionsAnswer
+from standards_mcp_memory.arguments import MOST_RESULTS, USUAL_RESULTS
+from standards_mcp_memory.records import LARGEST_ID
+from standards_mcp_memory.service import Memory
+from standards_mcp_memory.texts.markdown import one_line
+
+from .showing import shown_document, shown_previews
+from .work import Place, as_json, collection, named, tell
+
+
+def list_command(place: Place) -> click.Command:
+    """Return the command ``list``."""
+
+    @click.command("list")
+    @click.argument("collection", required=False, callback=named)
+    @as_json
+    @click.pass_context
+    def list_memories(context: click.Context, collection: str | None, *, is_json: bool) -> None:
+        """List the collections, or the memories of COLLECTION."""
+        if collection is None:
+            found = place.run(Memory.collections)
+            tell(found, lambda: _collections(found), is_json=is_json)
+            context.exit(int(not found["collections"]))
+        rows = place.run(lambda memory: _rows(memory, collection))
+        listed = {"collection": collection, "count": len(rows), "memories": rows}
+        lines = [f"{row['id']}: {one_line(str(row['title']))}" for row in rows]
+        shown = "\n".join(lines) or f"There are no memories in {collection}."
+        tell(listed, lambda: shown, is_json=is_json)
+        context.exit(int(not rows))
+
+    return list_memories
+
+
+def show_command(place: Place) -> click.Command:
+    """Return the command ``show``."""
+
+    @click.command("show")
+    @collection
+    @click.argument("identifier", metavar="ID", type=click.IntRange(1, LARGEST_ID))
+    @as_json
+    def show_memory(collection: str, identifier: int, *, is_json: bool) -> None:
+        """Print the memory of COLLECTION with this ID in full."""
+        found = place.run(lambda memory: memory.fetch(identifier, collection))
+        tell(found, lambda: shown_document(found), is_json=is_json)
+
+    return show_memory
+
+
+def search_command(place: Place) -> click.Command:
+    """Return the command ``search``."""
+
+    @click.command("search")
+    @collection
+    @click.argument("query")
+    @click.option(
+        "--limit",
+        type=click.IntRange(1, MOST_RESULTS),
+        default=USUAL_RESULTS,
+        help="The most previews.",
+    )
+    @as_json
+    @click.pass_context
+    def search_memories(
+        context: click.Context, collection: str, query: str, *, limit: int, is_json: bool
+    ) -> None:
+        """Print previews of what COLLECTION knows about QUERY."""
+        found, _ = place.run(lambda memory: memory.search(query, collection, limit))
+        tell(found, lambda: shown_previews(found), is_json=is_json)
+        context.exit(int(not found["results"]))
+
+    return search_memories
+
+
+async def _rows(memory: Memory, collection: str) -> list[dict[str, int | str]]:
+    return [
+        {"id": each.id, "title": each.title, "preview": each.preview}
+        async for each in memory.read_all(collection)
+    ]
+
+
+def _collections(found: CollectionsAnswer) -> str:
+    lines = [
+        f"{one_line(each['name'])}: {each['count']} memories, {each['model'] or 'unnamed model'}"
+        for each in found["collections"]
+    ]
+    return "\n".join(lines) or "There are no collections yet. Make one by `memory import`."

@@ -1,0 +1,95 @@
+"""Files and folders of memories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from standards_mcp import InvalidInputError
+from standards_mcp_memory.answers import Skipped
+from standards_mcp_memory.records import Draft
+
+from .jsonl import read_jsonl
+from .markdown import read_file, read_headings
+from .problems import UnreadableError
+
+Split: TypeAlias = Literal["file", "headings"]
+_MARKDOWN: Final = (".md", ".markdown")
+_JSONL: Final = ".jsonl"
+
+
+@dataclass(slots=True)
+class Source:
+    """What was read, and what was left out."""
+
+    drafts: list[Draft] = field(default_factory=list[Draft])
+    skipped: list[Skipped] = field(default_factory=list[Skipped])
+
+
+def read_source(path: Path, split: Split) -> Source:
+    """Read a file, or the Markdown and JSONL files of a folder.
+
+    Raises:
+        InvalidInputError: The path has none.
+    """
+    source = Source()
+    for file in _files(path):
+        where = str(file.relative_to(path)) if path.is_dir() else file.name
+        try:
+            text = file.read_bytes().decode("utf-8-sig")
+            _READERS[_form(file, split)](text, where, source)
+        except (UnreadableError, OSError) as error:
+            source.skipped.append({"where": where, "reason": str(error)})
+        except UnicodeDecodeError:
+            source.skipped.append({"where": where, "reason": "is not in UTF-8"})
+    return source
+
+
+def _files(path: Path) -> list[Path]:
+    endings = (*_MARKDOWN, _JSONL)
+    if not path.is_dir():
+        if path.suffix.lower() not in endings:
+            raise InvalidInputError(f"{path}: give a folder, or a file in {', '.join(endings)}.")
+        return [path]
+    found = [
+        file
+        for file in sorted(path.rglob("*"))
+        if file.suffix.lower() in endings
+        and file.is_file()
+        and not any(part.startswith(".") for part in file.relative_to(path).parts)
+    ]
+    if not found:
+        raise InvalidInputError(f"{path} has no files in {', '.join(endings)}.")
+    return found
+
+
+def _form(file: Path, split: Split) -> str:
+    return "jsonl" if file.suffix.lower() == _JSONL else split
+
+
+def _add(read: Callable[[str, str], Iterable[Draft]]) -> Callable[[str, str, Source], None]:
+    def add(text: str, where: str, source: Source) -> None:
+        for draft in read(text, where):
+            if draft.text.strip():
+                source.drafts.append(draft)
+            else:
+                source.skipped.append({"where": draft.where, "reason": "is empty"})
+
+    return add
+
+
+def _add_lines(text: str, where: str, source: Source) -> None:
+    for draft in read_jsonl(text, where):
+        if isinstance(draft, Draft):
+            source.drafts.append(draft)
+        else:
+            source.skipped.append(draft)
+
+
+_READERS: Final[Mapping[str, Callable[[str, str, Source], None]]] = {
+    "jsonl": _add_lines,
+    "file": _add(read_file),
+    "headings": _add(read_headings),
+}

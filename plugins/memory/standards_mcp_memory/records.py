@@ -1,0 +1,138 @@
+"""A memory, as the store keeps it and as it is given."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+
+from .texts.forms import default_preview, tags_in
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+Vectors: TypeAlias = "npt.NDArray[np.float32]"
+LARGEST_ID: Final = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A memory of the store; *payload* has the keys that others gave it, too."""
+
+    id: int
+    payload: Mapping[str, Any]
+
+    @property
+    def title(self) -> str:
+        """Its title, empty where it has none."""
+        return _text(self.payload, "title")
+
+    @property
+    def preview(self) -> str:
+        """Its preview, empty where it has none."""
+        return _text(self.payload, "preview")
+
+    @property
+    def content(self) -> str:
+        """Its content, empty where it has none."""
+        return _text(self.payload, "content")
+
+    @property
+    def own_tags(self) -> list[str] | None:
+        """The tags that were given to it; None where none were."""
+        tags = self.payload.get("tags")
+        return [*map(str, cast("list[object]", tags))] if isinstance(tags, list) else None
+
+    @property
+    def tags(self) -> list[str]:
+        """Its tags, also those that only the content names."""
+        own = self.own_tags
+        return tags_in(self.content) if own is None else own
+
+    @property
+    def content_hash(self) -> str:
+        """What tells whether two memories say the same."""
+        stored = self.payload.get("content_hash")
+        return stored if isinstance(stored, str) else hash_of(self.title, self.content)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A memory to write. What is None stays as it is stored, or is made.
+
+    Attributes:
+        where: What a report names it by.
+    """
+
+    title: str
+    content: str
+    preview: str | None = None
+    tags: tuple[str, ...] | None = None
+    id: int | None = None
+    where: str = ""
+
+    @property
+    def content_hash(self) -> str:
+        """As `Document.content_hash`."""
+        return hash_of(self.title, self.content)
+
+    @property
+    def text(self) -> str:
+        """What its vector is made of."""
+        return text_of(self.title, self.content)
+
+    def payload(self, stored: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return what to store, in place of what is stored now."""
+        before = stored or {}
+        preview = self.preview
+        if preview is None:
+            preview = before.get("preview") or default_preview(self.content)
+        tags = {} if self.tags is None else {"tags": list(self.tags)}
+        own = {"title": self.title, "preview": preview, "content": self.content}
+        return {**before, **own, **tags, "content_hash": self.content_hash}
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A memory with its vector, to be written."""
+
+    id: int
+    vector: Vectors
+    payload: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is to be changed of a memory; what is None stays."""
+
+    title: str | None = None
+    content: str | None = None
+    preview: str | None = None
+    tags: tuple[str, ...] | None = None
+
+    def draft(self, before: Document) -> Draft:
+        """Return the memory as it will be."""
+        return Draft(
+            title=before.title if self.title is None else self.title,
+            content=before.content if self.content is None else self.content,
+            preview=self.preview,
+            tags=self.tags,
+        )
+
+
+def hash_of(title: str, content: str) -> str:
+    """Return the SHA-256 of a title and a content."""
+    data = f"{title}\n{content}".encode("utf-8", "surrogatepass")
+    return hashlib.sha256(data).hexdigest()
+
+
+def text_of(title: str, content: str) -> str:
+    """Return what a vector is made of."""
+    return content if content.strip() else title
+
+
+def _text(payload: Mapping[str, Any], key: str) -> str:
+    value = payload.get(key)
+    return value if isinstance(value, str) else ""

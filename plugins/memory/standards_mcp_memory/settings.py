@@ -1,0 +1,115 @@
+"""The plugin's table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, SecretStr, model_validator
+
+from standards_mcp import PluginSettings, Variable
+from standards_mcp.catalog.embedding import check_model
+
+IN_MEMORY: Final = ":memory:"
+VOYAGE: Final = "voyage:"
+VOYAGE_URL: Final = "https://api.voyageai.com/v1/embeddings"
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+
+
+def without_secrets(url: str) -> str:
+    """Return an address without user name, password, query and fragment, to show it."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+
+
+def _address(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("an address begins with https:// or http:// and has a host")
+    return url.rstrip("/")
+
+
+def _folder(path: str) -> str:
+    if path == IN_MEMORY:
+        return path
+    folder = Path(path).expanduser()
+    if not folder.is_absolute():
+        raise ValueError("give the whole path, such as /srv/memories or ~/memories")
+    return str(folder)
+
+
+def check_spec(spec: str) -> str:
+    """Return the spec of a model.
+
+    Raises:
+        ValueError: It names none that makes vectors.
+    """
+    if spec.startswith(VOYAGE):
+        if spec == VOYAGE:
+            raise ValueError(f"{VOYAGE} names no model; write {VOYAGE}voyage-4-lite")
+    elif spec == "none":
+        raise ValueError("memories are found by vectors, so there must be a model")
+    else:
+        check_model(spec)
+    return spec
+
+
+def is_open(url: str) -> bool:
+    """Tell whether what is sent to an address can be read on its way."""
+    parts = urlsplit(url)
+    return parts.scheme == "http" and parts.hostname not in _LOOPBACK
+
+
+class MemorySettings(PluginSettings):
+    """Settings.
+
+    Attributes:
+        path: The folder of the embedded store; without it, one in the state folder. `:memory:`
+            keeps memories until the server ends.
+        url: The address of a Qdrant server, in place of the embedded store.
+        api_key: The key of that server.
+        model: What makes vectors: a text encoder of the catalog such as minilm, voyage:MODEL, or
+            an address of the shape of OpenAI's with the model's name after #.
+        embedding_api_key: The key for voyage: or the address.
+        voyage_api_key: The key for voyage: where embedding_api_key is not set. Given by
+            VOYAGE_API_KEY.
+        voyage_url: The address of Voyage's embeddings.
+        timeout: Seconds for one request to the store or to the encoder.
+        idle_close: Seconds without a call after which an embedded store is closed, so that another
+            program can open it.
+        lock_wait: Seconds for which a call waits for an embedded store that another program has
+            open.
+        writable: Serve tools that store, change and delete memories.
+        backend: The store's library.
+    """
+
+    path: Annotated[str, AfterValidator(_folder)] | None = None
+    url: Annotated[str, AfterValidator(_address)] | None = None
+    api_key: SecretStr | None = None
+    model: Annotated[str, AfterValidator(check_spec)] = "minilm"
+    embedding_api_key: SecretStr | None = None
+    voyage_api_key: Annotated[SecretStr | None, Variable("VOYAGE_API_KEY")] = None
+    voyage_url: Annotated[str, AfterValidator(_address)] = VOYAGE_URL
+    timeout: float = Field(10, gt=0, le=600)
+    idle_close: float = Field(30, ge=0, le=86_400)
+    lock_wait: float = Field(5, ge=0, le=600)
+    writable: bool = False
+    backend: Literal["qdrant"] = "qdrant"
+
+    @model_validator(mode="after")
+    def _keys_are_sent_encrypted(self) -> Self:
+        if self.api_key and self.url and is_open(self.url):
+            raise ValueError("url: the key would be sent unencrypted: use https://")
+        url, key = self.encoder()
+        if key and url and is_open(url):
+            raise ValueError("model: the key would be sent unencrypted: use https://")
+        return self
+
+    def encoder(self) -> tuple[str | None, SecretStr | None]:
+        """Return the address of the encoder, None where it is no service, and its key."""
+        if self.model.startswith(VOYAGE):
+            return self.voyage_url, self.embedding_api_key or self.voyage_api_key
+        if self.model.startswith(("http://", "https://")):
+            return self.model.partition("#")[0], self.embedding_api_key
+        return None, None

@@ -1,0 +1,107 @@
+"""Jobs about whole collections."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from json import JSONDecodeError
+from typing import TYPE_CHECKING, Any, Final
+
+from standards_mcp import InvalidInputError
+
+from .base import MissingCollectionError
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
+
+MODEL_KEY: Final = "standards_mcp_model"
+_NOT_FOUND: Final = 404
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """What is known of a collection.
+
+    Attributes:
+        model: The name of the model that made its vectors; None for one that others made.
+        dimensions: None where it has other than one unnamed vector, compared by their angle.
+    """
+
+    name: str
+    count: int
+    model: str | None
+    dimensions: int | None
+
+
+def names(client: QdrantClient) -> list[str]:
+    """Return the names of all collections, sorted."""
+    return sorted(each.name for each in client.get_collections().collections)
+
+
+@contextmanager
+def found(client: QdrantClient, name: str) -> Generator[None]:
+    """Turn what the client raises for a missing collection into an error with the names.
+
+    Raises:
+        MissingCollectionError: There is no such collection.
+    """
+    from qdrant_client.http.exceptions import UnexpectedResponse  # noqa: PLC0415  - takes seconds
+
+    try:
+        yield
+    except UnexpectedResponse as error:
+        if error.status_code != _NOT_FOUND:
+            raise
+        raise MissingCollectionError(name, names(client)) from None
+    except ValueError as error:  # of the embedded store
+        if str(error) != f"Collection {name} not found":
+            raise
+        raise MissingCollectionError(name, names(client)) from None
+
+
+def describe(client: QdrantClient, name: str) -> Collection:
+    """Return what is known of a collection.
+
+    Raises:
+        MissingCollectionError: There is no such collection.
+    """
+    with found(client, name):
+        info = client.get_collection(name)
+    model = (info.config.metadata or {}).get(MODEL_KEY)
+    return Collection(
+        name=name,
+        count=info.points_count or 0,
+        model=model if isinstance(model, str) else None,
+        dimensions=_dimensions(info.config.params.vectors),
+    )
+
+
+def create(client: QdrantClient, name: str, model: str, dimensions: int) -> None:
+    """Make a collection.
+
+    Raises:
+        InvalidInputError: The store takes no such name.
+    """
+    from qdrant_client import models  # noqa: PLC0415  - takes seconds
+
+    vectors = models.VectorParams(size=dimensions, distance=models.Distance.COSINE)
+    try:
+        client.create_collection(name, vectors_config=vectors, metadata={MODEL_KEY: model})
+    except JSONDecodeError:  # of a server
+        raise
+    except ValueError as error:
+        raise InvalidInputError(f"collection: {error}. Choose another name.") from None
+
+
+def drop(client: QdrantClient, name: str) -> None:
+    """Delete a collection with all that is in it."""
+    client.delete_collection(name)
+
+
+def _dimensions(vectors: Any) -> int | None:
+    from qdrant_client import models  # noqa: PLC0415  - takes seconds
+
+    if not isinstance(vectors, models.VectorParams) or vectors.multivector_config is not None:
+        return None
+    return vectors.size if vectors.distance == models.Distance.COSINE else None

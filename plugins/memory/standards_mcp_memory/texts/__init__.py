@@ -1,0 +1,1 @@
+"""Texts: what memories look like in Markdown, read and written."""

@@ -1,0 +1,47 @@
+"""Answers in Markdown."""
+
+from __future__ import annotations
+
+from standards_mcp_memory.answers import BatchAnswer, DocumentAnswer, SearchAnswer
+
+from .markdown import fenced, inline
+
+
+def render_search(answer: SearchAnswer) -> str:
+    """Return the previews as a list."""
+    name = inline(answer["collection"])
+    parts = [f"# Memories in {name}"]
+    parts += [
+        f"{rank}. **{inline(each['title']) or 'Untitled'}** "
+        f"(id {each['id']}, score {each['score']:.3f})\n   {inline(each['preview'])}".rstrip()
+        for rank, each in enumerate(answer["results"], 1)
+    ]
+    if "collections" in answer:
+        known = ", ".join(map(inline, answer["collections"]))
+        there = f"There are: {known}." if known else "There are none yet."
+        parts.append(f"Collection {name} not found. {there}")
+    elif not answer["results"]:
+        parts.append(f"There are no memories in {name}.")
+    return "\n\n".join(parts)
+
+
+def render_document(answer: DocumentAnswer, heading: str = "#") -> str:
+    """Return a memory in full, its content in a fence."""
+    tags = ", ".join(map(inline, answer["tags"]))
+    about = f"id {answer['id']}, collection {inline(answer['collection'])}"
+    parts = [
+        f"{heading} {inline(answer['title']) or 'Untitled'}",
+        f"{about}, tags: {tags}" if tags else about,
+    ]
+    if preview := inline(answer["preview"]):
+        parts.append(f"> {preview}")
+    return "\n\n".join([*parts, fenced(answer["content"])])
+
+
+def render_batch(answer: BatchAnswer) -> str:
+    """Return memories in full, and which were not found."""
+    parts = [render_document(each, "##") for each in answer["documents"]]
+    if answer["not_found"]:
+        missing = (f"id {e['doc_id']} in {inline(e['collection'])}" for e in answer["not_found"])
+        parts.append(f"Not found: {'; '.join(missing)}.")
+    return "\n\n".join(parts)

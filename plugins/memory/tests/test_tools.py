@@ -1,0 +1,276 @@
+"""The tools, on a folder, in memory and on a server: one behaviour on all three."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import pytest
+from mcp import Client
+
+pytestmark = pytest.mark.anyio
+OpenMemory = Callable[..., AbstractAsyncContextManager[Client]]
+HUGE = 2**63 - 1
+
+
+async def told(client: Client, tool: str, /, **arguments: Any) -> Any:
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    return result.structured_content
+
+
+async def refused(client: Client, tool: str, /, **arguments: Any) -> tuple[str, str]:
+    result = await client.call_tool(tool, arguments)
+    assert result.is_error
+    assert result.structured_content is not None
+    return result.structured_content["error_type"], result.structured_content["message"]
+
+
+async def text(client: Client, tool: str, /, **arguments: Any) -> str:
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error
+    return result.content[0].text
+
+
+async def remember(client: Client, title: str, content: str, **more: Any) -> int:
+    answer = await told(
+        client, "memory_store", collection="api", title=title, content=content, **more
+    )
+    return answer["id"]
+
+
+async def test_what_was_stored_is_found_by_preview_and_fetched_in_full(
+    open_memory: OpenMemory, where: dict[str, Any]
+):
+    async with open_memory(**where) as client:
+        await remember(client, "Bees", "Bbbb hum. They fly. They sting.", tags=["bee", "hum"])
+        await remember(client, "Oaks", "oooo stand.", preview="Of trees.")
+        found = await told(client, "memory_search", collection="api", query="bbbb")
+        assert [each["title"] for each in found["results"]] == ["Bees", "Oaks"]
+        assert found["results"][0]["score"] > found["results"][1]["score"]
+        assert found == {
+            "collection": "api",
+            "query": "bbbb",
+            "count": 2,
+            "results": [
+                {"id": 1, "title": "Bees", "preview": "Bbbb hum. They fly."}
+                | {"score": found["results"][0]["score"]},
+                {"id": 2, "title": "Oaks", "preview": "Of trees."}
+                | {"score": found["results"][1]["score"]},
+            ],
+        }
+        one = await told(client, "memory_search", collection="api", query="bbbb", limit=1)
+        assert one["count"] == 1
+        assert await told(client, "memory_fetch", doc_id=1, collection="api") == {
+            "id": 1,
+            "collection": "api",
+            "title": "Bees",
+            "preview": "Bbbb hum. They fly.",
+            "content": "Bbbb hum. They fly. They sting.",
+            "tags": ["bee", "hum"],
+        }
+
+
+async def test_texts_are_markdown_or_the_structured_answer_as_json(
+    open_memory: OpenMemory, where: dict[str, Any]
+):
+    async with open_memory(**where) as client:
+        await remember(client, "Bees_1", "Hum `x`.", tags=["bee"])
+        search = {"collection": "api", "query": "hum"}
+        markdown = await text(client, "memory_search", **search)
+        assert markdown.startswith("# Memories in api\n\n1. **Bees\\_1** (id 1, score ")
+        assert markdown.endswith(")\n   Hum \\`x\\`.")
+        line = await text(client, "memory_search", **search, response_format="json")
+        assert "\n" not in line
+        assert json.loads(line) == await told(client, "memory_search", **search)
+        assert await text(client, "memory_fetch", doc_id=1, collection="api") == (
+            "# Bees\\_1\n\nid 1, collection api, tags: bee\n\n> Hum \\`x\\`.\n\n```\nHum `x`.\n```"
+        )
+        references = [{"doc_id": 1, "collection": "api"}, {"doc_id": 2, "collection": "no"}]
+        batch = await text(client, "memory_batch_fetch", doc_refs=references)
+        assert batch.startswith("## Bees\\_1\n\n")
+        assert batch.endswith("\n\nNot found: id 2 in no.")
+
+
+async def test_a_batch_keeps_the_order_and_lists_what_is_missing_once(
+    open_memory: OpenMemory, where: dict[str, Any]
+):
+    async with open_memory(**where) as client:
+        for title in ("one", "two", "three"):
+            await remember(client, title, f"About {title}.")
+        await told(client, "memory_store", collection="b", title="other", content="else")
+        wanted = [(3, "api"), (1, "b"), (1, "api"), (3, "api"), (9, "api"), (1, "no"), (9, "api")]
+        references = [{"doc_id": each, "collection": name} for each, name in wanted]
+        answer = await told(client, "memory_batch_fetch", doc_refs=references)
+        titles = [each["title"] for each in answer["documents"]]
+        assert titles == ["three", "other", "one", "three"]
+        assert answer["count"] == 4
+        assert answer["not_found"] == [
+            {"doc_id": 9, "collection": "api"},
+            {"doc_id": 1, "collection": "no"},
+        ]
+
+
+async def test_only_a_missing_collection_is_an_empty_result_with_the_names_there_are(
+    open_memory: OpenMemory, where: dict[str, Any]
+):
+    async with open_memory(**where) as client:
+        empty = await told(client, "memory_search", collection="no", query="bees")
+        assert (empty["count"], empty["collections"]) == (0, [])
+        await remember(client, "Bees", "Hum.")
+        await told(client, "memory_store", collection="a_b", title="x", content="y")
+        found = await told(client, "memory_search", collection="no", query="bees")
+        assert found == {
+            "collection": "no",
+            "query": "bees",
+            "count": 0,
+            "results": [],
+            "collections": ["a_b", "api"],
+        }
+        shown = await text(client, "memory_search", collection="no", query="bees")
+        assert shown.endswith("Collection no not found. There are: a\\_b, api.")
+        kind, message = await refused(client, "memory_fetch", doc_id=1, collection="no")
+        assert kind == "not_found"
+        assert message == "Collection no not found. There are: a_b, api."
+        kind, message = await refused(client, "memory_fetch", doc_id=7, collection="api")
+        assert kind == "not_found"
+        assert message.startswith("Document 7 not found in collection api.")
+        await told(client, "memory_delete", doc_id=1, collection="api")
+        gone = await told(client, "memory_search", collection="api", query="bees")
+        assert (gone["count"], "collections" in gone) == (0, False)
+        shown = await text(client, "memory_search", collection="api", query="bees")
+        assert shown.endswith("There are no memories in api.")
+
+
+async def test_the_same_memory_is_stored_once(open_memory: OpenMemory, where: dict[str, Any]):
+    async with open_memory(**where) as client:
+        same = {"collection": "api", "title": "Bees", "content": "Hum."}
+        first = await told(client, "memory_store", **same, preview="Mine.")
+        again = await told(client, "memory_store", **same)
+        assert (first["created"], again["created"], again["id"]) == (True, False, first["id"])
+        document = await told(client, "memory_fetch", doc_id=1, collection="api")
+        assert (document["preview"], document["tags"]) == ("Mine.", [])
+        await told(client, "memory_store", **same, tags=["a", "b", "a"])
+        document = await told(client, "memory_fetch", doc_id=1, collection="api")
+        assert (document["preview"], document["tags"]) == ("Mine.", ["a", "b"])
+
+
+async def test_an_update_changes_what_is_given(open_memory: OpenMemory, where: dict[str, Any]):
+    async with open_memory(**where) as client:
+        await remember(client, "Bees", "bbbb", preview="P.", tags=["x"])
+        await remember(client, "Oaks", "oooo")
+        place = {"doc_id": 1, "collection": "api"}
+        assert (await told(client, "memory_update", **place, content="dddd"))["updated"]
+        assert not (await told(client, "memory_update", **place, content="dddd"))["updated"]
+        assert (await told(client, "memory_update", **place, tags=[], title="Deer"))["updated"]
+        document = await told(client, "memory_fetch", **place)
+        assert document == {
+            **document,
+            "title": "Deer",
+            "content": "dddd",
+            "preview": "P.",
+            "tags": [],
+        }
+        found = await told(client, "memory_search", collection="api", query="dddd")
+        assert found["results"][0]["score"] == pytest.approx(1, abs=1e-5), "its vector is new"
+        missing = await refused(client, "memory_update", doc_id=9, collection="api", title="x")
+        assert missing[0] == "not_found"
+        titled = await told(client, "memory_update", **place, content="")
+        assert titled["updated"], "the title is left to be found by"
+
+
+async def test_ids_are_not_used_again(open_memory: OpenMemory, where: dict[str, Any]):
+    async with open_memory(**where) as client:
+        await remember(client, "one", "1")
+        last = await remember(client, "two", "2")
+        answer = await told(client, "memory_delete", doc_id=last, collection="api")
+        assert answer == {"id": last, "collection": "api", "deleted": True}
+        assert await remember(client, "three", "3") == last + 1
+        gone = await refused(client, "memory_delete", doc_id=last, collection="api")
+        assert gone[0] == "not_found"
+        listed = await told(client, "memory_list_collections")
+        assert [(each["name"], each["count"]) for each in listed["collections"]] == [("api", 2)]
+        assert listed["collections"][0]["model"].endswith("/v1/embeddings#letters")
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "named"),
+    [
+        ("memory_search", {"query": "x", "collection": "a"}, "query"),
+        ("memory_search", {"query": "   ", "collection": "a"}, "query"),
+        ("memory_search", {"query": "x" * 501, "collection": "a"}, "query"),
+        ("memory_search", {"query": "bees", "collection": "a", "limit": 0}, "limit"),
+        ("memory_search", {"query": "bees", "collection": "a", "limit": 101}, "limit"),
+        ("memory_search", {"query": "bees", "collection": "a", "limit": 1.5}, "limit"),
+        ("memory_search", {"query": "bees", "collection": "a/b"}, "collection"),
+        ("memory_search", {"query": "bees", "collection": "a\\b"}, "collection"),
+        ("memory_search", {"query": "bees", "collection": "a\x07"}, "collection"),
+        ("memory_search", {"query": "bees", "collection": "a\x85"}, "collection"),
+        ("memory_search", {"query": "bees", "collection": ".."}, "collection"),
+        ("memory_search", {"query": "bees", "collection": ""}, "collection"),
+        ("memory_search", {"query": "bees", "collection": "a" * 101}, "collection"),
+        ("memory_search", {"query": "bees"}, "collection"),
+        ("memory_search", {"query": "bees", "collection": "a", "response_format": "xml"}, "format"),
+        ("memory_fetch", {"doc_id": 0, "collection": "a"}, "doc_id"),
+        ("memory_fetch", {"doc_id": "1", "collection": "a"}, "doc_id"),
+        ("memory_fetch", {"doc_id": True, "collection": "a"}, "doc_id"),
+        ("memory_fetch", {"doc_id": HUGE + 1, "collection": "a"}, "doc_id"),
+        ("memory_batch_fetch", {"doc_refs": []}, "doc_refs"),
+        ("memory_batch_fetch", {"doc_refs": [{"doc_id": 1, "collection": "a"}] * 51}, "doc_refs"),
+        ("memory_batch_fetch", {"doc_refs": [{"doc_id": 0, "collection": "a"}]}, "doc_id"),
+        ("memory_batch_fetch", {"doc_refs": [{"doc_id": 1}]}, "collection"),
+        ("memory_store", {"collection": "a", "title": " ", "content": "x"}, "title"),
+        ("memory_store", {"collection": "a", "title": "x", "content": "", "tags": ["a b"]}, "tags"),
+    ],
+)
+async def test_bad_input_is_refused_by_argument(
+    open_memory: OpenMemory, tool: str, arguments: dict[str, Any], named: str
+):
+    async with open_memory(path=":memory:") as client:
+        kind, message = await refused(client, tool, **arguments)
+        assert kind == "invalid_input"
+        assert named in message
+
+
+async def test_bounds_are_inclusive(open_memory: OpenMemory):
+    async with open_memory(path=":memory:") as client:
+        await remember(client, "x", "y")
+        for query in ("xy", "x" * 500):
+            found = await told(client, "memory_search", query=query, collection="api", limit=100)
+            assert found["count"] == 1
+        references = [{"doc_id": HUGE, "collection": "a" * 100}] * 50
+        answer = await told(client, "memory_batch_fetch", doc_refs=references)
+        assert answer["not_found"] == [references[0]]
+
+
+async def test_tools_declare_what_they_do(open_memory: OpenMemory):
+    async with open_memory() as client:
+        tools = {each.name: each for each in (await client.list_tools()).tools}
+    flags = {
+        name: (
+            tool.annotations.read_only_hint,
+            tool.annotations.destructive_hint,
+            tool.annotations.idempotent_hint,
+            tool.annotations.open_world_hint,
+        )
+        for name, tool in tools.items()
+        if tool.annotations
+    }
+    assert flags == {
+        "memory_search": (True, False, True, True),
+        "memory_fetch": (True, False, True, True),
+        "memory_batch_fetch": (True, False, False, True),
+        "memory_store": (False, False, True, True),
+        "memory_update": (False, True, True, True),
+        "memory_delete": (False, True, False, True),
+        "memory_list_collections": (True, False, True, True),
+    }
+    bounds = tools["memory_search"].input_schema["properties"]
+    assert (bounds["limit"]["minimum"], bounds["limit"]["maximum"]) == (1, 100)
+    assert bounds["limit"]["default"] == 20
+    assert bounds["query"]["minLength"] == 2
+    async with open_memory(writable=False) as client:
+        names = [each.name for each in (await client.list_tools()).tools]
+    assert names == ["memory_search", "memory_fetch", "memory_batch_fetch"]
