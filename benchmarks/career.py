@@ -5,21 +5,24 @@ usage: .venv-career/bin/python benchmarks/career.py [--atoms 10000] [--calls 100
 Atoms and opportunities of ten requirements are made of 5,000 made-up words, the frequent ones more
 often. The plain loop scores every verified atom for every requirement, with sets that are made
 once. Everything is in one SQLite file, and the stub makes the vectors, which are in memory and then
-in a folder of LanceDB.
+in a folder of LanceDB. Then also a Redis coordinates the interactions, if `redis-server` is there.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
+
+from pydantic import SecretStr
 
 from standards_mcp_career.audit.log import Entry
 from standards_mcp_career.domain.records import Atom, Interaction, Opportunity, Requirement
@@ -122,7 +125,8 @@ def measure(count: int, calls: int, settings: CareerSettings) -> None:
             calls,
             lambda number: career.interactions.apply_event(f"i-{number}", "Prepare", "key"),
         )
-        print(f"an event, SQLite            {shown(events)}")
+        name = "Redis" if settings.redis else "SQLite"
+        print(f"an event, {name:6}            {shown(events)}")
         entry = Entry("IndexedArtifact", {"artifact_id": "a", "stale": False})
         career.audit.extend("long", [entry] * 100_000)
         (took,) = timed(1, lambda _: career.audit.verify("long"))
@@ -137,17 +141,37 @@ def peak_kilobytes(*arguments: str) -> int:
     return int(subprocess.run(command, capture_output=True, check=True).stdout)
 
 
+@contextmanager
+def redis_of(folder: Path) -> Generator[SecretStr | None]:
+    """Run a Redis that writes down each change before it answers, if there is one."""
+    program = shutil.which("redis-server")
+    if program is None:
+        yield None
+        return
+    socket = folder / "redis.sock"
+    options = ("--port", "0", "--unixsocket", str(socket), "--dir", str(folder))
+    kept = ("--appendonly", "yes", "--appendfsync", "always")
+    with subprocess.Popen([program, *options, *kept], stdout=subprocess.DEVNULL) as process:
+        while not socket.exists():
+            time.sleep(0.05)
+        try:
+            yield SecretStr(f"unix://{socket}")
+        finally:
+            process.terminate()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--atoms", type=int, default=10_000)
     parser.add_argument("--calls", type=int, default=100)
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, redis_of(Path(name)) as redis:
         folder = Path(name)
         for settings in (
             CareerSettings(db=folder / "career.db"),
             CareerSettings(
                 db=folder / "beside.db",
+                redis=redis,
                 vector_backend="lancedb",
                 lancedb_path=folder / "vectors",
             ),
