@@ -122,7 +122,7 @@ class _QdrantHandler(_Handler):
             case ["GET"] if not name:
                 return store.get_collections().model_dump(mode="json")
             case ["GET"]:
-                return store.get_collection(name).model_dump(mode="json")
+                return store.get_collection(name).model_dump(mode="json", exclude_none=True)
             case ["GET", "exists"]:
                 return {"exists": store.collection_exists(name)}
             case ["PUT"]:
@@ -168,7 +168,7 @@ class _QdrantHandler(_Handler):
                     name, query=wanted.query, limit=wanted.limit, with_payload=wanted.with_payload
                 )
                 return found.model_dump(mode="json")
-        raise AssertionError(f"a route that the contract does not name: {self.command} {parts}")
+        raise AssertionError(f"no such route here: {self.command} {parts}")
 
 
 class _EncoderHandler(_Handler):

@@ -44,7 +44,7 @@ def upsert(store: Store, *records: Atom) -> None:
         atoms.upsert(connection, records)
 
 
-def test_the_stub_makes_the_vector_of_the_contract():
+def test_the_stub_makes_the_vector_that_other_programs_make():
     (vector,) = StubEmbedder().embed(["kafka kafka rust"])
     assert (vector.dtype, vector.shape) == (np.float32, (128,))
     assert vector[[39, 97]].tolist() == np.float32([0.41169348, 0.82338697]).tolist()

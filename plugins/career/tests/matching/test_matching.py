@@ -1,4 +1,4 @@
-"""Matches: the contract's example, every strategy beside a plain loop, and what is written down."""
+"""Matches: a known example, the words beside a plain loop, and what is written down."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def matching(store: Store, audit: AuditLog, ids: CountingIds, vectors: VectorSto
     return Matching(store, audit, ids, clock, StubEmbedder(), vectors)
 
 
-def test_words_alone_match_as_the_contract_says(matching: Matching):
+def test_words_alone_match_as_in_the_known_example(matching: Matching):
     report = matching.match_opportunity(options=LEXICAL, opportunity_id="o-1")["match_report"]
     assert report["strategy"] == "deterministic_lexical_v0.1"
     first, second = report["requirement_matches"]
