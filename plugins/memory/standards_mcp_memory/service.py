@@ -33,8 +33,6 @@ class Memory:
     Attributes:
         store: Where they are.
         encoder: What makes their vectors.
-        odd: How many memories the last search left out, since other programs gave them ids that
-            are no numbers.
     """
 
     def __init__(self, store: Store, encoder: Encoder) -> None:
