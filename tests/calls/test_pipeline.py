@@ -126,16 +126,16 @@ async def test_a_callable_with_an_async_call_is_awaited(call: Any):
 
 
 async def _async_sleep() -> None:
-    await anyio.sleep(0.3)
+    await anyio.sleep(2)
 
 
 def _sync_sleep() -> None:
-    time.sleep(0.3)
+    time.sleep(2)
 
 
 class _ReturnsAnAwaitable:
     def __call__(self) -> Any:
-        return anyio.sleep(0.3)
+        return anyio.sleep(2)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ async def test_a_call_that_overruns_its_deadline_is_a_timeout(
 ):
     began = time.perf_counter()
     error_type, message = envelope(await call(function, settings=settings, tool=tool))
-    assert time.perf_counter() - began < 0.25
+    assert time.perf_counter() - began < 1.5
     assert error_type == "timeout"
     assert message.startswith("acme_do did not answer within 0.05 s. Try again")
 
