@@ -13,6 +13,8 @@ MOST_RESULTS: Final = 100
 USUAL_RESULTS: Final = 20
 MOST_REFERENCES: Final = 50
 LONGEST_NAME: Final = 100
+SHORTEST_QUERY: Final = 2
+LONGEST_QUERY: Final = 500
 
 
 def check_name(name: str) -> str:
@@ -53,7 +55,7 @@ CollectionName = Annotated[
 ]
 Query = Annotated[
     str,
-    StringConstraints(min_length=2, max_length=500),
+    StringConstraints(min_length=SHORTEST_QUERY, max_length=LONGEST_QUERY),
     AfterValidator(_not_blank),
     AfterValidator(_no_surrogates),
     Field(description="What you want to know, as a question or a few words."),

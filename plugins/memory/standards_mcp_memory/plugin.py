@@ -122,9 +122,9 @@ class MemoryPlugin(Plugin[MemorySettings]):
     ) -> ToolResult:
         """Return previews of the memories that are nearest to a query."""
         answer, odd = await self._opened()[0].search(query, collection, limit)
-        left_out = f"{odd} memories with ids that are no numbers are left out."
+        left_out = f"Memories left out, since their ids are no numbers: {odd}."
         return _result(
-            answer, lambda: render_search(answer), response_format, (left_out,) if odd else ()
+            answer, lambda: render_search(answer, odd), response_format, (left_out,) if odd else ()
         )
 
     async def fetch(

@@ -53,9 +53,8 @@ class Document:
 
     @property
     def content_hash(self) -> str:
-        """What tells whether two memories say the same."""
-        stored = self.payload.get("content_hash")
-        return stored if isinstance(stored, str) else hash_of(self.title, self.content)
+        """What tells whether two memories say the same: made anew, since others may edit texts."""
+        return hash_of(self.title, self.content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,9 @@ class Draft:
         before = stored or {}
         preview = self.preview
         if preview is None:
-            preview = before.get("preview") or default_preview(self.content)
+            preview = _text(before, "preview")
+            if not preview or preview == default_preview(_text(before, "content")):
+                preview = default_preview(self.content)
         tags = {} if self.tags is None else {"tags": list(self.tags)}
         own = {"title": self.title, "preview": preview, "content": self.content}
         return {**before, **own, **tags, "content_hash": self.content_hash}

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from standards_mcp import ApiError
+
 from .records import Document, Point, Vectors, text_of
 from .service import Memory
 from .store import MissingCollectionError
 from .store import collections as collection_jobs
 from .store import points as point_jobs
-from .store.collections import Collection
+from .store.collections import REEMBEDDED, Collection
+from .texts.markdown import one_line
 
 _BATCH: Final = 64
-_NEXT: Final = ".reembed"
 
 
 async def reembed(memory: Memory, name: str, progress: Callable[[int, int], None]) -> Collection:
@@ -27,34 +29,57 @@ async def reembed(memory: Memory, name: str, progress: Callable[[int, int], None
 
     Raises:
         MissingCollectionError: There is no such collection.
+        ApiError: It has memories that would be lost, or another collection is in the way.
         ToolError: The store or the encoder fails.
     """
     async with memory.store.held():
         model = await memory.encoder.name()
-        old, new = await _found(memory, name), await _found(memory, name + _NEXT)
+        old, new = await _found(memory, name), await _second(memory, name)
         if old is None and new is None:
             await memory.describe(name)  # which says what there is
         if old is not None and old.model != model:
-            await _fill(memory, name, new, progress)
+            await _fill(memory, old, new, progress)
             await _drop(memory, name)
-        if await _found(memory, name + _NEXT) is not None:
             await _take_over(memory, name)
+        elif new is not None and (old is None or new.model == old.model):
+            await _take_over(memory, name)
+        elif new is not None:
+            await _drop(memory, new.name)  # of a model that is no longer wanted
         return await memory.describe(name)
 
 
+async def _second(memory: Memory, name: str) -> Collection | None:
+    """Return the collection that an earlier call has begun to fill."""
+    found = await _found(memory, name + REEMBEDDED)
+    if found is not None and found.reembedded != name:
+        raise ApiError(
+            f"Collection {one_line(found.name)} is in the way: it was not made by reembed. Export "
+            "and delete it first."
+        )
+    return found
+
+
 async def _fill(
-    memory: Memory, name: str, new: Collection | None, progress: Callable[[int, int], None]
+    memory: Memory, old: Collection, new: Collection | None, progress: Callable[[int, int], None]
 ) -> None:
     """Write all memories with new vectors into the second collection."""
+    second = old.name + REEMBEDDED
     model = await memory.encoder.name()
+    documents = await _read_all(memory, old.name)
+    if len(documents) != old.count:
+        raise ApiError(
+            f"Collection {one_line(old.name)} has {old.count - len(documents)} memories whose ids "
+            "are no numbers from 1; they would be lost. Move them to a collection of their own."
+        )
     if new is not None and new.model != model:
-        await _drop(memory, new.name)
+        await _drop(memory, second)
         new = None
     if new is None:
         vectors = await memory.encoder.encode(["memory"], "document")
-        await _create(memory, name + _NEXT, model, vectors.shape[1])
-    documents = await _read_all(memory, name)
-    done = {each.id: each for each in await _read_all(memory, name + _NEXT)}
+        await _create(memory, second, model, vectors.shape[1], old.name)
+    done = {each.id: each for each in await _read_all(memory, second)}
+    if gone := done.keys() - {each.id for each in documents}:
+        await memory.store.run(lambda client: point_jobs.delete(client, second, [*gone]))
     left = [each for each in documents if done.get(each.id) != each]
     for start in range(0, len(left), _BATCH):
         batch = left[start : start + _BATCH]
@@ -63,13 +88,13 @@ async def _fill(
         points = [
             Point(each.id, row, each.payload) for each, row in zip(batch, vectors, strict=True)
         ]
-        await _upsert(memory, name + _NEXT, points)
+        await _upsert(memory, second, points)
         progress(len(documents) - len(left) + start + len(batch), len(documents))
 
 
 async def _take_over(memory: Memory, name: str) -> None:
     """Put what the second collection holds in place of the first."""
-    new = await memory.describe(name + _NEXT)
+    new = await memory.describe(name + REEMBEDDED)
     if await _found(memory, name) is None and new.model and new.dimensions:
         await _create(memory, name, new.model, new.dimensions)
     documents = await _read_all(memory, new.name)
@@ -83,7 +108,7 @@ async def _take_over(memory: Memory, name: str) -> None:
 
 async def _found(memory: Memory, name: str) -> Collection | None:
     try:
-        return await memory.describe(name)
+        return await memory.describe_any(name)
     except MissingCollectionError:
         return None
 
@@ -96,8 +121,12 @@ async def _vectors_of(memory: Memory, name: str, ids: list[int]) -> dict[int, Ve
     return await memory.store.run(lambda client: point_jobs.vectors_of(client, name, ids))
 
 
-async def _create(memory: Memory, name: str, model: str, dimensions: int) -> None:
-    await memory.store.run(lambda client: collection_jobs.create(client, name, model, dimensions))
+async def _create(
+    memory: Memory, name: str, model: str, dimensions: int, reembedded: str | None = None
+) -> None:
+    await memory.store.run(
+        lambda client: collection_jobs.create(client, name, model, dimensions, reembedded)
+    )
 
 
 async def _drop(memory: Memory, name: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from .settings import MemorySettings
 from .store import MissingCollectionError, Store, make_store
 from .store import collections as collection_jobs
 from .store import points as point_jobs
-from .store.collections import Collection
+from .store.collections import REEMBEDDED, Collection
 from .texts.markdown import one_line
 
 
@@ -96,8 +96,10 @@ class Memory:
         Raises:
             ToolError: The store fails.
         """
-        names = await self.store.run(collection_jobs.names)
-        found = [await self.describe(name) for name in names]
+        found: list[Collection] = []
+        for name in await self.store.run(collection_jobs.names):
+            with suppress(MissingCollectionError):  # deleted meanwhile
+                found.append(await self.describe_any(name))
         return {
             "collections": [
                 {"name": each.name, "count": each.count, "model": each.model} for each in found
@@ -126,6 +128,26 @@ class Memory:
 
     async def describe(self, collection: str) -> Collection:
         """Return what is known of a collection.
+
+        Raises:
+            MissingCollectionError: There is no such collection.
+            ApiError: There is only the one that is to take its place, since `reembed` was ended.
+            ToolError: The store fails.
+        """
+        try:
+            return await self.describe_any(collection)
+        except MissingCollectionError as error:
+            if collection + REEMBEDDED in error.names:
+                second = await self.describe_any(collection + REEMBEDDED)
+                if second.reembedded == collection:
+                    raise ApiError(
+                        f"Collection {one_line(collection)} is being reembedded. If that was "
+                        "ended, run `standards-mcp memory reembed` for it again."
+                    ) from None
+            raise
+
+    async def describe_any(self, collection: str) -> Collection:
+        """Return what is known of a collection, whatever became of `reembed`.
 
         Raises:
             MissingCollectionError: There is no such collection.

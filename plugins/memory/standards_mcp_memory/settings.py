@@ -27,7 +27,17 @@ def _address(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("an address begins with https:// or http:// and has a host")
+    try:
+        _ = parts.port
+    except ValueError:
+        raise ValueError("the port of an address is a number up to 65535") from None
     return url.rstrip("/")
+
+
+def _key(secret: SecretStr) -> SecretStr:
+    if not secret.get_secret_value().isascii():
+        raise ValueError("a key has only ASCII characters; copy it again")
+    return secret
 
 
 def _folder(path: str) -> str:
@@ -61,6 +71,9 @@ def is_open(url: str) -> bool:
     return parts.scheme == "http" and parts.hostname not in _LOOPBACK
 
 
+_Key = Annotated[SecretStr, AfterValidator(_key)]
+
+
 class MemorySettings(PluginSettings):
     """Settings.
 
@@ -85,12 +98,12 @@ class MemorySettings(PluginSettings):
     """
 
     path: Annotated[str, AfterValidator(_folder)] | None = None
-    url: Annotated[str, AfterValidator(_address)] | None = None
-    api_key: SecretStr | None = None
-    model: Annotated[str, AfterValidator(check_spec)] = "minilm"
-    embedding_api_key: SecretStr | None = None
-    voyage_api_key: Annotated[SecretStr | None, Variable("VOYAGE_API_KEY")] = None
-    voyage_url: Annotated[str, AfterValidator(_address)] = VOYAGE_URL
+    url: Annotated[str, AfterValidator(_address)] | None = Field(None, repr=False)
+    api_key: _Key | None = None
+    model: Annotated[str, AfterValidator(check_spec)] = Field("minilm", repr=False)
+    embedding_api_key: _Key | None = None
+    voyage_api_key: Annotated[_Key | None, Variable("VOYAGE_API_KEY")] = None
+    voyage_url: Annotated[str, AfterValidator(_address)] = Field(VOYAGE_URL, repr=False)
     timeout: float = Field(10, gt=0, le=600)
     idle_close: float = Field(30, ge=0, le=86_400)
     lock_wait: float = Field(5, ge=0, le=600)

@@ -12,11 +12,12 @@ import anyio
 from standards_mcp import ApiError, InvalidInputError
 
 from .answers import DeleteAnswer, StoreAnswer, UpdateAnswer
-from .records import LARGEST_ID, Change, Document, Draft, Point, Vectors, text_of
+from .records import LARGEST_ID, Change, Document, Draft, Point, Vectors, hash_of, text_of
 from .service import Memory, missing_document
 from .store import MissingCollectionError
 from .store import collections as collection_jobs
 from .store import points as point_jobs
+from .store.collections import Collection
 
 BATCH: Final = 64
 
@@ -43,15 +44,23 @@ class _Index:
 
     Attributes:
         highest: The highest id that was ever seen.
+        named: Ids that drafts name, which those without get not.
     """
 
     by_id: dict[int, _Known] = field(default_factory=dict[int, _Known])
     by_hash: dict[str, int] = field(default_factory=dict[str, int])
     highest: int = 0
+    named: set[int] = field(default_factory=set[int])
+
+    def with_hash(self, content_hash: str) -> int | None:
+        """Return the id of what says the same now."""
+        identifier = self.by_hash.get(content_hash)
+        known = self.by_id.get(identifier) if identifier else None
+        return identifier if known and known.content_hash == content_hash else None
 
     def add(self, identifier: int, known: _Known) -> None:
         self.by_id[identifier] = known
-        self.by_hash.setdefault(known.content_hash, identifier)
+        self.by_hash[known.content_hash] = identifier
         self.highest = max(self.highest, identifier)
 
 
@@ -91,7 +100,7 @@ class Writer:
             ToolError: The store or the encoder fails, or nothing is left of the memory.
         """
         async with self._writing, self._memory.store.held():
-            await self._memory.check_model(await self._memory.describe(collection))
+            await self._check(await self._memory.describe(collection))
             found = await self._memory.store.run(
                 lambda client: point_jobs.retrieve(client, collection, [doc_id])
             )
@@ -149,6 +158,7 @@ class Writer:
         counts = Counts()
         async with self._writing, self._memory.store.held():
             index = await self._index(collection)
+            index.named = {each.id for each in drafts if each.id}
             if not is_dry:
                 await self._prepare(collection)
             for start in range(0, len(drafts), BATCH):
@@ -170,10 +180,13 @@ class Writer:
                 lambda client: collection_jobs.create(client, collection, name, vectors.shape[1])
             )
         else:
-            await self._memory.check_model(found)
-            if found.model is None:
-                vectors = await self._memory.encoder.encode(["memory"], "document")
-                await self._memory.check_dimensions(found, vectors)
+            await self._check(found)
+
+    async def _check(self, found: Collection) -> None:
+        """Check that the encoder's vectors are those of a collection."""
+        await self._memory.check_model(found)
+        vectors = await self._memory.encoder.encode(["memory"], "document")
+        await self._memory.check_dimensions(found, vectors)
 
     async def _index(self, collection: str) -> _Index:
         index = _Index(highest=self._highest.get(collection, 0))
@@ -190,10 +203,11 @@ class Writer:
         self, collection: str, index: _Index, draft: Draft, counts: Counts
     ) -> Draft | None:
         """Return the draft with its id, or None where nothing is to be written."""
-        identifier = draft.id or index.by_hash.get(draft.content_hash)
+        identifier = draft.id or index.with_hash(draft.content_hash)
         known = index.by_id.get(identifier) if identifier else None
         if known is None:
-            identifier = identifier or self._next(collection, index.highest)
+            while identifier is None or (identifier in index.named and not draft.id):
+                identifier = self._next(collection, index.highest)
             counts.created += 1
         elif _says_the_same(draft, known):
             counts.unchanged += 1
@@ -247,9 +261,12 @@ class Writer:
         return True
 
     async def _run_with_hash(self, collection: str, draft: Draft) -> Document | None:
-        return await self._memory.store.run(
+        found = await self._memory.store.run(
             lambda client: point_jobs.with_hash(client, collection, draft.content_hash)
         )
+        # Another program may have changed the text, and not the hash.
+        is_same = found and hash_of(found.title, found.content) == draft.content_hash
+        return found if is_same else None
 
     async def _vectors_of(self, collection: str, ids: Sequence[int]) -> dict[int, Vectors]:
         if not ids:

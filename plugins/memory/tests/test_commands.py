@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
+import uuid
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from qdrant_client import QdrantClient, models
+
+from standards_mcp import ApiError
+from standards_mcp_memory import reembedding
 
 Run = Callable[..., Any]
 DECISIONS = Path(__file__).parents[3] / "docs/decisions.md"
@@ -47,10 +53,37 @@ def test_the_main_job_takes_one_command(run: Run, config: Path):
     assert "but the mapped file of float32 vectors." in shown, "it is printed in full"
     told = run("try", DECISIONS, "Why is no approximate index used?", "--json").stdout
     tried = json.loads(told)
-    assert tried["search"]["collection"] == "decisions"
+    assert re.fullmatch("decisions-[0-9a-f]{8}", tried["search"]["collection"])
     assert tried["search"]["results"][0]["id"] == tried["document"]["id"]
     headings = DECISIONS.read_text().count("\n## ")
     assert json.loads(run("list", "--json").stdout)["collections"][0]["count"] == headings
+
+
+@pytest.mark.usefixtures("fast")
+def test_a_changed_file_is_tried_as_it_is_now(run: Run, tmp_path: Path):
+    notes = tmp_path / "notes.md"
+    notes.write_text("## Port\n\nThe service listens on port 80.\n\n## Oaks\n\nThey stand.\n")
+    run("try", "notes.md", "Which port?")
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "notes.md").write_text("## Port\n\nAnother file.\n")
+    run("try", "deep/notes.md", "Which port?")
+    notes.write_text("## Port\n\nThe service listens on port 9000 since May.\n")
+    told = json.loads(run("try", "notes.md", "Which port?", "--json").stdout)
+    assert [each["preview"] for each in told["search"]["results"]] == [
+        "The service listens on port 9000 since May."
+    ]
+
+
+@pytest.mark.usefixtures("fast")
+def test_ids_that_a_file_names_are_given_to_no_other_row(run: Run, tmp_path: Path):
+    rows = [{"title": "first", "content": ""}, {"id": 1, "title": "second", "content": ""}]
+    (tmp_path / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert imported(run, "m.jsonl", "--collection", "c")["created"] == 2
+    assert run("list", "c").stdout == "1: second\n2: first\n"
+    rows = [{"id": 1, "title": "third", "content": ""}, {"title": "second", "content": ""}]
+    (tmp_path / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    imported(run, "m.jsonl", "--collection", "c")
+    assert run("list", "c").stdout == "1: third\n2: first\n3: second\n"
 
 
 def imported(run: Run, *arguments: Any, status: int = 0) -> Any:
@@ -68,7 +101,10 @@ def test_headings_become_memories_once(run: Run, tmp_path: Path):
         "created": 3,
         "updated": 0,
         "unchanged": 0,
-        "skipped": [{"where": "notes.md:22", "reason": "is empty"}],
+        "skipped": [
+            {"where": "notes.md:1", "reason": "stands under no second-level heading"},
+            {"where": "notes.md:22", "reason": "is empty"},
+        ],
     }
     assert imported(run, *arguments)["unchanged"] == 3
     assert run("list", "c").stdout == "1: Bees\n2: Oaks\n3: Empty\n"
@@ -78,7 +114,7 @@ def test_headings_become_memories_once(run: Run, tmp_path: Path):
     assert "They stand." in run("show", "c", "2").stdout
     text = run("import", "notes.md", "--collection", "c", "--split", "headings").stdout
     assert text.startswith(
-        "Imported into c: 0 created, 0 updated, 3 unchanged\nSkipped notes.md:22"
+        "Imported into c: 0 created, 0 updated, 3 unchanged\nSkipped notes.md:1: stands"
     )
 
 
@@ -245,6 +281,72 @@ def test_reembed_makes_vectors_with_another_model(run: Run, tmp_path: Path, fast
     assert "vectors of" in run("reembed", "c", options=options).stdout, "nothing is left to do"
     assert "not found" in run("reembed", "no", status=1).stderr
     assert "did you mean" in run("reembed", "c", "--model", "minilmm", status=2).stderr
+
+
+def points_of(folder: Path, name: str) -> dict[Any, str]:
+    client = QdrantClient(path=str(folder))
+    rows, _ = client.scroll(name, limit=100)
+    client.close()
+    return {row.id: (row.payload or {}).get("title", "") for row in rows}
+
+
+def test_reembed_refuses_what_it_would_lose(run: Run, tmp_path: Path, fast: Any):
+    other = fast["model"].replace("#letters", "#numbers")
+    (tmp_path / "m.jsonl").write_text('{"id": 1, "title": "mine", "content": "text"}\n')
+    run("import", "m.jsonl", "--collection", "c.reembed")
+    run("import", "m.jsonl", "--collection", "c")
+    assert "is in the way" in run("reembed", "c", "--model", other, status=1).stderr
+    assert "is in the way" in run("reembed", "c", status=1).stderr
+    run("delete", "c.reembed", "--all", "--yes")
+    folder = tmp_path / "memories"
+    client = QdrantClient(path=str(folder))
+    odd = models.PointStruct(id=str(uuid.uuid4()), vector=[0.1] * 16, payload={"title": "odd"})
+    client.upsert("c", points=[odd])
+    client.close()
+    refused = run("reembed", "c", "--model", other, status=1).stderr
+    assert "has 1 memories whose ids are no numbers" in refused
+    assert len(points_of(folder, "c")) == 2
+    assert "no numbers: 1." in run("export", "c").stderr
+    told = run("search", "c", "text")
+    assert "Memories left out, since their ids are no numbers: 1." in told.stderr
+
+
+def test_what_changes_while_reembed_is_interrupted_stays_changed(
+    run: Run, tmp_path: Path, fast: Any, monkeypatch: pytest.MonkeyPatch
+):
+    other = fast["model"].replace("#letters", "#numbers")
+    options = ("--set", f"plugins.memory.model={other}")
+    rows = [{"id": n, "title": f"t{n}", "content": f"c{n}"} for n in range(1, 6)]
+    (tmp_path / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run("import", "m.jsonl", "--collection", "c")
+
+    async def killed(*_: Any) -> None:
+        raise ApiError("killed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(reembedding, "_drop", killed)
+        assert "killed" in run("reembed", "c", "--model", other, status=1).stderr
+    run("delete", "c", "3")
+    # Back at the old model, nothing of the other one is taken over.
+    before = run("search", "c", "c1").stdout
+    assert "4 memories of c have" in run("reembed", "c").stdout
+    assert run("search", "c", "c1").stdout == before
+    with monkeypatch.context() as patched:
+        patched.setattr(reembedding, "_take_over", killed)
+        assert "killed" in run("reembed", "c", "--model", other, status=1).stderr
+    for command in (("search", "c", "c1"), ("import", "m.jsonl", "--collection", "c")):
+        assert "is being reembedded" in run(*command, status=1, options=options).stderr
+    assert "4 memories of c have" in run("reembed", "c", "--model", other).stdout
+    assert "3: " not in run("list", "c", options=options).stdout
+
+
+@pytest.mark.usefixtures("fast")
+def test_reembed_sends_no_key_in_the_open(run: Run, tmp_path: Path):
+    (tmp_path / "m.jsonl").write_text('{"title": "mine", "content": "text"}\n')
+    run("import", "m.jsonl", "--collection", "c")
+    options = ("--set", "plugins.memory.embedding_api_key=sk-secret")
+    command = ("reembed", "c", "--model", "http://192.0.2.1/v1/embeddings#m")
+    assert "unencrypted" in run(*command, status=2, options=options).stderr
 
 
 def test_reembed_goes_on_where_it_was_ended(run: Run, tmp_path: Path, fast: Any, encoder: Any):

@@ -236,7 +236,7 @@ async def test_collections_of_other_programs_are_used_where_they_fit(
             (8, "", ""),
             (9, "", ""),
         ], "equal scores come by their ids"
-        assert "1 memories with ids that are no numbers" in str(result.content)
+        assert "Memories left out, since their ids are no numbers: 1." in str(result.content)
         document = await call(client, "memory_fetch", doc_id=7, collection="api")
         assert document["tags"] == ["retry", "http"]
         assert (await call(client, "memory_fetch", doc_id=8, collection="api"))["tags"] == [
@@ -420,3 +420,61 @@ async def test_a_job_that_takes_too_long_is_a_timeout(open_memory: OpenMemory, t
         kind, message = await failed(client)
         assert kind == "timeout"
         assert message.startswith(("The memory store in ", "The encoder "))
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]", "null", '{"collections": [1]}'])
+async def test_a_damaged_store_is_told_and_never_taken_for_an_empty_one(
+    open_memory: OpenMemory, tmp_path: Path, content: str
+):
+    path = tmp_path / "memories"
+    async with open_memory(path=str(path)) as client:
+        await store(client)
+    (path / "meta.json").write_text(content)
+    async with open_memory(path=str(path)) as client:
+        for tool, arguments in (
+            ("memory_search", SEARCH),
+            ("memory_store", {"collection": "api", "title": "Oaks", "content": "Stand."}),
+        ):
+            kind, message = await failed(client, tool, **arguments)
+            assert (kind, "cannot be used" in message) == ("api_error", True)
+
+
+async def test_an_encoder_that_changes_its_length_writes_nothing(
+    open_memory: OpenMemory, encoder: Any
+):
+    async with open_memory(path=":memory:") as client:
+        await store(client)
+        encoder.answer = b'{"data": [{"index": 0, "embedding": [1, 2, 3]}]}'
+        new = {"collection": "api", "title": "Oaks", "content": "Stand."}
+        kind, message = await failed(client, "memory_store", **new)
+        assert (kind, "holds vectors of" in message) == ("api_error", True)
+
+
+@pytest.mark.parametrize(
+    "answer", [b'{"data": [{"index": 1e999, "embedding": [1]}]}', b'{"data": [{"index": 5}]}']
+)
+async def test_vectors_without_a_place_are_refused(
+    open_memory: OpenMemory, encoder: Any, answer: bytes
+):
+    async with open_memory(path=":memory:") as client:
+        await store(client)
+        encoder.answer = answer
+        kind, message = await failed(client)
+        assert (kind, "a vector for each text" in message) == ("api_error", True)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"url": "http://localhost:99999"},
+        {"api_key": "sk-caf\u00e9"},
+    ],
+)
+def test_addresses_and_keys_that_cannot_be_are_refused(settings: dict[str, str]):
+    with pytest.raises(ValidationError, match=r"number up to 65535|only ASCII"):
+        MemorySettings(**settings)
+
+
+def test_settings_show_no_secret():
+    url = "http://ann:hunter2@localhost:6333?api_key=hunter3"
+    assert "hunter" not in repr(MemorySettings(url=url, api_key="hunter4", model="voyage:hunter"))

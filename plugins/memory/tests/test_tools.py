@@ -274,3 +274,50 @@ async def test_tools_declare_what_they_do(open_memory: OpenMemory):
     async with open_memory(writable=False) as client:
         names = [each.name for each in (await client.list_tools()).tools]
     assert names == ["memory_search", "memory_fetch", "memory_batch_fetch"]
+
+
+async def test_a_search_asks_for_previews_alone_and_a_batch_once_for_each_collection(
+    open_memory: OpenMemory, qdrant: Any
+):
+    async with open_memory(url=qdrant.url) as client:
+        for collection in ("b", "a"):
+            for title in ("Bees", "Oaks"):
+                await told(
+                    client, "memory_store", collection=collection, title=title, content=title
+                )
+        qdrant.asked.clear()
+        await told(client, "memory_search", collection="a", query="bees", limit=7)
+        (query,) = [body for _, path, body in qdrant.asked if path.endswith("/points/query")]
+        assert (query["with_payload"], query["limit"]) == (["title", "preview"], 7)
+        assert not query.get("with_vector")
+        qdrant.asked.clear()
+        refs = [{"doc_id": n, "collection": name} for n, name in ((2, "b"), (1, "a"), (1, "b"))]
+        await told(client, "memory_batch_fetch", doc_refs=refs)
+        asked = [(path, body["ids"]) for _, path, body in qdrant.asked]
+        assert asked == [("/collections/b/points", [2, 1]), ("/collections/a/points", [1])]
+
+
+async def test_a_preview_of_an_older_content_does_not_stay(
+    open_memory: OpenMemory, where: dict[str, Any]
+):
+    async with open_memory(**where) as client:
+        made = await remember(client, "Port", "The port is 80. Always.")
+        given = await remember(client, "Host", "It is a.", preview="Of hosts.")
+        for doc_id, content in ((made, "The port is 9000."), (given, "It is b.")):
+            await told(client, "memory_update", doc_id=doc_id, collection="api", content=content)
+        previews = [
+            (await told(client, "memory_fetch", doc_id=each, collection="api"))["preview"]
+            for each in (made, given)
+        ]
+        assert previews == ["The port is 9000.", "Of hosts."]
+
+
+async def test_a_text_that_another_program_has_edited_is_not_overwritten(
+    open_memory: OpenMemory, qdrant: Any
+):
+    async with open_memory(url=qdrant.url) as client:
+        await remember(client, "Port", "port 80")
+        qdrant.store.set_payload("api", payload={"content": "port 9000"}, points=[1])
+        assert await remember(client, "Port", "port 80") == 2
+        edited = await told(client, "memory_fetch", doc_id=1, collection="api")
+        assert edited["content"] == "port 9000"

@@ -8,7 +8,7 @@ import click
 
 from standards_mcp_memory.records import LARGEST_ID
 from standards_mcp_memory.reembedding import reembed
-from standards_mcp_memory.settings import check_spec
+from standards_mcp_memory.settings import MemorySettings, check_spec
 from standards_mcp_memory.store import collections as collection_jobs
 from standards_mcp_memory.writing import Writer
 
@@ -62,7 +62,9 @@ def reembed_command(place: Place) -> click.Command:
         other = place
         if model is not None:
             try:
-                settings = place.settings.model_copy(update={"model": check_spec(model)})
+                check_spec(model)
+                given = {**place.settings.model_dump(), "model": model}
+                settings = MemorySettings.model_validate(given)
             except ValueError as error:
                 raise click.BadParameter(str(error), param_hint="--model") from None
             other = replace(place, settings=settings)

@@ -61,8 +61,10 @@ def export_command(place: Place) -> click.Command:
     @click.argument("file", type=click.File("w", encoding="utf-8", lazy=True), default="-")
     def export_memories(collection: str, file: TextIO) -> None:
         """Write COLLECTION as JSONL with ids, to FILE or to the screen."""
-        lines = place.run(lambda memory: _lines(memory, collection))
+        lines, odd = place.run(lambda memory: _lines(memory, collection))
         file.writelines(f"{line}\n" for line in lines)
+        if odd:
+            click.echo(f"Memories left out, since their ids are no numbers: {odd}.", err=True)
 
     return export_memories
 
@@ -90,5 +92,8 @@ def shown_import(answer: ImportAnswer, *, is_dry: bool) -> str:
     return "\n".join([f"{start} {answer['collection']}: {counts}", *skipped])
 
 
-async def _lines(memory: Memory, collection: str) -> list[str]:
-    return [line_of(each) async for each in memory.read_all(collection)]
+async def _lines(memory: Memory, collection: str) -> tuple[list[str], int]:
+    """Return the lines of a collection, and how many memories have none."""
+    count = (await memory.describe(collection)).count
+    lines = [line_of(each) async for each in memory.read_all(collection)]
+    return lines, max(0, count - len(lines))

@@ -5,7 +5,12 @@ from __future__ import annotations
 import click
 
 from standards_mcp_memory.answers import CollectionsAnswer
-from standards_mcp_memory.arguments import MOST_RESULTS, USUAL_RESULTS
+from standards_mcp_memory.arguments import (
+    LONGEST_QUERY,
+    MOST_RESULTS,
+    SHORTEST_QUERY,
+    USUAL_RESULTS,
+)
 from standards_mcp_memory.records import LARGEST_ID
 from standards_mcp_memory.service import Memory
 from standards_mcp_memory.texts.markdown import one_line
@@ -70,7 +75,11 @@ def search_command(place: Place) -> click.Command:
         context: click.Context, collection: str, query: str, *, limit: int, is_json: bool
     ) -> None:
         """Print previews of what COLLECTION knows about QUERY."""
-        found, _ = place.run(lambda memory: memory.search(query, collection, limit))
+        if not SHORTEST_QUERY <= len(query.strip()) <= LONGEST_QUERY:
+            raise click.UsageError(f"QUERY has {SHORTEST_QUERY} to {LONGEST_QUERY} characters.")
+        found, odd = place.run(lambda memory: memory.search(query, collection, limit))
+        if odd:
+            click.echo(f"Memories left out, since their ids are no numbers: {odd}.", err=True)
         tell(found, lambda: shown_previews(found), is_json=is_json)
         context.exit(int(not found["results"]))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from pathlib import Path
 from typing import Final
@@ -14,6 +15,7 @@ from standards_mcp_memory.answers import DocumentAnswer, SearchAnswer
 from standards_mcp_memory.arguments import LONGEST_NAME
 from standards_mcp_memory.importing import Source, read_source
 from standards_mcp_memory.service import Memory
+from standards_mcp_memory.writing import Writer
 
 from .importing import import_source
 from .showing import shown_document, shown_previews
@@ -40,7 +42,7 @@ def try_command(place: Place) -> click.Command:
     def try_memories(path: Path, question: str, *, is_json: bool) -> None:
         """Remember PATH, one memory a heading, and print what it says about QUESTION.
 
-        The memories stay, in a collection with the name of PATH.
+        The memories stay, in a collection that is named after PATH, until it is tried again.
         """
         source = read_source(path, "headings")
         if not source.drafts:
@@ -54,14 +56,26 @@ def try_command(place: Place) -> click.Command:
 
 async def _tried(memory: Memory, source: Source, collection: str, question: str) -> Tried:
     await import_source(memory, source, collection)
+    await _forget_others(memory, source, collection)
     found, _ = await memory.search(question, collection, _SHOWN)
     document = await memory.fetch(found["results"][0]["id"], collection)
     return {"search": found, "document": document}
 
 
+async def _forget_others(memory: Memory, source: Source, collection: str) -> None:
+    """Delete what PATH no longer says: the answer would be of an older text."""
+    said = {each.content_hash for each in source.drafts}
+    gone = [each.id async for each in memory.read_all(collection) if each.content_hash not in said]
+    if gone:
+        await Writer(memory).delete(gone, collection)
+
+
 def _name_of(path: Path) -> str:
-    name = _ODD.sub("-", path.resolve().stem).strip(".-")
-    return name[:LONGEST_NAME] or "memories"
+    """Return a name of a path's own, since what is in its collection comes and goes with it."""
+    real = path.resolve()
+    digest = hashlib.sha256(str(real).encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    name = _ODD.sub("-", real.stem).strip(".-")[: LONGEST_NAME - len(digest) - 1]
+    return f"{name or 'memories'}-{digest}"
 
 
 def _shown(tried: Tried) -> str:

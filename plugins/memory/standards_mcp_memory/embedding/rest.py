@@ -117,9 +117,11 @@ class RestEncoder(Encoder):
         import numpy as np  # noqa: PLC0415  - as above
 
         try:
-            rows = sorted(json.loads(body)["data"], key=lambda row: int(row["index"]))
+            rows = sorted(json.loads(body)["data"], key=lambda row: row["index"])
+            if [row["index"] for row in rows] != list(range(count)):
+                raise self._odd_answer()
             vectors = np.array([row["embedding"] for row in rows], dtype=np.float32)
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+        except (ValueError, LookupError, TypeError, OverflowError, RecursionError) as error:
             raise self._odd_answer() from error
         if vectors.ndim != _ROWS or len(vectors) != count:
             raise self._odd_answer()

@@ -39,7 +39,13 @@ def read_source(path: Path, split: Split) -> Source:
         where = str(file.relative_to(path)) if path.is_dir() else file.name
         try:
             text = file.read_bytes().decode("utf-8-sig")
-            _READERS[_form(file, split)](text, where, source)
+            for each in _READERS[_form(file, split)](text, where):
+                if not isinstance(each, Draft):
+                    source.skipped.append(each)
+                elif each.text.strip():
+                    source.drafts.append(each)
+                else:
+                    source.skipped.append({"where": each.where, "reason": "is empty"})
         except (UnreadableError, OSError) as error:
             source.skipped.append({"where": where, "reason": str(error)})
         except UnicodeDecodeError:
@@ -69,27 +75,8 @@ def _form(file: Path, split: Split) -> str:
     return "jsonl" if file.suffix.lower() == _JSONL else split
 
 
-def _add(read: Callable[[str, str], Iterable[Draft]]) -> Callable[[str, str, Source], None]:
-    def add(text: str, where: str, source: Source) -> None:
-        for draft in read(text, where):
-            if draft.text.strip():
-                source.drafts.append(draft)
-            else:
-                source.skipped.append({"where": draft.where, "reason": "is empty"})
-
-    return add
-
-
-def _add_lines(text: str, where: str, source: Source) -> None:
-    for draft in read_jsonl(text, where):
-        if isinstance(draft, Draft):
-            source.drafts.append(draft)
-        else:
-            source.skipped.append(draft)
-
-
-_READERS: Final[Mapping[str, Callable[[str, str, Source], None]]] = {
-    "jsonl": _add_lines,
-    "file": _add(read_file),
-    "headings": _add(read_headings),
+_READERS: Final[Mapping[str, Callable[[str, str], Iterable[Draft | Skipped]]]] = {
+    "jsonl": read_jsonl,
+    "file": read_file,
+    "headings": read_headings,
 }

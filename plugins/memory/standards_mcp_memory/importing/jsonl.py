@@ -49,8 +49,7 @@ def read_jsonl(text: str, where: str) -> Iterator[Draft | Skipped]:
             yield {"where": place, "reason": "is no JSON"}
             continue
         tags = None if read.tags is None else tuple(read.tags)
-        draft = Draft(read.title, read.content, read.preview, tags, read.id, place)
-        yield draft if draft.text.strip() else {"where": place, "reason": "is empty"}
+        yield Draft(read.title, read.content, read.preview, tags, read.id, place)
 
 
 def line_of(document: Document) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, cast
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from standards_mcp_memory.answers import Skipped
 from standards_mcp_memory.records import Draft
 from standards_mcp_memory.texts.forms import read_form
 
@@ -52,8 +53,10 @@ def read_file(text: str, where: str) -> Iterator[Draft]:
     yield Draft(title, content, front.preview, front.tags, where=where)
 
 
-def read_headings(text: str, where: str) -> Iterator[Draft]:
-    """Yield a memory for each second-level heading, or the whole file where it has none.
+def read_headings(text: str, where: str) -> Iterator[Draft | Skipped]:
+    """Yield a memory for each second-level heading, and where there are other texts.
+
+    Of a file without such headings it is the whole file.
 
     Raises:
         UnreadableError: Its front matter is damaged.
@@ -61,13 +64,17 @@ def read_headings(text: str, where: str) -> Iterator[Draft]:
     whole = _with_newlines(text)
     front, body = _split_front(whole)
     first = whole.count("\n") - body.count("\n") + 1
-    found = [each for each in _sections(body) if each.level == _SECOND]
-    if not found:
+    found = list(_sections(body))
+    if all(each.level != _SECOND for each in found):
         yield from read_file(text, where)
+        return
     for each in found:
         content = "\n".join(each.lines).strip("\n")
         place = f"{where}:{each.line + first}"
-        yield Draft(each.title, content, tags=front.tags, where=place)
+        if each.level == _SECOND:
+            yield Draft(each.title, content, tags=front.tags, where=place)
+        elif content.strip():
+            yield {"where": place, "reason": "stands under no second-level heading"}
 
 
 def _with_newlines(text: str) -> str:
@@ -108,7 +115,7 @@ def _split_front(text: str) -> tuple[_Front, str]:
         return _Front(None, None, None), text
     try:
         data: Any = YAML(typ="safe", pure=True).load(StringIO(found[1] or ""))  # pyright: ignore[reportUnknownMemberType]
-    except (YAMLError, ValueError, RecursionError) as error:
+    except (YAMLError, ValueError, LookupError, TypeError, RecursionError) as error:
         raise UnreadableError("has front matter that is no YAML") from error
     if not isinstance(data, dict | None):
         return _Front(None, None, None), text  # it begins with a rule

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
 MODEL_KEY: Final = "standards_mcp_model"
+REEMBEDDED: Final = ".reembed"
+"""The end of the name of a collection that is to take the place of another."""
+_REEMBEDDED_KEY: Final = "standards_mcp_reembedded"
 _NOT_FOUND: Final = 404
 
 
@@ -26,12 +29,14 @@ class Collection:
     Attributes:
         model: The name of the model that made its vectors; None for one that others made.
         dimensions: None where it has other than one unnamed vector, compared by their angle.
+        reembedded: The name of the collection whose place it is to take.
     """
 
     name: str
     count: int
     model: str | None
     dimensions: int | None
+    reembedded: str | None = None
 
 
 def names(client: QdrantClient) -> list[str]:
@@ -68,26 +73,35 @@ def describe(client: QdrantClient, name: str) -> Collection:
     """
     with found(client, name):
         info = client.get_collection(name)
-    model = (info.config.metadata or {}).get(MODEL_KEY)
+    metadata = info.config.metadata or {}
+    model, reembedded = metadata.get(MODEL_KEY), metadata.get(_REEMBEDDED_KEY)
     return Collection(
         name=name,
         count=info.points_count or 0,
         model=model if isinstance(model, str) else None,
         dimensions=_dimensions(info.config.params.vectors),
+        reembedded=reembedded if isinstance(reembedded, str) else None,
     )
 
 
-def create(client: QdrantClient, name: str, model: str, dimensions: int) -> None:
+def create(
+    client: QdrantClient, name: str, model: str, dimensions: int, reembedded: str | None = None
+) -> None:
     """Make a collection.
+
+    Args:
+        reembedded: The name of the collection whose place it is to take.
 
     Raises:
         InvalidInputError: The store takes no such name.
     """
     from qdrant_client import models  # noqa: PLC0415  - takes seconds
 
+    more = {} if reembedded is None else {_REEMBEDDED_KEY: reembedded}
+    metadata = {MODEL_KEY: model, **more}
     vectors = models.VectorParams(size=dimensions, distance=models.Distance.COSINE)
     try:
-        client.create_collection(name, vectors_config=vectors, metadata={MODEL_KEY: model})
+        client.create_collection(name, vectors_config=vectors, metadata=metadata)
     except JSONDecodeError:  # of a server
         raise
     except ValueError as error:

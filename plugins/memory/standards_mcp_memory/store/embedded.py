@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _POLL: Final = 0.05
+_LOCK: Final = "standards-mcp.lock"
 
 
 class EmbeddedStore(Store):
@@ -47,14 +48,16 @@ class EmbeddedStore(Store):
         self._client: QdrantClient | None = None
         # Qdrant locks the folder only after it has read it: whoever waits would miss what is
         # written meanwhile. So the folder has a lock of ours around its own.
-        self._lock = FileLock(f"{path}.lock")
+        self._lock = FileLock(Path(path, _LOCK))
 
     @override
     async def run(self, job: Job[T]) -> T:
         until = time.monotonic() + self._settings.lock_wait
         async with self.held():
-            await self._in_thread(lambda: self._open(until))
             try:
+                # The thread may still be at what an earlier call has given up.
+                with anyio.fail_after(self._settings.lock_wait + self._settings.timeout):
+                    await self._in_thread(lambda: self._open(until))
                 with anyio.fail_after(self._settings.timeout):
                     return await self._in_thread(lambda: self._run(job))
             except TimeoutError:
@@ -121,19 +124,27 @@ class EmbeddedStore(Store):
             raise
 
     def _read(self) -> QdrantClient:
-        meta = Path(self.place, "meta.json")
-        if meta.exists() and meta.stat().st_size == 0:
+        meta, collections = Path(self.place, "meta.json"), Path(self.place, "collection")
+        is_new = not collections.is_dir() or not any(collections.iterdir())
+        if is_new and meta.exists() and meta.stat().st_size == 0:
             meta.unlink()  # of a process that was killed while it made the store
-        client = _client(self.place)
+        try:
+            client = _client(self.place)
+        except (OSError, RuntimeError, sqlite3.Error):
+            raise
+        except Exception as error:  # damaged files make it raise nearly anything
+            raise _unusable(self.place, f"{type(error).__name__}: {error}") from error
         return_memory()
         return client
 
     def _close(self) -> None:
-        if self._client is not None:
-            self._client.close()
-            self._client = None
-            self._lock.release()
-            return_memory()
+        client, self._client = self._client, None
+        if client is not None:
+            try:
+                client.close()
+            finally:
+                self._lock.release()
+                return_memory()
 
 
 def _client(path: str) -> QdrantClient:
@@ -179,9 +190,13 @@ def _told(place: str) -> Generator[None]:
         raise _in_use(place) from None
     except (OSError, sqlite3.Error, JSONDecodeError, UnpicklingError) as error:
         cause = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise ApiError(
-            f"The memory store in {place} cannot be used: {cause}. Check [plugins.memory] path."
-        ) from error
+        raise _unusable(place, cause) from error
+
+
+def _unusable(place: str, cause: object) -> ApiError:
+    return ApiError(
+        f"The memory store in {place} cannot be used: {cause}. Check [plugins.memory] path."
+    )
 
 
 def _in_use(place: str) -> ApiError:

@@ -96,7 +96,11 @@ class RemoteStore(Store):
             if isinstance(error.source, httpx.TimeoutException):
                 raise self._late() from None
             raise self._unreachable(error.source) from None
-        except (ValueError, AssertionError) as error:  # what the client makes of odd answers
+        except (
+            ValueError,
+            AssertionError,
+            RecursionError,
+        ) as error:  # what the client makes of odd answers
             raise self._unreachable(error) from None
 
     def _refusal(self, status: int) -> ApiError:

@@ -35,7 +35,7 @@ class Form:
 
 def tags_in(content: str) -> list[str]:
     """Return the tags of the last line that begins with ``**Tags:**``, each once."""
-    for line in reversed(content.splitlines()):
+    for line in reversed(content.split("\n")):
         if line.startswith(_TAGS):
             return list(dict.fromkeys(_TAG.findall(line)))
     return []
@@ -76,7 +76,7 @@ def write_form(title: str, preview: str, content: str, tags: list[str]) -> str:
 
 
 def _without_tags(text: str) -> str:
-    lines = text.rstrip().splitlines()
+    lines = text.rstrip().split("\n")
     if lines and lines[-1].startswith(_TAGS):
         lines.pop()
     return "\n".join(lines)

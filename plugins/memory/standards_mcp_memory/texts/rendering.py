@@ -7,8 +7,12 @@ from standards_mcp_memory.answers import BatchAnswer, DocumentAnswer, SearchAnsw
 from .markdown import fenced, inline
 
 
-def render_search(answer: SearchAnswer) -> str:
-    """Return the previews as a list."""
+def render_search(answer: SearchAnswer, odd: int = 0) -> str:
+    """Return the previews as a list.
+
+    Args:
+        odd: How many memories were left out.
+    """
     name = inline(answer["collection"])
     parts = [f"# Memories in {name}"]
     parts += [
@@ -21,7 +25,8 @@ def render_search(answer: SearchAnswer) -> str:
         there = f"There are: {known}." if known else "There are none yet."
         parts.append(f"Collection {name} not found. {there}")
     elif not answer["results"]:
-        parts.append(f"There are no memories in {name}.")
+        readable = " that can be read" if odd else ""
+        parts.append(f"There are no memories{readable} in {name}.")
     return "\n\n".join(parts)
 
 
