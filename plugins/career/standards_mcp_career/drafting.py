@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from .domain.records import Atom
@@ -61,10 +61,8 @@ def _goes_on(line: str) -> bool:
     )
 
 
-def as_yaml(atoms: list[Atom]) -> str:
-    """Return atoms as a file for ``career import``."""
-    from ruamel.yaml import YAML  # noqa: PLC0415  - only drafts need it
-
+def as_records(atoms: Iterable[Atom]) -> dict[str, list[dict[str, Any]]]:
+    """Return atoms as ``career import`` reads them."""
     rows = [
         {
             "atom_id": each.atom_id,
@@ -77,8 +75,15 @@ def as_yaml(atoms: list[Atom]) -> str:
         }
         for each in atoms
     ]
+    return {"atoms": rows}
+
+
+def as_yaml(atoms: Iterable[Atom]) -> str:
+    """Return atoms as a file for ``career import``."""
+    from ruamel.yaml import YAML  # noqa: PLC0415  - only drafts need it
+
     yaml: Any = YAML()
     yaml.width = 100
     text = io.StringIO()
-    yaml.dump({"atoms": rows}, text)
+    yaml.dump(as_records(atoms), text)
     return text.getvalue()

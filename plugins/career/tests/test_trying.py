@@ -59,6 +59,8 @@ def test_ones_own_resume_is_drafted_checked_imported_and_tried(run: Run, tmp_pat
     drafted = run("career", "draft", "resume.md").stdout
     baked = f"atom-{hash64('KitchenBaked bread for two hundred guests a day')}"
     assert f"atom_id: {baked}" in drafted
+    told = json.loads(run("career", "draft", "resume.md", "--json").stdout)
+    assert told["atoms"][0]["atom_id"] == baked
     (tmp_path / "atoms.yaml").write_text(drafted.replace("verified: false", "verified: true"))
     imported = json.loads(run("career", "import", "atoms.yaml", "--json").stdout)
     assert (imported["atoms"], imported["errors"]) == (3, [])

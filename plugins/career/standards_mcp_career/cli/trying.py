@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 from collections.abc import Generator, Sequence
@@ -17,7 +18,7 @@ from standards_mcp import InvalidInputError
 from standards_mcp_career import examples
 from standards_mcp_career.answers import IngestAnswer, MatchAnswer
 from standards_mcp_career.audit.log import Verification
-from standards_mcp_career.drafting import as_yaml, draft_atoms
+from standards_mcp_career.drafting import as_records, as_yaml, draft_atoms
 from standards_mcp_career.importing import import_files
 from standards_mcp_career.matching.strategies import Options
 from standards_mcp_career.resumes.reading import Limits, read_resume
@@ -81,7 +82,8 @@ def draft_command(settings: CareerSettings) -> click.Command:
 
     @click.command("draft")
     @click.argument("resume", type=_FILE)
-    def draft(resume: Path) -> None:
+    @as_json
+    def draft(resume: Path, *, is_json: bool) -> None:
         """Print an atom for each list item of RESUME, as YAML to check and import."""
         limits = Limits(settings.resume_roots, settings.max_resume_bytes)
         drafted = list(
@@ -89,6 +91,9 @@ def draft_command(settings: CareerSettings) -> click.Command:
         )
         if not drafted:
             raise InvalidInputError(f"{resume} has no list items to make atoms of.")
+        if is_json:
+            click.echo(json.dumps(as_records(drafted), ensure_ascii=False))
+            return
         click.echo("# Check each claim, set verified: true where you can prove it, and import it:")
         click.echo("# standards-mcp career import FILE")
         click.echo(as_yaml(drafted), nl=False)
