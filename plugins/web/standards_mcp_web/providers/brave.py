@@ -51,7 +51,7 @@ class Brave:
         """Return the results. See `Provider`; an answer without any has no ``web``."""
         web = field_of(data, "web")
         found = field_of(web, "results")
-        if not isinstance(data, dict) or _is_error(data):
+        if _is_error(data) or not isinstance(data, dict):
             raise odd_answer(self.name)
         if web is None or (isinstance(web, dict) and found is None):
             return []
