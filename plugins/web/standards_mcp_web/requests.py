@@ -14,6 +14,7 @@ import httpx2
 from standards_mcp import ApiError, TimedOutError
 
 from .errors import LimitedError
+from .limits import Limits
 from .providers import Provider
 from .providers.base import Question, Reply, odd_answer
 
@@ -26,22 +27,27 @@ _REDIRECTION, _SERVER = 300, 500
 
 
 async def ask(
-    client: httpx2.AsyncClient, provider: Provider, question: Question, seconds: float
+    client: httpx2.AsyncClient,
+    provider: Provider,
+    question: Question,
+    limits: Limits,
+    seconds: float,
 ) -> Reply:
     """Return the answer of a provider.
 
     Args:
+        limits: They count each request, and hear of the pauses that the provider wants.
         seconds: For all attempts together.
 
     Raises:
         ApiError: It refuses, fails or does not answer with JSON.
-        LimitedError: It was asked too often.
+        LimitedError: It was asked too often, or must not be asked now.
         TimedOutError: It does not answer in time.
     """
     place = urlsplit(question.url).hostname
     try:
         with anyio.fail_after(seconds):
-            reply = await _with_retries(lambda: _send(client, provider, question))
+            reply = await _with_retries(lambda: _send(client, provider, question, limits), limits)
     except TimeoutError:
         raise TimedOutError(
             f"{provider.name} did not answer within {seconds:g} s. Try again, or set [plugins.web] "
@@ -55,40 +61,57 @@ async def ask(
         ) from None
     if reply.status == _TOO_MANY:
         limit = f"{provider.name} has been asked too often"
-        raise LimitedError(limit, provider.wait(reply.headers) or 1)
+        wait = provider.wait(reply.headers) or 1
+        limits.pause(wait)
+        raise LimitedError(limit, wait)
     if reply.status >= _SERVER:
         raise ApiError(
-            f"{provider.name} answered {reply.status}, also when asked again. Try again later.",
-            status=reply.status,
+            f"{provider.name} answered {reply.status}. Try again later.", status=reply.status
         )
     if reply.status >= _REDIRECTION:
-        raise provider.refusal(reply)
+        raise provider.refusal(reply, question)
     return reply
 
 
-async def _with_retries(send: Callable[[], Awaitable[Reply]]) -> Reply:
+async def _with_retries(send: Callable[[], Awaitable[Reply]], limits: Limits) -> Reply:
+    outcome = await _outcome(send)
     for pause in PAUSES:
-        try:
-            reply = await send()
-        except httpx2.TransportError:
-            pass
-        else:
-            if reply.status < _SERVER:
-                return reply
+        if not _may_pass(outcome) or limits.are_reached():
+            break
         await anyio.sleep(pause * random.uniform(1 - _VARIATION, 1 + _VARIATION))  # noqa: S311
-    return await send()
+        if limits.are_reached():  # by another search meanwhile
+            break
+        outcome = await _outcome(send)
+    if isinstance(outcome, httpx2.TransportError):
+        raise outcome
+    return outcome
 
 
-async def _send(client: httpx2.AsyncClient, provider: Provider, question: Question) -> Reply:
+async def _outcome(send: Callable[[], Awaitable[Reply]]) -> Reply | httpx2.TransportError:
+    try:
+        return await send()
+    except httpx2.TransportError as error:
+        return error
+
+
+def _may_pass(outcome: Reply | httpx2.TransportError) -> bool:
+    return isinstance(outcome, httpx2.TransportError) or outcome.status >= _SERVER
+
+
+async def _send(
+    client: httpx2.AsyncClient, provider: Provider, question: Question, limits: Limits
+) -> Reply:
+    limits.take(provider.name)
     async with client.stream(
         "GET", question.url, params=question.parameters, headers=question.headers
     ) as response:
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        limits.pause(provider.wait(headers))
         body = bytearray()
         async for part in response.aiter_bytes():
             body += part
             if len(body) > MAX_BYTES:
                 raise odd_answer(provider.name)
-        headers = {name.lower(): value for name, value in response.headers.items()}
         return Reply(response.status_code, headers, _json(bytes(body)))
 
 

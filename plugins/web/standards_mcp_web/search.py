@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
+from itertools import islice
 from typing import Final
 
 import httpx2
 from cachetools import TTLCache
 
 from .answers import WebAnswer, WebResult
-from .errors import LimitedError
+from .limits import Limits
 from .providers import Provider, open_provider
 from .requests import ask
 from .settings import WebSettings
@@ -22,7 +22,6 @@ NO_KEY: Final = (
     "Nothing was searched: there is no key for Brave. Set SEARCH_API_KEY, or name a SearXNG in "
     "[plugins.web]."
 )
-_SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400}
 _Key = tuple[str, int]
 
 
@@ -41,8 +40,7 @@ class Search:
             settings.cache_size, settings.cache_ttl, time.monotonic
         )
         self._running: dict[_Key, asyncio.Task[WebAnswer]] = {}
-        self._limit = Limit(settings.rate_limit)
-        self._blocked_until = 0.0
+        self._limits = Limits(settings.rate_limit)
 
     async def search(self, query: str, count: int) -> WebAnswer:
         """Return at most *count* pages that answer a query, whose white space is single spaces.
@@ -78,18 +76,9 @@ class Search:
             self._kept[key] = task.result()
 
     async def _asked(self, provider: Provider, query: str, count: int) -> WebAnswer:
-        if (wait := self._blocked_until - time.monotonic()) > 0:
-            raise LimitedError(f"{provider.name} takes no more searches for now", wait)
-        if wait := self._limit.wait():
-            raise LimitedError(f"Web search is limited to {self._settings.rate_limit}", wait)
-        question = provider.question(query, count)
-        try:
-            reply = await ask(await self._opened(), provider, question, self._settings.timeout)
-        except LimitedError as error:
-            self._block(error.retry_after or 0)
-            raise
-        self._block(provider.wait(reply.headers))
-        return _answer(provider.results(reply.data)[:count], time.time())
+        question, client = provider.question(query, count), await self._opened()
+        reply = await ask(client, provider, question, self._limits, self._settings.timeout)
+        return _answer(islice(provider.results(reply.data), count), time.time())
 
     async def _opened(self) -> httpx2.AsyncClient:
         async with self._opening:
@@ -97,31 +86,6 @@ class Search:
                 # It reads the certificates of all authorities, which takes a tenth of a second.
                 self._client = await asyncio.to_thread(httpx2.AsyncClient, timeout=None)
             return self._client
-
-    def _block(self, seconds: float) -> None:
-        self._blocked_until = max(self._blocked_until, time.monotonic() + seconds)
-
-
-class Limit:
-    """Counts requests in a moving window.
-
-    Args:
-        rate: Such as ``10/minute``.
-    """
-
-    def __init__(self, rate: str) -> None:
-        count, _, span = rate.partition("/")
-        self._seconds = _SECONDS[span]
-        self._times = deque[float](maxlen=int(count))
-
-    def wait(self) -> float:
-        """Return for how many seconds nothing more may be asked; 0 counts one request."""
-        now = time.monotonic()
-        is_full = len(self._times) == self._times.maxlen
-        if is_full and (left := self._times[0] + self._seconds - now) > 0:
-            return left
-        self._times.append(now)
-        return 0
 
 
 @asynccontextmanager
@@ -134,5 +98,5 @@ async def searching(settings: WebSettings) -> AsyncGenerator[Search]:
         await search.aclose()
 
 
-def _answer(results: Sequence[WebResult], timestamp: float) -> WebAnswer:
+def _answer(results: Iterable[WebResult], timestamp: float) -> WebAnswer:
     return {"tool": "web.search", "timestamp": timestamp, "results": list(results)}

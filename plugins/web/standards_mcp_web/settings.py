@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Final, Literal, Self
 from urllib.parse import urlsplit
 
+import httpx2
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
 from standards_mcp import PluginSettings, Variable
@@ -14,12 +15,28 @@ _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
 def _address(url: str) -> str:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        # Both raise: this for a wrong port, that for what else the client cannot ask.
+        _ = parts.port, httpx2.URL(url)
+    except (ValueError, httpx2.InvalidURL):
+        raise ValueError("this is no address: check its host and its port") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("an address begins with https:// or http:// and has a host")
-    if parts.query or parts.fragment:
-        raise ValueError("an address of a service has no query")
+    if parts.query or parts.fragment or "@" in parts.netloc:
+        raise ValueError("an address of a service has no query, name and password")
     return url.rstrip("/")
+
+
+def _sendable(key: SecretStr) -> SecretStr:
+    """Return a key without white space around it, if a header can have it."""
+    text = key.get_secret_value().strip()
+    if not all("!" <= each <= "~" for each in text):
+        raise ValueError(
+            "the key has a character that no key has, such as a space; copy it again from the "
+            "provider's page"
+        )
+    return SecretStr(text)
 
 
 def _encrypted(url: str) -> str:
@@ -45,7 +62,9 @@ class WebSettings(PluginSettings):
     """
 
     provider: Annotated[Literal["brave", "searxng"], Variable("SEARCH_PROVIDER")] = "brave"
-    api_key: Annotated[SecretStr | None, Variable("SEARCH_API_KEY")] = None
+    api_key: Annotated[
+        Annotated[SecretStr, AfterValidator(_sendable)] | None, Variable("SEARCH_API_KEY")
+    ] = None
     base_url: Annotated[str, AfterValidator(_address), AfterValidator(_encrypted)] = BRAVE
     searxng_url: Annotated[str, AfterValidator(_address)] | None = None
     timeout: float = Field(20, gt=0, le=300)

@@ -40,11 +40,6 @@ def found(*pages: Any) -> dict[str, Any]:
     return {"type": "search", "web": {"type": "search", "results": list(pages)}}
 
 
-def error(status: int, code: str, detail: str) -> dict[str, Any]:
-    about = {"id": "1", "status": status, "code": code, "detail": detail}
-    return {"type": "ErrorResponse", "error": about, "time": 1}
-
-
 class Engine(ThreadingHTTPServer):
     """A search engine that answers what a test says.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any
@@ -17,6 +18,7 @@ from standards_mcp import ConfigError
 from standards_mcp.testing import Connect, check_plugin
 from standards_mcp_web.plugin import WebPlugin
 from standards_mcp_web.requests import MAX_BYTES
+from standards_mcp_web.settings import WebSettings
 
 pytestmark = pytest.mark.anyio
 OpenWeb = Callable[..., AbstractAsyncContextManager[Client]]
@@ -36,6 +38,15 @@ async def search(client: Client, query: str = QUERY, **more: Any) -> dict[str, A
     assert isinstance(content, TextContent)
     assert json.loads(content.text) == answer.structured_content
     return answer.structured_content
+
+
+def error(status: int, code: str, detail: str) -> dict[str, Any]:
+    about = {"id": "1", "status": status, "code": code, "detail": detail}
+    return {"type": "ErrorResponse", "error": about, "time": 1}
+
+
+def found(*pages: Any) -> dict[str, Any]:
+    return {"type": "search", "web": {"type": "search", "results": list(pages)}}
 
 
 def said(answer: dict[str, Any]) -> tuple[str, str]:
@@ -99,6 +110,16 @@ async def test_a_search_answers_with_pages_in_the_order_of_the_engine(
         ({"product": {"price": "$1,349.50", "offers": []}}, "$1,349.50", None),
         ({"product": {"offers": [{"price": True}, {"price": None}, {"price": ""}]}}, None, None),
         ({"product": [], "product_cluster": "odd"}, None, None),
+        ({"product": {"offers": [{"price": float("nan")}, {"price": 0}]}}, None, None),
+        ({"product": {"offers": [{"price": float("inf")}, {"price": -1}]}}, None, None),
+        ({"product": {"offers": [{"price": "on request"}, {"price": "0.00"}]}}, None, None),
+        ({"product": {"price": "7" * 51}}, None, None),
+        ({"product": {"price": "\u0667"}}, "\u0667", None),
+        (
+            {"product": {"offers": [{"price": 5, "availability": "a.org/InStock?b=/c#d"}]}},
+            "5",
+            "InStock",
+        ),
         ({"product": {"offers": "odd"}}, None, None),
     ],
 )
@@ -122,10 +143,76 @@ async def test_texts_have_no_tags_entities_and_control_characters(open_web: Open
     assert (len(found["snippet"]), found["profile"]) == (500, None)
 
 
+async def test_comparisons_and_tags_that_a_page_shows_stay_in_texts(open_web: OpenWeb, engine: Any):
+    found = await one_of(
+        open_web,
+        engine,
+        title="if x<y and z>1",
+        description="The &lt;table&gt; <b>tag</b><x on=1> <!DOCTYPE a>b<!-- open",
+    )
+    assert (found["title"], found["snippet"]) == ("if x<y and z>1", "The <table> tag b")
+
+
+async def test_no_text_is_longer_than_its_bound(open_web: OpenWeb, engine: Any):
+    long = "7" * 5000
+    found = await one_of(
+        open_web,
+        engine,
+        title=f"&#{long};{long}",
+        description=long,
+        profile={"name": long},
+        product={"offers": [{"price": 1, "priceCurrency": long, "availability": long}]},
+    )
+    assert {key: len(text) for key, text in found.items()} == {
+        "title": 1,
+        "url": len("https://a.org"),
+        "snippet": 500,
+        "profile": 100,
+        "price": len("1 ") + 50,
+        "availability": 100,
+    }
+    assert len((await one_of(open_web, engine, title=long))["title"]) == 300
+
+
+@pytest.mark.parametrize("hostile", ["<!--", "<a ", "<y ", "&lt;!--", "<", "&#"])
+async def test_a_hostile_text_is_read_quickly(open_web: OpenWeb, engine: Any, hostile: str):
+    engine.body = {"web": {"results": [{"title": "A", "url": "https://a.org"}]}}
+    async with open_web() as client:
+        await search(client, "the first opens the connection")
+        result = {
+            "title": hostile * 60_000,
+            "url": "https://a.org",
+            "description": hostile * 60_000,
+        }
+        engine.body = {"web": {"results": [result]}}
+        with anyio.fail_after(2):
+            assert (await search(client))["results"]
+
+
+async def test_no_more_results_are_read_than_wanted(
+    open_web: OpenWeb, engine: Any, monkeypatch: pytest.MonkeyPatch
+):
+    read: list[object] = []
+    monkeypatch.setattr(
+        "standards_mcp_web.providers.brave.link", lambda url: read.append(url) or url
+    )
+    engine.body = found(*[{"url": "http://a"}] * 30_000)
+    async with open_web() as client:
+        assert len((await search(client, top_k=3))["results"]) == 3
+    assert len(read) == 3
+
+
 async def test_results_without_a_link_are_left_out_before_they_are_counted(
     open_web: OpenWeb, engine: Any
 ):
-    addresses = ["javascript:alert(1)", None, 7, "ftp://a.org", "https://a b.org", "HTTPS://c.org"]
+    unseen = "\0\x7f\x80\x9f\u200b\u200f\u202a\u202e\u2066\u2069\ufeff\ud800\u2028"
+    addresses = [
+        *("javascript:alert(1)", None, 7, "ftp://a.org", "https://a b.org", "http:a.org"),
+        *("http://", "http://?", "http://#a", "http://:80", "https://[::1"),
+        *(f"https://a.org/{each}b" for each in unseen),
+        "https://a.org/" + "b" * 5000,
+        "HTTPS://c.org",
+    ]
     results = [{"title": "x", "url": each} for each in addresses]
     engine.body = {"web": {"results": [*results, "odd", None, {"url": "http://d.org"}]}}
     async with open_web() as client:
@@ -139,6 +226,20 @@ async def test_an_answer_without_results_is_no_error(open_web: OpenWeb, engine: 
     engine.body = body
     async with open_web() as client:
         assert (await search(client))["results"] == []
+
+
+async def test_a_searxng_whose_engines_do_not_answer_has_not_found_nothing(
+    open_web: OpenWeb, engine: Any
+):
+    silent = [["mojeek", "timeout"], ["b<b>ing</b>", "access denied"], "odd", [], None]
+    engine.body = {"results": [], "unresponsive_engines": silent}
+    async with open_web(provider="searxng", searxng_url=engine.url) as client:
+        kind, message = said(await search(client))
+        assert (kind, "did not answer it: mojeek, bing, odd. Try" in message) == ("api_error", True)
+        engine.body = {"results": [], "unresponsive_engines": []}
+        assert (await search(client))["results"] == []
+        engine.body = {"results": [{"url": "https://a.org"}], "unresponsive_engines": silent}
+        assert len((await search(client, "another"))["results"]) == 1
 
 
 async def test_without_a_key_nothing_is_asked_and_the_answer_says_so(
@@ -179,12 +280,15 @@ async def test_searxng_answers_in_the_same_form(open_web: OpenWeb, engine: Any):
         (422, {"error": {"code": "VALIDATION", "detail": "q" * 300}}, f"answered 422: {'q' * 200}"),
         (404, [], "Brave answered 404: no reason was given"),
         (302, {}, "Brave answered 302"),
-        (503, {}, "Brave answered 503, also when asked again"),
+        (503, {}, "Brave answered 503. Try again later."),
         (200, b"{", "no list of results"),
         (200, b"[" * 100_000, "no list of results"),
         (200, [1], "no list of results"),
         (200, {"web": 1}, "no list of results"),
         (200, {"web": {"results": {"a": 1}}}, "no list of results"),
+        (200, {"web": {"results": ["odd", None]}}, "no list of results"),
+        (200, {"error": {"code": "ODD"}}, "no list of results"),
+        (200, {"type": "ErrorResponse"}, "no list of results"),
         (200, b'{"web": "' + b"x" * MAX_BYTES + b'"}', "no list of results"),
     ],
 )
@@ -212,6 +316,35 @@ async def test_a_failure_that_passes_is_tried_again(open_web: OpenWeb, engine: A
     async with open_web() as client:
         assert len((await search(client))["results"]) == 5
     assert len(engine.asked) == 3
+
+
+async def test_what_is_tried_again_counts_and_is_not_beyond_the_limit(
+    open_web: OpenWeb, engine: Any
+):
+    engine.status = [500]
+    async with open_web(rate_limit="4/minute") as client:
+        kinds = [said(await search(client, query))[0] for query in ("a", "b", "c")]
+    assert kinds == ["api_error", "api_error", "rate_limited"]
+    assert len(engine.asked) == 4
+
+
+async def test_a_limit_that_others_reach_meanwhile_ends_the_attempts(
+    open_web: OpenWeb, engine: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("standards_mcp_web.requests.PAUSES", (0.5, 0.5))
+    engine.status = [500, 200]
+    kinds: list[str] = []
+    async with open_web(rate_limit="2/minute") as client:
+
+        async def fail() -> None:
+            kinds.append(said(await search(client, "a"))[0])
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(fail)
+            while not engine.asked:  # noqa: ASYNC110  it answers in another thread
+                await anyio.sleep(0.01)
+            assert (await search(client, "b"))["results"]
+    assert (kinds, len(engine.asked)) == (["api_error"], 2)
 
 
 async def test_a_connection_that_breaks_or_is_refused_is_an_error_without_the_query(
@@ -264,6 +397,14 @@ async def test_wrong_input_is_refused_by_name_before_anything_is_asked(
         ({"base_url": "http://example.org"}, "use https://"),
         ({"base_url": "example.org"}, "begins with https://"),
         ({"base_url": "https://example.org?key=1"}, "has no query"),
+        ({"base_url": "https://example.org:port"}, "check its host and its port"),
+        ({"base_url": "https://example.org:70000"}, "check its host and its port"),
+        ({"base_url": "https://exa\x01mple.org"}, "check its host and its port"),
+        ({"base_url": "https://ann:opensesame@example.org"}, "no query, name and password"),
+        ({"searxng_url": "http://ann@localhost"}, "no query, name and password"),
+        ({"api_key": "opensesame\u00e9"}, "a character that no key has"),
+        ({"api_key": "open\nsesame"}, "a character that no key has"),
+        ({"api_key": "open sesame"}, "a character that no key has"),
         ({"rate_limit": "ten"}, "rate_limit"),
     ],
 )
@@ -274,6 +415,13 @@ async def test_settings_that_cannot_work_are_refused_with_the_reason(
         async with connect(WebPlugin, name="web", **options):
             pass
     assert isinstance(raised.value, ConfigError) or "web" in str(raised.value)
+    assert "sesame" not in str(raised.value)
+
+
+async def test_white_space_around_a_key_does_not_count(open_web: OpenWeb, engine: Any):
+    async with open_web(api_key=f" {KEY}\n") as client:
+        await search(client)
+    assert engine.asked[0][1]["x-subscription-token"] == KEY
 
 
 # Cache and limits
@@ -298,6 +446,17 @@ async def test_no_more_answers_are_kept_than_wanted_and_none_for_longer(
         for _ in range(2):
             await search(client)
     assert len(engine.asked) == 6
+    async with open_web(cache_ttl=0.3) as client:
+        for pause in (0, 0.4, 0):
+            await search(client)
+            await anyio.sleep(pause)
+        await search(client)
+    assert len(engine.asked) == 8
+
+
+def test_an_answer_is_kept_for_five_minutes_and_a_hundred_are():
+    settings = WebSettings()
+    assert (settings.cache_ttl, settings.cache_size) == (300, 100)
 
 
 async def test_failures_and_notices_are_not_kept(open_web: OpenWeb, engine: Any):
@@ -352,6 +511,9 @@ async def test_the_provider_is_asked_only_so_often_and_kept_answers_do_not_count
         (("1, 15000", "0, 0", "1, 5000"), 5000),
         (("1, 0", "0, 0", "2, 5000"), 2),
         (("odd", "0", "-3"), 1),
+        (("", "1, 0", "1, 5000"), 5000),
+        (("1", "0, 0", "1, 5000"), 5000),
+        (("1, 15000", "0, 0", "1"), 1),
     ],
 )
 async def test_while_a_window_of_the_provider_is_used_up_nothing_is_sent(
@@ -367,12 +529,29 @@ async def test_while_a_window_of_the_provider_is_used_up_nothing_is_sent(
     assert len(engine.asked) == 1
 
 
+USED_UP = {
+    "X-RateLimit-Limit": "1, 2000",
+    "X-RateLimit-Remaining": "1, 0",
+    "X-RateLimit-Reset": "1, 86400",
+}
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [(200, b"{"), (200, b" " * (MAX_BYTES + 1)), (401, {}), (404, {}), (500, {})],
+)
+async def test_a_window_that_a_failure_uses_up_counts_and_ends_the_attempts(
+    open_web: OpenWeb, engine: Any, status: int, body: Any
+):
+    engine.status, engine.body, engine.headers = [status], body, USED_UP
+    async with open_web() as client:
+        failed, refused = [await search(client, query) for query in ("a", "b")]
+    assert (said(failed)[0], said(refused)[0]) == ("api_error", "rate_limited")
+    assert (refused["retry_after"], len(engine.asked)) == (86400, 1)
+
+
 async def test_a_window_that_an_answer_uses_up_counts_too(open_web: OpenWeb, engine: Any):
-    engine.headers = {
-        "X-RateLimit-Limit": "1, 2000",
-        "X-RateLimit-Remaining": "1, 0",
-        "X-RateLimit-Reset": "1, 86400",
-    }
+    engine.headers = USED_UP
     async with open_web() as client:
         assert (await search(client, "the last one"))["results"]
         refused = await search(client, "one too many")
@@ -391,14 +570,30 @@ async def test_neither_key_nor_query_stands_in_a_log_or_a_message(
     caplog.set_level(logging.WARNING)
     told: list[str] = []
     async with open_web(cache_ttl=0, timeout=0.5) as client:
-        for status, pause, silent in ((200, 0, False), (401, 0, False), (500, 0, False)):
+        for status, pause, silent in (
+            *((200, 0, False), (401, 0, False), (500, 0, False)),
+            *((200, 0, True), (200, 1, False)),
+        ):
             engine.status, engine.pause, engine.keeps_silent = [status], pause, silent
             told.append(json.dumps(await search(client)))
-        engine.pause = 1
-        told.append(json.dumps(await search(client)))
+        engine.status, engine.pause = [400], 0
+        for echo in (QUERY, QUERY.upper(), QUERY.replace(" ", "+"), QUERY.replace(" ", "%20")):
+            engine.body = error(400, "VALIDATION", f"{'x' * 180} q={echo} key={KEY} is bad")
+            told.append(json.dumps(await search(client)))
+    assert len(set(told)) > 5
     for text in (caplog.text, *map(str, map(vars, caplog.records)), *told):
         assert KEY not in text
-        assert QUERY not in text.replace("+", " ")
+        assert "very private" not in re.sub(r"\+|%20", " ", text).lower()
+
+
+async def test_the_reason_of_a_refusal_is_told_without_the_query(open_web: OpenWeb, engine: Any):
+    engine.status = [400]
+    engine.body = error(400, "VALIDATION", "q 'a <b>c</b> &amp; d' is bad, a q can be 400 long")
+    async with open_web() as client:
+        message = said(await search(client, "a <b>c</b> &amp; d"))[1]
+        assert message == "Brave answered 400: q '...' is bad, a q can be 400 long"
+        engine.body = error(400, "VALIDATION", "a query of a bad form")
+        assert said(await search(client, "a"))[1].endswith(": ... query of ... bad form")
 
 
 def test_the_plugin_keeps_the_rules_of_plugins(engine: Any):

@@ -15,6 +15,6 @@ def open_provider(settings: WebSettings) -> Provider | None:
     """Return the provider that the settings name; None without the key that it needs."""
     if settings.searxng_url is not None and settings.provider == "searxng":
         return Searxng(settings.searxng_url)
-    if settings.api_key is None or not (key := settings.api_key.get_secret_value().strip()):
+    if settings.api_key is None or not (key := settings.api_key.get_secret_value()):
         return None
     return Brave(settings.base_url, key)

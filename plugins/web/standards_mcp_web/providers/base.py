@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
@@ -49,7 +49,7 @@ class Provider(Protocol):
         """Return the request for *count* results."""
         ...
 
-    def results(self, data: Any) -> Sequence[WebResult]:
+    def results(self, data: Any) -> Iterable[WebResult]:
         """Return the results of a reply, in the provider's order.
 
         Raises:
@@ -57,8 +57,11 @@ class Provider(Protocol):
         """
         ...
 
-    def refusal(self, reply: Reply) -> ApiError:
-        """Return the error for a status from 300 on that is not 429 and below 500."""
+    def refusal(self, reply: Reply, question: Question) -> ApiError:
+        """Return the error for a status from 300 on that is not 429 and below 500.
+
+        Its text has nothing of the question, also where the provider repeats it.
+        """
         ...
 
     def wait(self, headers: Mapping[str, str]) -> float:
@@ -75,6 +78,19 @@ def objects(value: object) -> list[Mapping[str, Any]]:
     """Return the objects of a list in JSON, or one that stands alone; nothing of anything else."""
     items = listed(value) or [value]
     return [cast("Mapping[str, Any]", each) for each in items if isinstance(each, dict)]
+
+
+def pages(value: object, provider: str) -> list[Mapping[str, Any]]:
+    """Return the objects of a list of results.
+
+    Raises:
+        ApiError: It is no list, or one of something else.
+    """
+    items = listed(value)
+    found = objects(items)
+    if items is None or (items and not found):
+        raise odd_answer(provider)
+    return found
 
 
 def field_of(value: object, key: str) -> object:

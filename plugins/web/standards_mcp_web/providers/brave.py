@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+import unicodedata
+from collections.abc import Iterable, Mapping
+from itertools import zip_longest
 from typing import Any, Final
 
 from standards_mcp import ApiError
 from standards_mcp_web.answers import WebResult
-from standards_mcp_web.texts import link, plain
+from standards_mcp_web.texts import link, plain, without
 
-from .base import Question, Reply, field_of, listed, objects, odd_answer
+from .base import Question, Reply, field_of, objects, odd_answer, pages
 
+_TITLE: Final = 300
 _SNIPPET: Final = 500
+_NAME: Final = 100
+_PRICE: Final = 50
+_CODE: Final = 100
 _DETAIL: Final = 200
+_DETAIL_READ: Final = 2000
 _KEY_REFUSED: Final = (401, 403)
 _UNPROCESSABLE: Final = 422
 
@@ -40,48 +47,56 @@ class Brave:
         }
         return Question(self._url, {"q": query, "count": str(count)}, headers)
 
-    def results(self, data: Any) -> Sequence[WebResult]:
+    def results(self, data: Any) -> Iterable[WebResult]:
         """Return the results. See `Provider`; an answer without any has no ``web``."""
         web = field_of(data, "web")
         found = field_of(web, "results")
-        if isinstance(data, dict) and (web is None or (isinstance(web, dict) and found is None)):
-            return []
-        if (items := listed(found)) is None:
+        if _is_error(data) or not isinstance(data, dict):
             raise odd_answer(self.name)
-        return [_result(each, url) for each in objects(items) if (url := link(each.get("url")))]
+        if web is None or (isinstance(web, dict) and found is None):
+            return []
+        listed = pages(found, self.name)
+        return (_result(each, url) for each in listed if (url := link(each.get("url"))))
 
-    def refusal(self, reply: Reply) -> ApiError:
+    def refusal(self, reply: Reply, question: Question) -> ApiError:
         """Return the error. See `Provider`."""
         error = field_of(reply.data, "error")
-        about_token = "TOKEN" in plain(field_of(error, "code")).upper()
+        about_token = "TOKEN" in plain(field_of(error, "code"), _CODE).upper()
         if reply.status in _KEY_REFUSED or (reply.status == _UNPROCESSABLE and about_token):
             return ApiError(
                 "Brave refuses the key. Set SEARCH_API_KEY to a valid one, or [plugins.web] "
                 "api_key.",
                 status=reply.status,
             )
-        detail = plain(field_of(error, "detail"), _DETAIL) or "no reason was given"
-        return ApiError(f"Brave answered {reply.status}: {detail}", status=reply.status)
+        detail = plain(field_of(error, "detail"), _DETAIL_READ)
+        shown = without(detail, question.parameters["q"], self._key)[:_DETAIL]
+        return ApiError(
+            f"Brave answered {reply.status}: {shown or 'no reason was given'}", status=reply.status
+        )
 
     def wait(self, headers: Mapping[str, str]) -> float:
         """Return the time until the longest window that is used up begins anew.
 
         The headers are lists by window, such as one of a second and one of a month; a limit of 0
-        is none.
+        is none, and what is missing counts as 1.
         """
         names = ("limit", "remaining", "reset")
         lists = (headers.get(f"x-ratelimit-{name}", "").split(",") for name in names)
-        windows = [tuple(map(_number, each)) for each in zip(*lists, strict=False)]
+        windows = [tuple(map(_number, each)) for each in zip_longest(*lists, fillvalue="")]
         return max((reset for limit, left, reset in windows if limit and left == 0), default=0)
+
+
+def _is_error(data: object) -> bool:
+    return bool(field_of(data, "error")) or field_of(data, "type") == "ErrorResponse"
 
 
 def _result(found: Mapping[str, Any], url: str) -> WebResult:
     price, availability = _offer(found)
     return {
-        "title": plain(found.get("title")) or url,
+        "title": plain(found.get("title"), _TITLE) or url,
         "url": url,
         "snippet": plain(found.get("description"), _SNIPPET) or None,
-        "profile": plain(field_of(found.get("profile"), "name")) or None,
+        "profile": plain(field_of(found.get("profile"), "name"), _NAME) or None,
         "price": price,
         "availability": availability,
     }
@@ -92,17 +107,25 @@ def _offer(found: Mapping[str, Any]) -> tuple[str | None, str | None]:
     products = [*objects(found.get("product")), *objects(found.get("product_cluster"))]
     for offer in (each for product in products for each in objects(product.get("offers"))):
         if price := _price(offer):
-            availability = plain(offer.get("availability")).rstrip("/").rpartition("/")[2]
-            return price, availability or None
+            return price, _availability(offer) or None
     return next((price for each in products if (price := _price(each))), None), None
 
 
 def _price(offer: Mapping[str, Any]) -> str:
+    """Return a price with its currency; empty where there is none that is above 0."""
     price = offer.get("price")
     if isinstance(price, bool) or not isinstance(price, str | int | float):
         return ""
-    amount = plain(str(price))
-    return f"{amount} {plain(offer.get('priceCurrency'))}".strip() if amount else ""
+    amount = plain(str(price), _PRICE + 1)
+    is_above_0 = any(unicodedata.decimal(each, 0) for each in amount)
+    if not is_above_0 or amount.startswith("-") or len(amount) > _PRICE:
+        return ""
+    return f"{amount} {plain(offer.get('priceCurrency'), _PRICE)}".strip()
+
+
+def _availability(offer: Mapping[str, Any]) -> str:
+    address = re.split("[?#]", plain(offer.get("availability"), _NAME))[0]
+    return address.rstrip("/").rpartition("/")[2]
 
 
 def _number(text: str) -> int:
