@@ -18,6 +18,7 @@ from standards_mcp import ApiError
 from standards_mcp.loading.health import check_health
 from standards_mcp.testing import check_plugin
 from standards_mcp_products.plugin import ProductsPlugin
+from standards_mcp_products.settings import ProductsSettings
 
 pytestmark = pytest.mark.anyio
 Build = MakeHost = OpenProducts = Callable[..., Any]
@@ -273,6 +274,13 @@ async def test_settings_that_cannot_work_fail_the_plugin(
         async with open_products(**settings):
             pass
     assert "opensesame" not in str(caught.value)
+
+
+def test_an_address_is_never_the_built_in_encoder():
+    model = "http://127.0.0.1:9/v1/embeddings#sentence-transformers/all-MiniLM-L6-v2"
+    assert ProductsSettings(model=model).model == model
+    with pytest.raises(ValueError, match="names no model"):
+        ProductsSettings(model="http://127.0.0.1:9/all-MiniLM-L6-v2")
 
 
 @pytest.mark.parametrize(
