@@ -6,6 +6,8 @@ import json
 import logging
 import time
 from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from standards_mcp import ApiError
 from standards_mcp.loading.health import check_health
 from standards_mcp.testing import check_plugin
 from standards_mcp_products.plugin import ProductsPlugin
+from standards_mcp_products.service import catalogue_of
 from standards_mcp_products.settings import ProductsSettings
 
 pytestmark = pytest.mark.anyio
@@ -179,6 +182,40 @@ async def test_a_build_is_seen_by_a_server_that_runs(
         assert sorted(await ids(client)) == ["soap", "tent"]
         make(lamp, soap, collection="others")
         assert sorted(await ids(client)) == ["soap", "tent"], "another collection is another one"
+
+
+def test_what_a_build_replaced_during_the_question_is_asked_again(
+    lamp: Row, soap: Row, make: Build, state: Path
+):
+    make(lamp)
+    asked = list[str]()
+
+    def ask_slowly(collection: Any) -> list[str]:
+        asked.append(collection.name)
+        if len(asked) == 1:
+            make(soap)
+            return []  # as Chroma does for filters
+        return list(collection.get()["ids"])
+
+    with closing(catalogue_of(ProductsSettings(), state).store()) as store:
+        assert store.ask(ask_slowly) == ["soap"]
+    assert len(asked) == 2
+
+
+def test_products_that_are_always_replaced_are_told(lamp: Row, make: Build, state: Path):
+    make(lamp)
+    catalogue = catalogue_of(ProductsSettings(), state)
+
+    def ask(_: Any) -> None:
+        active = catalogue.file.read()
+        assert active
+        catalogue.file.write(replace(active, built=active.built + 1))
+
+    with (
+        closing(catalogue.store()) as store,
+        pytest.raises(ApiError, match="Builds have replaced the products 'amazon2020'"),
+    ):
+        store.ask(ask)
 
 
 async def test_damaged_stores_and_files_are_told(
