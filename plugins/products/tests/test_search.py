@@ -22,6 +22,7 @@ from standards_mcp.testing import check_plugin
 from standards_mcp_products.plugin import ProductsPlugin
 from standards_mcp_products.service import catalogue_of
 from standards_mcp_products.settings import ProductsSettings
+from standards_mcp_products.store import Active, ActiveFile, Place, Store
 
 pytestmark = pytest.mark.anyio
 Build = MakeHost = OpenProducts = Callable[..., Any]
@@ -200,6 +201,41 @@ def test_what_a_build_replaced_during_the_question_is_asked_again(
     with closing(catalogue_of(ProductsSettings(), state).store()) as store:
         assert store.ask(ask_slowly) == ["soap"]
     assert len(asked) == 2
+
+
+def test_a_search_that_is_late_does_not_go_back_to_an_older_build(
+    lamp: Row, soap: Row, make: Build, state: Path, monkeypatch: pytest.MonkeyPatch
+):
+    make(lamp)
+    catalogue = catalogue_of(ProductsSettings(), state)
+    opened, overtaking = list[Any](), list[Callable[[], Any]]()
+    open_place = Place.open
+
+    class Overtaken(ActiveFile):
+        def read(self) -> Active | None:
+            found = super().read()
+            if overtaking:
+                overtaking.pop()()
+            return found
+
+    def ids_of(collection: Any) -> list[str]:
+        return list(collection.get()["ids"])
+
+    def overtake() -> None:
+        make(soap)
+        opened.clear()
+        assert store.ask(ids_of) == ["soap"]
+
+    def count(place: Place) -> Any:
+        opened.append(place)
+        return open_place(place)
+
+    file = Overtaken(state, catalogue.place.key, catalogue.name)
+    with closing(Store(catalogue.place, file, catalogue.name)) as store:
+        monkeypatch.setattr(Place, "open", count)
+        overtaking.append(overtake)
+        assert store.ask(ids_of) == ["soap"]
+    assert len(opened) == 1, "by the search that was quicker"
 
 
 def test_products_that_are_always_replaced_are_told(lamp: Row, make: Build, state: Path):
