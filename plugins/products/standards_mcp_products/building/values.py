@@ -14,8 +14,9 @@ _SIGN: Final = re.compile(
     r"\b[A-Z]{0,2}[$£¥\u20a0-\u20cf]|[$£¥\u20a0-\u20cf]"
     r"|(?<![A-Za-z])(?:USD|EUR|GBP|CAD|AUD|CHF|JPY|INR|Rs\.?)(?![A-Za-z])"
 )
-_DIGITS: Final = re.compile(r"[0-9.,]*[0-9]")
-_SIGNED: Final = re.compile(r"\$ ?([0-9.,]*[0-9])|([0-9.,]*[0-9]) ?\$")
+# From the beginning of a run only, or a long run of dots would be read once for each dot.
+_DIGITS: Final = re.compile(r"(?<![0-9.,])[0-9.,]*[0-9]")
+_SIGNED: Final = re.compile(rf"\$ ?([0-9.,]*[0-9])|({_DIGITS.pattern}) ?\$")
 _DASH: Final = r"\-\u2010-\u2015\u2212"
 _SLASH: Final = r"/\u2044"
 _TIMES: Final = r"x\u00d7"

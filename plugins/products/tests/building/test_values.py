@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from typing import Any
 
 import pytest
@@ -201,6 +202,13 @@ def test_further_values_stay_what_they_are():
         None,
         None,
     ]
+
+
+def test_a_long_cell_is_read_at_once():
+    began = time.monotonic()
+    for cell in ("." * 100_000, "$" + "," * 100_000):
+        assert values.price(cell) is None
+    assert time.monotonic() - began < 5
 
 
 def test_whole_numbers_that_would_be_rounded_are_texts():
