@@ -126,7 +126,7 @@ async def serving(settings: ProductsSettings, catalogue: Catalogue) -> AsyncGene
     try:
         yield service
     finally:
-        # A server that does not answer is not waited for here. The thread that asks it ends with
-        # its request, after the timeout of the settings at most, and the process with the thread.
+        # A server that does not answer is not waited for here, but the process ends only when the
+        # request that is under way does: after the timeout of the settings.
         with anyio.move_on_after(_PATIENCE, shield=True):
             await anyio.to_thread.run_sync(service.close, abandon_on_cancel=True)
