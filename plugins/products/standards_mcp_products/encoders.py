@@ -23,6 +23,9 @@ def known_model(model: str) -> str:
     Raises:
         ValueError: No encoder has this name.
     """
+    if _is_address(model):
+        check_model(model)
+        return model
     name = model.casefold().replace("\\", "/").rpartition("/")[2].rpartition(":")[2]
     if name.removesuffix("-int8") == "all-minilm-l6-v2":
         return _BUILT_IN
@@ -67,7 +70,10 @@ class Encoder:
             if self._opened is None:
                 from standards_mcp.catalog.embedding import open_encoder  # noqa: PLC0415  - NumPy
 
-                is_remote = self._spec.startswith(("https://", "http://"))
-                key = self._key if is_remote else None
+                key = self._key if _is_address(self._spec) else None
                 self._opened = open_encoder(self._spec, key, remedy=_REMEDY)
             return self._opened
+
+
+def _is_address(spec: str) -> bool:
+    return spec.startswith(("https://", "http://"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -24,6 +25,8 @@ from .store import ActiveFile, Place, Store, place_of
 
 T = TypeVar("T")
 _THREADS: Final = 8
+_MOST_THREADS: Final = 2 * _THREADS
+"""With those whose question has taken too long, and which nobody waits for any more."""
 _PATIENCE: Final = 3.0
 
 
@@ -58,6 +61,7 @@ class Service:
         self.catalogue, self._encoder, self._seconds = catalogue, encoder, seconds
         self._store = catalogue.store()
         self._threads = anyio.CapacityLimiter(_THREADS)
+        self._free = threading.Semaphore(_MOST_THREADS)
 
     async def search(
         self, query: str, count: int, filters: Mapping[str, Any] | None
@@ -93,10 +97,19 @@ class Service:
         return self._encoder.name, self._encoder.encode([query])[0].tolist()
 
     async def _in_time(self, question: Callable[[], T]) -> T:
+        def answer() -> T:
+            # A thread that nobody waits for counts until it ends, unlike for the limiter.
+            if not self._free.acquire(blocking=False):
+                raise TimeoutError
+            try:
+                return question()
+            finally:
+                self._free.release()
+
         try:
             with anyio.fail_after(self._seconds):
                 return await anyio.to_thread.run_sync(
-                    question, abandon_on_cancel=True, limiter=self._threads
+                    answer, abandon_on_cancel=True, limiter=self._threads
                 )
         except TimeoutError:
             raise TimedOutError(
@@ -113,6 +126,7 @@ async def serving(settings: ProductsSettings, catalogue: Catalogue) -> AsyncGene
     try:
         yield service
     finally:
-        # A store that does not answer may be being opened, and keeps nobody from leaving.
+        # A server that does not answer is not waited for here, but the process ends only when the
+        # request that is under way does: after the timeout of the settings.
         with anyio.move_on_after(_PATIENCE, shield=True):
             await anyio.to_thread.run_sync(service.close, abandon_on_cancel=True)

@@ -116,7 +116,9 @@ def test_progress_is_shown_on_a_terminal(
 ):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert "Building" not in run("products", "build", write(lamp), "--json").stderr
-    run("products", "build", write(lamp | {"Rating": 1}))
+    shown = run("products", "build", write(lamp | {"Rating": 1})).stderr
+    assert "Building" in shown
+    assert "100%" in shown
 
 
 def test_files_that_cannot_be_written_are_told(run: Run, write: Write, lamp: Row, state: Path):

@@ -6,6 +6,8 @@ import json
 import logging
 import time
 from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,9 @@ from standards_mcp import ApiError
 from standards_mcp.loading.health import check_health
 from standards_mcp.testing import check_plugin
 from standards_mcp_products.plugin import ProductsPlugin
+from standards_mcp_products.service import catalogue_of
+from standards_mcp_products.settings import ProductsSettings
+from standards_mcp_products.store import Active, ActiveFile, Place, Store
 
 pytestmark = pytest.mark.anyio
 Build = MakeHost = OpenProducts = Callable[..., Any]
@@ -180,6 +185,75 @@ async def test_a_build_is_seen_by_a_server_that_runs(
         assert sorted(await ids(client)) == ["soap", "tent"], "another collection is another one"
 
 
+def test_what_a_build_replaced_during_the_question_is_asked_again(
+    lamp: Row, soap: Row, make: Build, state: Path
+):
+    make(lamp)
+    asked = list[str]()
+
+    def ask_slowly(collection: Any) -> list[str]:
+        asked.append(collection.name)
+        if len(asked) == 1:
+            make(soap)
+            return []  # as Chroma does for filters
+        return list(collection.get()["ids"])
+
+    with closing(catalogue_of(ProductsSettings(), state).store()) as store:
+        assert store.ask(ask_slowly) == ["soap"]
+    assert len(asked) == 2
+
+
+def test_a_search_that_is_late_does_not_go_back_to_an_older_build(
+    lamp: Row, soap: Row, make: Build, state: Path, monkeypatch: pytest.MonkeyPatch
+):
+    make(lamp)
+    catalogue = catalogue_of(ProductsSettings(), state)
+    opened, overtaking = list[Any](), list[Callable[[], Any]]()
+    open_place = Place.open
+
+    class Overtaken(ActiveFile):
+        def read(self) -> Active | None:
+            found = super().read()
+            if overtaking:
+                overtaking.pop()()
+            return found
+
+    def ids_of(collection: Any) -> list[str]:
+        return list(collection.get()["ids"])
+
+    def overtake() -> None:
+        make(soap)
+        opened.clear()
+        assert store.ask(ids_of) == ["soap"]
+
+    def count(place: Place) -> Any:
+        opened.append(place)
+        return open_place(place)
+
+    file = Overtaken(state, catalogue.place.key, catalogue.name)
+    with closing(Store(catalogue.place, file, catalogue.name)) as store:
+        monkeypatch.setattr(Place, "open", count)
+        overtaking.append(overtake)
+        assert store.ask(ids_of) == ["soap"]
+    assert len(opened) == 1, "by the search that was quicker"
+
+
+def test_products_that_are_always_replaced_are_told(lamp: Row, make: Build, state: Path):
+    make(lamp)
+    catalogue = catalogue_of(ProductsSettings(), state)
+
+    def ask(_: Any) -> None:
+        active = catalogue.file.read()
+        assert active
+        catalogue.file.write(replace(active, built=active.built + 1))
+
+    with (
+        closing(catalogue.store()) as store,
+        pytest.raises(ApiError, match="Builds have replaced the products 'amazon2020'"),
+    ):
+        store.ask(ask)
+
+
 async def test_damaged_stores_and_files_are_told(
     lamp: Row, make: Build, open_products: OpenProducts, state: Path
 ):
@@ -273,6 +347,13 @@ async def test_settings_that_cannot_work_fail_the_plugin(
         async with open_products(**settings):
             pass
     assert "opensesame" not in str(caught.value)
+
+
+def test_an_address_is_never_the_built_in_encoder():
+    model = "http://127.0.0.1:9/v1/embeddings#sentence-transformers/all-MiniLM-L6-v2"
+    assert ProductsSettings(model=model).model == model
+    with pytest.raises(ValueError, match="names no model"):
+        ProductsSettings(model="http://127.0.0.1:9/all-MiniLM-L6-v2")
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,19 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx2
 import pytest
 from support.http import free_port
-from support.waiting import wait_until
+from support.waiting import WAIT, wait_until
+
+from standards_mcp import ApiError
+from standards_mcp_products.store import ActiveFile, Place, Store
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 Build = OpenProducts = Callable[..., Any]
@@ -113,6 +118,67 @@ async def test_a_server_that_is_silent_is_given_up(open_products: OpenProducts):
     assert time.monotonic() - began < 3
     assert answer.structured_content is not None
     assert answer.structured_content["error_type"] in ("timeout", "api_error")
+
+
+async def test_a_server_that_is_silent_has_few_threads_and_is_left_at_once(
+    open_products: OpenProducts,
+):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        async with open_products(url=url, timeout=0.5) as client:
+
+            async def ask() -> None:
+                answer = await client.call_tool("rag_search", {"query": "x"})
+                assert answer.structured_content["error_type"] in ("timeout", "api_error")
+
+            for _ in range(6):
+                async with anyio.create_task_group() as tasks:
+                    for _ in range(8):
+                        tasks.start_soon(ask)
+            busy = asking()
+            began = time.monotonic()
+        assert busy <= 16
+        wait_until(lambda: not asking(), "threads ask after the end")
+        assert time.monotonic() - began < 3, "only one request is waited for"
+
+
+def test_a_store_that_is_closed_while_it_is_opened_stays_closed(state: Path):
+    class Slow(Place):
+        def open(self) -> Any:
+            opening.set()
+            assert closing.wait(WAIT)
+            return "a client"
+
+        def close(self, client: Any) -> None:
+            closed.append(client)
+
+    opening, closing, closed = threading.Event(), threading.Event(), list[Any]()
+    place = Slow(url="http://127.0.0.1:9")
+    store = Store(place, ActiveFile(state, place.key, "x"), "x")
+    with ThreadPoolExecutor(3) as pool:
+        asked = [pool.submit(store.ask, lambda all_: all_.count()) for _ in range(2)]
+        assert opening.wait(WAIT)
+        ended = pool.submit(store.close)
+        wait_until(lambda: store._is_closed, "the store is not being closed")
+        closing.set()
+        ended.result(WAIT)
+        for each in asked:
+            with pytest.raises(ApiError, match="has ended"):
+                each.result(WAIT)
+    assert closed == ["a client"]
+
+
+def asking() -> int:
+    """Return how many threads are in the plugin's store."""
+
+    def is_in_store(frame: Any) -> bool:
+        while frame is not None:
+            if frame.f_code.co_filename.endswith("standards_mcp_products/store/store.py"):
+                return True
+            frame = frame.f_back
+        return False
+
+    return sum(map(is_in_store, sys._current_frames().values()))
 
 
 class _Refusing(BaseHTTPRequestHandler):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -97,4 +98,7 @@ def _product(row: Mapping[str, Any], columns: Columns) -> tuple[str, Product] | 
 
 
 def _per_ounce(price: float | None, ounces: float | None) -> float | None:
-    return price / ounces if price is not None and ounces is not None else None
+    if price is None or ounces is None:
+        return None
+    quotient = price / ounces
+    return quotient if math.isfinite(quotient) and quotient > 0 else None

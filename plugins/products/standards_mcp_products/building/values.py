@@ -9,10 +9,28 @@ from typing import Final, cast
 
 _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _MISSING: Final = ("", "nan", "none", "n/a")
-_TOKEN: Final = re.compile(r"([-\u2212]\s*)?([0-9.,]*[0-9])(\s*%|[eE][+-]?[0-9])?")
-"""A number, with what makes it no price before or after it."""
 _NUMBER: Final = re.compile(r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)?(?:\.[0-9]+)?")
-_SIGNS: Final = re.compile(r"[$€£¥₹]|\b(?:US)?\$|\bUSD\b")
+_SIGN: Final = re.compile(
+    r"\b[A-Z]{0,2}[$£¥\u20a0-\u20cf]|[$£¥\u20a0-\u20cf]"
+    r"|(?<![A-Za-z])(?:USD|EUR|GBP|CAD|AUD|CHF|JPY|INR|Rs\.?)(?![A-Za-z])"
+)
+# From the beginning of a run only, or a long run of dots would be read once for each dot.
+_DIGITS: Final = re.compile(r"(?<![0-9.,])[0-9.,]*[0-9]")
+_SIGNED: Final = re.compile(rf"\$ ?([0-9.,]*[0-9])|({_DIGITS.pattern}) ?\$")
+_DASH: Final = r"\-\u2010-\u2015\u2212"
+_SLASH: Final = r"/\u2044"
+_TIMES: Final = r"x\u00d7"
+_QUOTE: Final = r"'\u2019"
+_NOT_AFTER: Final = re.compile(
+    rf"([^\W\d_]|[{_DASH}(<] ?|[0-9][ .,:{_QUOTE}]*|\bto ?)$", re.IGNORECASE
+)
+"""What makes a number no price, where it stands before it: ``-5``, ``(5)``, ``1 349``."""
+_NOT_BEFORE: Final = re.compile(
+    rf"[^\W\d_]| ?([%{_SLASH}¢]|[km]|b(n|illion)?\b|thousand|lakh|crore|cents?\b|for [0-9])"
+    rf"|[ .,:{_QUOTE}]*[0-9]| ?[{_DASH}]$",
+    re.IGNORECASE,
+)
+"""The same where it stands after it: ``5k``, ``5%``, ``1/2``, ``1 349``."""
 _RATING: Final = re.compile(
     r"([0-9]+(?:\.[0-9]+)?)(?:\s*(?:out\s+of|/)\s*5(?:\.0+)?)?(?:\s*stars?)?", re.IGNORECASE
 )
@@ -20,6 +38,13 @@ _OUNCES: Final = re.compile(
     r"(?<![0-9.,])([0-9][0-9,]*(?:\.[0-9]+)?|\.[0-9]+)[\s-]*(?:fl\.?\s*)?(?:oz|ounces?)\b",
     re.IGNORECASE,
 )
+_PART: Final = re.compile(
+    rf"[0-9] ?[{_DASH}{_SLASH}{_TIMES}{_QUOTE}]? ?$|[{_DASH}{_SLASH}]$"
+    r"|[0-9] ?(lbs?|pounds?)\b[ .,&]*(and )?$",
+    re.IGNORECASE,
+)
+"""What makes a number of ounces a part of another one, where it stands before it."""
+_EXACT: Final = 2**53
 _BEST: Final = 5
 
 
@@ -49,12 +74,11 @@ def is_missing(value: object) -> bool:
 def price(value: object) -> float | None:
     """Return the first number of a text, the low end of a range; None unless it is above zero.
 
-    A number that has no regular form, such as 12,99, is none: nobody can tell what it means.
+    Where the text has a sign of a currency, that is the first number beside one. A number that has
+    no regular form, such as 12,99, is none: nobody can tell what it means.
     """
     if (number := _finite(value)) is None and (found := text(value)) is not None:
-        token = _TOKEN.search(_SIGNS.sub("", found))
-        if token and not (token.group(1) or token.group(3)):
-            number = _number(token.group(2).lstrip(","))
+        number = _priced(found)
     return number if number is not None and number > 0 else None
 
 
@@ -67,20 +91,41 @@ def rating(value: object) -> float | None:
 
 
 def ounces(texts: Sequence[str | None]) -> float | None:
-    """Return the first weight or volume in ounces that texts name."""
+    """Return the first weight or volume in ounces that texts name.
+
+    A part of another number, as in ``1/2 oz``, ``4-6 oz`` and ``5 lb 8 oz``, is none.
+    """
     for each in texts:
         if each and (match := _OUNCES.search(each)):
-            return _number(match.group(1)) or None
+            is_part = _PART.search(each[: match.start()])
+            return None if is_part else _number(match.group(1)) or None
     return None
 
 
 def plain(value: object) -> str | float | bool | None:
-    """Return a value of a further field as a file gives it: a text, a number or a boolean."""
-    return (
-        value
-        if isinstance(value, bool)
-        else (found if (found := _finite(value)) is not None else text(value))
-    )
+    """Return a value of a further field as a file gives it: a text, a number or a boolean.
+
+    A whole number that the store would round is a text, such as an article number of 18 digits.
+    """
+    if isinstance(value, bool):
+        return value
+    is_rounded = isinstance(value, int) and abs(value) > _EXACT
+    number = None if is_rounded else _finite(value)
+    return text(value) if number is None else number
+
+
+def _priced(found: str) -> float | None:
+    # ½, ² and the digits of other scripts change what the digits beside them mean.
+    if any(each.isnumeric() and not each.isascii() for each in found):
+        return None
+    plain_signs = " ".join(_SIGN.sub(" $ ", found).split())
+    match = (_SIGNED if "$" in plain_signs else _DIGITS).search(plain_signs)
+    if match is None:
+        return None
+    before, after = plain_signs[: match.start()], plain_signs[match.end() :]
+    if _NOT_AFTER.search(before) or _NOT_BEFORE.match(after):
+        return None
+    return _number(match[match.lastindex or 0].lstrip(","))
 
 
 def _finite(value: object) -> float | None:

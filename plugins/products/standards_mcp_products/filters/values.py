@@ -36,6 +36,8 @@ def text(value: object, place: str) -> str:
         raise wrong(place, "a text is needed")
     if any("\ud800" <= each <= "\udfff" for each in value):
         raise wrong(place, "the text has half of a character")
+    if "\x00" in value:  # where Chroma ends the text, so that all products would match
+        raise wrong(place, "the text has a NUL character, which no product has")
     return value
 
 

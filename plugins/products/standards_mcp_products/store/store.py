@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _PATIENCE: Final = 5.0
-_ATTEMPTS: Final = 4
+_ATTEMPTS: Final = 8
+_PAUSE: Final = 0.02
 
 
 class Store:
@@ -36,6 +38,7 @@ class Store:
         self.place, self._file, self._name = place, file, name
         self._changed = threading.Condition()
         self._users = 0
+        self._is_closed = False
         self._active: Active | None = None
         self._client: Client | None = None
         self._collection: Collection | None = None
@@ -48,42 +51,45 @@ class Store:
 
         Raises:
             NotBuiltError: There is none.
-            ApiError: The store fails, or its vectors are of another model.
+            ApiError: The store fails or is closed, or its vectors are of another model.
         """
-        attempts = 0
-        while True:
-            active, attempts = self._file.read(), attempts + 1
+        for attempt in range(1, _ATTEMPTS + 1):
+            active = self._file.read()
             try:
-                return self._asked(question, active, model)
+                with self._using(model) as collection, translated(self.place, self._name):
+                    answer = question(collection)
             except ApiError as error:
                 # A build may have removed the collection that was asked, or a server have it anew.
                 is_gone = isinstance(error, NotBuiltError) or self._file.read() != active
-                if attempts == _ATTEMPTS or not is_gone:
+                if attempt == _ATTEMPTS or not is_gone:
                     raise
+            else:
+                # Chroma may find nothing, without an error, in what a build removes meanwhile. A
+                # build makes its own collection active before it removes another one.
+                if self._file.read() == active:
+                    return answer
             with self._changed:
                 self._collection = None
+            time.sleep(_PAUSE)
+        raise ApiError(
+            f"Builds have replaced the products '{self._name}' again and again. Try again when "
+            "they have ended."
+        )
 
     def close(self) -> None:
-        """Let go of the store."""
-        with self._changed:
-            self._close()
-
-    def _asked(
-        self, question: Callable[[Collection], T], active: Active | None, model: str | None
-    ) -> T:
-        if active is not None and model not in (None, active.model):
-            raise ApiError(
-                f"The products '{self._name}' have vectors of {active.model}, and "
-                f"[plugins.products] model is {model}. Run `standards-mcp products build FILE`, or "
-                "set model."
-            )
-        with self._using(active) as collection, translated(self.place, self._name):
-            return question(collection)
+        """Let go of the store: whoever waits for it gets an error at once."""
+        self._is_closed = True
+        # Whoever has it and does not end lets go of it later.
+        if self._changed.acquire(timeout=_PATIENCE):
+            try:
+                self._close()
+            finally:
+                self._changed.release()
 
     @contextmanager
-    def _using(self, active: Active | None) -> Generator[Collection]:
+    def _using(self, model: str | None) -> Generator[Collection]:
         with self._changed:
-            collection = self._current(active)
+            collection = self._current(model)
             self._users += 1
         try:
             yield collection
@@ -92,15 +98,24 @@ class Store:
                 self._users -= 1
                 self._changed.notify_all()
 
-    def _current(self, active: Active | None) -> Collection:
-        if active != self._active:
+    def _current(self, model: str | None) -> Collection:
+        self._check_open()
+        # Read here: what a thread has read before it got the lock may be old.
+        if self._file.read() != self._active:
             self._changed.wait_for(lambda: self._users == 0, _PATIENCE)
+            self._check_open()
             # Another thread may have opened it in the meantime.
-            if active != self._active:
+            if (active := self._file.read()) != self._active:
                 self._close()
                 self._active = active
+        if self._active is not None and model not in (None, self._active.model):
+            raise ApiError(
+                f"The products '{self._name}' have vectors of {self._active.model}, and "
+                f"[plugins.products] model is {model}. Run `standards-mcp products build FILE`, or "
+                "set model."
+            )
         if self._collection is None:
-            self._collection = self._open(active.collection if active else self._name)
+            self._collection = self._open(self._active.collection if self._active else self._name)
         return self._collection
 
     def _open(self, name: str) -> Collection:
@@ -108,7 +123,14 @@ class Store:
             raise NotBuiltError(self._name, self.place)
         with translated(self.place, self._name):
             self._client = self._client or self.place.open()
+            if self._is_closed:  # while it was opened
+                self._close()
+            self._check_open()
             return self._client.get_collection(name, embedding_function=None)
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise ApiError(f"The search in {self.place.shown} has ended. Start it again.")
 
     def _close(self) -> None:
         client, self._client, self._collection = self._client, None, None

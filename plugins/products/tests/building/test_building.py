@@ -239,6 +239,18 @@ def test_a_mapping_that_has_no_meaning_is_refused(
         read_columns(tmp_path / name)
 
 
+def test_a_price_per_ounce_is_finite_or_unknown(make: Build, stored: Any, soap: Row):
+    tiny = f".{'0' * 300}1 oz"
+    make(
+        soap | {"Uniq Id": "endless", "Product Name": tiny, "Selling Price": 1e300},
+        soap | {"Uniq Id": "part", "Product Name": "Soap, 1/2 oz"},
+        name="soap.jsonl",
+    )
+    found = stored()
+    assert all("price_per_oz" not in fields for _, fields in found.values())
+    assert found["endless"][1]["price"] == 1e300
+
+
 def test_only_what_is_new_is_embedded(
     make: Build, stored: Any, encoder: Any, state: Path, lamp: Row, soap: Row, tent: Row
 ):

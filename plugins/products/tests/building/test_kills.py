@@ -10,12 +10,15 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.waiting import WAIT
 
+from standards_mcp_products.filters import read_filters
+from standards_mcp_products.search import search
 from standards_mcp_products.service import catalogue_of
 from standards_mcp_products.settings import ProductsSettings
 
@@ -41,7 +44,8 @@ def builds():
     state, file = Path(sys.argv[1]), Path(sys.argv[2])
     number = os.getpid() * 1000
     while True:
-        rows = ({"Uniq Id": str(each), "Product Name": f"v{number}"} for each in range(COUNT))
+        row = {"Product Name": f"v{number}", "List Price": 5}
+        rows = ({"Uniq Id": str(each), **row} for each in range(COUNT))
         file.write_text("".join(json.dumps(each) + "\\n" for each in rows))
         build(catalogue_of(ProductsSettings(), state), file, read_columns(None), Encoder())
         os.write(1, b"built\\n")
@@ -120,6 +124,12 @@ def test_searches_are_answered_while_builds_run(nursery: subprocess.Popen[str], 
                 names = store.ask(_near)
                 assert len(names) == 1
                 seen |= names
+                for filters in ({"price": {"$gt": 0}}, {"title": {"$ne": "x"}}):
+                    conditions = read_filters(filters)
+                    found = store.ask(
+                        partial(search, vector=[1.0] * 8, conditions=conditions, count=5)
+                    )
+                    assert len(found) == 5, "a build that removes products is not seen"
         finally:
             os.kill(child, signal.SIGKILL)
             while nursery.stdout.readline() != "ended\n":

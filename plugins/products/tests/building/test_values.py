@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from typing import Any
 
 import pytest
@@ -58,6 +59,45 @@ CELLS = (
         (10**400, None),
         (["$3"], 3.0),
         ({"price": 3}, None),
+        ("$12$15", 12.0),
+        ("£3£5", 3.0),
+        ("2 for $5", 5.0),
+        ("Rs. 500", 500.0),
+        ("HK$5", 5.0),
+        ("12.50 €", 12.5),
+        ("5USD", 5.0),
+        ("12 € - 15 €", 12.0),
+        ("$5 USD", 5.0),
+        ("20% off $5", 5.0),
+        ("1 349,50 €", None),
+        ("1 349.50 €", None),
+        ("1 299.00", None),
+        ("1\u00a0299.00", None),
+        ("1\u202f299.00", None),
+        ("1'299.00", None),
+        ("$1\u2019299.00", None),
+        ("$1 000 000", None),
+        ("$12 99", None),
+        ("$1.2M", None),
+        ("$1.2 million", None),
+        ("$1.5 bn", None),
+        ("₹1.5 lakh", None),
+        ("$5k", None),
+        ("12½", None),
+        ("$12²", None),
+        ("1/2", None),
+        ("$5/lb", None),
+        ("($5)", None),
+        ("(5.00)", None),
+        ("\u2013$5", None),
+        ("5.00-", None),
+        ("99¢", None),
+        ("50 cents", None),
+        ("2 for 5", None),
+        ("2 $5", None),
+        ("12.99 to 15.99 €", None),
+        ("ABC123", None),
+        ("call us, $", None),
     ],
 )
 def test_a_price_is_read_for_sure_or_not_at_all(cell: Any, price: float | None):
@@ -103,6 +143,22 @@ def test_a_rating_is_a_number_from_0_to_5(cell: Any, rating: float | None):
         (["4 ozone"], None),
         (["size 4"], None),
         ([None], None),
+        (["Cleaner - 16 oz"], 16.0),
+        (["1 lb (16 oz)"], 16.0),
+        (["1/2 oz"], None),
+        (["3/4oz"], None),
+        (["1 / 2 oz"], None),
+        (["1 1/2 oz"], None),
+        (["1½ oz"], None),
+        (["4-6 oz"], None),
+        (["4 \u2013 6 oz"], None),
+        (["-4 oz"], None),
+        (["2 x 8 oz"], None),
+        (["1 200 oz"], None),
+        (["1'200 oz"], None),
+        (["5 lb 8 oz"], None),
+        (["5 lbs. 8 oz"], None),
+        (["5 pounds and 8 oz"], None),
     ],
 )
 def test_ounces_are_those_that_are_named_first(texts: Any, ounces: float | None):
@@ -146,6 +202,24 @@ def test_further_values_stay_what_they_are():
         None,
         None,
     ]
+
+
+def test_a_long_cell_is_read_at_once():
+    began = time.monotonic()
+    for cell in ("." * 100_000, "$" + "," * 100_000):
+        assert values.price(cell) is None
+    assert time.monotonic() - began < 5
+
+
+def test_whole_numbers_that_would_be_rounded_are_texts():
+    large = 2**53
+    assert [values.plain(each) for each in (large, -large, large + 1, -large - 1)] == [
+        float(large),
+        -float(large),
+        "9007199254740993",
+        "-9007199254740993",
+    ]
+    assert values.plain(1e300) == 1e300
 
 
 @given(CELLS)

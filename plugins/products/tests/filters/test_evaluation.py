@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+import numpy as np
 import pytest
 from anyio.from_thread import start_blocking_portal
 from hypothesis import HealthCheck, given, settings
@@ -16,6 +18,7 @@ Search = Callable[..., Any]
 BRANDS = ["Acme", "acme", "Böhm", "x'y", "100%", ""]
 PRICES = [1.0, 2.5, 9.99, 12.0, 15.0, 1349.5]
 COUNT = 60
+QUERY = "a thing of steel"
 _KEPT = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
 
 
@@ -154,20 +157,31 @@ HOSTILE = st.dictionaries(st.text(max_size=6) | NAMES | st.sampled_from(["$and",
 
 
 @pytest.fixture
-def search(make: Any, open_products: Any, tmp_path: Any) -> Iterator[Search]:
-    """Return a function that calls the tool of one server."""
+def opened(open_products: Any) -> Callable[[], AbstractContextManager[Search]]:
+    """Return a function that gives one that calls the tool of one server."""
+
+    @contextmanager
+    def open_one() -> Iterator[Search]:
+        with (
+            start_blocking_portal() as portal,
+            portal.wrap_async_context_manager(open_products()) as client,
+        ):
+
+            def call(filters: Any, count: int) -> Any:
+                arguments = {"query": QUERY, "top_k": count, "filters": filters}
+                return portal.call(client.call_tool, "rag_search", arguments)
+
+            yield call
+
+    return open_one
+
+
+@pytest.fixture
+def search(make: Any, opened: Any, tmp_path: Any) -> Iterator[Search]:
     mapping = tmp_path / "mapping.json"
     mapping.write_text(MAPPING)
     make(*ROWS, name="products.jsonl", mapping=mapping)
-    with (
-        start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(open_products()) as client,
-    ):
-
-        def call(filters: Any, count: int) -> Any:
-            arguments = {"query": "a thing of steel", "top_k": count, "filters": filters}
-            return portal.call(client.call_tool, "rag_search", arguments)
-
+    with opened() as call:
         yield call
 
 
@@ -196,6 +210,34 @@ def test_legal_filters_are_answered_as_a_plain_evaluation_answers_them(search: S
         expected = [each for each in order if matches(rows[each], filters)]
         assert len(expected) > 3
         assert ids(search(filters, 3)) == expected[:3]
+
+
+def test_few_products_that_are_far_away_are_found_as_a_plain_evaluation_finds_them(
+    make: Any, opened: Any, encoder: Any
+):
+    rows = [
+        {"Uniq Id": f"near-{number:03}", "Product Name": f"a thing of steel, size {number}"}
+        for number in range(400)
+    ] + [
+        {"Uniq Id": f"far-{number}", "Product Name": f"{name} to eat", "Brand Name": "Rare"}
+        for number, name in enumerate(["pears", "bread", "olives", "cheese", "honey", "rice"])
+    ]
+    make(*rows, name="products.jsonl")
+    names = [row["Product Name"] for row in rows]
+    near = encoder.encode(names) @ encoder.encode([QUERY])[0]
+    order = [rows[each] for each in np.argsort(-near)]
+    first = next(place for place, row in enumerate(order) if "Brand Name" in row)
+    assert first > 160, "none is among those that are looked at first"
+    with opened() as search:
+        for filters in (
+            {"brand": "Rare"},
+            {"document": {"$contains": "to eat"}, "brand": {"$ne": "Acme"}},
+            {"brand": {"$in": ["Rare", "Acme"]}, "title": {"$ne": "bread to eat"}},
+        ):
+            expected = [row["Uniq Id"] for row in order if matches(row, filters)]
+            assert len(expected) >= 5
+            for count in (3, 100):
+                assert ids(search(filters, count)) == expected[:count]
 
 
 def test_hostile_filters_are_refused_and_none_raises_through(search: Search):

@@ -101,6 +101,12 @@ def nested(depth: int) -> dict[str, Any]:
         ({"brand": {}}, f"filters.brand: an operator is needed; use {KNOWN}"),
         ({"brand": ["x"]}, 'filters.brand: a list is given by {"$in": [...]}'),
         ({"brand": "\ud800"}, "filters.brand: the text has half of a character"),
+        (
+            {"document": {"$contains": "\x00"}},
+            "filters.document.$contains: the text has a NUL character",
+        ),
+        ({"brand": "a\x00"}, "filters.brand: the text has a NUL character"),
+        ({"brand": {"$in": ["\x00"]}}, "filters.brand.$in[0]: the text has a NUL character"),
         ({"title": {"$contains": "x"}}, "filters.title: $contains is for the name 'document' only"),
         ({"$not": []}, "filters: unknown key '$not'; use names of fields, $and or $or"),
         ({"": 1}, "filters: unknown key ''; use names of fields, $and or $or"),
