@@ -150,7 +150,7 @@ def resident() -> int:
 
 @pytest.mark.anyio
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-async def test_memory_stays_flat_over_many_calls(open_memory: OpenMemory):
+async def test_memory_stays_flat_over_many_calls(open_memory: OpenMemory, encoder: Any):
     async with open_memory(path=":memory:") as client:
         for number in range(20):
             memory = {"collection": "c", "title": f"t{number}", "content": f"c{number}"}
@@ -165,6 +165,9 @@ async def test_memory_stays_flat_over_many_calls(open_memory: OpenMemory):
                     ("memory_batch_fetch", {"doc_refs": references}),
                 ):
                     await client.call_tool(tool, arguments)
+                # It notes each request, in this process.
+                encoder.asked.clear()
+                encoder.headers.clear()
 
         await call(300)
         gc.collect()
