@@ -207,9 +207,16 @@ class Memory:
 
 
 @asynccontextmanager
-async def open_memory(settings: MemorySettings, state_dir: Path) -> AsyncGenerator[Memory]:
-    """Have memories at hand while the context is; the first call opens them."""
-    memory = Memory(make_store(settings, state_dir), make_encoder(settings))
+async def open_memory(
+    settings: MemorySettings, state_dir: Path, *, encoder_threads: int | None = None
+) -> AsyncGenerator[Memory]:
+    """Have memories at hand while the context is; the first call opens them.
+
+    Args:
+        encoder_threads: How many the built-in encoder uses; None: one for each processor.
+    """
+    encoder = make_encoder(settings, encoder_threads)
+    memory = Memory(make_store(settings, state_dir), encoder)
     try:
         yield memory
     finally:

@@ -11,11 +11,15 @@ from .rest import RestEncoder
 __all__ = ["Encoder", "Kind", "make_encoder"]
 
 
-def make_encoder(settings: MemorySettings) -> Encoder:
-    """Return the encoder that the settings name; the first call opens it."""
+def make_encoder(settings: MemorySettings, threads: int | None = None) -> Encoder:
+    """Return the encoder that the settings name; the first call opens it.
+
+    Args:
+        threads: See `BuiltInEncoder`.
+    """
     url, key = settings.encoder()
     if url is None:
-        return BuiltInEncoder(settings.model)
+        return BuiltInEncoder(settings.model, threads)
     if settings.model.startswith(VOYAGE):
         name, wants_kind = settings.model.removeprefix(VOYAGE), True
     else:

@@ -25,12 +25,13 @@ class BuiltInEncoder(Encoder):
 
     Args:
         spec: As the catalog names it.
+        threads: How many the one that comes with the host uses; None: one for each processor.
     """
 
-    def __init__(self, spec: str) -> None:
-        self._spec = spec
+    def __init__(self, spec: str, threads: int | None = None) -> None:
+        self._spec, self._threads = spec, threads
         self._opening = anyio.Lock()
-        # It uses all processors by itself, and takes memory for each text at a time.
+        # It takes memory for each text that it has at a time.
         self._turn = anyio.CapacityLimiter(1)
         self._encoder: TextEncoder | None = None
 
@@ -51,7 +52,7 @@ class BuiltInEncoder(Encoder):
         async with self._opening:
             if self._encoder is None:
                 try:
-                    self._encoder = await anyio.to_thread.run_sync(_open, self._spec)
+                    self._encoder = await anyio.to_thread.run_sync(_open, self._spec, self._threads)
                 except CatalogError as error:
                     raise ApiError(
                         f"The encoder {self._spec} cannot be used: {error}. Check "
@@ -60,9 +61,9 @@ class BuiltInEncoder(Encoder):
             return self._encoder
 
 
-def _open(spec: str) -> TextEncoder:
+def _open(spec: str, threads: int | None) -> TextEncoder:
     from standards_mcp.catalog.embedding import open_encoder  # noqa: PLC0415  - takes long
 
-    encoder = open_encoder(spec)
+    encoder = open_encoder(spec, threads=threads)
     return_memory()
     return encoder
