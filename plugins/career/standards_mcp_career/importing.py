@@ -68,7 +68,7 @@ def import_files(store: Store, files: Sequence[Path], *, dry_run: bool = False) 
     for file in files:
         _read(file, found)
     if not files:
-        return {"atoms": 0, "opportunities": 0, "interactions": 0, "errors": []}
+        return _answer(found)
     with store.reading() as connection:
         known = {each.opportunity_id for each in opportunities.read_all(connection)}
     known |= {each.opportunity_id for each in found.opportunities}
@@ -79,18 +79,22 @@ def import_files(store: Store, files: Sequence[Path], *, dry_run: bool = False) 
             found.errors.append({"where": where, "message": message})
     found.errors.extend(_twice(found))
     if found.errors:
-        return {"atoms": 0, "opportunities": 0, "interactions": 0, "errors": found.errors}
+        return _answer(_Found(errors=found.errors))
     with store.writing() as connection:
         atoms.upsert(connection, found.atoms)
         opportunities.upsert(connection, found.opportunities)
         interactions.upsert(connection, found.interactions)
         if dry_run:
             connection.rollback()
+    return _answer(found)
+
+
+def _answer(found: _Found) -> ImportAnswer:
     return {
         "atoms": len(found.atoms),
         "opportunities": len(found.opportunities),
         "interactions": len(found.interactions),
-        "errors": [],
+        "errors": found.errors,
     }
 
 

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 import anyio
 
 from .errors import DatasetError, Kind, one_line
-from .manifests import ENDING, NAME, Manifest, Source, find_files, id_in, read_manifest
+from .manifests import ENDING, NAME, Manifest, Source, find_files, id_in, manifest_of, read_values
 from .workers.pool import OverdueError, Pool, UnavailableError
 from .workers.tasks import Facts, inspect
 
@@ -96,16 +96,17 @@ def read_source(path: Path, roots: Sequence[Path]) -> Source | LeftOut:
         roots: The folders that it and its files must be in.
     """
     real = [Path(os.path.realpath(root)) for root in roots]
+    values: Mapping[str, object] = {}
     manifest: Manifest | None = None
     try:
-        manifest = read_manifest(path)
+        values = read_values(path)
+        manifest = manifest_of(values)
         return find_files(path, manifest, real)
     except DatasetError as error:
         kind, reason, cause = error.kind, error.reason, error.__cause__
     except OSError as error:
         kind, reason, cause = "path", f"{error.filename} cannot be read: {error.strerror}", error
-    known = manifest.id if manifest else id_in(path) or name_of(path)
-    return LeftOut(known, path, kind, reason, manifest, cause=cause)
+    return LeftOut(id_in(values) or name_of(path), path, kind, reason, manifest, cause=cause)
 
 
 def name_of(path: Path) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias, cast
@@ -93,13 +93,12 @@ class Source:
     files: Files
 
 
-def read_manifest(path: Path) -> Manifest:
-    """Read and check a manifest.
+def manifest_of(values: Mapping[str, object]) -> Manifest:
+    """Check what a manifest says.
 
     Raises:
         DatasetError: It breaks a rule.
     """
-    values = _values(path)
     if missing := [key for key in _REQUIRED if key not in values]:
         raise DatasetError("manifest", f"Required: {', '.join(missing)}")
     try:
@@ -110,16 +109,18 @@ def read_manifest(path: Path) -> Manifest:
         raise DatasetError("manifest", f"Invalid {key}: {_EXPECTED[key]}") from error
 
 
-def id_in(path: Path) -> str | None:
+def id_in(values: Mapping[str, object]) -> str | None:
     """Return the id in a manifest that may break other rules, None if it has none."""
-    try:
-        found = _values(path).get("id")
-    except DatasetError:
-        return None
+    found = values.get("id")
     return found if isinstance(found, str) and re.fullmatch(_ID, found) else None
 
 
-def _values(path: Path) -> dict[str, object]:
+def read_values(path: Path) -> Mapping[str, object]:
+    """Return what a manifest says, not checked.
+
+    Raises:
+        DatasetError: It is no JSON object, or cannot be read.
+    """
     try:
         with path.open("rb") as file:
             text = file.read(MAX_BYTES + 1)

@@ -23,7 +23,7 @@ from .arguments import (
 )
 from .service import Memory, open_memory
 from .settings import MemorySettings
-from .texts.rendering import render_batch, render_document, render_search
+from .texts.rendering import left_out, render_batch, render_document, render_search
 from .writing import Writer
 from .writing_tools import WritingTools
 
@@ -124,9 +124,11 @@ class MemoryPlugin(Plugin[MemorySettings]):
     ) -> ToolResult:
         """Return previews of the memories that are nearest to a query."""
         answer, odd = await self._opened()[0].search(query, collection, limit)
-        left_out = f"Memories left out, since their ids are no numbers: {odd}."
         return _result(
-            answer, lambda: render_search(answer, odd), response_format, (left_out,) if odd else ()
+            answer,
+            lambda: render_search(answer, odd),
+            response_format,
+            (left_out(odd),) if odd else (),
         )
 
     async def fetch(

@@ -12,7 +12,7 @@ import anyio
 from standards_mcp import ApiError, InvalidInputError
 
 from .answers import DeleteAnswer, StoreAnswer, UpdateAnswer
-from .records import LARGEST_ID, Change, Document, Draft, Point, Vectors, hash_of, text_of
+from .records import LARGEST_ID, Change, Document, Draft, Point, Vectors, text_of
 from .service import Memory, missing_document
 from .store import MissingCollectionError
 from .store import collections as collection_jobs
@@ -82,13 +82,13 @@ class Writer:
             ToolError: The store or the encoder fails.
         """
         async with self._writing, self._memory.store.held():
-            await self._prepare(collection)
+            there = await self._prepare(collection)
             known = await self._run_with_hash(collection, draft)
             if known is not None:
-                await self._rewrite(collection, known, draft)
+                await self._rewrite(there, known, draft)
                 return {"id": known.id, "collection": collection, "created": False}
             identifier = self._next(collection, await self._highest_in(collection))
-            vectors = await self._memory.encoder.encode([draft.text], "document")
+            vectors = await self._encoded(there, [draft.text])
             await self._upsert(collection, [Point(identifier, vectors[0], draft.payload())])
             return {"id": identifier, "collection": collection, "created": True}
 
@@ -100,7 +100,8 @@ class Writer:
             ToolError: The store or the encoder fails, or nothing is left of the memory.
         """
         async with self._writing, self._memory.store.held():
-            await self._check(await self._memory.describe(collection))
+            there = await self._memory.describe(collection)
+            await self._memory.check_model(there)
             found = await self._memory.store.run(
                 lambda client: point_jobs.retrieve(client, collection, [doc_id])
             )
@@ -110,7 +111,7 @@ class Writer:
             draft = change.draft(before)
             if not draft.text.strip():
                 raise InvalidInputError("A memory needs a title or a content.")
-            is_new = await self._rewrite(collection, before, draft)
+            is_new = await self._rewrite(there, before, draft)
             return {"id": doc_id, "collection": collection, "updated": is_new}
 
     async def delete(self, ids: Sequence[int], collection: str) -> list[int]:
@@ -159,18 +160,17 @@ class Writer:
         async with self._writing, self._memory.store.held():
             index = await self._index(collection)
             index.named = {each.id for each in drafts if each.id}
-            if not is_dry:
-                await self._prepare(collection)
+            there = None if is_dry else await self._prepare(collection)
             for start in range(0, len(drafts), BATCH):
                 batch = drafts[start : start + BATCH]
                 plan = [self._planned(collection, index, draft, counts) for draft in batch]
-                if not is_dry:
-                    await self._write_batch(collection, [each for each in plan if each])
+                if there is not None:
+                    await self._write_batch(there, [each for each in plan if each])
                 progress(start + len(batch), len(drafts))
         return counts
 
-    async def _prepare(self, collection: str) -> None:
-        """See that there is a collection for the configured model."""
+    async def _prepare(self, collection: str) -> Collection:
+        """Return the collection, of the configured model; it is made where there is none."""
         try:
             found = await self._memory.describe(collection)
         except MissingCollectionError:
@@ -179,14 +179,15 @@ class Writer:
             await self._memory.store.run(
                 lambda client: collection_jobs.create(client, collection, name, vectors.shape[1])
             )
-        else:
-            await self._check(found)
-
-    async def _check(self, found: Collection) -> None:
-        """Check that the encoder's vectors are those of a collection."""
+            return Collection(collection, 0, name, vectors.shape[1])
         await self._memory.check_model(found)
-        vectors = await self._memory.encoder.encode(["memory"], "document")
+        return found
+
+    async def _encoded(self, found: Collection, texts: Sequence[str]) -> Vectors:
+        """Return the vectors of texts, which a collection can have."""
+        vectors = await self._memory.encoder.encode(texts, "document")
         await self._memory.check_dimensions(found, vectors)
+        return vectors
 
     async def _index(self, collection: str) -> _Index:
         index = _Index(highest=self._highest.get(collection, 0))
@@ -206,8 +207,7 @@ class Writer:
         identifier = draft.id or index.with_hash(draft.content_hash)
         known = index.by_id.get(identifier) if identifier else None
         if known is None:
-            while identifier is None or (identifier in index.named and not draft.id):
-                identifier = self._next(collection, index.highest)
+            identifier = draft.id or self._unnamed(collection, index)
             counts.created += 1
         elif _says_the_same(draft, known):
             counts.unchanged += 1
@@ -221,27 +221,27 @@ class Writer:
         index.add(identifier, _Known(draft.content_hash, preview, tags))
         return replace(draft, id=identifier)
 
-    async def _write_batch(self, collection: str, drafts: Sequence[Draft]) -> None:
+    async def _write_batch(self, there: Collection, drafts: Sequence[Draft]) -> None:
         # The last of several with one id counts.
         wanted = {draft.id: draft for draft in drafts if draft.id is not None}
         if not wanted:
             return
         before = await self._memory.store.run(
-            lambda client: point_jobs.retrieve(client, collection, list(wanted))
+            lambda client: point_jobs.retrieve(client, there.name, list(wanted))
         )
         same = [
             identifier
             for identifier, document in before.items()
             if text_of(document.title, document.content) == wanted[identifier].text
         ]
-        vectors = await self._vectors_of(collection, same)
+        vectors = await self._vectors_of(there.name, same)
         new = [identifier for identifier in wanted if identifier not in vectors]
         if new:
             texts = [wanted[identifier].text for identifier in new]
-            rows = await self._memory.encoder.encode(texts, "document")
+            rows = await self._encoded(there, texts)
             vectors |= dict(zip(new, rows, strict=True))
         await self._upsert(
-            collection,
+            there.name,
             [
                 Point(
                     identifier,
@@ -252,12 +252,12 @@ class Writer:
             ],
         )
 
-    async def _rewrite(self, collection: str, before: Document, draft: Draft) -> bool:
+    async def _rewrite(self, there: Collection, before: Document, draft: Draft) -> bool:
         """Write a memory anew, if that changes anything."""
         payload = draft.payload(before.payload)
         if payload == dict(before.payload):
             return False
-        await self._write_batch(collection, [replace(draft, id=before.id)])
+        await self._write_batch(there, [replace(draft, id=before.id)])
         return True
 
     async def _run_with_hash(self, collection: str, draft: Draft) -> Document | None:
@@ -265,8 +265,7 @@ class Writer:
             lambda client: point_jobs.with_hash(client, collection, draft.content_hash)
         )
         # Another program may have changed the text, and not the hash.
-        is_same = found and hash_of(found.title, found.content) == draft.content_hash
-        return found if is_same else None
+        return found if found and found.content_hash == draft.content_hash else None
 
     async def _vectors_of(self, collection: str, ids: Sequence[int]) -> dict[int, Vectors]:
         if not ids:
@@ -277,6 +276,12 @@ class Writer:
 
     async def _upsert(self, collection: str, points: Sequence[Point]) -> None:
         await self._memory.store.run(lambda client: point_jobs.upsert(client, collection, points))
+
+    def _unnamed(self, collection: str, index: _Index) -> int:
+        """Return a new id that no draft names."""
+        while (identifier := self._next(collection, index.highest)) in index.named:
+            pass
+        return identifier
 
     def _next(self, collection: str, highest: int) -> int:
         identifier = max(highest, self._highest.get(collection, 0)) + 1

@@ -321,3 +321,17 @@ async def test_a_text_that_another_program_has_edited_is_not_overwritten(
         assert await remember(client, "Port", "port 80") == 2
         edited = await told(client, "memory_fetch", doc_id=1, collection="api")
         assert edited["content"] == "port 9000"
+
+
+async def test_the_encoder_is_asked_once_and_only_for_a_new_text(
+    open_memory: OpenMemory, encoder: Any
+):
+    async with open_memory(path=":memory:") as client:
+        await remember(client, "Bees", "Hum.")
+        encoder.asked.clear()
+        await told(client, "memory_update", doc_id=1, collection="api", preview="Of bees.")
+        await remember(client, "Bees", "Hum.", tags=["bee"])
+        assert encoder.asked == []
+        await remember(client, "Oaks", "Stand.")
+        await told(client, "memory_update", doc_id=1, collection="api", content="Buzz.")
+        assert [body["input"] for _, _, body in encoder.asked] == [["Stand."], ["Buzz."]]

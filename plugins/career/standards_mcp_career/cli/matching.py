@@ -72,9 +72,7 @@ def validate_command(settings: CareerSettings) -> click.Command:
             report = GivenReport.model_validate(content)
             overruling = None if override is None else Override.model_validate_json(override)
         except ValidationError as error:
-            (first, *_) = error.errors(include_url=False, include_input=False)
-            place = ".".join(map(str, first["loc"]))
-            raise InvalidInputError(f"{error.title}: {place}: {first['msg']}") from error
+            raise InvalidInputError(f"{error.title}: {_first_problem(error)}") from error
         except (AttributeError, ValueError, RecursionError) as error:
             raise InvalidInputError(f"{file} holds no match report: {error}") from error
         with closing(open_career(settings)) as career:
@@ -121,13 +119,18 @@ def _validation_lines(report: ValidationReport) -> list[str]:
     return [f"{report['artifact_id']}: {report['status']}", *findings]
 
 
+def _first_problem(error: ValidationError) -> str:
+    """Return the place and the text of a mistake, without what was given."""
+    (first, *_) = error.errors(include_url=False, include_input=False)
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+
+
 def _opportunity(file: Path) -> Opportunity:
     try:
         return GivenOpportunity.model_validate(parsed(file)).record()
     except ValidationError as error:
-        (first, *_) = error.errors(include_url=False, include_input=False)
-        place = ".".join(map(str, first["loc"]))
-        raise InvalidInputError(f"{file} holds no opportunity: {place}: {first['msg']}") from error
+        told = _first_problem(error)
+        raise InvalidInputError(f"{file} holds no opportunity: {told}") from error
     except (OSError, ValueError, RecursionError) as error:
         why = json.dumps(" ".join(str(error).split())[:300], ensure_ascii=False)
         raise InvalidInputError(f"{file} holds no opportunity: {why}") from error

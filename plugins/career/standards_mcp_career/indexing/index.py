@@ -163,8 +163,8 @@ class Indexing:
         for start in range(0, len(artifacts), _BATCH):
             batch = artifacts[start : start + _BATCH]
             rows = embedder.embed([each.text for each in batch])
-            kept = [Kept(each.source_hash, row) for each, row in zip(batch, rows, strict=True)]
-            self._vectors.put({each.key: one for each, one in zip(batch, kept, strict=True)})
+            pairs = zip(batch, rows, strict=True)
+            self._vectors.put({each.key: Kept(each.source_hash, row) for each, row in pairs})
             for entry, row in zip(entries[start : start + _BATCH], rows, strict=True):
                 done.append(replace(entry, vector_hash=vector_hash(row)))
         return done

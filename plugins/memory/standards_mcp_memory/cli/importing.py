@@ -10,6 +10,7 @@ import click
 from standards_mcp_memory.answers import ImportAnswer
 from standards_mcp_memory.importing import Source, Split, line_of, read_source
 from standards_mcp_memory.service import Memory
+from standards_mcp_memory.texts.rendering import left_out
 from standards_mcp_memory.writing import Writer
 
 from .work import Place, as_json, check_kept, collection, named, progress_of, tell
@@ -64,7 +65,7 @@ def export_command(place: Place) -> click.Command:
         lines, odd = place.run(lambda memory: _lines(memory, collection))
         file.writelines(f"{line}\n" for line in lines)
         if odd:
-            click.echo(f"Memories left out, since their ids are no numbers: {odd}.", err=True)
+            click.echo(left_out(odd), err=True)
 
     return export_memories
 

@@ -14,6 +14,7 @@ from standards_mcp_memory.arguments import (
 from standards_mcp_memory.records import LARGEST_ID
 from standards_mcp_memory.service import Memory
 from standards_mcp_memory.texts.markdown import one_line
+from standards_mcp_memory.texts.rendering import left_out
 
 from .showing import shown_document, shown_previews
 from .work import Place, as_json, collection, named, tell
@@ -79,7 +80,7 @@ def search_command(place: Place) -> click.Command:
             raise click.UsageError(f"QUERY has {SHORTEST_QUERY} to {LONGEST_QUERY} characters.")
         found, odd = place.run(lambda memory: memory.search(query, collection, limit))
         if odd:
-            click.echo(f"Memories left out, since their ids are no numbers: {odd}.", err=True)
+            click.echo(left_out(odd), err=True)
         tell(found, lambda: shown_previews(found), is_json=is_json)
         context.exit(int(not found["results"]))
 

@@ -7,6 +7,11 @@ from standards_mcp_memory.answers import BatchAnswer, DocumentAnswer, SearchAnsw
 from .markdown import fenced, inline
 
 
+def left_out(odd: int) -> str:
+    """Return the note on memories whose ids are no numbers, which other programs made."""
+    return f"Memories left out, since their ids are no numbers: {odd}."
+
+
 def render_search(answer: SearchAnswer, odd: int = 0) -> str:
     """Return the previews as a list.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -81,8 +82,6 @@ def showing_progress(*, is_shown: bool) -> Generator[Callable[[int, int], None]]
 def _named(settings: ProductsSettings, collection: str | None) -> ProductsSettings:
     if collection is None:
         return settings
-    import re  # noqa: PLC0415
-
     if not re.fullmatch(NAMES, collection):
         raise click.UsageError(
             "--collection has 3 to 512 letters, digits, '.', '_' and '-', and begins and ends with "
