@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from functools import partial
@@ -112,8 +113,23 @@ def _prepare(path: Path) -> None:
 def _set_up(connection: sqlite3.Connection, _record: Any) -> None:
     # The driver would begin transactions by itself, and none before a CREATE TABLE.
     connection.isolation_level = None
-    for pragma in ("journal_mode = WAL", "foreign_keys = ON"):
-        connection.execute(f"PRAGMA {pragma}").close()
+    _write_ahead(connection)
+    connection.execute("PRAGMA foreign_keys = ON").close()
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Set the journal that lets others read while one writes; it stays with the file."""
+    end = time.monotonic() + _SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL").close()
+        except sqlite3.OperationalError as error:
+            # Its lock is an upgraded one, for which SQLite does not wait by itself.
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def _begin(connection: Connection) -> None:

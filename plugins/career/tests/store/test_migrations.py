@@ -7,7 +7,9 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
+from threading import Timer
 
 import pytest
 from sqlalchemy import inspect
@@ -128,6 +130,18 @@ def test_four_processes_migrate_one_new_file(db: Path):
     errors = [process.communicate(timeout=90)[1] for process in processes]
     assert errors == [""] * 4
     store = Store(db)
+    assert versions(store) == list(range(1, LATEST + 1))
+    store.close()
+
+
+def test_a_file_without_a_write_ahead_journal_is_waited_for_while_another_writes(db: Path):
+    with closing(sqlite3.connect(db, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("CREATE TABLE theirs (id INTEGER)")
+        other.execute("BEGIN IMMEDIATE")
+        end = Timer(0.3, other.execute, ["COMMIT"])
+        end.start()
+        store = open_store(db)
+        end.join()
     assert versions(store) == list(range(1, LATEST + 1))
     store.close()
 
