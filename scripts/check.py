@@ -30,7 +30,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 CORE = ROOT / ".venv-dev"
 CONTRACTS = CORE / "import-contracts.ini"
-PUBLIC = {"__init__", "catalog", "testing"}
+PUBLIC = {"__init__", "catalog", "commands", "testing"}
 """What plugins import."""
 CODE = ("benchmarks", "packaging", "plugins", "scripts", "standards_mcp", "tests")
 CHECKS = ("format", "lint", "types", "contracts", "tests", "package", "coverage")

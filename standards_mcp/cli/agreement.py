@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from .output import say
+from standards_mcp.commands import print_text
 
 yes_option: Final = click.option(
     "--yes", is_flag=True, help="Do not ask, also where more is served than before."
@@ -21,10 +21,10 @@ def agree(what: str, *, yes: bool) -> None:
         click.ClickException: The answer is no, or there is no terminal and no ``--yes``.
     """
     if yes:
-        say(what)
+        print_text(what)
         return
     if sys.stdin is None or not sys.stdin.isatty():
         raise click.ClickException(f"{what}. Nothing is changed; add --yes if that is meant")
-    say(what)
+    print_text(what)
     if not click.confirm("Go on?"):
         raise click.ClickException("nothing is changed")

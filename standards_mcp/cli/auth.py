@@ -8,12 +8,12 @@ import click
 
 from standards_mcp._utils.text import did_you_mean
 from standards_mcp._utils.tokens import new_token, token_hash
+from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
 from standards_mcp.config.editing import with_token, without_token
 from standards_mcp.config.models.http import ALL, BUILT_IN, AuthSettings, TokenSection
 
 from .config_edits import edit_config, settings_of
 from .invocation import Invocation
-from .output import examples, print_json, print_table, say
 
 _OVERRIDDEN = "a variable or --set says otherwise, see `standards-mcp config show`"
 
@@ -57,12 +57,12 @@ def new(invocation: Invocation, name: str, scopes: tuple[str, ...], *, replace: 
             raise click.ClickException(f"another token {name!r} would count: {_OVERRIDDEN}")
         return changed
 
-    edit_config(invocation, add, says=partial(say, err=True))
-    say(made)
+    edit_config(invocation, add, says=partial(print_text, err=True))
+    print_text(made)
 
 
 @token.command("list", epilog=examples("auth token list"))
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @click.pass_obj
 def list_(invocation: Invocation, *, as_json: bool) -> None:
     """List the names and scopes of the tokens."""
@@ -72,7 +72,7 @@ def list_(invocation: Invocation, *, as_json: bool) -> None:
     elif tokens:
         print_table([(name, ", ".join(each.scopes)) for name, each in tokens.items()])
     else:
-        say("There are no tokens; `standards-mcp auth token new NAME` makes one.")
+        print_text("There are no tokens; `standards-mcp auth token new NAME` makes one.")
 
 
 @token.command(epilog=examples("auth token revoke ann"))

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from standards_mcp._utils.files import replace_text
 from standards_mcp._utils.streams import divert_stdout
+from standards_mcp.commands import examples, json_option, print_json, print_text
 from standards_mcp.config.errors import Problem
 from standards_mcp.config.layers import key_name, leaves
 from standards_mcp.config.loading import FILE_NAME
@@ -26,7 +27,6 @@ from standards_mcp.loading.records import Status
 from standards_mcp.loading.shown_values import shown_values
 
 from .invocation import Invocation
-from .output import examples, print_json, say
 from .service_checks import service_warnings
 
 
@@ -53,14 +53,14 @@ def init(invocation: Invocation, /, file: Path, *, force: bool) -> None:
         backup = replace_text(file, config_template(_models(invocation)))
     except OSError as exc:
         raise click.ClickException(f"{file} cannot be written: {exc}") from None
-    click.echo(f"Wrote {file}" + (f"; the old file is {backup.name}" if backup else ""))
+    print_text(f"Wrote {file}" + (f"; the old file is {backup.name}" if backup else ""))
     if gone:
-        say(f"No longer set, so that more may be served: {', '.join(gone)}")
+        print_text(f"No longer set, so that more may be served: {', '.join(gone)}")
 
 
 @config.command(epilog=examples("config show --origin", "--profile teacher config show --json"))
 @click.option("--origin", is_flag=True, help="Say where each value comes from.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @click.pass_obj
 def show(invocation: Invocation, *, origin: bool, as_json: bool) -> None:
     """Print the values in force, as TOML; secrets are masked."""
@@ -80,9 +80,9 @@ def show(invocation: Invocation, *, origin: bool, as_json: bool) -> None:
     for path, value in sorted(values.items(), key=lambda item: len(item[0]) > 1):
         if path[:-1] != table:
             table = path[:-1]
-            say(f"\n[{'.'.join(map(toml_key, table))}]")
+            print_text(f"\n[{'.'.join(map(toml_key, table))}]")
         line = f"{toml_key(path[-1])} = {toml_value(value)}"
-        say(f"{line:<44}  # {sources[path]}" if origin else line)
+        print_text(f"{line:<44}  # {sources[path]}" if origin else line)
 
 
 @config.command(epilog=examples("config check"))
@@ -107,13 +107,15 @@ def check(ctx: click.Context) -> None:
     programs = [each.line(host.loaded.layers) for each in check_programs(host.settings)]
     problems = [*failed, *host.warnings(), *filters, *programs]
     for line in (*problems, *host.exposed_secrets(), *service_warnings(host.settings.server)):
-        say(line)
+        print_text(line)
     if problems:
         ctx.exit(1)
-    click.echo(f"ok: {host.loaded.file or 'no file; every key has its default'}")
+    print_text(f"ok: {host.loaded.file or 'no file; every key has its default'}")
     records = host.manager.records.values()
     if elsewhere := ", ".join(record.name for record in records if provider_of(record)):
-        say(f"not started: {elsewhere}; `standards-mcp plugins check` starts them and says more")
+        print_text(
+            f"not started: {elsewhere}; `standards-mcp plugins check` starts them and says more"
+        )
 
 
 @config.command(epilog=examples("config schema > standards-mcp.schema.json"))

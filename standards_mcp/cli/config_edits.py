@@ -8,13 +8,13 @@ import click
 
 from standards_mcp._utils.files import diff
 from standards_mcp._utils.secrets import mask
+from standards_mcp.commands import print_text
 from standards_mcp.config.changes import Gains, change_config, file_to_change, for_everybody
 from standards_mcp.config.editing import without_secrets
 from standards_mcp.config.models.settings import Settings
 
 from .agreement import agree
 from .invocation import Invocation
-from .output import say
 
 dry_run_option = click.option(
     "--dry-run", is_flag=True, help="Show the change as a diff and write nothing."
@@ -28,7 +28,7 @@ def edit_config(
     dry_run: bool = False,
     gains: Gains | None = None,
     yes: bool = False,
-    says: Callable[[str], None] = click.echo,
+    says: Callable[[str], None] = print_text,
 ) -> None:
     """Apply *edit* to the configuration file, and say so. See `change_config`.
 
@@ -57,7 +57,7 @@ def edit_config(
         says(f"{file} says so already.")
     elif dry_run:
         change_shown = diff(file, without_secrets(done.before), without_secrets(done.after))
-        say(mask(change_shown, invocation.host.secrets()))
+        print_text(mask(change_shown, invocation.host.secrets()))
     else:
         kept = f"; the old file is {done.backup.name}" if done.backup else ""
         says(f"Changed {file}{kept}")

@@ -6,14 +6,14 @@ from typing import Any
 
 import click
 
+from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
 from standards_mcp.contributions.base import Contribution
 
 from .invocation import Invocation
-from .output import examples, print_json, print_table
 
 
 @click.command(epilog=examples("prompts", "prompts --json"))
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @click.pass_obj
 def prompts(invocation: Invocation, *, as_json: bool) -> None:
     """List every prompt, the tools that it needs, and why one is not served."""
@@ -30,7 +30,7 @@ def prompts(invocation: Invocation, *, as_json: bool) -> None:
 
 
 @click.command(epilog=examples("resources", "resources --json"))
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @click.pass_obj
 def resources(invocation: Invocation, *, as_json: bool) -> None:
     """List every resource, and why one is not served."""
@@ -46,7 +46,7 @@ def _show(entries: list[dict[str, Any]], kind: str, *, as_json: bool) -> None:
         print_json(entries)
         return
     if not entries:
-        click.echo(f"No plugin contributes a {kind}; see `standards-mcp plugins list`.")
+        print_text(f"No plugin contributes a {kind}; see `standards-mcp plugins list`.")
     print_table(
         (
             entry["name"],

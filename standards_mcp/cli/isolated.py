@@ -19,6 +19,7 @@ from typing import Any
 
 import click
 
+from standards_mcp.commands import print_text
 from standards_mcp.errors import PluginError
 from standards_mcp.loading.records import Status
 from standards_mcp.plugin import ToolResult
@@ -84,7 +85,7 @@ def main() -> int:
     command = invocation.host.manager.commands().get(config.name)
     if command is None:
         why = record.reason or "it has no commands"
-        click.echo(f"standards-mcp: plugin {config.name!r}: {why}", err=True)
+        print_text(f"standards-mcp: plugin {config.name!r}: {why}", err=True)
         return 1
     return _run(command, arguments, invocation)
 

@@ -12,6 +12,7 @@ import click
 
 from standards_mcp._utils.streams import divert_stdout
 from standards_mcp._utils.text import did_you_mean
+from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
 from standards_mcp.config.editing import before_plugin_disabled, with_plugin
 from standards_mcp.config.layers import variable_name
 from standards_mcp.config.models.settings import Settings
@@ -30,7 +31,6 @@ from .completion import installed_plugins, offer
 from .config_edits import dry_run_option, edit_config, settings_of
 from .failures import show_failures
 from .invocation import Invocation
-from .output import examples, print_json, print_table, say
 from .scaffold.command import new
 
 _ABOUT: Final = (
@@ -48,7 +48,7 @@ plugins.add_command(new)
 
 
 @plugins.command("list", epilog=examples("plugins list", "plugins list --json"))
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @click.pass_obj
 def list_plugins(invocation: Invocation, *, as_json: bool) -> None:
     """List the installed plugins; imports none of them.
@@ -62,12 +62,12 @@ def list_plugins(invocation: Invocation, *, as_json: bool) -> None:
         print_json([_as_data(record) for record in records])
         return
     if not records:
-        click.echo("No plugin is installed.")
+        print_text("No plugin is installed.")
     _print(records, {})
 
 
 @plugins.command(epilog=examples("plugins check"))
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @click.pass_context
 def check(ctx: click.Context, *, as_json: bool) -> None:
     """Import and start every enabled plugin, and ask it for its health.
@@ -101,7 +101,7 @@ async def _healths(host: Host) -> dict[str, Health]:
 
 @plugins.command(epilog=examples("plugins info search", "plugins info search --json"))
 @click.argument("name", shell_complete=offer(installed_plugins))
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @click.pass_obj
 def info(invocation: Invocation, /, name: str, *, as_json: bool) -> None:
     """Show what the plugin NAME is, what it adds, and which keys its table takes."""
@@ -130,7 +130,7 @@ def info(invocation: Invocation, /, name: str, *, as_json: bool) -> None:
         return
     print_table((key, _text(data[key])) for key in _ABOUT if data[key])
     if keys:
-        click.echo(f"\n[plugins.{name}]")
+        print_text(f"\n[plugins.{name}]")
     print_table(_key_row(key, record) for key in keys)
 
 
@@ -163,7 +163,7 @@ def enable(invocation: Invocation, /, name: str, *, dry_run: bool, yes: bool) ->
     with suppress(StandardsMcpError):  # the edit is made; other commands report this
         record = _record(Host(invocation.load_settings()), name)
         if record.reason:
-            say(f"{name} is still not loaded: {record.reason}", err=True)
+            print_text(f"{name} is still not loaded: {record.reason}", err=True)
 
 
 @plugins.command(epilog=examples("plugins disable acme", "plugins disable acme --dry-run"))

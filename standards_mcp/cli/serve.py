@@ -15,10 +15,10 @@ import anyio
 import click
 
 from standards_mcp._utils.streams import claim_standard_streams
+from standards_mcp.commands import examples
 
 from . import BEGAN
 from .invocation import Invocation
-from .output import examples
 
 if TYPE_CHECKING:
     from standards_mcp.server.ending import Ending

@@ -10,6 +10,7 @@ from typing import Any, cast
 import click
 
 from standards_mcp.calls.steps.output import definition_tokens
+from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
 from standards_mcp.config.checks import no_match
 from standards_mcp.config.editing import with_tool_disabled, with_tool_enabled
 from standards_mcp.config.models.settings import Settings
@@ -26,14 +27,13 @@ from .config_edits import dry_run_option, edit_config
 from .contributions import as_data
 from .failures import show_failures
 from .invocation import Invocation
-from .output import examples, print_json, print_table, say
 
 
 @click.group(
     invoke_without_command=True,
     epilog=examples("tools", "tools --json", "tools disable 'web.*'"),
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @click.pass_context
 def tools(ctx: click.Context, *, as_json: bool) -> None:
     """List every tool, why one is not served, and what it costs.
@@ -53,11 +53,11 @@ def tools(ctx: click.Context, *, as_json: bool) -> None:
         print_json(entries)
         return
     if not entries:
-        click.echo("No plugin contributes a tool; see `standards-mcp plugins list`.")
+        print_text("No plugin contributes a tool; see `standards-mcp plugins list`.")
     print_table(_row(entry) for entry in entries)
     served = [entry for entry in entries if entry["served"]]
     cost = sum(entry["tokens"] for entry in served)
-    click.echo(f"\n{len(served)} served, about {cost:,} tokens; {len(entries) - len(served)} not")
+    print_text(f"\n{len(served)} served, about {cost:,} tokens; {len(entries) - len(served)} not")
 
 
 @tools.command(epilog=examples("tools enable web.search", "tools enable 'web.*' --dry-run"))
@@ -111,7 +111,7 @@ def _gains(invocation: Invocation, before: Settings, after: Settings) -> list[st
 def _warn_of_no_match(invocation: Invocation, pattern: str) -> None:
     names = invocation.loaded_host.visible().names["tools"]
     if not first_match(names, (pattern,)):
-        say(no_match(pattern, "tools", names), err=True)
+        print_text(no_match(pattern, "tools", names), err=True)
 
 
 def _warn_of_hidden_tools(invocation: Invocation, pattern: str) -> None:
@@ -120,7 +120,9 @@ def _warn_of_hidden_tools(invocation: Invocation, pattern: str) -> None:
         if item.hidden_reason and first_match(item.names, (pattern,)):
             again = item.hidden_reason.startswith("[tools] enable")
             hint = "; run it again to add it there" if again else ""
-            say(f"{item.published} is still not served: {item.hidden_reason}{hint}", err=True)
+            print_text(
+                f"{item.published} is still not served: {item.hidden_reason}{hint}", err=True
+            )
 
 
 @click.command(
@@ -153,11 +155,11 @@ def call(ctx: click.Context, tool: str, arguments: str, *, as_json: bool) -> Non
         print_json({name: getattr(result, name) for name in shown})
     else:
         if result.structured is None:
-            say(result.text)
+            print_text(result.text)
         else:
             print_json(result.structured)
         for note in result.notes:
-            say(f"note: {note}", err=True)
+            print_text(f"note: {note}", err=True)
     structured = result.structured or {}
     if result.is_error or structured.get("success") is False:
         ctx.exit(2 if structured.get("error_type") == "invalid_input" else 1)

@@ -16,7 +16,7 @@ from standards_mcp.catalog.base import Catalog, CatalogStats
 from standards_mcp.catalog.local.catalog import LocalCatalog
 from standards_mcp.catalog.pinecone.client import PineconeUnavailableError
 from standards_mcp.cli.invocation import Invocation
-from standards_mcp.cli.output import examples, print_json, print_table
+from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
 
 from .crosswalks import crosswalks
 from .importing import import_command
@@ -36,7 +36,7 @@ for _command in _COMMANDS:
 
 
 @data.command(epilog=examples("data status", "data status --json"))
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @click.pass_context
 def status(ctx: click.Context, *, as_json: bool) -> None:
     """Show what the catalog holds, where, and in what state.
@@ -111,4 +111,4 @@ def build(invocation: Invocation) -> None:
     """
     with divert_stdout(), ImportProgress() as progress:
         stats = invocation.embedded_catalog.store.build(progress)
-    click.echo(f"Built the index of {counted(stats.records, 'record')} in {stats.location}")
+    print_text(f"Built the index of {counted(stats.records, 'record')} in {stats.location}")

@@ -8,14 +8,14 @@ import click
 
 from standards_mcp._utils.streams import divert_stdout
 from standards_mcp.cli.invocation import Invocation
-from standards_mcp.cli.output import examples, print_json, print_table
+from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
 
 if TYPE_CHECKING:
     from standards_mcp.catalog.local.store import LocalStore
 
 
 @click.command(epilog=examples("data crosswalks", "data crosswalks --json"))
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @click.pass_obj
 def crosswalks(invocation: Invocation, *, as_json: bool) -> None:
     """List the crosswalks that are loaded, each with its number of relations.
@@ -30,7 +30,7 @@ def crosswalks(invocation: Invocation, *, as_json: bool) -> None:
             [{"id": each.id, "title": each.title, "relations": count} for each, count in found]
         )
     elif not found:
-        click.echo("No crosswalks are loaded; `standards-mcp data import FILE` reads a table.")
+        print_text("No crosswalks are loaded; `standards-mcp data import FILE` reads a table.")
     else:
         for each, count in found:
             print_table([(f"{count:>7,}", each.title)])

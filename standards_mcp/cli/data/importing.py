@@ -12,7 +12,7 @@ import click
 
 from standards_mcp._utils.streams import divert_stdout
 from standards_mcp.cli.invocation import Invocation
-from standards_mcp.cli.output import examples, print_json
+from standards_mcp.commands import examples, json_option, print_result
 
 from .progress import ImportProgress
 
@@ -76,7 +76,7 @@ STARTER: Final = "starter"
 @click.option("--replace", is_flag=True, help="Delete what is gone from the sets that are read.")
 @click.option("--dry-run", is_flag=True, help="Say what would change, and change nothing.")
 @click.option("--strict", is_flag=True, help="Import nothing if anything must be skipped.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @click.pass_obj
 def import_command(invocation: Invocation, /, **given: Any) -> None:
     """Load standards from each PATH (a file, a folder or an archive), each URL, or an API.
@@ -219,7 +219,4 @@ def _cache(options: _Options) -> Cache:
 
 
 def _print(report: Report, *, as_json: bool) -> None:
-    if as_json:
-        print_json(report.to_dict())
-    else:
-        click.echo("\n".join(report.lines()))
+    print_result(report.to_dict(), lambda: "\n".join(report.lines()), as_json=as_json)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from standards_mcp._utils.streams import divert_stdout
-from standards_mcp._utils.text import counted, printable
+from standards_mcp._utils.text import counted
 from standards_mcp.cli.completion import loaded_sets, loaded_sets_and_crosswalks, offer
 from standards_mcp.cli.invocation import Invocation
-from standards_mcp.cli.output import examples, print_json, print_table
+from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
 
 from .chosen import chosen_sets, jurisdiction_option, set_named, sets_of, sets_of_one, sets_option
 from .crosswalks import check_is_no_crosswalk, chosen_crosswalk
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @click.command(epilog=examples("data sets", "data sets --jurisdiction Ohio", "data sets --json"))
 @jurisdiction_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @click.pass_obj
 def sets(invocation: Invocation, *, jurisdiction: str | None, as_json: bool) -> None:
     """List the standard sets that are loaded."""
@@ -38,7 +38,7 @@ def sets(invocation: Invocation, *, jurisdiction: str | None, as_json: bool) -> 
     if as_json:
         print_json([each.to_dict() for each in found])
     elif not found:
-        click.echo(
+        print_text(
             "No standards are loaded; see `standards-mcp data import --help`. "
             "`standards-mcp data import starter` brings the starter set back."
         )
@@ -62,7 +62,7 @@ def sets(invocation: Invocation, *, jurisdiction: str | None, as_json: bool) -> 
 @jurisdiction_option
 @click.option("--crosswalk", is_flag=True, help="SET is a crosswalk, also if a set is called so.")
 @click.option("--dry-run", is_flag=True, help="Say what would be deleted, and delete nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @click.pass_context
 def remove(
     ctx: click.Context,
@@ -95,7 +95,7 @@ def remove(
     parts += [counted(report.relations, "relation")] if report.relations else []
     stay = f"{report.left:,} {'stays' if report.left == 1 else 'stay'} in other sets"
     kept = f"; {stay}" if report.deleted or not report.relations else ""
-    click.echo(f"{verb} {' and '.join(parts)}{kept}.")
+    print_text(f"{verb} {' and '.join(parts)}{kept}.")
 
 
 def _removal(
@@ -136,7 +136,7 @@ def _removal(
 @click.argument("names", nargs=-1, metavar="[SET] NEW", shell_complete=offer(loaded_sets))
 @jurisdiction_option
 @click.option("--dry-run", is_flag=True, help="Say what would change, and change nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @click.pass_context
 def rename(
     ctx: click.Context,
@@ -181,7 +181,7 @@ def rename(
         records = f"{counted(changed, 'record')} {'would change' if dry_run else 'changed'}"
         join = "would join" if dry_run else "joined"
         joins = f"; {join} {counted(joined, 'set')} there" if joined else ""
-        click.echo(f"{verb} {counted(len(ids), 'set')} {what} {called!r}{joins}; {records}.")
+        print_text(f"{verb} {counted(len(ids), 'set')} {what} {called!r}{joins}; {records}.")
 
 
 def _others_of(store: LocalStore, ids: list[str], jurisdiction_title: str) -> int:
@@ -238,8 +238,8 @@ def export(
         found = store.crosswalks_of(each.id for each in store.records(wanted))
     if count := sum(relations for _, relations in found):
         names = ", ".join(each.title for each, _ in found)
-        click.echo(
-            f"{counted(count, 'relation')} of crosswalks left out ({printable(names)}); keep "
+        print_text(
+            f"{counted(count, 'relation')} of crosswalks left out ({names}); keep "
             "the files they came from",
             err=True,
         )

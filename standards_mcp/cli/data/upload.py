@@ -12,7 +12,7 @@ import click
 
 from standards_mcp._utils.streams import divert_stdout
 from standards_mcp.cli.invocation import Invocation
-from standards_mcp.cli.output import examples, print_json, print_table
+from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
 from standards_mcp.errors import ConfigError
 
 from .chosen import chosen_sets, jurisdiction_option, sets_option
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 _SHOWN = 10
 
-_json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-
 
 @click.command(
     epilog=examples("data upload --dry-run", "data upload --create", "data upload --set ID")
@@ -38,7 +36,7 @@ _json_option = click.option("--json", "as_json", is_flag=True, help="Print one J
     "--batch-size", type=click.IntRange(1, 96), default=96, help="Records in one request, 1 to 96."
 )
 @click.option("--create", is_flag=True, help="Make the index when there is none.")
-@_json_option
+@json_option
 @click.pass_context
 def upload(
     ctx: click.Context,
@@ -74,7 +72,7 @@ def upload(
 @click.command(epilog=examples("data diff", "data diff --json"))
 @sets_option
 @jurisdiction_option
-@_json_option
+@json_option
 @click.pass_obj
 def diff(invocation: Invocation, /, *, as_json: bool, **chosen: Any) -> None:
     """Show how the embedded index and the one in Pinecone differ; nothing is written."""
@@ -117,7 +115,7 @@ def _stores(invocation: Invocation) -> tuple[LocalCatalog, PineconeClient]:
 
 def _tell(report: Report) -> None:
     if sys.stderr.isatty():
-        click.echo(
+        print_text(
             f"\r{report.read:,} records read, {report.written:,} written", nl=False, err=True
         )
 
@@ -137,9 +135,9 @@ def _show(report: Report, *, as_json: bool) -> None:
         ]
     )
     for id_, reason in report.refused:
-        click.echo(f"refused {id_}: {reason}", err=True)
+        print_text(f"refused {id_}: {reason}", err=True)
     if not report.complete and report.counted is not None:
-        click.echo(
+        print_text(
             f"Pinecone counts {report.counted:,} records where {report.expected:,} are expected. "
             "It counts late; see `standards-mcp data diff` in a few minutes.",
             err=True,

@@ -11,7 +11,7 @@ import click
 from standards_mcp._utils.streams import divert_stdout
 from standards_mcp.cli.install.known import own_command
 from standards_mcp.cli.invocation import Invocation
-from standards_mcp.cli.output import examples, print_json, print_table
+from standards_mcp.commands import examples, json_option, print_json, print_table
 
 from .checks import examine
 
@@ -19,7 +19,7 @@ _SIGNS = {"ok": "ok", "warning": "!", "error": "ERROR"}
 
 
 @click.command(epilog=examples("doctor", "doctor --json"))
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @click.pass_context
 def doctor(ctx: click.Context, *, as_json: bool) -> None:
     """Look for whatever can keep a client from being served, and say how to correct it.

@@ -16,7 +16,7 @@ from standards_mcp._utils.files import Edit, diff, edit_text
 from standards_mcp._utils.secrets import looks_secret, mask
 from standards_mcp.cli.agreement import agree, yes_option
 from standards_mcp.cli.invocation import Invocation, keys_of
-from standards_mcp.cli.output import examples, print_json, print_table, say
+from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
 from standards_mcp.config.layers import variable_name
 from standards_mcp.errors import ClientFileError, StandardsMcpError
 
@@ -114,12 +114,12 @@ def install(invocation: Invocation, /, client: Client, name: str, **options: Any
 
     done = _edit(file, change, dry_run=options["dry_run"])
     if not done.changes:
-        click.echo(f"{client.title} has it already: {name!r} in {file}")
+        print_text(f"{client.title} has it already: {name!r} in {file}")
     elif options["dry_run"]:
         _show(client, file, done)
     else:
         _report(file, done)
-        click.echo(f"Added {name!r} to {client.title}. {client.after}")
+        print_text(f"Added {name!r} to {client.title}. {client.after}")
     _warn_of_missing(client, servers(client, file, done.after)[name], variables)
 
 
@@ -139,13 +139,13 @@ def uninstall(
     file = _file(client, project=project)
     done = _edit(file, lambda text: without_server(client, file, text, name), dry_run=dry_run)
     if not done.changes:
-        click.echo(f"{client.title} has no server {name!r} in {file}", err=True)
+        print_text(f"{client.title} has no server {name!r} in {file}", err=True)
         ctx.exit(1)
     if dry_run:
         _show(client, file, done)
         return
     _report(file, done)
-    click.echo(f"Removed {name!r} from {client.title}. Start it again if it is open.")
+    print_text(f"Removed {name!r} from {client.title}. Start it again if it is open.")
 
 
 @click.group()
@@ -154,7 +154,7 @@ def clients() -> None:
 
 
 @clients.command("list", epilog=examples("clients list", "clients list --json"))
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 def list_clients(*, as_json: bool) -> None:
     """List the clients, and whether this server is in the user's configuration of each."""
     system = System.current()
@@ -164,7 +164,7 @@ def list_clients(*, as_json: bool) -> None:
         return
     for each in found:
         print_table([(f"{each['client']:<14}", each["title"], _state(each))])
-        click.echo(f"  {each['file']}")
+        print_text(f"  {each['file']}")
 
 
 def _as_data(client: Client, system: System) -> dict[str, Any]:
@@ -253,7 +253,7 @@ def _edit(file: Path, change: Callable[[str], str], *, dry_run: bool) -> Edit:
 def _warn_of_missing(client: Client, entry: Entry, variables: Iterable[str]) -> None:
     if missing := missing_variables(client, entry, variables):
         options = " ".join(f"--env {name}" for name in missing)
-        say(
+        print_text(
             f"{client.title} will start the server without what comes from .env or the environment "
             f"here: {', '.join(missing)}. To hand it over as it is here, add {options}; or leave "
             "it out, if the server is to do without.",
@@ -263,8 +263,8 @@ def _warn_of_missing(client: Client, entry: Entry, variables: Iterable[str]) -> 
 
 def _show(client: Client, file: Path, done: Edit) -> None:
     before, after = (without_secrets(client, file, text) for text in (done.before, done.after))
-    say(diff(file, before, after) or "Only secrets change.")
+    print_text(diff(file, before, after) or "Only secrets change.")
 
 
 def _report(file: Path, done: Edit) -> None:
-    click.echo(f"{file}" + (f" (the old file is {done.backup.name})" if done.backup else " (new)"))
+    print_text(f"{file}" + (f" (the old file is {done.backup.name})" if done.backup else " (new)"))

@@ -12,7 +12,7 @@ import importlib_metadata
 from packaging.requirements import Requirement
 
 from standards_mcp.cli import COMMANDS
-from standards_mcp.cli.output import examples
+from standards_mcp.commands import examples, print_text
 from standards_mcp.loading.discovery import PLUGIN_NAME, installed_plugins
 from standards_mcp.loading.records import DISTRIBUTION
 
@@ -46,7 +46,7 @@ def new(name: str, *, kind: Kind, into: Path) -> None:
     folder = into / distribution_of(name)
     version = importlib_metadata.version(DISTRIBUTION)
     write_project(folder, render_plugin(name, kind, version))
-    click.echo(f"Wrote {folder}. Its README.md says how to install, test and use it.")
+    print_text(f"Wrote {folder}. Its README.md says how to install, test and use it.")
 
 
 def _check_name(name: str) -> None:

@@ -1,0 +1,124 @@
+"""What commands share, those of the host and those of plugins: what they print, and how.
+
+People get tables, lines and a bar of progress; programs get one JSON document.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import textwrap
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from standards_mcp._utils.text import printable
+
+if TYPE_CHECKING:
+    from standards_mcp.plugin import ToolResult
+
+__all__ = [
+    "examples",
+    "json_option",
+    "print_answer",
+    "print_json",
+    "print_result",
+    "print_table",
+    "print_text",
+    "progress_bar",
+]
+
+_WIDTH: Final = 80
+
+json_option: Final = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON document."
+)
+"""The option ``--json``; the command gets it as *as_json*."""
+
+
+def print_text(text: str, *, err: bool = False) -> None:
+    r"""Print lines that may hold text of others, such as what a page says.
+
+    What would steer a terminal, and what the stream cannot show, is printed as ``\u0141``.
+    """
+    # Not `sys.stdout`: where that is ASCII, click writes UTF-8 all the same. A stream without an
+    # encoding takes any text.
+    stream = click.get_text_stream("stderr" if err else "stdout")
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    shown = printable(text).encode(encoding, "backslashreplace").decode(encoding)
+    click.echo(shown, err=err)
+
+
+def print_json(data: Any) -> None:
+    """Print one JSON document, in ASCII where the terminal knows no more."""
+    unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    print_text(json.dumps(data, ensure_ascii=not unicode, indent=2))
+
+
+def print_table(rows: Iterable[Sequence[str]]) -> None:
+    """Print rows in columns; the last column is wrapped to fit the width."""
+    lines = [tuple(map(str, row)) for row in rows]
+    if not lines:
+        return
+    widths = [max(len(row[index]) for row in lines) for index in range(len(lines[0]) - 1)]
+    left = sum(widths) + 2 * len(widths)
+    for row in lines:
+        head = "".join(f"{cell:<{width}}  " for cell, width in zip(row, widths, strict=False))
+        wrapped = textwrap.wrap(row[-1], max(_WIDTH - left, 24)) or [""]
+        print_text((head + wrapped[0]).rstrip())
+        for line in wrapped[1:]:
+            print_text(" " * left + line)
+
+
+def print_result(data: Any, text: Callable[[], str], *, as_json: bool) -> None:
+    """Print *data* as JSON, or what *text* makes of it for people."""
+    if as_json:
+        print_json(data)
+    else:
+        print_text(text())
+
+
+def print_answer(
+    answer: ToolResult, text: Callable[[dict[str, Any]], str], *, as_json: bool
+) -> None:
+    """Print what a tool answered.
+
+    As JSON that is its structure, also of a call that failed. People get what *text* makes of the
+    structure, or why the call failed, on stderr. The exit code is left to the command.
+    """
+    found = answer.structured or {}
+    if answer.is_error and not as_json:
+        print_text(found.get("message", answer.text), err=True)
+    else:
+        print_result(found, lambda: text(found), as_json=as_json)
+
+
+@contextmanager
+def progress_bar(label: str, *, is_shown: bool = True) -> Generator[Callable[[int, int], None]]:
+    """Give a function that takes how many are done, and of how many.
+
+    It draws a bar on stderr if that is a terminal, and does nothing otherwise.
+
+    Args:
+        is_shown: False for no bar at all.
+    """
+    if not is_shown or not sys.stderr.isatty():
+        yield lambda _done, _total: None
+        return
+    with click.progressbar(length=1, label=label, file=sys.stderr) as bar:
+
+        def tell(done: int, total: int) -> None:
+            bar.length = total
+            bar.update(done - bar.pos)
+
+        yield tell
+
+
+def examples(*lines: str) -> str:
+    """Return the end of a command's help that shows how it is called.
+
+    Each line follows ``standards-mcp``. The text is for the *epilog* of `click.command`.
+    """
+    return "\b\nExamples:\n" + "\n".join(f"  standards-mcp {line}" for line in lines)
