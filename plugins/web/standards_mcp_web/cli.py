@@ -21,9 +21,9 @@ Examples:
 @click.command("search", epilog=_EPILOG)
 @click.argument("query")
 @click.option("--top", type=click.IntRange(1, 5), default=5, help="The most results.")
-@click.option("--json", "is_json", is_flag=True, help="Print JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
-def search_command(context: click.Context, query: str, *, top: int, is_json: bool) -> None:
+def search_command(context: click.Context, query: str, *, top: int, as_json: bool) -> None:
     """Search the web for QUERY.
 
     Exit code 1 when nothing was found or the search failed.
@@ -31,7 +31,7 @@ def search_command(context: click.Context, query: str, *, top: int, is_json: boo
     call: ToolCaller = context.obj
     answer = call("web.search", {"query": query, "top_k": top})
     found = answer.structured or {}
-    if is_json:
+    if as_json:
         click.echo(json.dumps(found, ensure_ascii=False))
     elif answer.is_error:
         click.echo(found.get("message", answer.text), err=True)

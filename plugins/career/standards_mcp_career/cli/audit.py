@@ -8,11 +8,12 @@ from pathlib import Path
 import click
 
 from standards_mcp import InvalidInputError
+from standards_mcp.commands import examples, json_option, print_result
 from standards_mcp_career.audit.export import line_of, read_lines
 from standards_mcp_career.audit.log import Verification, verify_all
 from standards_mcp_career.settings import CareerSettings
 
-from .showing import as_json, opened, tell
+from .showing import opened
 
 _PAGE = 1000
 
@@ -27,11 +28,13 @@ def audit_group(settings: CareerSettings) -> click.Group:
 
 
 def _show(settings: CareerSettings) -> click.Command:
-    @click.command("show")
+    @click.command(
+        "show", epilog=examples("career audit show TRACE", "career audit show TRACE --json")
+    )
     @click.argument("trace")
-    @as_json
+    @json_option
     @click.pass_context
-    def show(context: click.Context, trace: str, *, is_json: bool) -> None:
+    def show(context: click.Context, trace: str, *, as_json: bool) -> None:
         """Show the events of TRACE."""
         with opened(settings) as career:
             answer = career.audit.page(trace, 0, _PAGE)
@@ -43,14 +46,14 @@ def _show(settings: CareerSettings) -> click.Command:
             for each in answer["events"]
         )
         shown = "\n".join(lines) or f"Trace {trace} has no events."
-        tell(answer, lambda: shown, is_json=is_json)
+        print_result(answer, lambda: shown, as_json=as_json)
         context.exit(int(not answer["total"]))
 
     return show
 
 
 def _export(settings: CareerSettings) -> click.Command:
-    @click.command("export")
+    @click.command("export", epilog=examples("career audit export audit.jsonl"))
     @click.argument("file", type=click.Path(dir_okay=False), default="-")
     def export(file: str) -> None:
         """Write all events to FILE, or to stdout, as JSON Lines."""
@@ -62,23 +65,25 @@ def _export(settings: CareerSettings) -> click.Command:
 
 
 def _verify(settings: CareerSettings) -> click.Command:
-    @click.command("verify")
+    @click.command(
+        "verify", epilog=examples("career audit verify", "career audit verify --file audit.jsonl")
+    )
     @click.argument("trace", required=False)
     @click.option(
         "--file",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
         help="An export, in place of the database.",
     )
-    @as_json
+    @json_option
     @click.pass_context
     def verify(
-        context: click.Context, trace: str | None, file: Path | None, *, is_json: bool
+        context: click.Context, trace: str | None, file: Path | None, *, as_json: bool
     ) -> None:
         """Tell whether the events of TRACE, or all, are what was written."""
         if trace is not None and file is not None:
             raise click.UsageError("Give TRACE or --file, not both.")
         answer = _of_file(file) if file else _of_database(settings, trace)
-        tell(answer, lambda: "\n".join(_lines(answer)), is_json=is_json)
+        print_result(answer, lambda: "\n".join(_lines(answer)), as_json=as_json)
         context.exit(int(not answer["valid"] or not answer["traces"]))
 
     return verify

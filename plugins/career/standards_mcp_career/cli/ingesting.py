@@ -7,15 +7,19 @@ from typing import Any
 
 import click
 
-from .showing import as_json, call_tool
+from standards_mcp.commands import examples, json_option
+
+from .showing import call_tool
 
 
-@click.command("ingest")
+@click.command(
+    "ingest", epilog=examples("career ingest resume.pdf", "career ingest resume.pdf --no-persist")
+)
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--no-persist", is_flag=True, help="Only look at it.")
-@as_json
+@json_option
 @click.pass_context
-def ingest(context: click.Context, path: Path, *, no_persist: bool, is_json: bool) -> None:
+def ingest(context: click.Context, path: Path, *, no_persist: bool, as_json: bool) -> None:
     """Take the resume at PATH in."""
 
     def shown(answer: dict[str, Any]) -> str:
@@ -23,4 +27,4 @@ def ingest(context: click.Context, path: Path, *, no_persist: bool, is_json: boo
         return f"{answer['resume_id']}: {done}\n{answer['resume_hash']}"
 
     arguments = {"input_path": str(path.absolute()), "persist": not no_persist}
-    call_tool(context, "ingest_resume", arguments, shown, is_json=is_json)
+    call_tool(context, "ingest_resume", arguments, shown, as_json=as_json)

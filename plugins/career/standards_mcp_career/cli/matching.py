@@ -12,6 +12,7 @@ import click
 from pydantic import ValidationError
 
 from standards_mcp import InvalidInputError
+from standards_mcp.commands import examples, json_option, print_result
 from standards_mcp_career.answers import MatchAnswer, ValidationReport
 from standards_mcp_career.domain.records import Opportunity
 from standards_mcp_career.importing import parsed
@@ -22,7 +23,7 @@ from standards_mcp_career.settings import CareerSettings
 from standards_mcp_career.validation.override import Override
 from standards_mcp_career.validation.reports import GivenReport
 
-from .showing import as_json, call_tool, tell
+from .showing import call_tool
 
 _CANDIDATES: Final = click.IntRange(0, 1000)
 
@@ -30,13 +31,16 @@ _CANDIDATES: Final = click.IntRange(0, 1000)
 def match_command(settings: CareerSettings) -> click.Command:
     """Return the command ``match``."""
 
-    @click.command("match")
+    @click.command(
+        "match",
+        epilog=examples("career match ID", "career match position.yaml --strategy lexical --json"),
+    )
     @click.argument("opportunity", metavar="ID|FILE")
     @click.option("--strategy", type=click.Choice(list(NAMES)), default=settings.matching_strategy)
     @click.option("--k-lex", type=_CANDIDATES, default=25, help="Candidates by words.")
     @click.option("--k-emb", type=_CANDIDATES, default=25, help="Candidates by vectors.")
-    @as_json
-    def match(opportunity: str, *, strategy: Any, k_lex: int, k_emb: int, is_json: bool) -> None:
+    @json_option
+    def match(opportunity: str, *, strategy: Any, k_lex: int, k_emb: int, as_json: bool) -> None:
         """Match a stored opportunity, or that of a FILE of JSON or YAML."""
         file = Path(opportunity)
         is_file = os.path.isfile(file)  # noqa: PTH113  - Path.is_file raises for a long id
@@ -49,7 +53,7 @@ def match_command(settings: CareerSettings) -> click.Command:
                 opportunity=given,
                 opportunity_id=None if given else opportunity,
             )
-        tell(answer, lambda: "\n".join(match_lines(answer)), is_json=is_json)
+        print_result(answer, lambda: "\n".join(match_lines(answer)), as_json=as_json)
 
     return match
 
@@ -57,13 +61,16 @@ def match_command(settings: CareerSettings) -> click.Command:
 def validate_command(settings: CareerSettings) -> click.Command:
     """Return the command ``validate``."""
 
-    @click.command("validate")
+    @click.command(
+        "validate",
+        epilog=examples("career match ID --json > report.json", "career validate report.json"),
+    )
     @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
     @click.option("--override", help="JSON: rule_id, operator_id, reason, payload_hash.")
-    @as_json
+    @json_option
     @click.pass_context
     def validate(
-        context: click.Context, file: Path, *, override: str | None, is_json: bool
+        context: click.Context, file: Path, *, override: str | None, as_json: bool
     ) -> None:
         """Validate the match report in FILE, also within the answer of a match."""
         try:
@@ -78,7 +85,7 @@ def validate_command(settings: CareerSettings) -> click.Command:
         with closing(open_career(settings)) as career:
             answer = career.validation.validate_match_report(report, override=overruling)
         found = answer["validation_report"]
-        tell(found, lambda: "\n".join(_validation_lines(found)), is_json=is_json)
+        print_result(found, lambda: "\n".join(_validation_lines(found)), as_json=as_json)
         context.exit(int(found["status"] in ("blocked", "rejected")))
 
     return validate
@@ -86,16 +93,16 @@ def validate_command(settings: CareerSettings) -> click.Command:
 
 @click.command("index")
 @click.option("--scope", type=click.Choice(["all", "atoms", "resumes", "opps"]), default="all")
-@as_json
+@json_option
 @click.pass_context
-def index(context: click.Context, *, scope: str, is_json: bool) -> None:
+def index(context: click.Context, *, scope: str, as_json: bool) -> None:
     """Make vectors of what is new or has changed."""
 
     def shown(answer: dict[str, Any]) -> str:
         counts = ", ".join(f"{count} {name}" for name, count in answer["counts"].items())
         return f"{answer['run_id']}: {counts}"
 
-    call_tool(context, "index_build", {"scope": scope}, shown, is_json=is_json)
+    call_tool(context, "index_build", {"scope": scope}, shown, as_json=as_json)
 
 
 def match_lines(answer: MatchAnswer) -> list[str]:

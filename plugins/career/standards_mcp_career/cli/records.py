@@ -10,6 +10,7 @@ from typing import Final
 import click
 
 from standards_mcp import InvalidInputError, NotFoundError
+from standards_mcp.commands import examples, json_option, print_result
 from standards_mcp_career.importing import ImportAnswer, import_files
 from standards_mcp_career.service import open_career
 from standards_mcp_career.settings import CareerSettings
@@ -17,7 +18,7 @@ from standards_mcp_career.store.database import Store
 from standards_mcp_career.store.migrating import LATEST, migrate
 
 from .kinds import KINDS
-from .showing import as_json, opened, tell
+from .showing import opened
 
 _KIND: Final = click.argument("kind", type=click.Choice(list(KINDS)))
 
@@ -25,19 +26,24 @@ _KIND: Final = click.argument("kind", type=click.Choice(list(KINDS)))
 def import_command(settings: CareerSettings) -> click.Command:
     """Return the command ``import``."""
 
-    @click.command("import")
+    @click.command(
+        "import",
+        epilog=examples(
+            "career import atoms.yaml --dry-run", "career import atoms.yaml positions.json"
+        ),
+    )
     @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
     @click.option("--dry-run", is_flag=True, help="Only tell what would be imported.")
-    @as_json
+    @json_option
     @click.pass_context
     def import_records(
-        context: click.Context, files: tuple[Path, ...], *, dry_run: bool, is_json: bool
+        context: click.Context, files: tuple[Path, ...], *, dry_run: bool, as_json: bool
     ) -> None:
         """Import atoms, opportunities and interactions from FILES of JSON or YAML."""
         _check_kept(settings)
         with closing(open_career(settings)) as career:
             answer = import_files(career.store, files, dry_run=dry_run)
-        tell(answer, lambda: _imported(answer), is_json=is_json)
+        print_result(answer, lambda: _imported(answer), as_json=as_json)
         context.exit(int(bool(answer["errors"])))
 
     return import_records
@@ -46,16 +52,16 @@ def import_command(settings: CareerSettings) -> click.Command:
 def list_command(settings: CareerSettings) -> click.Command:
     """Return the command ``list``."""
 
-    @click.command("list")
+    @click.command("list", epilog=examples("career list atoms", "career list decisions --json"))
     @_KIND
-    @as_json
+    @json_option
     @click.pass_context
-    def list_records(context: click.Context, kind: str, *, is_json: bool) -> None:
+    def list_records(context: click.Context, kind: str, *, as_json: bool) -> None:
         """List the records of KIND."""
         with opened(settings) as career, career.store.reading() as connection:
             rows = KINDS[kind].rows(connection)
         shown = "\n".join(map(KINDS[kind].line, rows)) or f"There are no {kind}."
-        tell({kind: rows}, lambda: shown, is_json=is_json)
+        print_result({kind: rows}, lambda: shown, as_json=as_json)
         context.exit(int(not rows))
 
     return list_records
@@ -64,18 +70,18 @@ def list_command(settings: CareerSettings) -> click.Command:
 def show_command(settings: CareerSettings) -> click.Command:
     """Return the command ``show``."""
 
-    @click.command("show")
+    @click.command("show", epilog=examples("career show atoms ID", "career show runs ID --json"))
     @_KIND
     @click.argument("identifier", metavar="ID")
-    @as_json
-    def show_record(kind: str, identifier: str, *, is_json: bool) -> None:
+    @json_option
+    def show_record(kind: str, identifier: str, *, as_json: bool) -> None:
         """Show the record of KIND with this ID."""
         with opened(settings) as career, career.store.reading() as connection:
             row = KINDS[kind].row(connection, identifier)
         if row is None:
             raise NotFoundError(f"{KINDS[kind].singular} not found: {identifier}")
         shown = "\n".join(f"{name}: {_text(value)}" for name, value in row.items())
-        tell(row, lambda: shown, is_json=is_json)
+        print_result(row, lambda: shown, as_json=as_json)
 
     return show_record
 
@@ -85,14 +91,14 @@ def migrate_command(settings: CareerSettings) -> click.Command:
 
     @click.command("migrate")
     @click.option("--to", type=click.IntRange(1, LATEST), default=LATEST, help="The version.")
-    @as_json
-    def migrate_database(to: int, *, is_json: bool) -> None:
+    @json_option
+    def migrate_database(to: int, *, as_json: bool) -> None:
         """Bring the database to the newest version, or to another."""
         _check_kept(settings)
         with closing(Store(settings.db)) as store:
             done = migrate(store, to)
         answer = {"from": done.before, "to": done.after}
-        tell(answer, lambda: f"version {done.before} to {done.after}", is_json=is_json)
+        print_result(answer, lambda: f"version {done.before} to {done.after}", as_json=as_json)
 
     return migrate_database
 

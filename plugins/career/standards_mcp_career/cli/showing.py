@@ -1,19 +1,17 @@
-"""How answers look to people."""
+"""What the commands share: records at hand, and calls of tools."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
-from typing import Any, Final
+from typing import Any
 
 import click
 
 from standards_mcp import InvalidInputError, ToolCaller
+from standards_mcp.commands import print_answer
 from standards_mcp_career.service import Career, open_career
 from standards_mcp_career.settings import CareerSettings
-
-as_json: Final = click.option("--json", "is_json", is_flag=True, help="Print JSON.")
 
 
 @contextmanager
@@ -31,25 +29,16 @@ def opened(settings: CareerSettings) -> Generator[Career]:
         yield career
 
 
-def tell(found: object, shown: Callable[[], str], *, is_json: bool) -> None:
-    """Print a value as JSON, or what people read of it."""
-    click.echo(json.dumps(found, ensure_ascii=False) if is_json else shown())
-
-
 def call_tool(
     context: click.Context,
     name: str,
     arguments: dict[str, Any],
     shown: Callable[[dict[str, Any]], str],
     *,
-    is_json: bool,
+    as_json: bool,
 ) -> None:
     """Call a tool, print its answer, and end with 1 if it has failed."""
     call: ToolCaller = context.obj
     answer = call(name, arguments)
-    found = answer.structured or {}
-    if answer.is_error and not is_json:
-        click.echo(found.get("message", answer.text), err=True)
-    else:
-        tell(found, lambda: shown(found), is_json=is_json)
+    print_answer(answer, shown, as_json=as_json)
     context.exit(int(answer.is_error))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
 from collections.abc import Generator, Sequence
@@ -15,7 +14,8 @@ import click
 from typing_extensions import TypedDict
 
 from standards_mcp import InvalidInputError
-from standards_mcp_career import examples
+from standards_mcp.commands import examples, json_option, print_json, print_result
+from standards_mcp_career import examples as example_files
 from standards_mcp_career.answers import IngestAnswer, MatchAnswer
 from standards_mcp_career.audit.log import Verification
 from standards_mcp_career.drafting import as_records, as_yaml, draft_atoms
@@ -27,7 +27,6 @@ from standards_mcp_career.settings import CareerSettings
 from standards_mcp_career.store import atoms, opportunities
 
 from .matching import match_lines
-from .showing import as_json, tell
 
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 _OPTIONS: Final = Options("semantic", 25, 25)
@@ -50,13 +49,15 @@ class Tried(TypedDict):
 def try_command(settings: CareerSettings) -> click.Command:
     """Return the command ``try``."""
 
-    @click.command("try")
+    @click.command(
+        "try", epilog=examples("career try", "career try resume.pdf --opportunities positions.yaml")
+    )
     @click.argument("resume", type=_FILE, required=False)
     @click.option("--opportunities", "file", type=_FILE, help="Yours, in JSON or YAML.")
-    @as_json
+    @json_option
     @click.pass_context
     def try_all(
-        context: click.Context, resume: Path | None, *, file: Path | None, is_json: bool
+        context: click.Context, resume: Path | None, *, file: Path | None, as_json: bool
     ) -> None:
         """Match all opportunities with a resume's atoms, and verify what was written down.
 
@@ -71,7 +72,7 @@ def try_command(settings: CareerSettings) -> click.Command:
             if file is not None:
                 _import(career, [file])
             tried = _tried(career, path)
-        tell(tried, lambda: _shown(tried), is_json=is_json)
+        print_result(tried, lambda: _shown(tried), as_json=as_json)
         context.exit(int(not tried["matches"] or not tried["audit"]["valid"]))
 
     return try_all
@@ -80,10 +81,10 @@ def try_command(settings: CareerSettings) -> click.Command:
 def draft_command(settings: CareerSettings) -> click.Command:
     """Return the command ``draft``."""
 
-    @click.command("draft")
+    @click.command("draft", epilog=examples("career draft resume.pdf > atoms.yaml"))
     @click.argument("resume", type=_FILE)
-    @as_json
-    def draft(resume: Path, *, is_json: bool) -> None:
+    @json_option
+    def draft(resume: Path, *, as_json: bool) -> None:
         """Print an atom for each list item of RESUME, as YAML to check and import."""
         limits = Limits(settings.resume_roots, settings.max_resume_bytes)
         drafted = list(
@@ -91,9 +92,10 @@ def draft_command(settings: CareerSettings) -> click.Command:
         )
         if not drafted:
             raise InvalidInputError(f"{resume} has no list items to make atoms of.")
-        if is_json:
-            click.echo(json.dumps(as_records(drafted), ensure_ascii=False))
+        if as_json:
+            print_json(as_records(drafted))
             return
+        # Plain, as a file that is imported holds it.
         click.echo("# Check each claim, set verified: true where you can prove it, and import it:")
         click.echo("# standards-mcp career import FILE")
         click.echo(as_yaml(drafted), nl=False)
@@ -103,7 +105,7 @@ def draft_command(settings: CareerSettings) -> click.Command:
 
 @contextmanager
 def _examples(settings: CareerSettings) -> Generator[tuple[Career, Path]]:
-    with tempfile.TemporaryDirectory() as folder, as_file(files(examples)) as shipped:
+    with tempfile.TemporaryDirectory() as folder, as_file(files(example_files)) as shipped:
         # Out of site-packages, which is often in a hidden folder.
         place = Path(folder).resolve()
         shutil.copy(shipped / "resume.md", place)

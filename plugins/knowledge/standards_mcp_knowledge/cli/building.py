@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import re
-import sys
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 
 import anyio
 import click
 
+from standards_mcp.commands import examples, json_option, print_result, progress_bar
 from standards_mcp_knowledge.answers import SearchAnswer, search_answer
 from standards_mcp_knowledge.building import BuildError, BuildOptions, BuildReport
 from standards_mcp_knowledge.datasets import LeftOut, read_source
@@ -35,7 +32,12 @@ _RESULTS = 5
 def build_command(settings: KnowledgeSettings, root: Path, log: logging.Logger) -> click.Command:
     """Return the command ``build``."""
 
-    @click.command("build")
+    @click.command(
+        "build",
+        epilog=examples(
+            'knowledge build docs --id guide --name "User guide" --description "How to run it."'
+        ),
+    )
     @click.argument("folder", type=_FOLDER)
     @click.option("--id", "id_", required=True, help="What searches name the dataset.")
     @click.option("--name", required=True, help="What people call it.")
@@ -45,9 +47,9 @@ def build_command(settings: KnowledgeSettings, root: Path, log: logging.Logger) 
     @click.option("--chunk-words", default=200, show_default=True, help="Words of a passage.")
     @click.option("--overlap-words", default=30, show_default=True, help="Words it repeats.")
     @click.option("--include", multiple=True, metavar="GLOB", help="Only such files.")
-    @showing.as_json
+    @json_option
     def build_dataset(
-        folder: Path, id_: str, out: Path | None, *, is_json: bool, **options: object
+        folder: Path, id_: str, out: Path | None, *, as_json: bool, **options: object
     ) -> None:
         """Make a dataset of the documents in FOLDER, or bring it up to date."""
         wanted = _options(id=id_, **options)
@@ -55,14 +57,11 @@ def build_command(settings: KnowledgeSettings, root: Path, log: logging.Logger) 
 
         async def make() -> BuildReport:
             async with workers_of(settings, log) as pool:
-                with _progress(is_shown=not is_json) as progress:
+                with progress_bar("Encoding", is_shown=not as_json) as progress:
                     return await build(pool, folder, place, wanted, progress)
 
         built = anyio.run(make)
-        if is_json:
-            click.echo(json.dumps(showing.report_json(built)))
-        else:
-            click.echo(showing.report(built))
+        print_result(showing.report_json(built), lambda: showing.report(built), as_json=as_json)
         _check_not_empty(built, folder)
 
     return build_dataset
@@ -75,12 +74,14 @@ def try_command(settings: KnowledgeSettings, tried: Path, log: logging.Logger) -
         tried: Where its datasets are kept.
     """
 
-    @click.command("try")
+    @click.command(
+        "try", epilog=examples('knowledge try docs "How do I switch a single tool off?"')
+    )
     @click.argument("folder", type=_FOLDER)
     @click.argument("question")
     @showing.top
-    @showing.as_json
-    def try_folder(folder: Path, question: str, *, top: int | None, is_json: bool) -> None:
+    @json_option
+    def try_folder(folder: Path, question: str, *, top: int | None, as_json: bool) -> None:
         """Answer QUESTION with passages of the documents in FOLDER."""
         if not 1 <= len(question.strip()) <= LONGEST_QUERY:
             raise click.UsageError(f"A question has 1 to {LONGEST_QUERY:,} characters.")
@@ -88,13 +89,13 @@ def try_command(settings: KnowledgeSettings, tried: Path, log: logging.Logger) -
 
         async def answer() -> SearchAnswer:
             async with workers_of(settings, log) as pool:
-                with _progress(is_shown=not is_json) as progress:
+                with progress_bar("Encoding", is_shown=not as_json) as progress:
                     built = await build(pool, folder, tried / wanted.id, wanted, progress)
                 _check_not_empty(built, folder)
                 return await _search(pool, tried / wanted.id, question.strip(), top or _RESULTS)
 
         found = anyio.run(answer)
-        click.echo(json.dumps(found) if is_json else showing.hits(found["results"]))
+        print_result(found, lambda: showing.hits(found["results"]), as_json=as_json)
 
     return try_folder
 
@@ -133,18 +134,3 @@ def _options(**values: object) -> BuildOptions:
         return BuildOptions(**values)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     except ValueError as error:
         raise click.UsageError(f"{error}.") from error
-
-
-@contextmanager
-def _progress(*, is_shown: bool) -> Generator[Callable[[int, int], None]]:
-    """Give what is told of the progress: a bar on stderr, if that is a terminal."""
-    if not is_shown or not sys.stderr.isatty():
-        yield lambda _done, _total: None
-        return
-    with click.progressbar(length=1, label="Encoding", file=sys.stderr) as bar:
-
-        def tell(done: int, total: int) -> None:
-            bar.length = total
-            bar.update(done - bar.pos)
-
-        yield tell

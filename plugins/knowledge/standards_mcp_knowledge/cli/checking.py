@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from pathlib import Path
 import anyio
 import click
 
+from standards_mcp.commands import examples, json_option, print_json, print_result
 from standards_mcp_knowledge.answers import listed
 from standards_mcp_knowledge.datasets import (
     Entry,
@@ -25,38 +25,37 @@ from standards_mcp_knowledge.manifests import NAME, Manifest
 from standards_mcp_knowledge.service import workers_of
 from standards_mcp_knowledge.settings import KnowledgeSettings
 
-from . import showing
-
 
 @click.command("schema")
 def schema() -> None:
     """Print the JSON Schema of a manifest."""
-    click.echo(json.dumps(Manifest.model_json_schema(), indent=2))
+    print_json(Manifest.model_json_schema())
 
 
 def check_command(settings: KnowledgeSettings, root: Path, log: logging.Logger) -> click.Command:
     """Return the command ``check``."""
 
-    @click.command("check")
+    @click.command("check", epilog=examples("knowledge check", "knowledge check guide"))
     @click.argument("what", nargs=-1, metavar="[ID or PATH]...")
-    @showing.as_json
+    @json_option
     @click.pass_context
-    def check(context: click.Context, what: tuple[str, ...], *, is_json: bool) -> None:
+    def check(context: click.Context, what: tuple[str, ...], *, as_json: bool) -> None:
         """Check datasets by every rule: all, or those with an ID, or at a PATH."""
         paths = _manifests(root, what)
         entries = anyio.run(partial(_entries, settings, root, paths, log))
-        if is_json:
-            click.echo(json.dumps({"datasets": [listed(each) for each in entries]}))
-        else:
-            for each in entries:
-                reason = each.reason if isinstance(each, LeftOut) else "good"
-                path = each.path if isinstance(each, LeftOut) else each.source.path
-                click.echo(f"{each.id} ({path}): {reason}")
-            if not entries:
-                click.echo(f"There are no datasets in {root}.")
+        found = {"datasets": [listed(each) for each in entries]}
+        shown = "\n".join(map(_line, entries)) or f"There are no datasets in {root}."
+        print_result(found, lambda: shown, as_json=as_json)
         context.exit(int(any(isinstance(each, LeftOut) for each in entries)))
 
     return check
+
+
+def _line(entry: Entry) -> str:
+    path, reason = (
+        (entry.path, entry.reason) if isinstance(entry, LeftOut) else (entry.source.path, "good")
+    )
+    return f"{entry.id} ({path}): {reason}"
 
 
 def _manifests(root: Path, what: Sequence[str]) -> list[Path]:

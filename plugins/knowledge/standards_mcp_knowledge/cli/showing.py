@@ -11,7 +11,6 @@ from standards_mcp_knowledge.answers import Listed
 from standards_mcp_knowledge.building import BuildReport
 from standards_mcp_knowledge.search import Hit
 
-as_json: Final = click.option("--json", "is_json", is_flag=True, help="Print JSON.")
 top: Final = click.option("--top", type=click.IntRange(1, 100), help="The most results.")
 
 

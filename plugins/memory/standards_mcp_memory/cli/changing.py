@@ -6,19 +6,22 @@ from dataclasses import replace
 
 import click
 
+from standards_mcp.commands import examples, print_text, progress_bar
 from standards_mcp_memory.records import LARGEST_ID
 from standards_mcp_memory.reembedding import reembed
 from standards_mcp_memory.settings import MemorySettings, check_spec
 from standards_mcp_memory.store import collections as collection_jobs
 from standards_mcp_memory.writing import Writer
 
-from .work import Place, check_kept, collection, progress_of
+from .work import Place, check_kept, collection
 
 
 def delete_command(place: Place) -> click.Command:
     """Return the command ``delete``."""
 
-    @click.command("delete")
+    @click.command(
+        "delete", epilog=examples("memory delete notes 3 5", "memory delete notes --all")
+    )
     @collection
     @click.argument("ids", metavar="ID...", nargs=-1, type=click.IntRange(1, LARGEST_ID))
     @click.option("--all", "is_all", is_flag=True, help="Delete the collection.")
@@ -39,9 +42,9 @@ def delete_command(place: Place) -> click.Command:
             _delete_all(place, collection, is_sure=is_sure)
             return
         deleted = place.run(lambda memory: Writer(memory).delete(ids, collection))
-        click.echo(f"{len(deleted)} deleted")
+        print_text(f"{len(deleted)} deleted")
         for missing in sorted(set(ids) - set(deleted)):
-            click.echo(f"Document {missing} not found in collection {collection}.", err=True)
+            print_text(f"Document {missing} not found in collection {collection}.", err=True)
         context.exit(int(len(deleted) < len(set(ids))))
 
     return delete_memories
@@ -50,7 +53,7 @@ def delete_command(place: Place) -> click.Command:
 def reembed_command(place: Place) -> click.Command:
     """Return the command ``reembed``."""
 
-    @click.command("reembed")
+    @click.command("reembed", epilog=examples("memory reembed notes"))
     @collection
     @click.option("--model", help="The model, as the setting names it; else the configured one.")
     def reembed_memories(collection: str, *, model: str | None) -> None:
@@ -68,11 +71,11 @@ def reembed_command(place: Place) -> click.Command:
             except ValueError as error:
                 raise click.BadParameter(str(error), param_hint="--model") from None
             other = replace(place, settings=settings)
-        with progress_of("Encoding") as progress:
+        with progress_bar("Encoding") as progress:
             done = other.run(lambda memory: reembed(memory, collection, progress))
-        click.echo(f"{done.count} memories of {collection} have vectors of {done.model}.")
+        print_text(f"{done.count} memories of {collection} have vectors of {done.model}.")
         if model not in (None, place.settings.model):
-            click.echo(f"Now set [plugins.memory] model to {model}.")
+            print_text(f"Now set [plugins.memory] model to {model}.")
 
     return reembed_memories
 
@@ -84,4 +87,4 @@ def _delete_all(place: Place, collection: str, *, is_sure: bool) -> None:
     place.run(
         lambda memory: memory.store.run(lambda client: collection_jobs.drop(client, collection))
     )
-    click.echo(f"{count} deleted")
+    print_text(f"{count} deleted")

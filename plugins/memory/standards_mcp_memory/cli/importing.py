@@ -7,19 +7,26 @@ from typing import TextIO
 
 import click
 
+from standards_mcp.commands import examples, json_option, print_result, print_text, progress_bar
 from standards_mcp_memory.answers import ImportAnswer
 from standards_mcp_memory.importing import Source, Split, line_of, read_source
 from standards_mcp_memory.service import Memory
 from standards_mcp_memory.texts.rendering import left_out
 from standards_mcp_memory.writing import Writer
 
-from .work import Place, as_json, check_kept, collection, named, progress_of, tell
+from .work import Place, check_kept, collection, named
 
 
 def import_command(place: Place) -> click.Command:
     """Return the command ``import``."""
 
-    @click.command("import")
+    @click.command(
+        "import",
+        epilog=examples(
+            "memory import docs --collection docs --split headings",
+            "memory import notes.jsonl --collection notes --dry-run",
+        ),
+    )
     @click.argument("path", type=click.Path(exists=True, path_type=Path))
     @click.option("--collection", required=True, callback=named, help="Where they go; made new.")
     @click.option(
@@ -29,7 +36,7 @@ def import_command(place: Place) -> click.Command:
         help="One memory a file of Markdown, or one a second-level heading.",
     )
     @click.option("--dry-run", is_flag=True, help="Only tell what would be imported.")
-    @as_json
+    @json_option
     @click.pass_context
     def import_memories(
         context: click.Context,
@@ -38,7 +45,7 @@ def import_command(place: Place) -> click.Command:
         collection: str,
         split: Split,
         dry_run: bool,
-        is_json: bool,
+        as_json: bool,
     ) -> None:
         """Import memories from PATH: a file of Markdown or JSONL, or a folder of both.
 
@@ -48,7 +55,7 @@ def import_command(place: Place) -> click.Command:
             check_kept(place.settings)
         source = read_source(path, split)
         answer = place.run(lambda memory: import_source(memory, source, collection, is_dry=dry_run))
-        tell(answer, lambda: shown_import(answer, is_dry=dry_run), is_json=is_json)
+        print_result(answer, lambda: shown_import(answer, is_dry=dry_run), as_json=as_json)
         context.exit(int(not source.drafts))
 
     return import_memories
@@ -57,7 +64,7 @@ def import_command(place: Place) -> click.Command:
 def export_command(place: Place) -> click.Command:
     """Return the command ``export``."""
 
-    @click.command("export")
+    @click.command("export", epilog=examples("memory export notes notes.jsonl"))
     @collection
     @click.argument("file", type=click.File("w", encoding="utf-8", lazy=True), default="-")
     def export_memories(collection: str, file: TextIO) -> None:
@@ -65,7 +72,7 @@ def export_command(place: Place) -> click.Command:
         lines, odd = place.run(lambda memory: _lines(memory, collection))
         file.writelines(f"{line}\n" for line in lines)
         if odd:
-            click.echo(left_out(odd), err=True)
+            print_text(left_out(odd), err=True)
 
     return export_memories
 
@@ -74,7 +81,7 @@ async def import_source(
     memory: Memory, source: Source, collection: str, *, is_dry: bool = False
 ) -> ImportAnswer:
     """Write what was read, and return what became of it."""
-    with progress_of("Importing") as progress:
+    with progress_bar("Importing") as progress:
         counts = await Writer(memory).write(source.drafts, collection, progress, is_dry=is_dry)
     return {
         "collection": collection,

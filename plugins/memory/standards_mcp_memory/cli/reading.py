@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from standards_mcp.commands import examples, json_option, print_result, print_text
 from standards_mcp_memory.answers import CollectionsAnswer
 from standards_mcp_memory.arguments import (
     LONGEST_QUERY,
@@ -17,27 +18,27 @@ from standards_mcp_memory.texts.markdown import one_line
 from standards_mcp_memory.texts.rendering import left_out
 
 from .showing import shown_document, shown_previews
-from .work import Place, as_json, collection, named, tell
+from .work import Place, collection, named
 
 
 def list_command(place: Place) -> click.Command:
     """Return the command ``list``."""
 
-    @click.command("list")
+    @click.command("list", epilog=examples("memory list", "memory list notes"))
     @click.argument("collection", required=False, callback=named)
-    @as_json
+    @json_option
     @click.pass_context
-    def list_memories(context: click.Context, collection: str | None, *, is_json: bool) -> None:
+    def list_memories(context: click.Context, collection: str | None, *, as_json: bool) -> None:
         """List the collections, or the memories of COLLECTION."""
         if collection is None:
             found = place.run(Memory.collections)
-            tell(found, lambda: _collections(found), is_json=is_json)
+            print_result(found, lambda: _collections(found), as_json=as_json)
             context.exit(int(not found["collections"]))
         rows = place.run(lambda memory: _rows(memory, collection))
         listed = {"collection": collection, "count": len(rows), "memories": rows}
         lines = [f"{row['id']}: {one_line(str(row['title']))}" for row in rows]
         shown = "\n".join(lines) or f"There are no memories in {collection}."
-        tell(listed, lambda: shown, is_json=is_json)
+        print_result(listed, lambda: shown, as_json=as_json)
         context.exit(int(not rows))
 
     return list_memories
@@ -46,14 +47,14 @@ def list_command(place: Place) -> click.Command:
 def show_command(place: Place) -> click.Command:
     """Return the command ``show``."""
 
-    @click.command("show")
+    @click.command("show", epilog=examples("memory show notes 3"))
     @collection
     @click.argument("identifier", metavar="ID", type=click.IntRange(1, LARGEST_ID))
-    @as_json
-    def show_memory(collection: str, identifier: int, *, is_json: bool) -> None:
+    @json_option
+    def show_memory(collection: str, identifier: int, *, as_json: bool) -> None:
         """Print the memory of COLLECTION with this ID in full."""
         found = place.run(lambda memory: memory.fetch(identifier, collection))
-        tell(found, lambda: shown_document(found), is_json=is_json)
+        print_result(found, lambda: shown_document(found), as_json=as_json)
 
     return show_memory
 
@@ -61,7 +62,7 @@ def show_command(place: Place) -> click.Command:
 def search_command(place: Place) -> click.Command:
     """Return the command ``search``."""
 
-    @click.command("search")
+    @click.command("search", epilog=examples('memory search notes "Which port?" --limit 3'))
     @collection
     @click.argument("query")
     @click.option(
@@ -70,18 +71,18 @@ def search_command(place: Place) -> click.Command:
         default=USUAL_RESULTS,
         help="The most previews.",
     )
-    @as_json
+    @json_option
     @click.pass_context
     def search_memories(
-        context: click.Context, collection: str, query: str, *, limit: int, is_json: bool
+        context: click.Context, collection: str, query: str, *, limit: int, as_json: bool
     ) -> None:
         """Print previews of what COLLECTION knows about QUERY."""
         if not SHORTEST_QUERY <= len(query.strip()) <= LONGEST_QUERY:
             raise click.UsageError(f"QUERY has {SHORTEST_QUERY} to {LONGEST_QUERY} characters.")
         found, odd = place.run(lambda memory: memory.search(query, collection, limit))
         if odd:
-            click.echo(left_out(odd), err=True)
-        tell(found, lambda: shown_previews(found), is_json=is_json)
+            print_text(left_out(odd), err=True)
+        print_result(found, lambda: shown_previews(found), as_json=as_json)
         context.exit(int(not found["results"]))
 
     return search_memories

@@ -11,6 +11,7 @@ import click
 from typing_extensions import TypedDict
 
 from standards_mcp import InvalidInputError
+from standards_mcp.commands import examples, json_option, print_result
 from standards_mcp_memory.answers import DocumentAnswer, SearchAnswer
 from standards_mcp_memory.arguments import LONGEST_NAME
 from standards_mcp_memory.importing import Source, read_source
@@ -19,7 +20,7 @@ from standards_mcp_memory.writing import Writer
 
 from .importing import import_source
 from .showing import shown_document, shown_previews
-from .work import Place, as_json, tell
+from .work import Place
 
 _SHOWN: Final = 5
 _ODD: Final = re.compile(r"[^\w.-]+")
@@ -35,11 +36,14 @@ class Tried(TypedDict):
 def try_command(place: Place) -> click.Command:
     """Return the command ``try``."""
 
-    @click.command("try")
+    @click.command(
+        "try",
+        epilog=examples('memory try docs/decisions.md "Why is no approximate index used?"'),
+    )
     @click.argument("path", type=click.Path(exists=True, path_type=Path))
     @click.argument("question")
-    @as_json
-    def try_memories(path: Path, question: str, *, is_json: bool) -> None:
+    @json_option
+    def try_memories(path: Path, question: str, *, as_json: bool) -> None:
         """Remember PATH, one memory a heading, and print what it says about QUESTION.
 
         The memories stay, in a collection that is named after PATH, until it is tried again.
@@ -49,7 +53,7 @@ def try_command(place: Place) -> click.Command:
             reasons = "; ".join(f"{each['where']} {each['reason']}" for each in source.skipped)
             raise InvalidInputError(f"{path} has nothing to remember. {reasons}".strip())
         tried = place.run(lambda memory: _tried(memory, source, _name_of(path), question))
-        tell(tried, lambda: _shown(tried), is_json=is_json)
+        print_result(tried, lambda: _shown(tried), as_json=as_json)
 
     return try_memories
 

@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 
 from standards_mcp import ToolCaller
+from standards_mcp.commands import examples, json_option, print_answer, print_result
 from standards_mcp_products.service import catalogue_of
 from standards_mcp_products.settings import ProductsSettings
 from standards_mcp_products.status import status
 
-from .showing import as_json, products, read_filters, tell, with_filters
-
-_EPILOG: Final = """
-\b
-Examples:
-  standards-mcp products search "a lamp for the desk"
-  standards-mcp products search "a lamp" --filters '{"brand": {"$ne": "Acme"}}' --json
-"""
+from .showing import products, read_filters, with_filters
 
 
-@click.command("search", epilog=_EPILOG)
+@click.command(
+    "search",
+    epilog=examples(
+        'products search "a lamp for the desk"',
+        'products search "a lamp" --filters \'{"brand": {"$ne": "Acme"}}\' --json',
+    ),
+)
 @click.argument("query")
 @with_filters
 @click.option("--top", type=click.IntRange(1, 100), default=5, help="The most results.")
-@as_json
+@json_option
 @click.pass_context
 def search_command(
-    context: click.Context, query: str, text: str | None, *, top: int, is_json: bool
+    context: click.Context, query: str, text: str | None, *, top: int, as_json: bool
 ) -> None:
     """Search the products for QUERY.
 
@@ -40,11 +40,7 @@ def search_command(
     if (filters := read_filters(text)) is not None:
         arguments["filters"] = filters
     answer = call("rag.search", arguments)
-    found = answer.structured or {}
-    if answer.is_error and not is_json:
-        click.echo(found.get("message", answer.text), err=True)
-    else:
-        tell(found, lambda: products(found["results"]), is_json=is_json)
+    print_answer(answer, lambda found: products(found["results"]), as_json=as_json)
     context.exit(int(answer.is_error))
 
 
@@ -52,9 +48,9 @@ def status_command(settings: ProductsSettings, state_dir: Path) -> click.Command
     """Return the command ``status``."""
 
     @click.command("status")
-    @as_json
+    @json_option
     @click.pass_context
-    def show_status(context: click.Context, *, is_json: bool) -> None:
+    def show_status(context: click.Context, *, as_json: bool) -> None:
         """Say which products there are, and where.
 
         Exit code 1 when there are none.
@@ -63,7 +59,7 @@ def status_command(settings: ProductsSettings, state_dir: Path) -> click.Command
         lines = (
             f"{name}: {'not known' if value is None else value}" for name, value in found.items()
         )
-        tell(found, lambda: "\n".join(lines), is_json=is_json)
+        print_result(found, lambda: "\n".join(lines), as_json=as_json)
         context.exit(int(found["products"] is None))
 
     return show_status

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 import click
 
+from standards_mcp.commands import examples, json_option, print_result, progress_bar
 from standards_mcp_products.building import SUFFIXES, Options, build, read_columns
 from standards_mcp_products.encoders import Encoder
 from standards_mcp_products.service import catalogue_of
 from standards_mcp_products.settings import NAMES, ProductsSettings
 
-from .showing import as_json, report, tell
+from .showing import report
 
-_EPILOG: Final = """
-\b
-Examples:
-  standards-mcp products build products.csv
-  standards-mcp products build products.jsonl --mapping mapping.toml --dry-run
-"""
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -31,13 +23,20 @@ def build_command(settings: ProductsSettings, state_dir: Path) -> click.Command:
     """Return the command ``build``."""
     about = f"Make the products of FILE ({', '.join(SUFFIXES)}) searchable."
 
-    @click.command("build", help=about, epilog=_EPILOG)
+    @click.command(
+        "build",
+        help=about,
+        epilog=examples(
+            "products build products.csv",
+            "products build products.jsonl --mapping mapping.toml --dry-run",
+        ),
+    )
     @click.argument("file", type=_FILE)
     @click.option("--mapping", type=_FILE, help="Fields and their columns, in TOML or JSON.")
     @click.option("--collection", help="Another name than that of the settings.")
     @click.option("--limit", type=click.IntRange(min=1), help="Read only the first rows.")
     @click.option("--dry-run", is_flag=True, help="Only tell what would be done.")
-    @as_json
+    @json_option
     def build_products(
         file: Path,
         mapping: Path | None,
@@ -45,12 +44,12 @@ def build_command(settings: ProductsSettings, state_dir: Path) -> click.Command:
         limit: int | None,
         *,
         dry_run: bool,
-        is_json: bool,
+        as_json: bool,
     ) -> None:
         wanted = _named(settings, collection)
         columns = read_columns(mapping)
         encoder = Encoder(settings.model, settings.embedding_api_key)
-        with showing_progress(is_shown=not is_json) as progress:
+        with progress_bar("Building", is_shown=not as_json) as progress:
             built = build(
                 catalogue_of(wanted, state_dir),
                 file,
@@ -59,24 +58,9 @@ def build_command(settings: ProductsSettings, state_dir: Path) -> click.Command:
                 Options(limit, dry_run),
                 progress,
             )
-        tell(built, lambda: report(built, dry_run=dry_run), is_json=is_json)
+        print_result(built, lambda: report(built, dry_run=dry_run), as_json=as_json)
 
     return build_products
-
-
-@contextmanager
-def showing_progress(*, is_shown: bool) -> Generator[Callable[[int, int], None]]:
-    """Give what is told of the progress: a bar on stderr, if that is a terminal."""
-    if not is_shown or not sys.stderr.isatty():
-        yield lambda _done, _total: None
-        return
-    with click.progressbar(length=1, label="Building", file=sys.stderr) as bar:
-
-        def show(done: int, total: int) -> None:
-            bar.length = total
-            bar.update(done - bar.pos)
-
-        yield show
 
 
 def _named(settings: ProductsSettings, collection: str | None) -> ProductsSettings:

@@ -10,13 +10,7 @@ import click
 
 from standards_mcp import InvalidInputError
 
-as_json: Final = click.option("--json", "is_json", is_flag=True, help="Print JSON.")
 _MOST_SKIPPED: Final = 20
-
-
-def tell(found: object, shown: Callable[[], str], *, is_json: bool) -> None:
-    """Print a value as JSON, or what people read of it."""
-    click.echo(json.dumps(found, ensure_ascii=False) if is_json else shown())
 
 
 def with_filters(command: Callable[..., None]) -> Callable[..., None]:

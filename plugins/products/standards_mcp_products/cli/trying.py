@@ -10,6 +10,7 @@ import anyio
 import click
 
 from standards_mcp import InvalidInputError
+from standards_mcp.commands import examples, json_option, print_result, progress_bar
 from standards_mcp_products import data
 from standards_mcp_products.answers import SearchAnswer
 from standards_mcp_products.building import build, read_columns
@@ -17,27 +18,26 @@ from standards_mcp_products.encoders import Encoder
 from standards_mcp_products.service import Service, catalogue_of
 from standards_mcp_products.settings import ProductsSettings
 
-from .building import showing_progress
-from .showing import as_json, products, read_filters, tell, with_filters
+from .showing import products, read_filters, with_filters
 
 _RESULTS: Final = 5
 _NAME: Final = "shipped"
-_EPILOG: Final = """
-\b
-Examples:
-  standards-mcp products try "a cleaner for steel that is kind to the environment"
-  standards-mcp products try "a present for a cook" --filters '{"price": {"$lte": 15}}'
-"""
 
 
 def try_command(settings: ProductsSettings, state_dir: Path) -> click.Command:
     """Return the command ``try``."""
 
-    @click.command("try", epilog=_EPILOG)
+    @click.command(
+        "try",
+        epilog=examples(
+            'products try "a cleaner for steel that is kind to the environment"',
+            'products try "a present for a cook" --filters \'{"price": {"$lte": 15}}\'',
+        ),
+    )
     @click.argument("query")
     @with_filters
-    @as_json
-    def try_query(query: str, text: str | None, *, is_json: bool) -> None:
+    @json_option
+    def try_query(query: str, text: str | None, *, as_json: bool) -> None:
         """Search products that the plugin ships for QUERY.
 
         They are kept apart from yours. They, their makers and their prices are invented.
@@ -51,7 +51,7 @@ def try_command(settings: ProductsSettings, state_dir: Path) -> click.Command:
         encoder = Encoder(settings.model, settings.embedding_api_key)
         with (
             as_file(files(data) / "products.csv") as file,
-            showing_progress(is_shown=not is_json) as progress,
+            progress_bar("Building", is_shown=not as_json) as progress,
         ):
             build(catalogue, file, read_columns(None), encoder, progress=progress)
         service = Service(catalogue, encoder, settings.timeout)
@@ -63,6 +63,6 @@ def try_command(settings: ProductsSettings, state_dir: Path) -> click.Command:
             found = anyio.run(search)
         finally:
             service.close()
-        tell(found, lambda: products(found["results"]), is_json=is_json)
+        print_result(found, lambda: products(found["results"]), as_json=as_json)
 
     return try_query
