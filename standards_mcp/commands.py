@@ -5,6 +5,7 @@ People get tables, lines and a bar of progress; programs get one JSON document.
 
 from __future__ import annotations
 
+import codecs
 import json
 import sys
 import textwrap
@@ -43,10 +44,9 @@ def print_text(text: str, *, err: bool = False) -> None:
 
     What would steer a terminal, and what the stream cannot show, is printed as ``\u0141``.
     """
-    # Not `sys.stdout`: where that is ASCII, click writes UTF-8 all the same. A stream without an
-    # encoding takes any text.
-    stream = click.get_text_stream("stderr" if err else "stdout")
-    encoding = getattr(stream, "encoding", None) or "utf-8"
+    encoding = getattr(sys.stderr if err else sys.stdout, "encoding", None) or "utf-8"
+    if codecs.lookup(encoding).name == "ascii":
+        encoding = "utf-8"  # which click writes then
     shown = printable(text).encode(encoding, "backslashreplace").decode(encoding)
     click.echo(shown, err=err)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import textwrap
 from collections.abc import Iterable
@@ -11,6 +10,7 @@ from typing import Any
 import click
 
 from standards_mcp import ToolCaller
+from standards_mcp.commands import examples, json_option, print_json, print_text
 
 from .details import SEARCH_ADVICE
 
@@ -23,18 +23,16 @@ _WORDS = {
 }
 
 
-_EPILOG = """
-\b
-Examples:
-  standards-mcp lookup 3.NF.A.1
-  standards-mcp lookup hsf-le.a.1a CCSS.ELA-Literacy.RL.4.1 --json
-  standards-mcp lookup "3.NF.A.1, 3.NF.A.2 and NY-4.NF.1"
-"""
-
-
-@click.command("lookup", epilog=_EPILOG)
+@click.command(
+    "lookup",
+    epilog=examples(
+        "lookup 3.NF.A.1",
+        "lookup hsf-le.a.1a CCSS.ELA-Literacy.RL.4.1 --json",
+        'lookup "3.NF.A.1, 3.NF.A.2 and NY-4.NF.1"',
+    ),
+)
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
-@click.option("--json", "as_json", is_flag=True, help="Print the tool's answer as JSON.")
+@json_option
 @click.pass_context
 def lookup_command(ctx: click.Context, *, ids: tuple[str, ...], as_json: bool) -> None:
     """Show the standards named by each ID: a code such as 3.NF.A.1, a GUID, an ASN id or a URI.
@@ -45,7 +43,7 @@ def lookup_command(ctx: click.Context, *, ids: tuple[str, ...], as_json: bool) -
     call: ToolCaller = ctx.obj
     answers = [call("get_standard_details", {"standard_id": item}).structured or {} for item in ids]
     if as_json:
-        click.echo(json.dumps(_joined(answers), indent=2))
+        print_json(_joined(answers))
     else:
         for answer in answers:
             _show(answer)
@@ -82,15 +80,15 @@ def _show(answer: dict[str, Any]) -> None:
         _tell(answer["message"])
         return
     for record in answer["results"]:
-        click.echo(_name(record))
+        print_text(_name(record))
         _paragraph(record["description"], "  ")
         _paragraph(f"{record['standard_set_title']}, {record['jurisdiction_title']}", "  ")
-        click.echo(f"  id {record['_id']}")
+        print_text(f"  id {record['_id']}")
         if record.get("text_status") == "paraphrase":
-            click.echo(f"  A paraphrase. The official wording is at\n  {record['source_url']}")
+            print_text(f"  A paraphrase. The official wording is at\n  {record['source_url']}")
         for name in _RELATIVES:
             _show_relatives(name, record[name])
-        click.echo()
+        print_text("")
     if answer["message"] != _NOTHING_TO_TELL:
         _tell(answer["message"])
 
@@ -110,7 +108,7 @@ def _name(record: dict[str, Any]) -> str:
 def _tell(message: str) -> None:
     # Commands are not broken at their hyphens.
     text = textwrap.fill(_for_people(message), 79, break_on_hyphens=False)
-    click.echo(text, err=True)
+    print_text(text, err=True)
 
 
 def _for_people(message: str) -> str:
@@ -124,11 +122,11 @@ def _for_people(message: str) -> str:
 def _show_relatives(name: str, relatives: Iterable[dict[str, Any]]) -> None:
     for index, relative in enumerate(relatives):
         if index == 0:
-            click.echo(f"  {name}:")
+            print_text(f"  {name}:")
         code = f"{relative['statement_notation']}  " if relative["statement_notation"] else ""
         line = textwrap.shorten(f"{code}{relative['description']}", 75, placeholder=" ...")
-        click.echo(f"    {line}")
+        print_text(f"    {line}")
 
 
 def _paragraph(text: str, indent: str) -> None:
-    click.echo(textwrap.fill(text, 79, initial_indent=indent, subsequent_indent=indent))
+    print_text(textwrap.fill(text, 79, initial_indent=indent, subsequent_indent=indent))

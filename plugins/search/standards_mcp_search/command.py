@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import textwrap
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import click
 
 from standards_mcp import ToolCaller
+from standards_mcp.commands import examples, json_option, print_json, print_text
 
 _WORDS = {
     "find_relevant_standards": "`standards-mcp search`",
@@ -17,20 +17,19 @@ _WORDS = {
     "activity (?=is|has)": "TEXT ",
 }
 
-_EPILOG = """
-\b
-Examples:
-  standards-mcp search "Students fold paper strips into equal parts" --grade 3
-  standards-mcp search "persuasive letters" --subject ELA --top 10 --json
-"""
 
-
-@click.command("search", epilog=_EPILOG)
+@click.command(
+    "search",
+    epilog=examples(
+        'search "Students fold paper strips into equal parts" --grade 3',
+        'search "persuasive letters" --subject ELA --top 10 --json',
+    ),
+)
 @click.argument("text")
 @click.option("--grade", help="Grade or grades, for example 3, K-2 or 'high school'.")
 @click.option("--subject", help="Subject, for example math or ELA.")
 @click.option("--top", type=int, help="How many standards to show, 1 to 50.")
-@click.option("--json", "as_json", is_flag=True, help="Print the tool's answer as JSON.")
+@json_option
 @click.pass_context
 def search_command(
     ctx: click.Context,
@@ -50,7 +49,7 @@ def search_command(
     given = {name: value for name, value in arguments.items() if value is not None}
     answer = call("find_relevant_standards", given).structured or {}
     if as_json:
-        click.echo(json.dumps(answer, indent=2))
+        print_json(answer)
     else:
         _show(answer)
     if not answer.get("success"):
@@ -61,7 +60,7 @@ def _show(answer: dict[str, Any]) -> None:
     for rank, standard in enumerate(answer["results"], 1):
         weak = ", weak" if standard.get("weak") else ""
         headline = f"{rank}. {_name(standard)}  (score {standard['score']:.2f}{weak})"
-        click.echo(textwrap.fill(headline, 79, subsequent_indent="   ", break_on_hyphens=False))
+        print_text(textwrap.fill(headline, 79, subsequent_indent="   ", break_on_hyphens=False))
         _paragraph(f"{standard['standard_set_title']}, {standard['jurisdiction_title']}")
         _paragraph(standard.get("description") or standard["content"])
         if twins := standard.get("also_in"):
@@ -71,9 +70,9 @@ def _show(answer: dict[str, Any]) -> None:
             )
             _paragraph(f"Also: {', '.join(dict.fromkeys(names))}")
         if "statement_notation" not in standard:
-            click.echo(f"   id {standard['_id']}")
-        click.echo()
-    click.echo(textwrap.fill(_for_people(answer["message"]), 79), err=not answer["success"])
+            print_text(f"   id {standard['_id']}")
+        print_text("")
+    print_text(textwrap.fill(_for_people(answer["message"]), 79), err=not answer["success"])
 
 
 def _name(standard: dict[str, Any]) -> str:
@@ -95,4 +94,4 @@ def _for_people(message: str) -> str:
 
 
 def _paragraph(text: str) -> None:
-    click.echo(textwrap.fill(text, 79, initial_indent="   ", subsequent_indent="   "))
+    print_text(textwrap.fill(text, 79, initial_indent="   ", subsequent_indent="   "))

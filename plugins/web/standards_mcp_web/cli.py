@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 import click
 
 from standards_mcp import ToolCaller
-
-_EPILOG = """
-\b
-Examples:
-  standards-mcp web search "solar eclipse 2027"
-  standards-mcp web search "graphing calculator price" --top 3 --json
-"""
+from standards_mcp.commands import examples, json_option, print_answer
 
 
-@click.command("search", epilog=_EPILOG)
+@click.command(
+    "search",
+    epilog=examples(
+        'web search "solar eclipse 2027"', 'web search "graphing calculator price" --top 3 --json'
+    ),
+)
 @click.argument("query")
 @click.option("--top", type=click.IntRange(1, 5), default=5, help="The most results.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @click.pass_context
 def search_command(context: click.Context, query: str, *, top: int, as_json: bool) -> None:
     """Search the web for QUERY.
@@ -30,13 +28,8 @@ def search_command(context: click.Context, query: str, *, top: int, as_json: boo
     """
     call: ToolCaller = context.obj
     answer = call("web.search", {"query": query, "top_k": top})
+    print_answer(answer, _shown, as_json=as_json)
     found = answer.structured or {}
-    if as_json:
-        click.echo(json.dumps(found, ensure_ascii=False))
-    elif answer.is_error:
-        click.echo(found.get("message", answer.text), err=True)
-    else:
-        click.echo(_shown(found))
     context.exit(int(answer.is_error or not found["results"]))
 
 

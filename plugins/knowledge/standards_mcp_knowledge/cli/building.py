@@ -34,9 +34,7 @@ def build_command(settings: KnowledgeSettings, root: Path, log: logging.Logger) 
 
     @click.command(
         "build",
-        epilog=examples(
-            'knowledge build docs --id guide --name "User guide" --description "How to run it."'
-        ),
+        epilog=examples("knowledge build docs --id guide --name Guide --description Manual"),
     )
     @click.argument("folder", type=_FOLDER)
     @click.option("--id", "id_", required=True, help="What searches name the dataset.")

@@ -52,10 +52,9 @@ def check_command(settings: KnowledgeSettings, root: Path, log: logging.Logger) 
 
 
 def _line(entry: Entry) -> str:
-    path, reason = (
-        (entry.path, entry.reason) if isinstance(entry, LeftOut) else (entry.source.path, "good")
-    )
-    return f"{entry.id} ({path}): {reason}"
+    if isinstance(entry, LeftOut):
+        return f"{entry.id} ({entry.path}): {entry.reason}"
+    return f"{entry.id} ({entry.source.path}): good"
 
 
 def _manifests(root: Path, what: Sequence[str]) -> list[Path]:
