@@ -12,6 +12,7 @@ from standards_mcp import (
     StandardsMcpError,
     TimedOutError,
     ToolError,
+    commands,
 )
 from standards_mcp._utils.text import did_you_mean
 
@@ -58,10 +59,25 @@ EXPORTED = [
     "resource",
     "tool",
 ]
+FOR_COMMANDS = [
+    "examples",
+    "json_option",
+    "print_answer",
+    "print_json",
+    "print_result",
+    "print_table",
+    "print_text",
+    "progress_bar",
+]
 
 
 def test_the_public_names_are_exactly_these():
     assert sorted(standards_mcp.__all__) == EXPORTED
+
+
+def test_the_public_names_for_commands_are_exactly_these():
+    assert sorted(commands.__all__) == FOR_COMMANDS
+    assert [name for name in FOR_COMMANDS if not hasattr(commands, name)] == []
 
 
 def test_a_name_that_does_not_exist_is_an_import_error():

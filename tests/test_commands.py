@@ -1,0 +1,187 @@
+"""What the commands of the host and of plugins share."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Callable
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from standards_mcp import ToolResult
+from standards_mcp.commands import (
+    examples,
+    json_option,
+    print_answer,
+    print_json,
+    print_result,
+    print_table,
+    print_text,
+    progress_bar,
+)
+
+Captured = pytest.CaptureFixture[str]
+Stdout = Callable[[str], Callable[[], bytes]]
+
+
+@pytest.fixture
+def stdout(monkeypatch: pytest.MonkeyPatch) -> Stdout:
+    """Give stdout an encoding, and return what reads the bytes that were written."""
+
+    def give(encoding: str) -> Callable[[], bytes]:
+        buffer = io.BytesIO()
+        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(buffer, encoding, newline="\n"))
+        return buffer.getvalue
+
+    return give
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\x1b[2Jb", "a\\u001b[2Jb"),
+        ("a\rb\x07\x9b", "a\\u000db\\u0007\\u009b"),
+        ("\u202etxt.exe", "\\u202etxt.exe"),
+        ("one\n\ttwo Łódź", "one\n\ttwo Łódź"),
+    ],
+)
+def test_what_would_steer_a_terminal_is_printed_as_an_escape(
+    text: str, shown: str, capsys: Captured
+):
+    print_text(text)
+    print_text(text, err=True)
+    assert tuple(capsys.readouterr()) == (f"{shown}\n", f"{shown}\n")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "written"),
+    [
+        ("cp1252", b"\\u0141\xf3d\\u017a \\U0001f9ea"),
+        ("latin-1", b"\\u0141\xf3d\\u017a \\U0001f9ea"),
+        ("utf-8", "Łódź 🧪".encode()),
+        ("ascii", "Łódź 🧪".encode()),  # click takes a stream for UTF-8 then
+    ],
+)
+def test_what_a_stream_cannot_show_is_printed_as_an_escape(
+    encoding: str, written: bytes, stdout: Stdout
+):
+    read = stdout(encoding)
+    print_text("Łódź 🧪")
+    assert read() == written + b"\n"
+
+
+def test_a_file_name_that_is_no_text_is_printed_as_an_escape(stdout: Stdout):
+    read = stdout("utf-8")
+    print_text("caf\udce9.md")
+    assert read() == b"caf\\udce9.md\n"
+
+
+def test_a_stream_without_an_encoding_takes_any_text(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "stdout", stream := io.StringIO())
+    print_text("Łódź")
+    print_json("Łódź")
+    assert stream.getvalue() == 'Łódź\n"\\u0141\\u00f3d\\u017a"\n'
+
+
+@pytest.mark.parametrize(
+    ("encoding", "written"),
+    [("utf-8", '"Ł é'), ("cp1252", '"\\u0141 \\u00e9'), ("ascii", '"\\u0141 \\u00e9')],
+)
+def test_json_is_ascii_where_the_stream_is_not_utf8_and_reads_back_as_it_was(
+    encoding: str, written: str, stdout: Stdout
+):
+    read = stdout(encoding)
+    data = {"a": ["Ł é\x1b\x7f\u202e\ud800\n"]}
+    print_json(data)
+    assert read().decode().startswith('{\n  "a": [\n    ' + written)
+    assert not set(read()) & {0x1B, 0x7F}
+    assert json.loads(read()) == data
+
+
+def test_a_table_has_columns_and_wraps_the_last(capsys: Captured):
+    print_table([])
+    print_table([("a", "one"), ("long", " word" * 20)])
+    first, second, third = capsys.readouterr().out.splitlines()
+    assert first == "a     one"
+    assert second.startswith("long   word")
+    assert third.startswith("      word")
+    assert len(second) <= 80
+
+
+def test_a_result_is_a_document_for_programs_and_a_text_for_people(capsys: Captured):
+    print_result({"a": 1}, lambda: "one", as_json=False)
+    print_result({"a": 1}, lambda: pytest.fail("nobody reads it"), as_json=True)
+    assert capsys.readouterr().out == 'one\n{\n  "a": 1\n}\n'
+
+
+def test_the_answer_of_a_tool_is_printed_as_people_or_programs_read_it(capsys: Captured):
+    answer = ToolResult(text="for a model", structured={"name": "Bees\x1b"})
+    for as_json in (False, True):
+        print_answer(answer, lambda found: f"It is {found['name']}.", as_json=as_json)
+    assert capsys.readouterr().out == 'It is Bees\\u001b.\n{\n  "name": "Bees\\u001b"\n}\n'
+
+
+@pytest.mark.parametrize(
+    ("structured", "told"),
+    [
+        ({"error_type": "api_error", "message": "It is \x1b down."}, "It is \\u001b down."),
+        (None, "It failed."),
+    ],
+)
+def test_why_a_tool_failed_is_told_on_stderr(
+    structured: dict[str, str] | None, told: str, capsys: Captured
+):
+    answer = ToolResult(text="It failed.", structured=structured, is_error=True)
+    print_answer(answer, lambda _: pytest.fail("there is nothing to show"), as_json=False)
+    assert tuple(capsys.readouterr()) == ("", f"{told}\n")
+
+
+def test_programs_get_the_document_of_a_tool_that_failed(capsys: Captured):
+    failed = {"error_type": "api_error", "message": "It is down."}
+    answer = ToolResult(text="It failed.", structured=failed, is_error=True)
+    print_answer(answer, lambda _: "", as_json=True)
+    out, err = capsys.readouterr()
+    assert (json.loads(out), err) == (failed, "")
+
+
+def test_a_bar_counts_up_on_a_terminal(capsys: Captured, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with progress_bar("Reading") as progress:
+        progress(1, 4)
+        progress(2, 4)
+        progress(4, 4)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "Reading" in err
+    assert [share in err for share in ("25%", "50%", "100%")] == [True] * 3
+
+
+@pytest.mark.parametrize(("is_terminal", "is_shown"), [(False, True), (True, False)])
+def test_there_is_no_bar_elsewhere_or_where_none_is_wanted(
+    is_terminal: bool, is_shown: bool, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
+    with progress_bar("Reading", is_shown=is_shown) as progress:
+        progress(1, 1)
+    assert tuple(capsys.readouterr()) == ("", "")
+
+
+def test_a_command_takes_the_option_and_shows_examples():
+    @click.command(epilog=examples("shelf list", 'shelf find "bees" --json'))
+    @json_option
+    def shelf(*, as_json: bool) -> None:
+        print_result([], lambda: "empty", as_json=as_json)
+
+    assert CliRunner().invoke(shelf).output == "empty\n"
+    assert CliRunner().invoke(shelf, ["--json"]).output == "[]\n"
+    told = CliRunner().invoke(shelf, ["--help"]).output
+    assert "--json  Print one JSON document." in told
+    shown = [
+        "  Examples:",
+        "    standards-mcp shelf list",
+        '    standards-mcp shelf find "bees" --json',
+    ]
+    assert told.splitlines()[-3:] == shown
