@@ -18,7 +18,7 @@ import pytest
 from support.hosts import started
 from support.waiting import until
 
-from standards_mcp import Tool, cli, hookspecs
+from standards_mcp import Tool, cli, commands, hookspecs
 from standards_mcp.config.loading import load_settings
 from standards_mcp.host import Host
 from standards_mcp.loading.discovery import installed_plugins
@@ -44,6 +44,15 @@ class RubricsPlugin(Plugin):
             Tool(name="rubrics.draft", function=draft, read_only=True),
             Tool(name="rubrics.save", function=draft),
         ]
+"""
+
+WITH_COMMAND = """
+from standards_mcp import hookimpl
+
+class CountsPlugin(CountsPlugin):
+    @hookimpl
+    def register_commands(self):
+        return [count]
 """
 
 SEARCH_DOCS = """
@@ -148,6 +157,22 @@ def test_the_plugin_of_the_readme_works_and_has_twelve_lines(
     install("counts", source)
     assert cli.run(["call", "count_words", "--args", '{"text": "one two  three"}']) == 0
     assert json.loads(capfd.readouterr().out) == {"result": 3}
+
+
+def test_the_command_that_the_hooks_show_calls_the_tool_of_the_readme(
+    install: Callable[..., Path], capfd: pytest.CaptureFixture[str]
+):
+    command, *_ = blocks("docs/plugins/hooks.md", "python")
+    install("counts", f"{blocks('README.md', 'python')[0]}\n{command}\n{WITH_COMMAND}")
+    assert cli.run(["counts", "count", "one two  three"]) == 0
+    assert capfd.readouterr().out == "3 words\n"
+    assert cli.run(["counts", "count", "one two", "--json"]) == 0
+    assert json.loads(capfd.readouterr().out) == {"result": 2}
+
+
+def test_the_table_of_what_commands_share_has_all_of_it():
+    text = (ROOT / "docs/plugins/hooks.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"^\| `(\w+)", text, re.MULTILINE)) == sorted(commands.__all__)
 
 
 @pytest.mark.usefixtures("starter_catalog")

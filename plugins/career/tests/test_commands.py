@@ -40,6 +40,22 @@ def test_records_are_imported_listed_and_shown(run: Run, tmp_path: Path):
     assert bad.stdout == "bad.json: atoms[0]: claim must not be empty\n"
 
 
+def test_what_others_wrote_steers_no_terminal_and_needs_no_letters(
+    run: Run, run_process: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    company = "Ł\x1b[2J\u202eWorks"
+    given = {"opportunities": [{**RECORDS["opportunities"][0], "company": company}]}
+    (tmp_path / "records.json").write_text(json.dumps(given))
+    run("career", "import", "records.json")
+    shown = "o-1: Engineer, Ł\\u001b[2J\\u202eWorks\n"
+    assert run("career", "list", "opportunities").stdout == shown
+    told = json.loads(run("career", "list", "opportunities", "--json").stdout)
+    assert told["opportunities"][0]["company"] == company
+    monkeypatch.setenv("PYTHONIOENCODING", "cp1252")
+    listed = run_process("career", "list", "opportunities").stdout
+    assert listed == shown.replace("Ł", "\\u0141")
+
+
 def test_a_resume_is_ingested_and_its_trace_verified(run: Run, tmp_path: Path):
     (tmp_path / "resume.md").write_text("##Skills\n- Kafka\n")
     first = json.loads(run("career", "ingest", "resume.md", "--json").stdout)

@@ -88,6 +88,16 @@ def test_a_dataset_is_built_checked_listed_and_searched(run: Run, root: Path, tm
     assert "Available datasets: guide" in run("search", "zoo", QUESTION, status=1).stderr
 
 
+def test_letters_that_a_pipe_does_not_know_end_no_command(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "Ł.md").write_text("# Ł\n\nThe depot is closed.\n", "utf-8")
+    monkeypatch.setenv("PYTHONIOENCODING", "cp1252")
+    assert run("try", folder, "When is it open?").stdout.startswith("1. \\u0141.md  \\u0141  (")
+
+
 def test_a_check_tells_what_is_wrong_with_each(
     run: Run, make_dataset: MakeDataset, root: Path, vectors: Vectors
 ):

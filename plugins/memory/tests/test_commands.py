@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 import uuid
 from collections.abc import Callable
 from io import StringIO
@@ -72,6 +75,20 @@ def test_a_changed_file_is_tried_as_it_is_now(run: Run, tmp_path: Path):
     assert [each["preview"] for each in told["search"]["results"]] == [
         "The service listens on port 9000 since May."
     ]
+
+
+@pytest.mark.usefixtures("fast", "installed")
+def test_letters_that_a_pipe_does_not_know_end_no_command(config: Path, tmp_path: Path):
+    (tmp_path / "b.md").write_text("## Łódź\n\nThe depot stands in Łódź.\n", "utf-8")
+    command = [sys.executable, "-m", "standards_mcp", "--config", str(config), "memory"]
+    done = subprocess.run(
+        [*command, "try", "b.md", "Where is the depot?"],
+        capture_output=True,
+        check=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONIOENCODING": "cp1252"},
+    )
+    assert b"The depot stands in \\u0141\xf3d\\u017a." in done.stdout
 
 
 @pytest.mark.usefixtures("fast")
