@@ -28,9 +28,7 @@ def audit_group(settings: CareerSettings) -> click.Group:
 
 
 def _show(settings: CareerSettings) -> click.Command:
-    @click.command(
-        "show", epilog=examples("career audit show TRACE", "career audit show TRACE --json")
-    )
+    @click.command("show", epilog=examples("career audit show TRACE --json"))
     @click.argument("trace")
     @json_option
     @click.pass_context
