@@ -115,7 +115,7 @@ def _stores(invocation: Invocation) -> tuple[LocalCatalog, PineconeClient]:
 
 def _tell(report: Report) -> None:
     if sys.stderr.isatty():
-        print_text(
+        click.echo(
             f"\r{report.read:,} records read, {report.written:,} written", nl=False, err=True
         )
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -67,6 +68,13 @@ def test_upload_makes_the_index_writes_what_is_missing_and_counts(
     assert [len(each.body) for each in server.sent("upsert")] == [2, 2, 1]
     code, report, _ = run("upload")
     assert (code, report["written"], report["unchanged"]) == (0, 0, 5)
+
+
+@pytest.mark.usefixtures("server")
+def test_an_upload_counts_on_a_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    _, _, err = run("upload", "--create", "--batch-size", "2")
+    assert err.endswith("\r5 records read, 5 written\n")
 
 
 def test_upload_says_how_to_make_an_index_that_is_missing(run: Run, server: PineconeServer) -> None:
