@@ -112,6 +112,14 @@ def test_lists_of_a_word_document_are_drafted(run: Run, tmp_path: Path):
     ]
 
 
+def test_a_draft_is_written_in_utf_8_also_to_a_pipe_that_knows_less(
+    run_process: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "resume.md").write_text("# Kitchen\n\n- Baked bread in Łódź\n", "utf-8")
+    monkeypatch.setenv("PYTHONIOENCODING", "cp1252")
+    assert "claim: Baked bread in Łódź" in run_process("career", "draft", "resume.md").stdout
+
+
 def test_the_examples_leave_what_is_stored_as_it_is(run: Run, tmp_path: Path):
     atoms = [{"atom_id": "mine", "claim": "Baked bread", "verified": True}]
     (tmp_path / "atoms.json").write_text(json.dumps({"atoms": atoms}))

@@ -95,10 +95,10 @@ def draft_command(settings: CareerSettings) -> click.Command:
         if as_json:
             print_json(as_records(drafted))
             return
-        # Plain, as a file that is imported holds it.
         click.echo("# Check each claim, set verified: true where you can prove it, and import it:")
         click.echo("# standards-mcp career import FILE")
-        click.echo(as_yaml(drafted), nl=False)
+        # In UTF-8 everywhere, as a file that is imported must be.
+        click.echo(as_yaml(drafted).encode(), nl=False)
 
     return draft
 
