@@ -122,6 +122,7 @@ class Writer:
             ToolError: The store fails.
         """
         async with self._writing, self._memory.store.held():
+            await self._memory.describe(collection)
             highest = await self._highest_in(collection)
             self._highest[collection] = max(self._highest.get(collection, 0), highest)
             return await self._memory.store.run(
@@ -192,6 +193,7 @@ class Writer:
     async def _index(self, collection: str) -> _Index:
         index = _Index(highest=self._highest.get(collection, 0))
         with suppress(MissingCollectionError):
+            await self._memory.describe(collection)
             async for each in self._memory.read_all(collection):
                 index.add(each.id, _Known(each.content_hash, each.preview, each.own_tags))
         return index

@@ -162,6 +162,9 @@ class _QdrantHandler(_Handler):
                 )
                 points = [row.model_dump(mode="json") for row in rows]
                 return {"points": points, "next_page_offset": offset}
+            case ["points", "count"]:
+                asked = models.CountRequest(**body)
+                return store.count(name, exact=asked.exact or False).model_dump()
             case ["points", "query"]:
                 wanted = models.QueryRequest(**body)
                 found = store.query_points(

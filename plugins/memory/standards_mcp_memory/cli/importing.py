@@ -102,6 +102,6 @@ def shown_import(answer: ImportAnswer, *, is_dry: bool) -> str:
 
 async def _lines(memory: Memory, collection: str) -> tuple[list[str], int]:
     """Return the lines of a collection, and how many memories have none."""
-    count = (await memory.describe(collection)).count
+    await memory.describe(collection)
     lines = [line_of(each) async for each in memory.read_all(collection)]
-    return lines, max(0, count - len(lines))
+    return lines, max(0, await memory.count(collection) - len(lines))

@@ -23,6 +23,7 @@ from standards_mcp_memory.process_memory import return_memory
 from standards_mcp_memory.settings import IN_MEMORY, MemorySettings
 
 from .base import Job, Store
+from .deletions import finish_deletions
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -129,6 +130,7 @@ class EmbeddedStore(Store):
         if is_new and meta.exists() and meta.stat().st_size == 0:
             meta.unlink()  # of a process that was killed while it made the store
         try:
+            finish_deletions(Path(self.place))
             client = _client(self.place)
         except (OSError, RuntimeError, sqlite3.Error):
             raise
