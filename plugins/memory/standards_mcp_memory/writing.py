@@ -83,7 +83,9 @@ class Writer:
         """
         async with self._writing, self._memory.store.held():
             there = await self._prepare(collection)
-            known = await self._run_with_hash(collection, draft)
+            known = await self._memory.store.run(
+                lambda client: point_jobs.twin(client, collection, draft.title, draft.content)
+            )
             if known is not None:
                 await self._rewrite(there, known, draft)
                 return {"id": known.id, "collection": collection, "created": False}
@@ -261,13 +263,6 @@ class Writer:
             return False
         await self._write_batch(there, [replace(draft, id=before.id)])
         return True
-
-    async def _run_with_hash(self, collection: str, draft: Draft) -> Document | None:
-        found = await self._memory.store.run(
-            lambda client: point_jobs.with_hash(client, collection, draft.content_hash)
-        )
-        # Another program may have changed the text, and not the hash.
-        return found if found and found.content_hash == draft.content_hash else None
 
     async def _vectors_of(self, collection: str, ids: Sequence[int]) -> dict[int, Vectors]:
         if not ids:
