@@ -44,19 +44,20 @@ class _Index:
 
     Attributes:
         highest: The highest id that was ever seen.
-        named: Ids that drafts name, which those without get not.
+        named: Ids that drafts name, which those without get not, and the hashes they end with.
     """
 
     by_id: dict[int, _Known] = field(default_factory=dict[int, _Known])
     by_hash: dict[str, int] = field(default_factory=dict[str, int])
     highest: int = 0
-    named: set[int] = field(default_factory=set[int])
+    named: dict[int, str] = field(default_factory=dict[int, str])
 
     def with_hash(self, content_hash: str) -> int | None:
-        """Return the id of what says the same now."""
+        """Return the id of what says the same now, and will when all drafts are written."""
         identifier = self.by_hash.get(content_hash)
-        known = self.by_id.get(identifier) if identifier else None
-        return identifier if known and known.content_hash == content_hash else None
+        if identifier is None or self.by_id[identifier].content_hash != content_hash:
+            return None
+        return identifier if self.named.get(identifier, content_hash) == content_hash else None
 
     def add(self, identifier: int, known: _Known) -> None:
         self.by_id[identifier] = known
@@ -162,7 +163,7 @@ class Writer:
         counts = Counts()
         async with self._writing, self._memory.store.held():
             index = await self._index(collection)
-            index.named = {each.id for each in drafts if each.id}
+            index.named = {each.id: each.content_hash for each in drafts if each.id}
             there = None if is_dry else await self._prepare(collection)
             for start in range(0, len(drafts), BATCH):
                 batch = drafts[start : start + BATCH]

@@ -101,6 +101,12 @@ def test_ids_that_a_file_names_are_given_to_no_other_row(run: Run, tmp_path: Pat
     (tmp_path / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     imported(run, "m.jsonl", "--collection", "c")
     assert run("list", "c").stdout == "1: third\n2: first\n3: second\n"
+    rows = [{"title": "third", "content": ""}, {"id": 1, "title": "fourth", "content": ""}]
+    (tmp_path / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for _ in range(2):
+        imported(run, "m.jsonl", "--collection", "c")
+        listed = run("list", "c").stdout
+        assert listed == "1: fourth\n2: first\n3: second\n4: third\n", "none is lost"
 
 
 def imported(run: Run, *arguments: Any, status: int = 0) -> Any:
