@@ -77,6 +77,37 @@ def test_a_changed_file_is_tried_as_it_is_now(run: Run, tmp_path: Path):
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "damaged", "reason"),
+    [
+        ("b.md", b"\xff", "Skipped b.md: is not in UTF-8"),
+        ("b.md", b"---\na: [\n---\n## Bees\n", "Skipped b.md: has front matter that is no YAML"),
+        ("b.jsonl", b'{"title": "Bees", "content"', "Skipped b.jsonl:1: is no JSON"),
+    ],
+)
+@pytest.mark.usefixtures("fast")
+def test_what_cannot_be_read_is_told_and_not_forgotten(
+    run: Run, tmp_path: Path, name: str, damaged: bytes, reason: str
+):
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "a.md").write_text("Before.\n\n## Port\n\nIt is 80.\n")
+    whole = '{"title": "Bees", "content": "Hum."}' if name == "b.jsonl" else "## Bees\n\nHum.\n"
+    (notes / name).write_text(whole)
+
+    def titles() -> list[str]:
+        tried = run("try", "notes", "Which port?", "--json")
+        assert "Skipped a.md:1: stands under no second-level heading" in tried.stderr
+        assert (reason in tried.stderr) == ((notes / name).read_bytes() == damaged)
+        return sorted(each["title"] for each in json.loads(tried.stdout)["search"]["results"])
+
+    assert titles() == ["Bees", "Port"]
+    (notes / name).write_bytes(damaged)
+    assert titles() == ["Bees", "Port"]
+    (notes / name).write_text(whole.replace("Bees", "Wasps"))
+    assert titles() == ["Port", "Wasps"], "what was only left out keeps nothing"
+
+
 @pytest.mark.usefixtures("fast", "installed")
 def test_letters_that_a_pipe_does_not_know_end_no_command(config: Path, tmp_path: Path):
     (tmp_path / "b.md").write_text("## Łódź\n\nThe depot stands in Łódź.\n", "utf-8")
