@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 import click
+from pydantic import ValidationError
 
 from standards_mcp.commands import examples, print_text, progress_bar
 from standards_mcp_memory.records import LARGEST_ID
@@ -73,7 +74,7 @@ def reembed_command(place: Place) -> click.Command:
                 given = {**place.settings.model_dump(), "model": model}
                 settings = MemorySettings.model_validate(given)
             except ValueError as error:
-                raise click.BadParameter(str(error), param_hint="--model") from None
+                raise click.BadParameter(_reason(error), param_hint="--model") from None
             other = replace(place, settings=settings)
         with progress_bar("Encoding") as progress:
             done = other.run(lambda memory: reembed(memory, collection, progress))
@@ -82,6 +83,12 @@ def reembed_command(place: Place) -> click.Command:
             print_text(f"Now set [plugins.memory] model to {model}.")
 
     return reembed_memories
+
+
+def _reason(error: ValueError) -> str:
+    if isinstance(error, ValidationError):  # whose text is several lines, with the settings
+        return error.errors()[0]["msg"].removeprefix("Value error, ")
+    return str(error)
 
 
 def _delete_all(place: Place, collection: str, *, is_sure: bool) -> None:
