@@ -60,9 +60,9 @@ import asyncio
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import SecretStr
-
-from standards_mcp import CallContext, Plugin, PluginSettings, Variable, tool
+from standards_mcp import (
+    ApiKey, CallContext, Plugin, PluginSettings, ServiceUrl, Variable, tool
+)
 from standards_mcp.catalog.embedding import open_encoder
 
 {settings}
