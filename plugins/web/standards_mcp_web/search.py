@@ -16,11 +16,15 @@ from .answers import WebAnswer, WebResult
 from .limits import Limits
 from .providers import Provider, open_provider
 from .requests import ask
-from .settings import WebSettings
+from .settings import LOOPBACK, WebSettings
 
 NO_KEY: Final = (
     "Nothing was searched: there is no key for Brave. Set SEARCH_API_KEY, or name a SearXNG in "
     "[plugins.web]."
+)
+# A proxy would read what goes to this machine unencrypted, such as the key.
+_NO_PROXY: Final = dict.fromkeys(
+    f"all://[{host}]" if ":" in host else f"all://{host}" for host in LOOPBACK
 )
 _Key = tuple[str, int]
 
@@ -84,7 +88,9 @@ class Search:
         async with self._opening:
             if self._client is None:
                 # It reads the certificates of all authorities, which takes a tenth of a second.
-                self._client = await asyncio.to_thread(httpx2.AsyncClient, timeout=None)
+                self._client = await asyncio.to_thread(
+                    httpx2.AsyncClient, timeout=None, mounts=_NO_PROXY
+                )
             return self._client
 
 

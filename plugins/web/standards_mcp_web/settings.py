@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, SecretStr, model_validator
 from standards_mcp import PluginSettings, Variable
 
 BRAVE: Final = "https://api.search.brave.com"
-_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
 def _address(url: str) -> str:
@@ -41,7 +41,7 @@ def _sendable(key: SecretStr) -> SecretStr:
 
 def _encrypted(url: str) -> str:
     parts = urlsplit(url)
-    if parts.scheme != "https" and parts.hostname not in _LOOPBACK:
+    if parts.scheme != "https" and parts.hostname not in LOOPBACK:
         raise ValueError("the key would be sent unencrypted: use https://")
     return url
 
