@@ -68,7 +68,7 @@ def test_graphs_look_far_enough_also_within_other_indexes(
     assert opened.dataset(files)._graph.hnsw.efSearch == 64
 
 
-@pytest.mark.parametrize("kind", ["IDMap,Flat", "IVF1,Flat"])
+@pytest.mark.parametrize("kind", ["IDMap,Flat", "IVF1,Flat", "PCA4,IVF1,Flat"])
 def test_ids_of_an_index_that_are_not_the_places_of_documents_are_refused(
     opened: Opened, make_dataset: MakeDataset, vectors: Vectors, kind: str
 ):
@@ -87,16 +87,34 @@ def test_ids_of_an_index_that_are_not_the_places_of_documents_are_refused(
                 tasks.inspect(opened, files_of(folder))
 
 
-def test_a_changed_dataset_is_opened_anew_once_it_is_asked_for(
+def test_ids_within_other_indexes_are_the_places_of_documents_too(
+    opened: Opened, make_dataset: MakeDataset, vectors: Vectors
+):
+    folder = make_dataset()
+    for ids in (range(1, 6), range(5)):
+        inner = faiss.IndexIDMap(faiss.IndexFlatIP(384))
+        turned = faiss.RandomRotationMatrix(384, 384)
+        turned.init(1)
+        index = faiss.IndexPreTransform(turned, inner)
+        index.add_with_ids(vectors, np.array(ids))
+        faiss.write_index(index, str(folder / "docs.index"))
+        if ids[0]:
+            with pytest.raises(DatasetError, match="its ids are not 0 to 4"):
+                tasks.inspect(opened, files_of(folder))
+    found = tasks.search(opened, files_of(folder), "guide", QUERY, 1)
+    assert found[0]["path"] == "docs/3.md"
+
+
+def test_a_changed_dataset_is_opened_anew_for_the_next_search(
     opened: Opened, make_dataset: MakeDataset, vectors: Vectors
 ):
     before = files_of(make_dataset())
     tasks.inspect(opened, before)
-    after = files_of(make_dataset(rows=np.ascontiguousarray(vectors[::-1])))
     assert tasks.search(opened, before, "guide", QUERY, 1)[0]["path"] == "docs/3.md"
-    assert tasks.search(opened, after, "guide", QUERY, 1)[0]["path"] == "docs/1.md"
+    after = files_of(make_dataset(rows=np.ascontiguousarray(vectors[::-1])))
     # Whoever has not noticed the change gets what is there.
-    assert tasks.search(opened, before, "guide", QUERY, 1)[0]["path"] == "docs/1.md"
+    for files in (before, after):
+        assert tasks.search(opened, files, "guide", QUERY, 1)[0]["path"] == "docs/1.md"
     shutil.rmtree(before.index.parent)
     with pytest.raises(DatasetError, match="cannot be read: No such file") as raised:
         tasks.inspect(opened, before)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import SecretStr
 
 from standards_mcp.catalog import CatalogError
@@ -115,9 +116,9 @@ class Opened:
         """
         key = (files.index, files.metadata)
         kept = self._datasets.get(key)
-        # Until the host has noticed a change, it asks for the files that were.
-        is_old = kept is None or (kept.stamps != files.stamps and kept.stamps != _stamps(files))
-        if is_old:
+        # The host may not have noticed a change yet, and a file that is overwritten changes as it
+        # is mapped: its documents must not be the old ones.
+        if kept is None or kept.stamps != _stamps(files):
             # Not both at a time: that is what a worker's memory is for.
             self._datasets.pop(key, None)
             self._datasets[key] = OpenDataset(files, self.encoder_of)
@@ -184,15 +185,18 @@ def _read_index(path: Path) -> Any:
     return index
 
 
+def _levels(index: Any) -> Iterator[Any]:
+    """Yield an index and those within it, from without."""
+    while index is not None:
+        index = _faiss().downcast_index(index)
+        yield index
+        within = (getattr(index, name, None) for name in ("index", "base_index", "index_ivf"))
+        index = next(filter(None, within), None)
+
+
 def _graph_of(index: Any) -> Any | None:
     """Return the HNSW index that an index is or has within, None if there is none."""
-    faiss = _faiss()
-    while index is not None:
-        index = faiss.downcast_index(index)
-        if hasattr(index, "hnsw"):
-            return index
-        index = getattr(index, "index", None) or getattr(index, "base_index", None)
-    return None
+    return next((each for each in _levels(index) if hasattr(each, "hnsw")), None)
 
 
 def _check_ids(index: Any, path: Path) -> None:
@@ -201,22 +205,24 @@ def _check_ids(index: Any, path: Path) -> None:
     Raises:
         DatasetError: They are not, so that results would cite the wrong files.
     """
+    for ids in map(_ids_of, _levels(index)):
+        if not np.array_equal(np.sort(ids), np.arange(len(ids))):
+            raise DatasetError(
+                "index", f"Index cannot be read: {path}: its ids are not 0 to {len(ids) - 1}"
+            )
+
+
+def _ids_of(index: Any) -> npt.NDArray[np.int64]:
+    """Return the ids that an index keeps itself, which most kinds do not."""
     faiss = _faiss()
-    inner = faiss.downcast_index(index)
-    if hasattr(inner, "id_map"):
-        ids = faiss.vector_to_array(inner.id_map)
-    else:
-        try:
-            lists = faiss.extract_index_ivf(index).invlists
-        except RuntimeError:  # other kinds keep no ids
-            return
+    parts: list[npt.NDArray[np.int64]] = []
+    if hasattr(index, "id_map"):
+        parts = [faiss.vector_to_array(index.id_map)]
+    elif hasattr(index, "invlists"):
+        lists = index.invlists
         sizes = [(number, int(lists.list_size(number))) for number in range(lists.nlist)]
         parts = [faiss.rev_swig_ptr(lists.get_ids(number), size) for number, size in sizes if size]
-        ids = np.concatenate(parts) if parts else np.empty(0, np.int64)
-    if not np.array_equal(np.sort(ids), np.arange(len(ids))):
-        raise DatasetError(
-            "index", f"Index cannot be read: {path}: its ids are not 0 to {len(ids) - 1}"
-        )
+    return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
 
 def _unreadable(path: Path, error: BaseException) -> DatasetError:
