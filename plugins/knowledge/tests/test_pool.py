@@ -148,7 +148,7 @@ async def test_a_caller_that_gives_up_leaves_no_answer_for_the_next():
 
 
 async def test_calls_wait_for_a_busy_worker_but_not_for_ever():
-    async with pool(attempt=1, pause=0.2) as workers:
+    async with pool(attempt=1, hope=0.2) as workers:
         await until(lambda: workers.state == "ready", "the worker runs")
         with anyio.fail_after(WAIT):
             async with anyio.create_task_group() as group:
@@ -167,7 +167,7 @@ async def test_where_no_worker_can_start_calls_are_refused_soon_and_starts_get_r
         starts.append(anyio.current_time())
         raise OSError("no processes left")
 
-    async with pool(2, start=start, pause=0.2, most_between_starts=0.4) as workers:
+    async with pool(2, start=start, hope=0.2, most_between_starts=0.4) as workers:
         with pytest.raises(UnavailableError):
             await call(workers, os.getpid)
         assert workers.is_failing

@@ -1,4 +1,4 @@
-"""What a worker keeps open: encoders and datasets. FAISS is imported here alone."""
+"""The datasets that a worker keeps open. FAISS is imported here alone."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import SecretStr
 
 from standards_mcp.catalog import CatalogError
-from standards_mcp.catalog.embedding import TextEncoder, Vectors, open_encoder
-from standards_mcp_knowledge.encoders import DEFAULT_MODEL, Encoders, no_encoder, spec_of
+from standards_mcp.catalog.embedding import TextEncoder, Vectors
+from standards_mcp_knowledge.encoders import DEFAULT_MODEL, Encoders, no_encoder
 from standards_mcp_knowledge.errors import DatasetError
 from standards_mcp_knowledge.manifests import Files, Stamp, stamp
 from standards_mcp_knowledge.metadata import Document, read_metadata
 from standards_mcp_knowledge.search import Metric
 
-_REMEDY: Final = "check plugins.knowledge.encoders and its embedding_api_key"
+from .encoding import AddressEncoder, OpenEncoders, sentence
+
 _MOST_PROBES: Final = 16
 _LEAST_CANDIDATES: Final = 64
 _DAMAGE: Final = (RuntimeError, AssertionError)
@@ -52,14 +52,10 @@ class OpenDataset:
             )
         self._graph = _graph_of(self._index)
         _check_ids(self._index, files.index)
-        self._encoder = encoder_of(self.model)
-        dimensions = _dimensions(self._encoder, self.model)
-        if dimensions != self.dimension:
-            raise DatasetError(
-                "encoder",
-                f"Index has {self.dimension} dimensions, encoder {self._encoder.name} has "
-                f"{dimensions}",
-            )
+        self.encoder = encoder_of(self.model)
+        # Nothing is asked at an address before a search needs it: it may not answer for long.
+        if not isinstance(self.encoder, AddressEncoder):
+            self._check_dimension(self.encoder.dimensions)
         try:
             self._search(np.full((1, self.dimension), self.dimension**-0.5, dtype=np.float32), 1)
         except _DAMAGE as error:
@@ -75,18 +71,28 @@ class OpenDataset:
             )
         return kind
 
+    def _check_dimension(self, dimension: int) -> None:
+        if dimension != self.dimension:
+            raise DatasetError(
+                "encoder",
+                f"Index has {self.dimension} dimensions, encoder {self.encoder.name} has "
+                f"{dimension}",
+            )
+
     def nearest(self, query: str, k: int) -> list[tuple[int, float]]:
         """Return at most *k* rows with FAISS's distances.
 
         Raises:
-            CatalogError: The encoder fails.
-            DatasetError: It gives what the index cannot be searched with.
+            DatasetError: The encoder fails, or gives what the index cannot be searched with.
         """
-        vector = self._encoder.encode([query])
-        if vector.shape != (1, self.dimension) or not np.isfinite(vector).all():
-            raise DatasetError(
-                "encoder",
-                f"Encoder {self._encoder.name} gave no vector of {self.dimension} numbers",
+        try:
+            vector = self.encoder.encode([query])
+        except CatalogError as error:
+            raise no_encoder(self.model, sentence(error), is_passing=True) from error
+        self._check_dimension(vector.shape[1])
+        if not np.isfinite(vector).all():
+            raise no_encoder(
+                self.model, f"{self.encoder.name} gave what is no vector", is_passing=True
             )
         return self._search(vector, k)
 
@@ -104,8 +110,7 @@ class Opened:
     """What one worker has open. Datasets are opened anew when their files change."""
 
     def __init__(self, encoders: Encoders) -> None:
-        self._settings = encoders
-        self._encoders: dict[tuple[str, bool], TextEncoder] = {}
+        self._encoders = OpenEncoders(encoders)
         self._datasets: dict[tuple[Path, Path], OpenDataset] = {}
 
     def dataset(self, files: Files) -> OpenDataset:
@@ -121,14 +126,19 @@ class Opened:
         if kept is None or kept.stamps != _stamps(files):
             # Not both at a time: that is what a worker's memory is for.
             self._datasets.pop(key, None)
-            self._datasets[key] = OpenDataset(files, self.encoder_of)
+            self._datasets[key] = OpenDataset(files, self._encoders.of_dataset)
+            self._close_encoders()
         return self._datasets[key]
 
     def keep_only(self, files: Sequence[Files]) -> None:
-        """Close every other dataset."""
+        """Close every other dataset, and encoders that none uses any more."""
         wanted = {(each.index, each.metadata) for each in files}
         for key in self._datasets.keys() - wanted:
             del self._datasets[key]
+        self._close_encoders()
+
+    def _close_encoders(self) -> None:
+        self._encoders.keep_only([each.encoder for each in self._datasets.values()])
 
     def encode(self, texts: Sequence[str], model: str) -> Vectors:
         """Return a row of length 1 for each text, by a model that the user has named.
@@ -137,29 +147,7 @@ class Opened:
             DatasetError: There is no encoder for the model.
             CatalogError: The encoder fails.
         """
-        return self._encoder(model, self._settings.key).encode(texts)
-
-    def encoder_of(self, model: str) -> TextEncoder:
-        """Return the encoder of a model that a dataset names.
-
-        Raises:
-            DatasetError: There is none, or it cannot be opened.
-        """
-        # Whoever made the dataset may have named an address of theirs.
-        is_known = model in self._settings.specs
-        return self._encoder(model, self._settings.key if is_known else None)
-
-    def _encoder(self, model: str, key: SecretStr | None) -> TextEncoder:
-        spec = spec_of(model, self._settings.specs)
-        known = (spec, key is not None)
-        if known not in self._encoders:
-            try:
-                self._encoders[known] = open_encoder(
-                    spec, key, remedy=_REMEDY, threads=1, timeout=self._settings.timeout
-                )
-            except CatalogError as error:
-                raise no_encoder(model, _sentence(error)) from error
-        return self._encoders[known]
+        return self._encoders.of_user(model).encode(texts)
 
 
 def _faiss() -> Any:
@@ -228,18 +216,6 @@ def _ids_of(index: Any) -> npt.NDArray[np.int64]:
 def _unreadable(path: Path, error: BaseException) -> DatasetError:
     words = " ".join(str(error).split()) or "it takes more memory than a worker may have"
     return DatasetError("index", f"Index cannot be read: {path}: {words}")
-
-
-def _dimensions(encoder: TextEncoder, model: str) -> int:
-    try:
-        return encoder.dimensions
-    except CatalogError as error:
-        raise no_encoder(model, _sentence(error), is_passing=True) from error
-
-
-def _sentence(error: CatalogError) -> str:
-    text = str(error)
-    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _stamps(files: Files) -> tuple[Stamp, Stamp]:
