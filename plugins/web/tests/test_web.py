@@ -399,9 +399,9 @@ async def test_wrong_input_is_refused_by_name_before_anything_is_asked(
         ({"base_url": "https://example.org?key=1"}, "has no query"),
         ({"base_url": "https://example.org:port"}, "check its host and its port"),
         ({"base_url": "https://example.org:70000"}, "check its host and its port"),
-        ({"base_url": "https://exa\x01mple.org"}, "check its host and its port"),
-        ({"base_url": "https://ann:opensesame@example.org"}, "no query, name and password"),
-        ({"searxng_url": "http://ann@localhost"}, "no query, name and password"),
+        ({"base_url": "https://exa\x01mple.org"}, "no control characters"),
+        ({"base_url": "https://ann:opensesame@example.org"}, "no query, user name and password"),
+        ({"searxng_url": "http://ann@localhost"}, "no query, user name and password"),
         ({"api_key": "opensesame\u00e9"}, "a character that no key has"),
         ({"api_key": "open\nsesame"}, "a character that no key has"),
         ({"api_key": "open sesame"}, "a character that no key has"),
@@ -607,7 +607,7 @@ async def test_the_key_stands_in_no_message_also_within_a_word(
     assert message == f"Brave answered 400: unknown {around.format('...')}"
 
 
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]"])
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.2", "[::1]"])
 @pytest.mark.parametrize("variable", ["HTTP_PROXY", "ALL_PROXY"])
 async def test_what_goes_to_this_machine_goes_through_no_proxy(
     open_web: OpenWeb, engine: Any, monkeypatch: pytest.MonkeyPatch, host: str, variable: str
@@ -616,6 +616,17 @@ async def test_what_goes_to_this_machine_goes_through_no_proxy(
     async with open_web(base_url=f"http://{host}:9") as client:
         assert "cannot be reached" in said(await search(client))[1]
     assert engine.asked == []
+
+
+async def test_what_goes_beyond_this_machine_goes_through_the_proxy_of_the_environment(
+    open_web: OpenWeb, engine: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("HTTP_PROXY", engine.url)
+    monkeypatch.setenv("NO_PROXY", "")
+    engine.body = {"results": []}
+    async with open_web(provider="searxng", searxng_url="http://searxng.example") as client:
+        assert (await search(client))["results"] == []
+    assert engine.asked[0][1]["host"] == "searxng.example"
 
 
 def test_the_plugin_keeps_the_rules_of_plugins(engine: Any):
