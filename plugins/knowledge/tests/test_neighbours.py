@@ -152,7 +152,7 @@ async def test_an_address_is_asked_by_searches_alone_and_costs_the_others_no_wor
     make_dataset("good")
     for name in ("a", "b", "c"):
         make_dataset(name, metadata=metadata(endpoint.model))
-    options = {"root": root, "workers": 1, "timeout": 3, "reload_seconds": 0}
+    options = {"root": root, "workers": 1, "timeout": 6, "reload_seconds": 0}
     async with connect(KnowledgePlugin, name="knowledge", **options) as client:
         await until_found(client)
         assert len((await call(client, "listDatasets"))["datasets"]) == 4
