@@ -10,9 +10,10 @@ import sys
 from contextlib import closing
 from pathlib import Path
 from threading import Timer
+from typing import Any
 
 import pytest
-from sqlalchemy import inspect
+from sqlalchemy import Engine, event, inspect
 
 from standards_mcp import ApiError, InvalidInputError
 from standards_mcp_career.audit.log import AuditLog
@@ -193,6 +194,27 @@ def test_tables_that_the_original_left_without_their_version_are_kept(db: Path):
     with store.reading() as connection:
         assert len(atoms.read_all(connection)) == 2
     store.close()
+
+
+def test_the_migrations_need_no_newer_sqlite_than_the_docs_say(db: Path):
+    statements = list[str]()
+
+    def note(_: Any, __: Any, statement: str, *___: Any) -> None:
+        statements.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    open_store(db).close()
+    event.remove(Engine, "before_cursor_execute", note)
+    assert "INSERT INTO id_counters" in "".join(statements)
+    # SQLite takes HAVING without GROUP BY from 3.39 on.
+    assert all("GROUP BY" in each for each in statements if "HAVING" in each)
+
+
+def test_an_sqlite_that_is_too_old_is_told(monkeypatch: pytest.MonkeyPatch, db: Path):
+    monkeypatch.setattr(sqlite3, "sqlite_version", "3.34.1")
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 34, 1))
+    with pytest.raises(ApiError, match=r"has SQLite 3\.34\.1; .* needs 3\.35 or later"):
+        open_store(db)
 
 
 def test_a_database_of_a_newer_plugin_is_refused(db: Path):
