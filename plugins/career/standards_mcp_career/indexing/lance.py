@@ -135,8 +135,8 @@ class LanceVectors:
                 yield
         except filelock.Timeout as error:
             raise ApiError(
-                f"The vectors in {self._folder} cannot be changed: another process has been writing "
-                f"there for {_SECONDS:.0f} s; try again"
+                f"The vectors in {self._folder} cannot be changed: another process has been "
+                f"writing there for {_SECONDS:.0f} s; try again"
             ) from error
         # LanceDB raises RuntimeError and ValueError for what its files and its folder refuse.
         except (OSError, RuntimeError, ValueError) as error:

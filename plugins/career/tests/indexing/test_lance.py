@@ -142,7 +142,7 @@ def test_whoever_changes_vectors_waits_for_another_process_that_does(
             lambda: vectors.remove([("atom", "a")]),
             vectors.settle,
         ):
-            with pytest.raises(ApiError, match="another process has been writing.*try again"):
+            with pytest.raises(ApiError, match=r"another process has been writing.*try again"):
                 change()
         assert set(vectors.hashes()) == {("atom", "a")}
     vectors.remove([("atom", "a")])
