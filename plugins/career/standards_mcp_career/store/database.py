@@ -101,11 +101,20 @@ def _engine(path: Path | None) -> Engine:
         pool_timeout=_SECONDS,
         connect_args={"check_same_thread": False, "timeout": _SECONDS},
         json_serializer=_compact,
+        json_deserializer=_parsed,
         hide_parameters=True,
     )
     event.listen(engine, "connect", _set_up)
     event.listen(engine, "begin", _begin)
     return engine
+
+
+def _parsed(stored: str) -> Any:
+    """Return the data of a column; what is no JSON, as others may have left it, is its text."""
+    try:
+        return json.loads(stored)
+    except (ValueError, RecursionError):
+        return {"text": stored}
 
 
 def _prepare(path: Path) -> None:

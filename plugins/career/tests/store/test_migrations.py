@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from threading import Timer
@@ -27,6 +28,7 @@ from standards_mcp_career.store.database import Store, open_store
 from standards_mcp_career.store.migrating import LATEST, Migrated, migrate, version_of
 from standards_mcp_career.store.tables import METADATA
 
+Run = Callable[..., Any]
 # What a program of the original leaves behind; names and types of columns are its interface.
 ORIGINAL = Path(__file__).with_name("original-v4.sql")
 KILLED = """
@@ -182,6 +184,39 @@ def test_a_database_of_the_original_keeps_all_that_it_has(db: Path):
     assert run.run_id == "run-3"
     assert [index.build()["run_id"] for _ in range(2)] == ["run-4", "run-5"]
     store.close()
+
+
+# Each of these once kept all else out.
+ODD = (
+    """INSERT INTO audit_events VALUES
+    ('e-1', 'odd', 'Odd', '{}', 'now', '["\\ud800"]', 0),
+    ('e-2', 'odd', 'Odd', '{}', 'now', '[1]', 1),
+    ('e-3', 'odd', 'Odd', x'fffe', 'now', x'fffe', 2),
+    ('e-4', 'odd', 'Odd', '', '', replace(hex(zeroblob(5000)), '0', '['), 3)""",
+    "UPDATE atoms SET tags_json = '', evidence_refs_json = '[1]'",
+    "UPDATE requirements SET tags_json = 'no list'",
+    "UPDATE index_runs SET summary_json = 'no object'",
+    "UPDATE resumes SET resume_md = x'fffe'",
+)
+
+
+@pytest.mark.usefixtures("installed")
+def test_odd_rows_of_the_original_keep_no_database_out_and_stay_as_they_are(db: Path, run: Run):
+    with sqlite3.connect(db) as connection:
+        connection.executescript(ORIGINAL.read_text("utf-8"))
+        for each in ODD:
+            connection.execute(each)
+    connection.close()
+    run("career", "audit", "verify")
+    odd = json.loads(run("career", "audit", "show", "odd", "--json").stdout)["events"]
+    refs = ['["\\ud800"]', "[1]", "b'\\xff\\xfe'", "[" * 10_000]
+    assert [event["refs"] for event in odd] == [[each] for each in refs]
+    (first, _) = json.loads(run("career", "list", "atoms", "--json").stdout)["atoms"]
+    assert (first["tags"], first["evidence_refs"]) == ([], ["[1]"])
+    (last,) = json.loads(run("career", "list", "runs", "--json").stdout)["runs"]
+    assert last["summary"] == {"text": "no object"}
+    run("career", "match", "o-1", "--strategy", "semantic")
+    run("career", "index")
 
 
 def test_tables_that_the_original_left_without_their_version_are_kept(db: Path):

@@ -38,7 +38,7 @@ def upgrade() -> None:
         text("SELECT resume_id, resume_md FROM resumes ORDER BY created_at, resume_id")
     ).all()
     for resume_id, markdown in rows:
-        hashed = hashlib.sha256(markdown.encode()).hexdigest()
+        hashed = hashlib.sha256(str(markdown).encode()).hexdigest()
         connection.execute(_HASH, {"resume_id": resume_id, "resume_hash": f"sha256:{hashed}"})
     op.execute("DROP TRIGGER audit_events_no_replace")
     op.execute(_TRIGGER)
