@@ -450,6 +450,16 @@ async def test_a_model_that_is_an_address_is_named_without_its_secrets(
     assert encoder.asked[0][1] == "/v1/embeddings"
 
 
+async def test_what_goes_to_this_machine_goes_through_no_proxy(
+    open_memory: OpenMemory, qdrant: Any, monkeypatch: pytest.MonkeyPatch
+):
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    async with open_memory(url=qdrant.url, api_key=KEY, embedding_api_key=KEY) as client:
+        await store(client)
+        assert (await call(client, "memory_search", **SEARCH))["count"] == 1
+
+
 async def test_a_store_that_was_killed_while_it_was_made_is_made_again(
     open_memory: OpenMemory, tmp_path: Path
 ):

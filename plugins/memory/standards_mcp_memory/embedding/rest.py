@@ -15,6 +15,7 @@ from typing_extensions import override
 
 from standards_mcp import ApiError, TimedOutError
 from standards_mcp_memory.records import Vectors
+from standards_mcp_memory.settings import may_use_proxy
 
 from .base import Encoder, Kind
 
@@ -105,7 +106,7 @@ class RestEncoder(Encoder):
             if self._client is None:
                 # It reads the certificates of all authorities, which takes a tenth of a second.
                 self._client = await anyio.to_thread.run_sync(
-                    lambda: httpx2.AsyncClient(timeout=None)
+                    lambda: httpx2.AsyncClient(timeout=None, trust_env=may_use_proxy(self._url))
                 )
             return self._client
 

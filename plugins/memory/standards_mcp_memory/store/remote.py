@@ -15,6 +15,7 @@ from pydantic import SecretStr
 from typing_extensions import override
 
 from standards_mcp import ApiError, TimedOutError
+from standards_mcp_memory.settings import may_use_proxy
 
 from .base import Job, Store
 
@@ -70,6 +71,7 @@ class RemoteStore(Store):
             api_key=self._key.get_secret_value() if self._key else None,
             timeout=math.ceil(self._timeout),
             check_compatibility=False,
+            trust_env=may_use_proxy(self.place),
         )
 
     def _run(self, job: Job[T], client: QdrantClient) -> T:
