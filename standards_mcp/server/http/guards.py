@@ -257,8 +257,8 @@ class Answer:
         if message["type"] == "http.response.start":
             kind = Headers(raw=message["headers"]).get("content-type", "")
             self._is_stream = kind.startswith("text/event-stream")
-        self.has_ended = message["type"] == "http.response.body" and not message.get("more_body")
         await self._send(message)
+        self.has_ended = message["type"] == "http.response.body" and not message.get("more_body")
 
     async def finish(self) -> None:
         """Send what is missing of it, if that can be told from the rest."""

@@ -67,6 +67,18 @@ async def test_the_host_is_checked_as_at_a_port(make_host: MakeHost, path: Path)
             assert answer.status_code == status
 
 
+async def test_the_proxy_that_uses_it_may_say_from_where_a_request_comes(
+    make_host: MakeHost, path: Path, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level("INFO", "standards_mcp")
+    server = {"uds": path, "trusted_proxies": ["*"]}
+    async with served_over_http(make_host({}, server=server)), through(path) as client:
+        headers = {"x-forwarded-for": "203.0.113.7"}
+        await client.get("/health/live", auth=("", "wrong"), headers=headers)
+    refused = [vars(each)["client"] for each in caplog.records if "is refused" in each.message]
+    assert refused == ["203.0.113.7"]
+
+
 def test_it_is_for_the_user_and_the_group_on_this_machine(path: Path):
     settings = HttpSettings(uds=path, host="0.0.0.0")  # noqa: S104
     check_exposure(settings)
