@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from pydantic import BaseModel, ValidationError
 from support.http import (
     ACCEPT,
     INITIALIZE,
+    MODERN,
     bearer,
     call_anew,
     http_client,
@@ -273,6 +275,27 @@ async def test_pages_of_an_allowed_origin_may_use_the_service(make_books: MakeHo
         assert answer.headers["access-control-allow-origin"] == chat
         named = {"origin": chat, "host": "mcp.example.org", **ACCEPT}
         assert (await client.post("/mcp", json=INITIALIZE, headers=named)).status_code == 200
+
+
+class ScalePlugin(Plugin):
+    @tool
+    def weigh(self, grams: float) -> str:
+        """Weigh."""
+        return f"{grams}"
+
+
+@pytest.mark.parametrize("number", ["1e999", "NaN", "-Infinity"])
+async def test_numbers_that_json_does_not_have_reach_no_tool(make_host: MakeHost, number: str):
+    host = make_host({"scale": ScalePlugin}, server={"port": 0, "stateless": True})
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+    modern = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "weigh"}
+    async with served_over_http(host) as url, httpx2.AsyncClient(base_url=url) as client:
+        for headers, meta in (({}, {}), (modern, {"_meta": MODERN})):
+            params = {"name": "weigh", "arguments": {"grams": "@"}, **meta}
+            body = json.dumps(call | {"params": params}).replace('"@"', number)
+            sent = ACCEPT | headers | {"content-type": "application/json"}
+            answer = await client.post("/mcp", content=body, headers=sent)
+            assert "invalid_input" in answer.text or answer.status_code == 400, answer.text
 
 
 async def test_bodies_and_sessions_have_limits(make_books: MakeHost):
