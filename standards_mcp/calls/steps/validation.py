@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from standards_mcp.calls.call import Call, CallNext
-from standards_mcp.contributions.mistakes import schema_errors
-from standards_mcp.contributions.schemas import schema_validator
+from standards_mcp.contributions.arguments.mistakes import schema_errors
+from standards_mcp.contributions.arguments.schemas import schema_validator
 from standards_mcp.errors import InvalidInputError
 
 
