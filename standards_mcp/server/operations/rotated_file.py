@@ -37,7 +37,7 @@ class RotatedFile:
         self._path, self._max_bytes, self._kept = path, max_bytes, kept
         self._descriptor: int | None = None
         self._whole = 0
-        self._is_stuck = False
+        self._is_cut = self._is_stuck = False
 
     def append(self, line: bytes) -> None:
         """Write a line, which ends with its line feed.
@@ -52,18 +52,21 @@ class RotatedFile:
             descriptor, size = self._open()
         data = b"\n" + line if self._is_torn(size) else line
         written = os.write(descriptor, data)
-        if written < len(data):
+        self._is_cut = written < len(data)
+        if self._is_cut:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self._whole = size + written
 
     def _is_torn(self, size: int) -> bool:
         """Tell whether the file ends in the midst of a line, of this process or of another."""
-        if size in (0, self._whole):  # nobody has written since this process wrote a whole line
+        if size == 0:  # or it is a pipe, whose reader has what was written
+            return self._is_cut
+        if size == self._whole:  # nobody has written since this process did
             return False
         with suppress(OSError), self._path.open("rb", buffering=0) as file:
             file.seek(-1, os.SEEK_END)
             return file.read(1) != b"\n"
-        return False  # who may only write cannot know
+        return self._is_cut  # it may be written only
 
     def close(self) -> None:
         """Close the file; another line opens it again."""
@@ -79,7 +82,8 @@ class RotatedFile:
                 if os.path.samestat(found, os.fstat(self._descriptor)):
                     return self._descriptor, found.st_size
             self.close()
-        self._descriptor, self._whole = os.open(self._path, _APPENDING, 0o600), 0
+        self._descriptor = os.open(self._path, _APPENDING, 0o600)
+        self._whole, self._is_cut = 0, False
         return self._descriptor, os.fstat(self._descriptor).st_size
 
     def _try_to_rotate(self, full: int) -> None:
