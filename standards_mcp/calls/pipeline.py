@@ -20,7 +20,7 @@ from standards_mcp.plugin import ToolHandler, ToolResult
 from .call import Call, Step, compose
 from .context import HostContext, Unattended
 from .records import CallRecord, Gate, Observer
-from .redis import redis_connections
+from .redis import SharedRedis
 from .steps.admission import Admission
 from .steps.cache import Cache
 from .steps.deadline import within_deadline
@@ -57,12 +57,12 @@ class Pipeline:
         storage: str | None = None,
         timing: Timing = DEFAULT_TIMING,
     ) -> None:
-        self._pool: Any = redis_connections(storage, timing.redis) if storage else None
+        self._redis = SharedRedis(storage, timing.redis) if storage else None
         self._wrappers, self._invocation = Wrappers(timing.wrappers), Invocation()
         self._recording, self._slots = Recording(observers), Slots()
         admission, masking = Admission(gates), Masking(secrets)
         begin: tuple[Step, ...] = (self._recording, admission, masking)
-        rate_limits, slots = RateLimits(self._pool), self._slots
+        rate_limits, slots = RateLimits(self._redis), self._slots
         tool: tuple[Step, ...] = (
             self._recording,
             as_results,  # a refusal, too
@@ -77,7 +77,7 @@ class Pipeline:
             within_deadline,
             validate,
             # Before the limits: a cached answer costs nothing that they protect.
-            Cache(self._pool),
+            Cache(self._redis),
             rate_limits,
             slots,
         )
@@ -177,5 +177,5 @@ class Pipeline:
 
     async def aclose(self) -> None:
         """Close the connections to shared storage; a later call connects anew."""
-        if self._pool:
-            await self._pool.disconnect()
+        if self._redis:
+            await self._redis.aclose()

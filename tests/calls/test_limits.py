@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
+from support.waiting import WAIT, until
 from typing_extensions import TypedDict
 
 from standards_mcp import (
@@ -28,6 +29,7 @@ from standards_mcp import (
 from standards_mcp.calls.context import Principal, Unattended
 from standards_mcp.calls.steps.output import BYTES_PER_TOKEN, capped, cut_text, tokens
 from standards_mcp.calls.steps.rate_limits import RateLimits
+from standards_mcp.calls.steps.slots import Places
 from standards_mcp.host import Host
 
 pytestmark = pytest.mark.anyio
@@ -206,6 +208,65 @@ async def test_so_many_calls_of_a_plugin_run_at_a_time(serve: Any):
     host = serve(counter, tools={"concurrency": 3})
     await asyncio.gather(*(host.call_tool(name, {}) for name in ["count", "second"] * 6))
     assert counter.most == 3
+
+
+async def test_callers_that_wait_for_a_place_are_served_in_turn(make_host: MakeHost):
+    served, going, go = list[str](), anyio.Event(), anyio.Event()
+
+    class Desk(Plugin):
+        @tool
+        async def serve(self, call: CallContext) -> str:
+            """Serve."""
+            going.set()
+            await go.wait()
+            served.append(call.caller)
+            return ""
+
+    host = make_host({"desk": Desk}, tools={"overrides": {"serve": {"concurrency": 1}}})
+
+    async def call(caller: str) -> None:
+        await host.call_tool("serve", {}, Unattended(Principal(caller)))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(call, "ada")
+        await going.wait()
+        for count, caller in enumerate(["ada"] * 4 + ["ben"] * 2 + ["cleo"], start=1):
+            tasks.start_soon(call, caller)
+            await until(lambda count=count: host.waiting_calls == count)
+        go.set()
+    assert served == ["ada", "ada", "ben", "cleo", "ada", "ben", "ada", "ada"]
+
+
+@given(st.integers(1, 3), st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=12))
+def test_places_are_neither_lost_nor_given_twice(size: int, calls: list[tuple[str, bool]]):
+    taken, most = 0, 0
+
+    async def call(places: Places, caller: str) -> None:
+        nonlocal taken, most
+        await places.take(caller)
+        taken += 1
+        most = max(most, taken)
+        try:
+            await asyncio.sleep(0)
+        finally:
+            taken -= 1
+            places.give_back()
+
+    async def main() -> None:
+        places = Places(size)
+        tasks = [asyncio.create_task(call(places, caller)) for caller, _ in calls]
+        for task, (_, is_cancelled) in zip(tasks, calls, strict=True):
+            await asyncio.sleep(0)
+            if is_cancelled:
+                task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        async with asyncio.timeout(WAIT):
+            for _ in range(size):
+                await places.take("last")
+
+    asyncio.run(main())
+    assert taken == 0
+    assert most <= size
 
 
 async def test_waiting_for_a_place_counts_against_the_deadline(serve: Any):

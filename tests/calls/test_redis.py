@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,10 @@ from redis import Redis
 from redis.exceptions import ConnectionError as NotConnected
 from support.http import call_anew, free_port, told_url
 from support.peer import Peer
-from support.waiting import WAIT
+from support.waiting import WAIT, until
 
 from standards_mcp import ConfigError, Plugin, Tool, ToolResult, hookimpl
+from standards_mcp.calls import redis as calls_redis
 from standards_mcp.config.loading import load_settings
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.host import Host
@@ -152,8 +155,8 @@ async def test_without_redis_calls_still_work_and_limits_hold_in_this_process(
     assert [result.is_error for result in results] == [False, False, True]
     assert "limited to 2/hour" in results[2].text
     told = "".join(f"{each.getMessage()} {vars(each).get('reason')}\n" for each in caplog.records)
-    assert "shared rate limits cannot be reached" in told
-    assert "cached answers cannot be read" in told
+    assert told.count("cannot be read") == 1, "it is told once"
+    assert "cannot be reached" not in told, "and nobody asks again"
     assert "hush" not in told
 
 
@@ -183,6 +186,59 @@ async def test_a_redis_that_never_answers_delays_a_call_and_does_not_stop_it(
             results = [await host.call_tool("count", {}) for _ in range(2)]
     assert [result.is_error for result in results] == [False, True]
     assert "limited to 1/hour" in results[1].text
+
+
+BRIEF = {"count": {"cache_ttl": 60, "timeout": 0.5}}
+
+
+@pytest.mark.parametrize("rest", [60, 0])
+async def test_a_redis_that_hangs_is_left_alone(
+    make_host: MakeHost,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    rest: int,
+):
+    monkeypatch.setattr(calls_redis, "_REST_SECONDS", rest)
+    counter, opened = Counter(), list[socket.socket]()
+    with socket.socket() as silent, ExitStack() as connections:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        silent.setblocking(False)
+
+        def asked() -> int:
+            with suppress(BlockingIOError):
+                while True:
+                    opened.append(connections.enter_context(silent.accept()[0]))
+            return len(opened)
+
+        # It may take longer to answer than the tool.
+        host = host_at(
+            make_host, silent.getsockname()[1], counter, timing=Timing(redis=2), overrides=BRIEF
+        )
+        async with host.running():
+            assert (await host.call_tool("count", {})).is_error
+            await until(lambda: "cannot be read" in caplog.text)
+            before = asked()
+            for _ in range(3):
+                assert not (await host.call_tool("count", {})).is_error
+            assert (asked() == before) == bool(rest), "somebody tries when it has rested"
+    assert counter.calls == 3
+    assert caplog.text.count("cannot be read") == 1
+
+
+async def test_an_answer_that_cannot_be_kept_in_time_is_given_all_the_same(make_host: MakeHost):
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(65_536):
+            for command in data.split(b"*")[1:]:
+                if b"SET\r\n$" not in command:
+                    writer.write(b"$-1\r\n" if b"GET\r\n" in command else b"+OK\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        host = host_at(make_host, port, Counter(), timing=Timing(redis=1), overrides=BRIEF)
+        async with host.running():
+            assert (await host.call_tool("count", {})).structured == {"text": "", "call": 1}
 
 
 async def test_a_wrong_password_is_passed_by_and_not_told(

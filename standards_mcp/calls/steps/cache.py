@@ -11,10 +11,12 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Final, Protocol
 
+import anyio
 import pydantic_core
 from pydantic import TypeAdapter
 
 from standards_mcp.calls.call import Call, CallNext
+from standards_mcp.calls.redis import SharedRedis
 from standards_mcp.errors import CannotAskError, RateLimitedError
 from standards_mcp.plugin import ToolResult
 
@@ -42,12 +44,11 @@ class Cache:
     """Caches answers by tool, arguments and caller; equal calls at one time run once.
 
     Args:
-        pool: Connections to a Redis that several processes share, see `redis_connections`; None:
-            this process keeps its own answers.
+        redis: A Redis that several processes share; None: this process keeps its own answers.
     """
 
-    def __init__(self, pool: Any = None) -> None:
-        self._pool = pool
+    def __init__(self, redis: SharedRedis | None = None) -> None:
+        self._redis = redis
         self._running: dict[str, asyncio.Future[ToolResult]] = {}
 
     async def __call__(self, call: Call, call_next: CallNext) -> ToolResult:
@@ -62,7 +63,7 @@ class Cache:
         caller = None if call.limits.cache_scope == "public" else call.context.caller
         key = answer_key(call.item.declared, call.keywords, caller)
         while True:
-            if kept := await self._get(key):
+            if kept := await self._store.get(key):
                 call.record.is_cached = True
                 return kept
             if not (running := self._running.get(key)):
@@ -80,9 +81,9 @@ class Cache:
             result: ToolResult = await call_next(call)
             # An answer that depends on what a user said is not one for other calls.
             if not call.context.has_elicited:
+                running.set_result(result)
                 if not result.is_error:
                     await self._put(key, result, call.limits.cache_ttl)
-                running.set_result(result)
         except Exception as exc:
             if not (call.context.has_elicited or isinstance(exc, _OF_ONE_CALLER)):
                 running.set_exception(exc)
@@ -96,19 +97,14 @@ class Cache:
 
     @cached_property
     def _store(self) -> AnswerStore:
-        return RedisAnswers(self._pool) if self._pool else MemoryAnswers()
-
-    async def _get(self, key: str) -> ToolResult | None:
-        try:
-            return await self._store.get(key)
-        except Exception as exc:  # noqa: BLE001  - a cache that fails costs time, not the answer
-            log.warning("cached answers cannot be read", extra={"reason": str(exc)})
-            return None
+        return RedisAnswers(self._redis) if self._redis else MemoryAnswers()
 
     async def _put(self, key: str, result: ToolResult, ttl: float) -> None:
         try:
-            await self._store.put(key, result, ttl)
-        except Exception as exc:  # noqa: BLE001  - as above
+            # The answer is there, and must not be lost because keeping it takes long.
+            with anyio.CancelScope(shield=True):
+                await self._store.put(key, result, ttl)
+        except Exception as exc:  # noqa: BLE001  - nor because it cannot be kept
             log.warning("an answer cannot be cached", extra={"reason": str(exc)})
 
 
@@ -137,27 +133,32 @@ class MemoryAnswers:
 
 
 class RedisAnswers:
-    """Answers that several processes share.
+    """Answers that several processes share; a Redis that fails costs time, and no answer."""
 
-    Args:
-        pool: Connections, see `redis_connections`.
-    """
-
-    def __init__(self, pool: Any) -> None:
+    def __init__(self, shared: SharedRedis) -> None:
         from redis import asyncio as redis  # noqa: PLC0415  - an extra
 
-        self._redis: Any = redis.Redis(connection_pool=pool)
+        self._shared = shared
+        self._redis: Any = redis.Redis(connection_pool=shared.pool)
         self._answers = TypeAdapter(ToolResult)
 
     async def get(self, key: str) -> ToolResult | None:
         """Return an answer. See `AnswerStore`."""
-        kept: bytes | None = await self._redis.get(_PREFIX + key)
-        return self._answers.validate_json(kept) if kept else None
+
+        async def read() -> ToolResult | None:
+            kept: bytes | None = await self._redis.get(_PREFIX + key)
+            return self._answers.validate_json(kept) if kept else None
+
+        return await self._shared.ask(read, "cached answers cannot be read")
 
     async def put(self, key: str, answer: ToolResult, ttl: float) -> None:
         """Keep an answer. See `AnswerStore`."""
-        milliseconds = max(1, int(ttl * 1000))
-        await self._redis.set(_PREFIX + key, self._answers.dump_json(answer), px=milliseconds)
+
+        async def write() -> None:
+            milliseconds = max(1, int(ttl * 1000))
+            await self._redis.set(_PREFIX + key, self._answers.dump_json(answer), px=milliseconds)
+
+        await self._shared.ask(write, "an answer cannot be cached")
 
 
 def _size(answer: ToolResult) -> int:

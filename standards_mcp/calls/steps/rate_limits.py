@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import time
 from collections import deque
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from standards_mcp.calls.call import Call, CallNext
+from standards_mcp.calls.redis import SharedRedis
 from standards_mcp.errors import RateLimitedError
 
 if TYPE_CHECKING:
     from limits.aio.strategies import MovingWindowRateLimiter
-
-log = logging.getLogger(__name__)
-
 
 _MOST_CALLERS: Final = 10_000  # of all tools together
 _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
@@ -27,13 +24,12 @@ class RateLimits:
     """Counts calls in a moving window for each tool, prompt or resource and each caller.
 
     Args:
-        pool: Connections to a Redis that several processes share, see `redis_connections`; None:
-            this process counts alone.
+        redis: A Redis that several processes share; None: this process counts alone.
     """
 
-    def __init__(self, pool: Any = None) -> None:
+    def __init__(self, redis: SharedRedis | None = None) -> None:
         self._own: dict[tuple[str, str, str], deque[float]] = {}
-        self._pool = pool
+        self._redis = redis
 
     async def __call__(self, call: Call, call_next: CallNext) -> Any:
         """Answer the call unless what it calls was called too often.
@@ -58,8 +54,8 @@ class RateLimits:
         return await call_next(call)
 
     @cached_property
-    def _shared(self) -> MovingWindowRateLimiter | None:
-        return None if self._pool is None else _limiter(self._pool)
+    def _shared(self) -> MovingWindowRateLimiter:
+        return _limiter(self._redis.pool if self._redis else None)
 
     async def wait(self, limits: Sequence[str], counted: str, caller: str) -> tuple[int, str]:
         """Return how many seconds a call has to wait, and for which limit; count it if none.
@@ -71,11 +67,11 @@ class RateLimits:
             limits: For example ``60/minute``.
             counted: What is called.
         """
-        if self._shared:
-            try:
-                return await _wait(self._shared, limits, counted, caller)
-            except Exception as exc:  # noqa: BLE001  - whatever the network and the server do
-                log.warning("shared rate limits cannot be reached", extra={"reason": str(exc)})
+        if self._redis:
+            question = partial(_wait, self._shared, limits, counted, caller)
+            found = await self._redis.ask(question, "shared rate limits cannot be reached")
+            if found:
+                return found
         return self._own_wait(limits, counted, caller)
 
     def _own_wait(self, limits: Sequence[str], counted: str, caller: str) -> tuple[int, str]:

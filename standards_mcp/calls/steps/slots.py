@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
+from collections import deque
+from contextlib import ExitStack, suppress
 from typing import Any
 
 from standards_mcp.calls.call import Call, CallNext
@@ -18,25 +19,72 @@ class Slots:
 
     def __init__(self) -> None:
         self.waiting = 0
-        self._semaphores: dict[tuple[str, int], asyncio.Semaphore] = {}
+        self._places: dict[tuple[str, int], Places] = {}
 
     async def __call__(self, call: Call, call_next: CallNext) -> Any:
         """Wait for the slots, then answer the call."""
         limits, item = call.limits, call.item
-        of_item = self._slot(f"{item.kind} {item.declared}", limits.concurrency)
-        of_plugin = self._slot(f"plugin {item.plugin}", limits.plugin_concurrency)
         # Its slot first: calls that wait for a busy tool must not hold slots of the plugin.
-        async with AsyncExitStack() as held:
+        sizes = {
+            f"{item.kind} {item.declared}": limits.concurrency,
+            f"plugin {item.plugin}": limits.plugin_concurrency,
+        }
+        with ExitStack() as held:
             self.waiting += 1
             try:
-                await held.enter_async_context(of_item)
-                await held.enter_async_context(of_plugin)
+                for owner, size in sizes.items():
+                    if size is not None:
+                        # A new size makes new places; calls that run keep theirs in the old ones.
+                        places = self._places.setdefault((owner, size), Places(size))
+                        await places.take(call.context.caller)
+                        held.callback(places.give_back)
             finally:
                 self.waiting -= 1
             return await call_next(call)
 
-    def _slot(self, owner: str, size: int | None) -> AbstractAsyncContextManager[None]:
-        if size is None:
-            return nullcontext()
-        # A new size makes a new semaphore; calls that run keep their slots in the old one.
-        return self._semaphores.setdefault((owner, size), asyncio.Semaphore(size))
+
+class Places:
+    """A number of places, for which callers that wait are served in turn.
+
+    However many calls of one of them wait, another comes after one of these at most.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._free = size
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+
+    async def take(self, caller: str) -> None:
+        """Wait for a place and take it."""
+        if self._free:  # then nobody waits
+            self._free -= 1
+            return
+        given = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(caller, deque()).append(given)
+        try:
+            await given
+        except asyncio.CancelledError:
+            if given.cancelled():
+                self._forget(caller, given)
+            else:  # it was given in the same moment
+                self.give_back()
+            raise
+
+    def give_back(self) -> None:
+        """Let the next caller have a place."""
+        while self._waiting:
+            caller = next(iter(self._waiting))
+            calls = self._waiting.pop(caller)
+            given = calls.popleft()
+            if calls:
+                self._waiting[caller] = calls  # behind the others
+            if not given.done():  # a call may just have been cancelled
+                given.set_result(None)
+                return
+        self._free += 1
+
+    def _forget(self, caller: str, given: asyncio.Future[None]) -> None:
+        calls = self._waiting.get(caller, deque())
+        with suppress(ValueError):
+            calls.remove(given)
+        if not calls:
+            self._waiting.pop(caller, None)

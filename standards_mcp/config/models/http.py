@@ -19,6 +19,10 @@ TokenName: TypeAlias = Annotated[
 _Host: TypeAlias = Annotated[
     str, Like(r"[^\s/:\[\]]+|[0-9A-Fa-f.:]+", "a host without port, scheme and brackets")
 ]
+_Proxy: TypeAlias = Annotated[
+    str,
+    Like(r"[0-9A-Fa-f.:]+(/\d{1,3})?|\*", "an address such as 127.0.0.1, or a network 10.0.0.0/8"),
+]
 _Origin: TypeAlias = Annotated[
     str, Like(r"https?://[^\sA-Z/*]+", "an origin such as https://chat.example.org")
 ]
@@ -138,6 +142,8 @@ class HttpSettings(Table):
             there only, and otherwise any, which needs authorization.
         allowed_origins: Pages of these origins may use the service from a browser, such as
             ``https://chat.example.org``.
+        trusted_proxies: Proxies at these addresses or networks say from where a request comes
+            (``X-Forwarded-For``). With ``uds``, ``*`` stands for the proxy that uses it.
         workers: So many processes serve the port. Several need ``stateless``.
         state_key: Seals what clients of 2026-07-28 carry while their user is asked, with 32
             characters or more. Services that a balancer takes for one need the same. By default
@@ -167,6 +173,7 @@ class HttpSettings(Table):
     uds: Annotated[Path | None, AtStart()] = None
     allowed_hosts: Annotated[tuple[_Host, ...], AtStart()] = ()
     allowed_origins: Annotated[tuple[_Origin, ...], AtStart()] = ()
+    trusted_proxies: Annotated[tuple[_Proxy, ...], AtStart()] = ()
     workers: Annotated[_Count, AtStart()] = 1
     state_key: Annotated[SecretStr | None, AtStart()] = None
     stateless: Annotated[bool, AtStart()] = False
@@ -189,6 +196,12 @@ class HttpSettings(Table):
         if key is not None and len(key) < _KEY_CHARACTERS:
             raise ValueError(f"it needs {_KEY_CHARACTERS} characters or more, made by chance")
         return key
+
+    @model_validator(mode="after")
+    def _check_proxies(self) -> Self:
+        if "*" in self.trusted_proxies and self.uds is None:
+            raise ValueError("trusted_proxies: '*' is for uds; name the addresses of the proxies")
+        return self
 
     @property
     def session_share(self) -> int:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Sequence
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, RequireAuthMiddleware
 from mcp.server.auth.provider import TokenVerifier
-from mcp.server.auth.routes import (
-    build_resource_metadata_url,
-    create_protected_resource_routes,
-)
+from mcp.server.auth.routes import build_resource_metadata_url, cors_middleware
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from pydantic import AnyHttpUrl
 from starlette.applications import Starlette
@@ -21,6 +18,8 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -29,8 +28,17 @@ from standards_mcp.config.models.http import AuthSettings, HttpSettings
 from .api.failures import refused
 from .api.rest import NOTES
 from .authorization import Credentials
-from .guards import LIVE, LOOPBACK, MCP, InFlight, KnownHosts, UntilExpiry, WholeBodies
-from .sockets import is_local
+from .guards import (
+    LIVE,
+    LOOPBACK,
+    MCP,
+    InFlight,
+    KnownHosts,
+    NotForwarded,
+    UntilExpiry,
+    WholeBodies,
+)
+from .sockets import is_local, is_private
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +59,8 @@ def build_app(
         is_required: Tells whether requests need one.
     """
     middleware = [
-        Middleware(KnownHosts, hosts=hosts_of(settings), origins=settings.allowed_origins)
+        Middleware(KnownHosts, hosts=hosts_of(settings), origins=settings.allowed_origins),
+        Middleware(NotForwarded, is_private=lambda: is_private(settings) and not is_required()),
     ]
     if settings.allowed_origins:
         middleware.append(
@@ -87,12 +96,25 @@ def hosts_of(settings: HttpSettings) -> Collection[str]:
 
 def _metadata(settings: AuthSettings) -> tuple[AnyHttpUrl | None, list[Route]]:
     """Return where clients learn whose tokens they need (RFC 9728), and the route of it."""
-    if settings.jwt.issuer is None:
+    if settings.jwt.issuer is None or settings.jwt.audience is None:
         return None, []
-    resource, issuer = AnyHttpUrl(settings.jwt.audience or ""), AnyHttpUrl(settings.jwt.issuer)
-    scopes = sorted(settings.scopes) or None
-    routes = create_protected_resource_routes(resource, [issuer], scopes)
-    return build_resource_metadata_url(resource), routes
+    # As they are configured: clients compare them with what they know, letter by letter.
+    described: dict[str, Any] = {
+        "resource": settings.jwt.audience,
+        "authorization_servers": [settings.jwt.issuer],
+        "bearer_methods_supported": ["header"],
+    }
+    if settings.scopes:
+        described["scopes_supported"] = sorted(settings.scopes)
+
+    async def describe(_: Request) -> Response:
+        return JSONResponse(described, headers={"cache-control": "public, max-age=3600"})
+
+    url, methods = (
+        build_resource_metadata_url(AnyHttpUrl(settings.jwt.audience)),
+        ["GET", "OPTIONS"],
+    )
+    return url, [Route(url.path or "/", cors_middleware(describe, methods), methods=methods)]
 
 
 class _Authorized:

@@ -28,10 +28,9 @@ from standards_mcp.server.context import Context
 from .jwt import JwtTokens
 
 _OPERATORS: Final = frozenset({ADMIN, METRICS})
-NOTHING: Final = Access(names=())
 ANONYMOUS: Final = Principal("anonymous")
 """Everybody, where no authorization is configured."""
-NOBODY: Final = Principal(ANONYMOUS.name, NOTHING, frozenset())
+NOBODY: Final = Principal(ANONYMOUS.name, Access(names=()), frozenset())
 
 
 class Credentials(BearerAuthBackend):
@@ -70,6 +69,11 @@ class Tokens:
         self._of_issuer = None
         if jwt.issuer and jwt.audience:
             self._of_issuer = JwtTokens(jwt.issuer, jwt.audience, jwt.jwks_url)
+
+    def close(self) -> None:
+        """Stop asking the issuer for its keys."""
+        if self._of_issuer:
+            self._of_issuer.close()
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return whose token it is, or None for one that is not valid."""

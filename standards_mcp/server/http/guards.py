@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from fnmatch import translate
 from typing import Final
@@ -18,6 +19,8 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+log = logging.getLogger(__name__)
 
 BODY_SECONDS: Final = 30.0
 MCP: Final = "/mcp"
@@ -58,6 +61,38 @@ class KnownHosts:
             await self._app(scope, receive, send)
             return
         await refused(scope, receive, send)
+
+
+class NotForwarded:
+    """Refuses what a proxy passes on, where nothing says that others than this machine may come.
+
+    Args:
+        is_private: Tells whether the service is for programs of this machine, and asks nobody who
+            they are.
+    """
+
+    def __init__(self, app: ASGIApp, is_private: Callable[[], bool]) -> None:
+        self._app, self._is_private = app, is_private
+        self._is_told = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or answer 421."""
+        if not self._is_private() or scope["path"] == LIVE or not _is_forwarded(scope):
+            await self._app(scope, receive, send)
+            return
+        if not self._is_told:
+            log.warning(
+                "requests of a proxy are refused: make a token, or name the hosts in"
+                " [server] allowed_hosts"
+            )
+        self._is_told = True
+        refused = PlainTextResponse("this service is for programs of its own machine", 421)
+        await refused(scope, receive, send)
+
+
+def _is_forwarded(scope: Scope) -> bool:
+    names = Headers(scope=scope).keys()
+    return any(each in ("forwarded", "via") or each.startswith("x-forwarded-") for each in names)
 
 
 def _name(host: str) -> str:
@@ -122,7 +157,7 @@ class InFlight:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on; answer 503 once the end has begun."""
-        response = _Response(send)
+        response = Answer(send)
         if self._is_ending:
             await response.finish()
             return
@@ -198,14 +233,14 @@ class UntilExpiry:
         if expires is None or not _is_stream(scope):
             await self._app(scope, receive, send)
             return
-        response = _Response(send)
+        response = Answer(send)
         with anyio.move_on_after(expires - time.time()) as ending:
             await self._app(scope, receive, response.send)
         if ending.cancelled_caught:
             await response.finish()
 
 
-class _Response:
+class Answer:
     """An answer that can be brought to its end whatever has been sent of it.
 
     A stream of events may end anywhere. Anything else that ended so would be taken for whole, and
@@ -214,20 +249,22 @@ class _Response:
 
     def __init__(self, send: Send) -> None:
         self._send = send
-        self._has_begun = self._has_ended = self._is_stream = False
+        self.has_begun = self.has_ended = self._is_stream = False
 
     async def send(self, message: Message) -> None:
-        self._has_begun = True
+        """Pass on a part of the answer."""
+        self.has_begun = True
         if message["type"] == "http.response.start":
             kind = Headers(raw=message["headers"]).get("content-type", "")
             self._is_stream = kind.startswith("text/event-stream")
-        self._has_ended = message["type"] == "http.response.body" and not message.get("more_body")
         await self._send(message)
+        self.has_ended = message["type"] == "http.response.body" and not message.get("more_body")
 
     async def finish(self) -> None:
-        if not self._has_begun:
+        """Send what is missing of it, if that can be told from the rest."""
+        if not self.has_begun:
             headers = [(b"content-type", b"text/plain"), (b"connection", b"close")]
             await self._send({"type": "http.response.start", "status": 503, "headers": headers})
             await self._send({"type": "http.response.body", "body": b"the service is ending"})
-        elif self._is_stream and not self._has_ended:
+        elif self._is_stream and not self.has_ended:
             await self._send({"type": "http.response.body", "body": b""})

@@ -25,6 +25,7 @@ from standards_mcp.server.operations.audit import Audit
 from .guards import LIVE
 
 _FRESH_SECONDS: Final = 5.0
+_CATALOG_SECONDS: Final = 5.0
 _T = TypeVar("_T")
 
 
@@ -36,24 +37,35 @@ class Fresh(Generic[_T]):
 
     def __init__(self, ask: Callable[[], Awaitable[_T]], seconds: float = _FRESH_SECONDS) -> None:
         self._ask, self._seconds = ask, seconds
-        self._found: tuple[float, _T] | None = None
-        self._lock = asyncio.Lock()
+        self._before: _T | None = None
+        self._asked: asyncio.Future[_T] | None = None
+        self._stale_at = float("-inf")
 
     async def __call__(self) -> _T:
         """Return what is known."""
-        async with self._lock:
-            if self._found is None or time.monotonic() - self._found[0] > self._seconds:
-                value = await self._ask()
-                self._found = time.monotonic(), value
-            return self._found[1]
+        return await asyncio.shield(self._answer())
 
     async def within(self, seconds: float) -> _T | None:
+        """Return what is known, or None if the answer takes longer."""
+        answer = self._answer()
+        await asyncio.wait([answer], timeout=seconds)
+        return answer.result() if answer.done() else None
+
+    async def soon(self, seconds: float) -> _T | None:
         """Return what is known after some seconds: what was before, if the answer takes longer."""
-        asking = asyncio.ensure_future(self())
-        await asyncio.wait([asking], timeout=seconds)
-        if asking.done():
-            return asking.result()
-        return self._found[1] if self._found else None
+        found = await self.within(seconds)
+        return self._before if found is None else found
+
+    def _answer(self) -> asyncio.Future[_T]:
+        if self._asked is None or (self._asked.done() and time.monotonic() > self._stale_at):
+            self._asked = asyncio.ensure_future(self._ask_now())
+        return self._asked
+
+    async def _ask_now(self) -> _T:
+        self._stale_at = float("-inf")  # a failure is never fresh
+        self._before = found = await self._ask()
+        self._stale_at = time.monotonic() + self._seconds
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +125,16 @@ class Health:
         """Return for how many seconds the service runs."""
         return round(time.monotonic() - self._began)
 
+    async def catalog_now(self) -> CatalogState:
+        """Return the state of the catalog; one that does not answer cannot be read."""
+        found = await self.catalog.within(_CATALOG_SECONDS)
+        return found or CatalogState(problem="the catalog does not answer")
+
     async def _live(self, _: Request) -> JSONResponse:
         return JSONResponse({"status": "alive"})
 
     async def _ready(self, _: Request) -> JSONResponse:
-        if (await self.catalog()).problem or self._refuses_calls():
+        if (await self.catalog_now()).problem or self._refuses_calls():
             return JSONResponse({"status": "not ready"}, 503)
         return JSONResponse({"status": "ready"})
 
@@ -132,7 +149,7 @@ class Health:
         }
         if not self._principal_of(request).holds(ADMIN):
             return JSONResponse(own)
-        catalog, health = await self.catalog(), await self.plugins()
+        catalog, health = await self.catalog_now(), await self.plugins()
         audit = _audit_report(self._audit)
         records = self._host.manager.records
         plugins = {name: _report(records[name], health.get(name)) for name in records}

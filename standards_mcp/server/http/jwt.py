@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, cast
 
 import httpx2
@@ -18,12 +20,17 @@ from standards_mcp.config.models.http import ALL
 
 log = logging.getLogger(__name__)
 
-ALGORITHMS: Final = (
-    *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
-    *("ES256", "ES384", "ES512", "EdDSA"),
-)
-"""Never a symmetric one: the public key of the server would then be the secret."""
+_FAMILIES: Final[Mapping[str, tuple[str, ...]]] = {
+    "RSA": ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
+    "EC": ("ES256", "ES384", "ES512"),
+    "OKP": ("EdDSA",),
+}
+"""The algorithms of each kind of key.
+
+Never a symmetric one: the public key of the server would then be the secret.
+"""
 _FRESH_SECONDS: Final = 600.0
+_IDLE_SECONDS: Final = 1200.0
 _RETRY_SECONDS: Final = 10.0
 _FETCH_SECONDS: Final = 5.0
 _LEEWAY_SECONDS: Final = 30
@@ -42,6 +49,10 @@ class JwtTokens:
     def __init__(self, issuer: str, audience: str, jwks_url: str | None) -> None:
         self._issuer, self._audience = issuer, audience
         self._keys = _Keys(issuer, jwks_url)
+
+    def close(self) -> None:
+        """Stop asking the authorization server."""
+        self._keys.close()
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return whose token it is, or None for one that is not valid."""
@@ -68,8 +79,8 @@ class JwtTokens:
         key = await self._keys.find(str(header.get("kid", "")))
         claims: dict[str, Any] = jwt.decode(
             token,
-            key,
-            algorithms=list(ALGORITHMS),
+            key.key,
+            algorithms=key.algorithms,
             audience=self._audience,
             issuer=self._issuer,
             leeway=_LEEWAY_SECONDS,
@@ -78,48 +89,94 @@ class JwtTokens:
         return claims
 
 
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """A public key, and the algorithms with which it may have signed."""
+
+    key: Any
+    algorithms: Sequence[str]
+
+
 class _Keys:
     """The public keys of an authorization server; the last known ones while it is not reached."""
 
     def __init__(self, issuer: str, url: str | None) -> None:
         self._issuer, self._url = issuer, url
-        self._keys: dict[str, jwt.PyJWK] = {}
+        self._keys: dict[str, _Key] = {}
         self._fetched = self._tried = float("-inf")
-        self._lock = asyncio.Lock()
+        self._fetching: asyncio.Task[None] | None = None
+        self._is_awaited = True
 
-    async def find(self, kid: str) -> jwt.PyJWK:
-        """Return the key with this id.
+    async def find(self, kid: str) -> _Key:
+        """Return the key with this id; one that is known is not waited for.
 
         Raises:
             jwt.InvalidTokenError: There is none.
         """
-        async with self._lock:
-            now = time.monotonic()
-            is_needed = kid not in self._keys or now - self._fetched > _FRESH_SECONDS
-            # Tokens with ids of their own must not make this a client that never rests.
-            if is_needed and now - self._tried > _RETRY_SECONDS:
-                self._tried = now
-                await self._try_to_fetch()
+        self._refresh(kid)
+        if self._fetching and (self._is_awaited or kid not in self._keys):
+            await asyncio.wait([self._fetching])
         if kid not in self._keys:
             raise jwt.InvalidTokenError("unknown key")
         return self._keys[kid]
 
+    def close(self) -> None:
+        """Give up asking."""
+        if self._fetching:
+            self._fetching.cancel()
+
+    def _refresh(self, kid: str) -> None:
+        now = time.monotonic()
+        is_needed = kid not in self._keys or now - self._fetched > _FRESH_SECONDS
+        # Tokens with ids of their own must not make this a client that never rests.
+        if self._fetching or not is_needed or now - self._tried <= _RETRY_SECONDS:
+            return
+        # After a rest, a key that was withdrawn meanwhile must not open the service once more.
+        self._is_awaited = now - self._tried > _IDLE_SECONDS
+        self._tried = now
+        self._fetching = asyncio.create_task(self._try_to_fetch())
+
     async def _try_to_fetch(self) -> None:
         try:
-            async with httpx2.AsyncClient(timeout=_FETCH_SECONDS) as client:
-                if self._url is None:
-                    issuer = self._issuer.rstrip("/")
-                    found = await _object(client, f"{issuer}/.well-known/openid-configuration")
-                    self._url = str(found["jwks_uri"])
-                keys = (await _object(client, self._url))["keys"]
-            usable = [key for key in cast("list[dict[str, Any]]", keys) if key.get("kty") != "oct"]
-            found_keys = jwt.PyJWKSet(usable).keys
-        except (httpx2.HTTPError, jwt.PyJWTError, ValueError, LookupError, TypeError) as exc:
+            async with asyncio.timeout(_FETCH_SECONDS):
+                self._keys = await self._fetched_keys()
+            self._fetched = time.monotonic()
+        except Exception as exc:  # noqa: BLE001  - whatever the network and the server do
             fields = {"issuer": self._issuer, "reason": f"{type(exc).__name__}: {exc}"}
             log.warning("the keys of the authorization server cannot be read", extra=fields)
-            return
-        self._keys = {str(key.key_id or ""): key for key in found_keys}
-        self._fetched = time.monotonic()
+        finally:
+            self._fetching = None
+
+    async def _fetched_keys(self) -> dict[str, _Key]:
+        async with httpx2.AsyncClient(timeout=_FETCH_SECONDS) as client:
+            if self._url is None:
+                issuer = self._issuer.rstrip("/")
+                found = await _object(client, f"{issuer}/.well-known/openid-configuration")
+                self._url = str(found["jwks_uri"])
+            keys = (await _object(client, self._url))["keys"]
+        usable = {
+            str(each.get("kid") or ""): key
+            for each in cast("list[dict[str, Any]]", keys)
+            if (key := _usable(each))
+        }
+        if not usable:
+            raise LookupError("it has no key that can be used")
+        return usable
+
+
+def _usable(jwk: dict[str, Any]) -> _Key | None:
+    """Return a key for the algorithm that it names; of RSA, without a name, for any of its kind."""
+    family, named = _FAMILIES.get(str(jwk.get("kty")), ()), jwk.get("alg")
+    if named is not None and named not in family:
+        return None
+    try:
+        found = jwt.PyJWK(jwk)
+    except jwt.PyJWTError:
+        return None
+    is_any = named is None and jwk["kty"] == "RSA"
+    # Each curve has one algorithm.
+    algorithms = tuple(each for each in family if is_any or each == found.algorithm_name)
+    return _Key(found.key, algorithms) if algorithms else None
 
 
 async def _object(client: httpx2.AsyncClient, url: str) -> dict[str, Any]:

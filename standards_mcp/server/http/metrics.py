@@ -60,7 +60,7 @@ class Metrics:
     """
 
     def __init__(self, host: Host, version: str, health: Health, audit: Audit | None) -> None:
-        self._catalog = health.catalog
+        self._catalog = health.catalog_now
         self.registry = registry = CollectorRegistry()
         labels = ("kind", "name", "plugin")
         self._calls = Counter(
@@ -223,5 +223,5 @@ def _gauge(name: str, meaning: str, value: float) -> Metric:
 
 def _audit_metrics(audit: Audit) -> Iterator[Metric]:
     yield _gauge("audit_up", "Whether the audit log can be written.", int(not audit.problem))
-    meaning = "Calls without a line in the audit log."
+    meaning = "Calls and changes without a line in the audit log."
     yield CounterMetricFamily(f"{_PREFIX}_audit_lost", meaning, audit.lost)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -36,11 +37,15 @@ class Service:
         app: What uvicorn calls.
         in_flight: What is being answered.
         sessions: Those of clients before 2026-07-28; they run while the app is served.
+        tokens: Who may come; they are closed at the end.
+        trusted_proxies: Those that say from where requests come.
     """
 
     app: ASGIApp
     in_flight: InFlight
     sessions: Sessions
+    tokens: Tokens
+    trusted_proxies: Sequence[str]
 
 
 def build_service(
@@ -81,7 +86,8 @@ def build_service(
         changes = Changes(host, reloading, server.tell_changed, audit)
         admin = Admin(host, principal_of, changes, health, sessions, lambda: in_flight.streams)
         routes += admin.routes()
-    in_flight = build_app(sessions, settings, Tokens(auth), is_required, routes)
+    tokens = Tokens(auth)
+    in_flight = build_app(sessions, settings, tokens, is_required, routes)
     app: ASGIApp = in_flight
     if metrics:
         host.observe(metrics)
@@ -89,7 +95,7 @@ def build_service(
         app = metrics.counted(app)
     if settings.telemetry.traces:
         app = with_parents(app)
-    return Service(app, in_flight, sessions)
+    return Service(app, in_flight, sessions, tokens, settings.trusted_proxies)
 
 
 def _warn_if_open(settings: HttpSettings, *, is_required: bool) -> None:

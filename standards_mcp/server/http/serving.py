@@ -79,12 +79,16 @@ async def serve_http(
 async def _serve(
     service: Service, listening: socket.socket, drain: float, on_open: Callable[[], None]
 ) -> None:
+    proxies = service.trusted_proxies
     # No route speaks WebSocket, which uvicorn would take up wherever a package for it is installed.
     config = uvicorn.Config(
         service.app,
         http="h11",  # with which the refusal of malformed requests is tried
         ws="none",
         lifespan="off",
+        # What is not told by a proxy that is known could be told by anybody.
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
         log_config=None,
         access_log=False,
         server_header=False,
@@ -118,6 +122,7 @@ async def _serve_until(
         web.should_exit = True
         if left := await service.in_flight.end(drain):
             log.warning("calls are given up", extra={"calls": left, "seconds": drain})
+    service.tokens.close()
     await asyncio.wait([serving], timeout=CLOSING_SECONDS)
     web.force_exit = True
     await serving

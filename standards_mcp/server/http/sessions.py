@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final
 
+import anyio
 from mcp.server import Server
 from mcp.server.auth.middleware.bearer_auth import (
     AuthenticatedUser,
@@ -21,7 +22,7 @@ from starlette.types import Receive, Scope, Send
 from standards_mcp.config.models.http import HttpSettings
 
 from .events import Events, SessionEvents
-from .guards import listens
+from .guards import Answer, listens
 
 _RETRY_MILLISECONDS: Final = 1000
 """How long a client waits before it resumes a stream that broke."""
@@ -47,7 +48,7 @@ class Sessions(StreamableHTTPSessionManager):
         self._share = settings.session_share
         self._events = Events()
         self._events_of = dict[str, SessionEvents]()
-        self._listening = Counter[tuple[object, ...]]()
+        self._listening = dict[anyio.CancelScope, AuthorizationContext | None]()
 
     @property
     def count(self) -> int:
@@ -62,10 +63,13 @@ class Sessions(StreamableHTTPSessionManager):
         )
 
     def close_where(self, is_revoked: Callable[[AuthorizationContext | None], bool]) -> None:
-        """Close the sessions whose owner is none any more; None is anybody without a token."""
+        """Close what those have opened who are none any more; None is anybody without a token."""
         for name, session in list(self._server_instances.items()):
             if self._task_group and is_revoked(self._session_owners.get(name)):
                 self._task_group.start_soon(self._discard_session, name, session)
+        for listening, owner in list(self._listening.items()):
+            if is_revoked(owner):
+                listening.cancel()
 
     def _admit_session(
         self, requestor: AuthorizationContext | None
@@ -91,20 +95,23 @@ class Sessions(StreamableHTTPSessionManager):
         await super()._discard_session(session_id, transport)
 
     async def _handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
-        owner = _owner(scope)
-        if owner is None or not listens(scope):
+        if not listens(scope):
             await super()._handle_request(scope, receive, send)
             return
-        client = tuple(owner.values())
-        if self._listening[client] >= self._share:
+        owner = _owner(scope)
+        held = sum(each == owner for each in self._listening.values())
+        if owner is not None and held >= self._share:
             await _too_many("streams of changes", self._share)(scope, receive, send)
             return
-        self._listening[client] += 1
-        try:
-            await super()._handle_request(scope, receive, send)
-        finally:
-            self._listening[client] -= 1
-            self._listening += Counter()  # forgets those who listen no more
+        answer = Answer(send)
+        with anyio.CancelScope() as listening:
+            self._listening[listening] = owner
+            try:
+                await super()._handle_request(scope, receive, answer.send)
+            finally:
+                del self._listening[listening]
+        if listening.cancelled_caught:
+            await answer.finish()
 
     async def _handle_stateful_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

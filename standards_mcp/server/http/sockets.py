@@ -16,6 +16,7 @@ from standards_mcp.errors import ConfigError, StandardsMcpError
 from .guards import MCP
 
 _BACKLOG: Final = 2048
+_PROBE_SECONDS: Final = 1.0
 _MODE: Final = 0o660
 """For the user and the group of the process, of which the proxy before it then is."""
 
@@ -107,7 +108,10 @@ def _remove_stale(path: Path) -> None:
             socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe,
             suppress(ConnectionRefusedError),
         ):
-            probe.connect(str(path))
+            probe.settimeout(_PROBE_SECONDS)
+            # One that takes nobody in any more listens, too.
+            with suppress(TimeoutError, BlockingIOError):
+                probe.connect(str(path))
             raise StandardsMcpError(
                 f"another process listens at {path}; choose another [server] uds"
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import json
 import logging
+import math
 import os
 import secrets
 from collections.abc import Callable, Generator, Iterable, Mapping
@@ -69,7 +70,7 @@ class Audit:
 
     @property
     def lost(self) -> int:
-        """How many calls have no line since this process has begun."""
+        """How many calls and changes have no line since this process has begun."""
         return self._lost
 
     def check(self) -> str:
@@ -101,13 +102,20 @@ class Audit:
         line = self._line(record)
         if call := self._begun.pop(id(record), None):
             line["call"] = call
-        if self.check() or not self._write(line):
-            self._lost += 1
-            self._lost_now += 1
+        self._write_or_count(line)
+
+    def announce(self, event: str, fields: Mapping[str, str]) -> None:
+        """Write what is about to be done, where the log is required.
+
+        Raises:
+            NotAuditedError: It cannot be written, so that it must not be done.
+        """
+        if self._is_required and (self.check() or not self._write({"event": event, **fields})):
+            raise NotAuditedError
 
     def note(self, event: str, fields: Mapping[str, str]) -> None:
         """Write what is no call, such as a change of the configuration."""
-        self._write({"event": event, **fields})
+        self._write_or_count({"event": event, **fields})
 
     def close(self) -> None:
         """Close the file."""
@@ -131,6 +139,11 @@ class Audit:
         if record.outcome != "running":
             line["duration_ms"] = round(record.seconds * 1000, 2)
         return {key: value for key, value in line.items() if value != ""}
+
+    def _write_or_count(self, line: Mapping[str, Any]) -> None:
+        if self.check() or not self._write(line):
+            self._lost += 1
+            self._lost_now += 1
 
     def _write(self, line: Mapping[str, Any]) -> bool:
         time = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -222,6 +235,8 @@ def _without_secrets(value: object) -> Any:
         }
     if isinstance(value, list | tuple):
         return [_without_secrets(item) for item in cast("Iterable[object]", value)]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # JSON has no such number
     return value
 
 
@@ -236,16 +251,26 @@ def _key(folder: Path) -> bytes:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with filelock.FileLock(f"{path}.lock", timeout=10):
-            if not path.exists():
-                path.touch(mode=0o600)
-                path.write_text(secrets.token_hex(_KEY_BYTES), encoding="ascii")
+            # One without content is what a full disk leaves of it.
+            if not path.exists() or not path.stat().st_size:
+                _write_key(path)
             key = bytes.fromhex(path.read_text(encoding="ascii"))
         if len(key) != _KEY_BYTES:
             raise ValueError("it is no key")  # noqa: TRY301  - as any other that cannot be read
     except (OSError, ValueError) as exc:
         log.warning(
-            "the key of the audit log cannot be kept: its hashes are those of this process alone",
+            "the key of the audit log cannot be kept: its hashes are those of this process alone;"
+            " let the service write the file, and remove it if it is no key",
             extra={"path": str(path), "reason": str(exc)},
         )
         return secrets.token_bytes(_KEY_BYTES)
     return key
+
+
+def _write_key(path: Path) -> None:
+    """Write a new key aside and put it into its place, so that nobody ever finds half of one."""
+    new = path.with_name(f"{path.name}.new")
+    new.unlink(missing_ok=True)
+    new.touch(mode=0o600)
+    new.write_text(secrets.token_hex(_KEY_BYTES), encoding="ascii")
+    new.replace(path)

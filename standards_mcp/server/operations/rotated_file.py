@@ -36,7 +36,8 @@ class RotatedFile:
     def __init__(self, path: Path, max_bytes: int, kept: int) -> None:
         self._path, self._max_bytes, self._kept = path, max_bytes, kept
         self._descriptor: int | None = None
-        self._is_torn = self._is_stuck = False
+        self._whole = 0
+        self._is_cut = self._is_stuck = False
 
     def append(self, line: bytes) -> None:
         """Write a line, which ends with its line feed.
@@ -48,12 +49,24 @@ class RotatedFile:
         is_full = size > 0 and size + len(line) > self._max_bytes
         if is_full and not self._path.is_symlink():
             self._try_to_rotate(descriptor)
-            descriptor, _ = self._open()
-        data = b"\n" + line if self._is_torn else line
+            descriptor, size = self._open()
+        data = b"\n" + line if self._is_torn(size) else line
         written = os.write(descriptor, data)
-        self._is_torn = written < len(data)
-        if self._is_torn:
+        self._is_cut = written < len(data)
+        if self._is_cut:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._whole = size + written
+
+    def _is_torn(self, size: int) -> bool:
+        """Tell whether the file ends in the midst of a line, of this process or of another."""
+        if size == 0:  # or it is a pipe, whose reader has what was written
+            return self._is_cut
+        if size == self._whole:  # nobody has written since this process did
+            return False
+        with suppress(OSError), self._path.open("rb", buffering=0) as file:
+            file.seek(-1, os.SEEK_END)
+            return file.read(1) != b"\n"
+        return self._is_cut  # it may be written only
 
     def close(self) -> None:
         """Close the file; another line opens it again."""
@@ -70,6 +83,7 @@ class RotatedFile:
                     return self._descriptor, found.st_size
             self.close()
         self._descriptor = os.open(self._path, _APPENDING, 0o600)
+        self._whole, self._is_cut = 0, False
         return self._descriptor, os.fstat(self._descriptor).st_size
 
     def _try_to_rotate(self, full: int) -> None:

@@ -193,6 +193,23 @@ async def a_whole_session(url: str, token: str, mode: str) -> set[str]:
         return pids
 
 
+@pytest.mark.parametrize("balancer", ["nginx", "haproxy"])
+async def test_the_log_has_the_address_that_the_proxy_saw_and_not_one_that_a_client_made_up(
+    make_host: MakeHost, caplog: pytest.LogCaptureFixture, balancer: str
+):
+    caplog.set_level("INFO", "standards_mcp")
+    server = {"port": 0, "trusted_proxies": ["127.0.0.1"], "auth": {"required": True}}
+    host = make_host({}, server=server)
+    async with (
+        served_over_http(host) as service,
+        balanced(balancer, [service] * 2) as url,
+        httpx2.AsyncClient(headers={"x-forwarded-for": "203.0.113.7"}) as client,
+    ):
+        assert (await client.get(f"{url}/health", auth=("", "wrong"))).status_code == 401
+    refused = [vars(each)["client"] for each in caplog.records if "is refused" in each.message]
+    assert refused == ["127.0.0.1"]
+
+
 class Reply(BaseModel):
     value: bool
 
@@ -214,7 +231,7 @@ class BooksPlugin(Plugin):
 
 
 async def test_services_without_sessions_answer_any_request(make_host: MakeHost, tmp_path: Path):
-    server = {"port": 0, "stateless": True, "state_key": "k" * 32}
+    server = {"port": 0, "stateless": True, "state_key": "k" * 32, "allowed_hosts": ["127.0.0.1"]}
     one, other = (
         make_host({"books": BooksPlugin}, server=server | address)
         for address in ({}, {"uds": tmp_path / "socket"})

@@ -13,6 +13,7 @@ from support.http import served_over_http
 from standards_mcp import Health, Plugin, hookimpl
 from standards_mcp.config.timing import Timing
 from standards_mcp.host import Host
+from standards_mcp.server.http import health
 from standards_mcp.server.http.health import Fresh
 
 pytestmark = pytest.mark.anyio
@@ -95,6 +96,39 @@ async def test_a_service_without_what_failed_is_well(
     make_host: MakeHost, plugins: dict[str, Any], status: str
 ):
     assert (await health_of(make_host(plugins, server={"port": 0})))["status"] == status
+
+
+async def test_a_catalog_that_does_not_answer_cannot_be_read(
+    make_host: MakeHost, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(health, "_CATALOG_SECONDS", 0.1)
+    host = make_host({}, server={"port": 0, "metrics": True})
+    monkeypatch.setattr(host, "catalog_stats", anyio.sleep_forever)
+    async with served_over_http(host) as url, httpx2.AsyncClient(base_url=url, timeout=90) as http:
+        assert (await http.get("/health/ready")).status_code == 503
+        told = (await http.get("/health")).json()
+        assert (told["status"], told["catalog"]) == (
+            "degraded",
+            {"error": "the catalog does not answer"},
+        )
+        assert "standards_mcp_catalog_up 0.0" in (await http.get("/metrics")).text
+
+
+async def test_who_waits_no_longer_leaves_the_question_to_others():
+    asked, answer = 0, anyio.Event()
+
+    async def ask() -> str:
+        nonlocal asked
+        asked += 1
+        if asked == 2:
+            await answer.wait()
+        return f"answer {asked}"
+
+    fresh = Fresh(ask, 0)
+    assert await fresh() == "answer 1"
+    assert [await fresh.within(0.01), await fresh.soon(0.01)] == [None, "answer 1"]
+    answer.set()
+    assert await fresh.within(90) == "answer 2"
 
 
 async def test_what_is_known_is_asked_for_again_once_it_is_old():

@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import anyio
@@ -18,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from support.http import ACCEPT, INITIALIZE, bearer, http_client, served_over_http
-from support.waiting import WAIT
+from support.waiting import WAIT, until
 
 from standards_mcp import CallContext, Plugin, Route, hookimpl, tool
 from standards_mcp.host import Host
@@ -63,12 +64,18 @@ class Issuer(http.server.ThreadingHTTPServer):
     Attributes:
         kids: The ids of the keys that it shows.
         is_down: It answers nothing.
+        may_answer: Answers wait for it.
+        drips: Answers come byte by byte, without an end.
+        names_algorithms: Its keys say what they are for.
         asked: How often its keys were asked for.
     """
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.kids, self.is_down, self.asked = ["one"], False, 0
+        self.drips, self.names_algorithms = threading.Event(), False
+        self.may_answer = threading.Event()
+        self.may_answer.set()
 
     @property
     def url(self) -> str:
@@ -78,7 +85,8 @@ class Issuer(http.server.ThreadingHTTPServer):
         if path.endswith("openid-configuration"):
             return {"issuer": self.url, "jwks_uri": f"{self.url}/keys"}
         self.asked += 1
-        return {"keys": [public_key(kid) for kid in self.kids]}
+        named = {"one": {"alg": "RS256"}, "two": {"alg": "ES256"}} if self.names_algorithms else {}
+        return {"keys": [public_key(kid) | named.get(kid, {}) for kid in self.kids]}
 
     def token(self, *, kid: str = "one", key: Any = None, alg: str = "RS256", **claims: Any) -> str:
         now = int(time.time())
@@ -97,11 +105,24 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     server: Issuer
 
     def do_GET(self) -> None:
+        self.server.may_answer.wait(WAIT)
+        if self.server.drips.is_set():
+            self.drip()
+            return
         body = b"" if self.server.is_down else json.dumps(self.server.page(self.path)).encode()
         self.send_response(503 if self.server.is_down else 200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+    def drip(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "1000000")
+        self.end_headers()
+        with suppress(OSError):  # the client has had enough
+            while self.server.drips.is_set():
+                self.wfile.write(b" ")
+                time.sleep(0.05)
 
     def log_message(self, *_: object) -> None: ...
 
@@ -117,6 +138,8 @@ def issuer() -> Iterator[Issuer]:
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     yield server
+    server.may_answer.set()
+    server.drips.clear()
     server.shutdown()
     server.server_close()
     thread.join()
@@ -237,6 +260,92 @@ async def test_new_keys_are_fetched_and_not_more_often_than_needed(
         assert await status(url, issuer.token()) == 401, "its key is withdrawn"
 
 
+async def test_who_has_a_known_key_does_not_wait_for_a_slow_issuer(
+    host: Host, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+):
+    stranger = issuer.token(kid="gone", key=STRANGER)
+    refused = list[int]()
+
+    async def ask_as_stranger(url: str) -> None:
+        refused.append(await status(url, stranger))
+
+    async with served_over_http(host) as url, anyio.create_task_group() as tasks:
+        assert await status(url, issuer.token()) == 200
+        monkeypatch.setattr(tokens, "_RETRY_SECONDS", 0)
+        monkeypatch.setattr(tokens, "_FRESH_SECONDS", 0)
+        issuer.may_answer.clear()
+        for _ in range(3):
+            tasks.start_soon(ask_as_stranger, url)
+        for _ in range(3):
+            assert await status(url, issuer.token()) == 200
+        assert refused == []
+        monkeypatch.setattr(tokens, "_RETRY_SECONDS", 60)
+        issuer.may_answer.set()
+        await until(lambda: refused == [401] * 3)
+    assert issuer.asked == 2, "all of them wait for one answer"
+
+
+async def test_an_answer_without_an_end_is_given_up(
+    host: Host, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(tokens, "_FETCH_SECONDS", 0.3)
+    monkeypatch.setattr(tokens, "_RETRY_SECONDS", 0)
+    issuer.drips.set()
+    async with served_over_http(host) as url:
+        with anyio.fail_after(WAIT):
+            assert await status(url, issuer.token()) == 401
+        issuer.drips.clear()
+        assert await status(url, issuer.token()) == 200
+
+
+async def test_after_a_rest_a_key_that_was_withdrawn_counts_no_more(
+    host: Host, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+):
+    async with served_over_http(host) as url:
+        assert await status(url, issuer.token()) == 200
+        issuer.kids = ["two"]
+        for each in ("_RETRY_SECONDS", "_FRESH_SECONDS", "_IDLE_SECONDS"):
+            monkeypatch.setattr(tokens, each, 0)
+        assert await status(url, issuer.token()) == 401
+
+
+@pytest.mark.parametrize("is_named", [False, True], ids=["kind", "name"])
+async def test_a_key_is_for_the_algorithm_that_it_names_or_for_those_of_its_kind(
+    host: Host, issuer: Issuer, *, is_named: bool
+):
+    issuer.kids, issuer.names_algorithms = ["one", "two"], is_named
+    other = 401 if is_named else 200
+    async with served_over_http(host) as url:
+        for kid, alg, expected in (
+            ("one", "RS256", 200),
+            ("one", "RS512", other),
+            ("one", "PS256", other),
+            ("two", "ES256", 200),
+        ):
+            assert await status(url, issuer.token(kid=kid, alg=alg)) == expected, alg
+        for kid, key in (("one", KEYS["two"]), ("two", KEYS["one"])):
+            alg = "ES256" if kid == "one" else "RS256"
+            assert await status(url, issuer.token(kid=kid, key=key, alg=alg)) == 401, kid
+
+
+async def test_a_key_of_a_kind_that_is_not_taken_is_passed_by(
+    host: Host, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+):
+    secret = {"kty": "oct", "k": "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LTEyMw"}
+    for odd in (
+        secret | {"kid": "odd"},
+        public_key("one") | {"kid": "odd", "alg": "HS256"},
+        public_key("one") | {"kid": "odd", "alg": "none"},
+        {"kty": "RSA", "kid": "odd"},
+        {"kty": "EC", "crv": "secp256k1", "kid": "odd"},
+    ):
+        page = {"keys": [odd, public_key("one")], "jwks_uri": f"{issuer.url}/keys"}
+        monkeypatch.setattr(issuer, "page", lambda _, page=page: page)
+        async with served_over_http(host) as url:
+            assert await status(url, issuer.token(kid="odd", key=KEYS["one"])) == 401
+            assert await status(url, issuer.token()) == 200
+
+
 async def test_while_the_issuer_is_down_its_last_keys_count(
     host: Host, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ):
@@ -260,9 +369,12 @@ async def test_clients_learn_whose_tokens_they_need(host: Host, issuer: Issuer):
             in refused.headers["www-authenticate"]
         )
         told = (await client.get(path)).json()
-    assert told["resource"] == AUDIENCE
-    assert [each.rstrip("/") for each in told["authorization_servers"]] == [issuer.url]
-    assert told["scopes_supported"] == ["reader"]
+    assert told == {
+        "resource": AUDIENCE,
+        "authorization_servers": [issuer.url],
+        "scopes_supported": ["reader"],
+        "bearer_methods_supported": ["header"],
+    }, "letter by letter, as they are configured"
 
 
 async def test_a_stream_ends_when_the_token_that_opened_it_expires(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from pydantic import BaseModel, ValidationError
 from support.http import (
     ACCEPT,
     INITIALIZE,
+    MODERN,
     bearer,
     call_anew,
     http_client,
@@ -229,6 +231,41 @@ async def test_requests_name_a_host_and_an_origin_that_are_served(
         assert answer.status_code == status
 
 
+@pytest.mark.parametrize(
+    ("trusted", "client"), [([], "127.0.0.1"), (["127.0.0.0/8"], "203.0.113.7")], ids=str
+)
+async def test_only_a_trusted_proxy_says_from_where_a_request_comes(
+    make_books: MakeHost, caplog: pytest.LogCaptureFixture, trusted: list[str], client: str
+):
+    caplog.set_level("INFO", "standards_mcp")
+    host = make_books(auth=auth(), trusted_proxies=trusted)
+    async with served_over_http(host) as url, httpx2.AsyncClient(base_url=url) as http:
+        await http.get("/health", headers=bearer("wrong") | {"x-forwarded-for": "203.0.113.7"})
+    refused = [vars(each)["client"] for each in caplog.records if "is refused" in each.message]
+    assert refused == [client]
+
+
+FORWARDED = ("x-forwarded-for", "x-forwarded-host", "forwarded", "via")
+
+
+async def test_a_service_for_its_own_machine_takes_nothing_from_a_proxy(
+    make_books: MakeHost, caplog: pytest.LogCaptureFixture
+):
+    async def statuses(host: Host, headers: dict[str, str]) -> set[int]:
+        async with served_over_http(host) as url, httpx2.AsyncClient(base_url=url) as http:
+            pages = [
+                await http.get("/health", headers=headers | {name: "for=me"}) for name in FORWARDED
+            ]
+            live = await http.get("/health/live", headers=headers | {"via": "1.1 proxy"})
+        assert live.status_code == 200
+        return {each.status_code for each in pages}
+
+    assert await statuses(make_books(), {}) == {421}
+    assert caplog.text.count("requests of a proxy are refused") == 1
+    assert await statuses(make_books(allowed_hosts=["127.0.0.1"]), {}) == {200}
+    assert await statuses(make_books(auth=auth()), bearer(ANN)) == {200}
+
+
 async def test_pages_of_an_allowed_origin_may_use_the_service(make_books: MakeHost):
     chat = "https://chat.example.org"
     host = make_books(allowed_origins=[chat], allowed_hosts=["*.example.org", "127.0.0.1"])
@@ -238,6 +275,27 @@ async def test_pages_of_an_allowed_origin_may_use_the_service(make_books: MakeHo
         assert answer.headers["access-control-allow-origin"] == chat
         named = {"origin": chat, "host": "mcp.example.org", **ACCEPT}
         assert (await client.post("/mcp", json=INITIALIZE, headers=named)).status_code == 200
+
+
+class ScalePlugin(Plugin):
+    @tool
+    def weigh(self, grams: float) -> str:
+        """Weigh."""
+        return f"{grams}"
+
+
+@pytest.mark.parametrize("number", ["1e999", "NaN", "-Infinity"])
+async def test_numbers_that_json_does_not_have_reach_no_tool(make_host: MakeHost, number: str):
+    host = make_host({"scale": ScalePlugin}, server={"port": 0, "stateless": True})
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+    modern = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "weigh"}
+    async with served_over_http(host) as url, httpx2.AsyncClient(base_url=url) as client:
+        for headers, meta in (({}, {}), (modern, {"_meta": MODERN})):
+            params = {"name": "weigh", "arguments": {"grams": "@"}, **meta}
+            body = json.dumps(call | {"params": params}).replace('"@"', number)
+            sent = ACCEPT | headers | {"content-type": "application/json"}
+            answer = await client.post("/mcp", content=body, headers=sent)
+            assert "invalid_input" in answer.text or answer.status_code == 400, answer.text
 
 
 async def test_bodies_and_sessions_have_limits(make_books: MakeHost):
@@ -396,6 +454,8 @@ def test_beyond_this_machine_it_asks_who_comes_or_is_told_by_which_names(host: s
         {"allowed_origins": ["*"]},
         {"allowed_origins": ["https://chat.example.org/"]},
         {"state_key": "k" * 31},
+        {"trusted_proxies": ["proxy.example.org"]},
+        {"trusted_proxies": ["*"]},
     ],
     ids=str,
 )
@@ -505,9 +565,10 @@ async def hear(url: str, token: str, heard: list[str], going: anyio.Event) -> No
     method = "subscriptions/listen"
     message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": method, **ACCEPT}
+    who = bearer(token) if token else {}
     async with (
         httpx2.AsyncClient(base_url=url, timeout=30) as client,
-        client.stream("POST", "/mcp", json=message, headers=headers | bearer(token)) as stream,
+        client.stream("POST", "/mcp", json=message, headers=headers | who) as stream,
     ):
         async for line in stream.aiter_lines():
             heard.append(line)
@@ -524,17 +585,23 @@ async def test_listeners_end_with_the_service_and_do_not_hold_it_up(make_books: 
 
 
 async def test_who_loses_a_token_hears_no_more_of_what_it_was_for(make_books: MakeHost):
-    host, heard, going = make_books(auth=auth()), list[str](), anyio.Event()
+    host = make_books(auth=auth() | {"required": False})
+    heard: dict[str, list[str]] = {token: [] for token in (ANN, BOB, "")}
+    ended = list[str]()
+
+    async def hear_to_the_end(token: str, going: anyio.Event) -> None:
+        await hear(url, token, heard[token], going)
+        ended.append(token)
+
     async with anyio.create_task_group() as tasks, served_over_http(host) as url:
-        tasks.start_soon(hear, url, BOB, heard, going)
-        await going.wait()
+        for token in heard:
+            tasks.start_soon(hear_to_the_end, token, going := anyio.Event())
+            await going.wait()
         host.manager.changes.tell_updated("books://all")
-        await until(lambda: any("resources/updated" in line for line in heard))
-        count = len(heard)
+        await until(lambda: any("resources/updated" in line for line in heard[BOB]))
         replace_tokens(host, without="bob")
-        host.manager.changes.tell_updated("books://all")
-        await anyio.sleep(0.3)
-        assert not any("resources/updated" in line for line in heard[count:])
+        await until(lambda: sorted(ended) == sorted([BOB, ""]))
+    assert ended[-1] == ANN, "hers ends with the service"
 
 
 async def test_what_a_client_carries_while_its_user_is_asked_counts_for_its_token_only(

@@ -7,6 +7,7 @@ import socket
 import stat
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import httpx2
@@ -67,6 +68,18 @@ async def test_the_host_is_checked_as_at_a_port(make_host: MakeHost, path: Path)
             assert answer.status_code == status
 
 
+async def test_the_proxy_that_uses_it_may_say_from_where_a_request_comes(
+    make_host: MakeHost, path: Path, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level("INFO", "standards_mcp")
+    server = {"uds": path, "trusted_proxies": ["*"]}
+    async with served_over_http(make_host({}, server=server)), through(path) as client:
+        headers = {"x-forwarded-for": "203.0.113.7"}
+        await client.get("/health/live", auth=("", "wrong"), headers=headers)
+    refused = [vars(each)["client"] for each in caplog.records if "is refused" in each.message]
+    assert refused == ["203.0.113.7"]
+
+
 def test_it_is_for_the_user_and_the_group_on_this_machine(path: Path):
     settings = HttpSettings(uds=path, host="0.0.0.0")  # noqa: S104
     check_exposure(settings)
@@ -84,6 +97,19 @@ def test_a_file_is_replaced_only_where_a_process_has_left_a_socket(path: Path):
     with pytest.raises(StandardsMcpError, match="is no socket"):
         listen(settings)
     assert path.read_text("utf-8") == "mine"
+
+
+def test_a_process_that_is_stuck_listens_too(path: Path):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as stuck, ExitStack() as clients:
+        stuck.bind(str(path))
+        stuck.listen(0)
+        with suppress(BlockingIOError):
+            for _ in range(10):
+                client = clients.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+                client.setblocking(False)
+                client.connect(str(path))
+        with pytest.raises(StandardsMcpError, match="another process listens at"):
+            listen(HttpSettings(uds=path))
 
 
 @pytest.mark.parametrize(

@@ -207,6 +207,26 @@ async def test_equal_arguments_have_equal_hashes_which_nobody_can_guess_without_
     assert calls_of(path)[-1]["arguments_hmac"] != first
 
 
+async def test_a_key_that_a_full_disk_has_left_empty_is_made_anew(
+    make_shelf: MakeHost, path: Path, caplog: pytest.LogCaptureFixture
+):
+    key = make_shelf().state_dir / "audit.key"
+    key.parent.mkdir(parents=True, exist_ok=True)
+    key.touch()
+    for _ in range(2):
+        async with served_over_http(make_shelf()) as url, http_client(url) as client:
+            await client.call_tool("find_book", {"title": "Emma"})
+    assert len({line["arguments_hmac"] for line in calls_of(path)}) == 1
+    assert [each.name for each in key.parent.glob("audit.key*") if each.suffix != ".lock"] == [
+        "audit.key"
+    ]
+    if os.name != "nt":
+        assert key.stat().st_mode & 0o777 == 0o600
+    key.write_text("it was changed", encoding="ascii")
+    with audited(make_shelf(), "http", "1"):
+        assert "remove it if it is no key" in caplog.text
+
+
 @given(
     st.dictionaries(
         st.text(), st.recursive(st.none() | st.text() | st.integers(), st.lists, max_leaves=5)
@@ -236,6 +256,21 @@ async def test_redacted_arguments_stand_in_the_line_without_secrets(
     assert len(long["arguments"]) < 20_000
     assert unknown["name"].startswith("***x")
     assert len(unknown["name"]) < 300
+
+
+async def test_a_number_that_json_does_not_have_is_a_text_in_the_line(
+    make_shelf: MakeHost, path: Path
+):
+    host = make_shelf(arguments="redacted")
+    with audited(host, "stdio", "1"):
+        async with host.running():
+            await host.call_tool("find_book", {"title": ["of", float("inf"), float("nan")]})
+    (line,) = (each for each in path.read_text("utf-8").splitlines() if "find_book" in each)
+
+    def fail(number: str) -> None:
+        raise AssertionError(number)
+
+    assert json.loads(line, parse_constant=fail)["arguments"] == {"title": ["of", "inf", "nan"]}
 
 
 @linux

@@ -162,6 +162,23 @@ LIMITED = """
 """
 
 
+def test_what_another_process_left_of_a_line_spoils_no_line_of_this_one(tmp_path: Path):
+    path = tmp_path / "log"
+    path.write_bytes(b"whole\nto")
+    file = RotatedFile(path, MOST, 1)
+    file.append(b"first\n")
+    with path.open("ab") as other:
+        other.write(b"of another\n")
+    file.append(b"second\n")
+    with path.open("ab") as other:
+        other.write(b"rn")
+    for line in (b"third\n", b"fourth\n"):
+        file.append(line)
+    file.close()
+    lines = b"whole", b"to", b"first", b"of another", b"second", b"rn", b"third", b"fourth"
+    assert path.read_bytes().splitlines() == [*lines]
+
+
 @posix
 def test_a_line_of_which_a_part_was_written_does_not_spoil_the_next_one(tmp_path: Path):
     command = [sys.executable, "-c", textwrap.dedent(LIMITED), str(tmp_path / "log")]

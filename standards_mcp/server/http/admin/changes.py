@@ -15,7 +15,7 @@ from standards_mcp.config.models.tools import Kind, ToolSettings
 from standards_mcp.config.toml.editing import disabled_tools, with_tool_disabled, with_tool_enabled
 from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.contributions.visible.gains import gained
-from standards_mcp.errors import ConfigError, StandardsMcpError
+from standards_mcp.errors import ConfigError, NotAuditedError, StandardsMcpError
 from standards_mcp.host import Host
 from standards_mcp.server.operations.audit import Audit
 from standards_mcp.server.reload import Reloading, reload_now
@@ -99,11 +99,13 @@ class Changes:
             if what not in (item.published, agreed):
                 raise NotAgreedError(what)
 
+        action = f"tools {'enable' if enabled else 'disable'}"
+        self._announce(caller, action, tool=tool)
         # To press the button is to agree to the tool itself.
         gains = self._gains if enabled else None
         done = await self._change(edit, partial(change_config, gains=gains, agree=agree))
         if done.changes:
-            self._note(caller, f"tools {'enable' if enabled else 'disable'}", tool=tool)
+            self._note(caller, action, tool=tool)
         await self._reload(is_edited=done.changes)
 
     async def take_over(self, caller: str) -> None:
@@ -112,6 +114,7 @@ class Changes:
         Raises:
             RefusedError: It cannot be used; what was in force stays so.
         """
+        self._announce(caller, "reload")
         await self._reload()
         self._note(caller, "reload")
 
@@ -146,6 +149,14 @@ class Changes:
         if self._reloading is None:
             raise RefusedError("This service was started without a configuration to change.")
         return self._reloading
+
+    def _announce(self, caller: str, action: str, **more: str) -> None:
+        fields = {"caller": caller, "action": action, **more}
+        try:
+            if self._audit:
+                self._audit.announce("configuration is about to change", fields)
+        except NotAuditedError as exc:
+            raise RefusedError(f"Nothing is changed. {exc}") from None
 
     def _note(self, caller: str, action: str, **more: str) -> None:
         fields = {"caller": caller, "action": action, **more}

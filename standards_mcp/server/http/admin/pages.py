@@ -117,7 +117,7 @@ class Admin:
 
     async def _overview(self, request: Request, _: Principal) -> Response:
         hour = self._history.hour()
-        catalog = await self._health.catalog.within(_ANSWER_SECONDS) or _UNKNOWN
+        catalog = await self._health.catalog.soon(_ANSWER_SECONDS) or _UNKNOWN
         plugins = await self._plugins(hour)
         response = self._show(
             request,
@@ -142,7 +142,7 @@ class Admin:
         return response
 
     async def _plugins(self, hour: Hour) -> list[PluginFacts]:
-        health = await self._health.plugins.within(_ANSWER_SECONDS) or {}
+        health = await self._health.plugins.soon(_ANSWER_SECONDS) or {}
         return plugin_facts(self._host, health, hour.by_name)
 
     async def _tools(self, request: Request, _: Principal) -> Response:

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from standards_mcp.calls.call import Call
 from standards_mcp.calls.context import Principal, Unattended
@@ -20,6 +20,7 @@ from standards_mcp.contributions.routes import PREFIX, RegisteredRoute, find_rou
 from standards_mcp.contributions.visible.selection import visible
 from standards_mcp.errors import ToolError
 from standards_mcp.host import Host
+from standards_mcp.server.http.guards import Answer
 
 from .bodies import while_connected, with_body
 from .failures import failed_with, refused
@@ -72,7 +73,7 @@ class PluginRoutes:
             raise
         whole = await with_body(request, self._host.settings.server.max_request_bytes)
         given = _given(whole, principal, parameters)
-        answer = _Answer(send)
+        answer = Answer(send)
         call = Call(
             item=route,
             function=partial(_respond, route, request, given, answer, context),
@@ -112,7 +113,7 @@ async def _respond(
     route: RegisteredRoute,
     request: Request,
     given: Request,
-    answer: _Answer,
+    answer: Answer,
     context: Unattended,
 ) -> None:
     """Let the function of a route answer, and send what it returns.
@@ -144,18 +145,6 @@ async def response_of(route: RegisteredRoute, request: Request) -> Response:
     if not isinstance(response, Response):
         raise TypeError(f"a route returns a Response of Starlette, not {response!r:.100}")
     return response
-
-
-class _Answer:
-    """Passes a response on, and knows whether it has begun and ended."""
-
-    def __init__(self, send: Send) -> None:
-        self._send, self.has_begun, self.has_ended = send, False, False
-
-    async def send(self, message: Message) -> None:
-        self.has_begun = True
-        await self._send(message)
-        self.has_ended = message["type"] == "http.response.body" and not message.get("more_body")
 
 
 def _given(request: Request, principal: Principal, parameters: dict[str, Any]) -> Request:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from html import unescape
@@ -411,6 +412,48 @@ async def test_a_plugin_that_does_not_tell_its_health_holds_no_page_up(make_host
     async with served_over_http(host) as url:
         with anyio.fail_after(host.manager.timing.health):
             assert "mute" in await read(url, "/tools", timeout=WAIT)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a disk that is full")
+async def test_without_a_line_nothing_changes_where_the_audit_log_is_required():
+    log = Path("audit.jsonl")
+    log.symlink_to("real.jsonl")
+    file = written(f'{TEXT}\n[server.audit]\npath = "audit.jsonl"\nrequired = true\n')
+    text = file.read_text("utf-8")
+    async with administered(file) as (_, url):
+        await read(url)
+        log.unlink()
+        log.symlink_to("/dev/full")
+        for refused in (
+            await press(url, "disable", "look"),
+            await sent(f"{url}/admin/configuration", action="reload"),
+        ):
+            assert refused.status_code == 409
+            assert "Nothing is changed" in unescape(refused.text)
+        assert file.read_text("utf-8") == text
+        log.unlink()
+        log.symlink_to("real.jsonl")
+        assert (await press(url, "disable", "look")).status_code == 303
+    lines = [json.loads(line) for line in Path("real.jsonl").read_text("utf-8").splitlines()]
+    changes = [(line["event"], line["action"]) for line in lines if "action" in line]
+    assert changes == [
+        ("configuration is about to change", "tools disable"),
+        ("configuration changed", "tools disable"),
+    ]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a disk that is full")
+async def test_a_change_without_a_line_counts_as_lost_where_the_log_is_not_required():
+    log = Path("audit.jsonl")
+    log.symlink_to("/dev/full")
+    async with administered(written(f'{TEXT}\n[server.audit]\npath = "audit.jsonl"\n')) as served:
+        _, url = served
+        assert (await press(url, "disable", "look")).status_code == 303
+        log.unlink()
+        log.symlink_to("real.jsonl")
+        assert (await press(url, "enable", "look")).status_code == 303
+    lines = [json.loads(line) for line in Path("real.jsonl").read_text("utf-8").splitlines()]
+    assert [line["lost"] for line in lines if line["event"] == "audit resumed"] == [1]
 
 
 async def test_the_log_and_the_audit_log_tell_who_changed_what(

@@ -197,8 +197,9 @@ async def test_a_call_that_takes_too_long_times_out(client: httpx2.AsyncClient):
         (b'{"title": "Emma", "copies": "2"}', "copies"),
         (b'{"title": "Emma", "copies": 0}', "copies"),
         (b'{"title": "Emma", "shelf": 1}', "shelf"),
+        (b'{"title": "Emma", "shelf": [{"at": -1e999}]}', "number that is too large"),
     ],
-    ids=range(14),
+    ids=range(15),
 )
 async def test_arguments_that_do_not_fit_the_schema_are_refused(
     client: httpx2.AsyncClient, body: bytes, says: str
