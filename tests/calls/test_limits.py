@@ -1,4 +1,4 @@
-"""Rate limits, cached answers, places and the cap on output, through the host."""
+"""Rate limits, cached answers, slots and the cap on output, through the host."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from standards_mcp import (
 from standards_mcp.calls.context import Principal, Unattended
 from standards_mcp.calls.steps.output import BYTES_PER_TOKEN, capped, cut_text, tokens
 from standards_mcp.calls.steps.rate_limits import RateLimits
-from standards_mcp.calls.steps.slots import Places
+from standards_mcp.calls.steps.slots import FairSemaphore
 from standards_mcp.host import Host
 
 pytestmark = pytest.mark.anyio
@@ -191,7 +191,7 @@ async def test_a_cached_answer_counts_against_no_limit(serve: Any):
     assert not any(result.is_error for result in results)
 
 
-# Places
+# Slots
 
 
 async def test_so_many_calls_of_a_tool_run_at_a_time(serve: Any):
@@ -210,7 +210,7 @@ async def test_so_many_calls_of_a_plugin_run_at_a_time(serve: Any):
     assert counter.most == 3
 
 
-async def test_callers_that_wait_for_a_place_are_served_in_turn(make_host: MakeHost):
+async def test_callers_that_wait_for_a_slot_are_served_in_turn(make_host: MakeHost):
     served, going, go = list[str](), anyio.Event(), anyio.Event()
 
     class Desk(Plugin):
@@ -238,23 +238,23 @@ async def test_callers_that_wait_for_a_place_are_served_in_turn(make_host: MakeH
 
 
 @given(st.integers(1, 3), st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=12))
-def test_places_are_neither_lost_nor_given_twice(size: int, calls: list[tuple[str, bool]]):
+def test_slots_are_neither_lost_nor_given_twice(size: int, calls: list[tuple[str, bool]]):
     taken, most = 0, 0
 
-    async def call(places: Places, caller: str) -> None:
+    async def call(slots: FairSemaphore, caller: str) -> None:
         nonlocal taken, most
-        await places.take(caller)
+        await slots.acquire(caller)
         taken += 1
         most = max(most, taken)
         try:
             await asyncio.sleep(0)
         finally:
             taken -= 1
-            places.give_back()
+            slots.release()
 
     async def main() -> None:
-        places = Places(size)
-        tasks = [asyncio.create_task(call(places, caller)) for caller, _ in calls]
+        slots = FairSemaphore(size)
+        tasks = [asyncio.create_task(call(slots, caller)) for caller, _ in calls]
         for task, (_, is_cancelled) in zip(tasks, calls, strict=True):
             await asyncio.sleep(0)
             if is_cancelled:
@@ -262,7 +262,7 @@ def test_places_are_neither_lost_nor_given_twice(size: int, calls: list[tuple[st
         await asyncio.gather(*tasks, return_exceptions=True)
         async with asyncio.timeout(WAIT):
             for _ in range(size):
-                await places.take("last")
+                await slots.acquire("last")
 
     asyncio.run(main())
     assert taken == 0
@@ -277,7 +277,7 @@ async def test_waiting_for_a_place_counts_against_the_deadline(serve: Any):
     assert time.monotonic() - started < 20
 
 
-async def test_places_are_free_again_after_a_timeout(serve: Any):
+async def test_slots_are_free_again_after_a_timeout(serve: Any):
     counter = Counter(seconds=30)
     host = serve(counter, concurrency=1, timeout=0.05)
     await host.call_tool("count", {})

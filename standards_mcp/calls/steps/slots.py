@@ -19,7 +19,7 @@ class Slots:
 
     def __init__(self) -> None:
         self.waiting = 0
-        self._places: dict[tuple[str, int], Places] = {}
+        self._semaphores: dict[tuple[str, int], FairSemaphore] = {}
 
     async def __call__(self, call: Call, call_next: CallNext) -> Any:
         """Wait for the slots, then answer the call."""
@@ -34,17 +34,17 @@ class Slots:
             try:
                 for owner, size in sizes.items():
                     if size is not None:
-                        # A new size makes new places; calls that run keep theirs in the old ones.
-                        places = self._places.setdefault((owner, size), Places(size))
-                        await places.take(call.context.caller)
-                        held.callback(places.give_back)
+                        # A new size makes a new one; calls that run keep their slots in the old.
+                        slots = self._semaphores.setdefault((owner, size), FairSemaphore(size))
+                        await slots.acquire(call.context.caller)
+                        held.callback(slots.release)
             finally:
                 self.waiting -= 1
             return await call_next(call)
 
 
-class Places:
-    """A number of places, for which callers that wait are served in turn.
+class FairSemaphore:
+    """A number of slots, for which callers that wait are served in turn.
 
     However many calls of one of them wait, another comes after one of these at most.
     """
@@ -53,8 +53,8 @@ class Places:
         self._free = size
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
-    async def take(self, caller: str) -> None:
-        """Wait for a place and take it."""
+    async def acquire(self, caller: str) -> None:
+        """Wait for a slot and take it."""
         if self._free:  # then nobody waits
             self._free -= 1
             return
@@ -66,11 +66,11 @@ class Places:
             if given.cancelled():
                 self._forget(caller, given)
             else:  # it was given in the same moment
-                self.give_back()
+                self.release()
             raise
 
-    def give_back(self) -> None:
-        """Let the next caller have a place."""
+    def release(self) -> None:
+        """Let the next caller have a slot."""
         while self._waiting:
             caller = next(iter(self._waiting))
             calls = self._waiting.pop(caller)

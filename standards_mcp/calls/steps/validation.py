@@ -19,7 +19,7 @@ async def validate(call: Call, call_next: CallNext) -> Any:
         InvalidInputError: They do not fit.
     """
     if not _are_finite(call.arguments):
-        raise InvalidInputError("an argument has a number that is too large, or none")
+        raise InvalidInputError("an argument has a number that is not finite, such as 1e999 or NaN")
     if call.context.is_exact:
         schema = call.item.arguments.schema
         if mistakes := schema_errors(schema_validator(schema), call.arguments):

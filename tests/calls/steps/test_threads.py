@@ -102,7 +102,7 @@ async def test_a_plugin_is_served_again_once_its_calls_have_ended(
     release.set()
     await until_answered(host, "sick.work")
     napped = await call_at_once(host, "sick.nap", THREADS_PER_PLUGIN)
-    assert error_types(napped) == {None}, "all places are free again"
+    assert error_types(napped) == {None}, "all slots are free again"
 
 
 async def test_calls_wait_while_all_threads_are_busy(host: Host):
