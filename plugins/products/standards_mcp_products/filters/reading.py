@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
 
+from .fractions import told
 from .values import DOCUMENT_OPERATORS, OPERATORS, scalar, text, wrong
 
 Where: TypeAlias = dict[str, Any]
@@ -102,12 +103,12 @@ class _Reader:
         inner = f"{place}.{text(key, place)}"
         if isinstance(value, dict):
             for operator, given in self._operators(cast("Where", value), inner, OPERATORS):
-                yield {key: {operator: given}}
+                yield from told(key, {operator: given})
         elif isinstance(value, list):
             raise wrong(inner, 'a list is given by {"$in": [...]}')
         else:
             self._add(inner)
-            yield {key: scalar(value, inner)}
+            yield from told(key, scalar(value, inner))
 
     def _document(self, value: object, place: str, *, is_allowed: bool) -> None:
         if not is_allowed:

@@ -47,6 +47,10 @@ KNOWN = "$eq, $ne, $gt, $gte, $lt, $lte, $in, $nin"
             {"$or": [{"$and": [{"a": 1}, {"b": {"$in": ["x"]}}]}, {"c": True}]},
         ),
         ({"a": 10**30}, {"a": 1e30}),
+        ({"a": {"$lte": 2.5}}, {"a": {"$lte": 2.5}}),
+        ({"a": 2.5}, {"$and": [{"a": 2.5}, {"a": {"$nin": [2]}}]}),
+        ({"a": {"$lt": 2.5}}, {"$or": [{"a": {"$lt": 2.5}}, {"a": {"$in": [2]}}]}),
+        ({"a": {"$in": [2, 2.5, 3.0]}}, {"a": {"$in": [2.0, 2.5, 3.0]}}),
     ],
 )
 def test_conditions_of_one_object_are_all_meant(filters: Any, where: Any):
