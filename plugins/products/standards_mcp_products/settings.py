@@ -58,7 +58,9 @@ class ProductsSettings(PluginSettings):
     url: Annotated[str, AfterValidator(_address)] | None = None
     auth_token: SecretStr | None = None
     collection: str = Field("amazon2020", pattern=NAMES)
-    model: Annotated[str, AfterValidator(known_model), Variable("EMBED_MODEL")] = "minilm"
+    model: Annotated[str, AfterValidator(known_model), Variable("EMBED_MODEL")] = Field(
+        "minilm", repr=False
+    )
     embedding_api_key: Annotated[SecretStr | None, Variable("OPENAI_API_KEY")] = None
     timeout: float = Field(10, gt=0, le=600)
 

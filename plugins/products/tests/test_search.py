@@ -360,7 +360,9 @@ def test_a_folder_may_be_in_the_home(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 def test_an_address_is_never_the_built_in_encoder():
     model = "http://127.0.0.1:9/v1/embeddings#sentence-transformers/all-MiniLM-L6-v2"
-    assert ProductsSettings(model=model).model == model
+    settings = ProductsSettings(model=model)
+    assert settings.model == model
+    assert model not in repr(settings), "it may have a key"
     with pytest.raises(ValueError, match="names no model"):
         ProductsSettings(model="http://127.0.0.1:9/all-MiniLM-L6-v2")
 

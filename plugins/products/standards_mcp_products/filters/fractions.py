@@ -22,7 +22,7 @@ def told(field: str, given: Any) -> Iterator[dict[str, Any]]:
     condition = {field: given}
     has_operator = isinstance(given, dict)
     ((operator, value),) = cast("dict[str, Any]", given if has_operator else {"$eq": given}).items()
-    values: Any = value if isinstance(value, list) else [value]
+    values: list[Any] = value if operator in ("$in", "$nin") else [value]
     cut = sorted({math.trunc(each) for each in values if isinstance(each, float)} - {*values})
     is_true = bool(cut) and _is_true(operator, value)
     if not cut or is_true is (operator in _TRUE_FOR_EQUAL):
