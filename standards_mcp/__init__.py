@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     )
     from .hookspecs import hookimpl
     from .plugin import (
+        ApiKey,
         CallContext,
         Completer,
         Filter,
@@ -45,16 +46,19 @@ if TYPE_CHECKING:
         Prompt,
         Resource,
         Route,
+        ServiceUrl,
         Tool,
         ToolCall,
         ToolCaller,
         ToolHandler,
         ToolResult,
         Variable,
+        is_unencrypted,
     )
 
 __all__ = [
     "ApiError",
+    "ApiKey",
     "CallContext",
     "CannotAskError",
     "Catalog",
@@ -81,6 +85,7 @@ __all__ = [
     "Route",
     "SearchHit",
     "SearchResult",
+    "ServiceUrl",
     "StandardRecord",
     "StandardsMcpError",
     "TimedOutError",
@@ -92,6 +97,7 @@ __all__ = [
     "ToolResult",
     "Variable",
     "hookimpl",
+    "is_unencrypted",
     "prompt",
     "resource",
     "tool",

@@ -29,19 +29,19 @@ from .config.loading import LoadedSettings
 from .config.models.catalog import CatalogSettings
 from .config.models.settings import Settings
 from .config.timing import DEFAULT_TIMING, Timing
-from .contributions.instructions import joined_instructions
-from .contributions.nearest import nearest_tool
 from .contributions.resources import RegisteredResource
 from .contributions.results import error_result
-from .contributions.selection import EVERYTHING, Access, Selection, select
+from .contributions.visible.instructions import joined_instructions
+from .contributions.visible.nearest import nearest_tool
+from .contributions.visible.selection import EVERYTHING, Access, Selection, select
 from .errors import ConfigError, UnknownToolError
-from .loading.discovery import check_sections, installed_plugins
 from .loading.last_start import Step, restore, save
 from .loading.lifecycle import running
 from .loading.manager import PluginManager
 from .loading.providers import provider_of
 from .loading.quarantine import Quarantine
 from .loading.records import PluginInfo, PluginKind, PluginRecord, Status
+from .loading.steps.discovery import check_sections, installed_plugins
 from .plugin import ToolResult
 
 log = logging.getLogger(__name__)

@@ -18,6 +18,7 @@ from standards_mcp._utils.text import did_you_mean
 
 EXPORTED = [
     "ApiError",
+    "ApiKey",
     "CallContext",
     "CannotAskError",
     "Catalog",
@@ -44,6 +45,7 @@ EXPORTED = [
     "Route",
     "SearchHit",
     "SearchResult",
+    "ServiceUrl",
     "StandardRecord",
     "StandardsMcpError",
     "TimedOutError",
@@ -55,6 +57,7 @@ EXPORTED = [
     "ToolResult",
     "Variable",
     "hookimpl",
+    "is_unencrypted",
     "prompt",
     "resource",
     "tool",

@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn, cast
 
 import click
 
-from standards_mcp._utils.streams import fill_closed_streams, flush_or_drop
+from standards_mcp._utils.stdio.streams import fill_closed_streams, flush_or_drop
 from standards_mcp._utils.text import did_you_mean
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.errors import StandardsMcpError
@@ -23,18 +23,18 @@ from standards_mcp.errors import StandardsMcpError
 BEGAN: Final = time.perf_counter()
 INTERRUPTED: Final = 130
 COMMANDS: Final = {
-    "auth": "auth:auth",
-    "call": "tools:call",
+    "auth": "administration.auth:auth",
+    "call": "administration.tools:call",
     "clients": "install.command:clients",
-    "config": "config:config",
+    "config": "administration.config:config",
     "data": "data.commands:data",
     "doctor": "doctor.command:doctor",
     "install": "install.command:install",
-    "plugins": "plugins:plugins",
-    "prompts": "contributions:prompts",
-    "resources": "contributions:resources",
+    "plugins": "administration.plugins:plugins",
+    "prompts": "administration.contributions:prompts",
+    "resources": "administration.contributions:resources",
     "serve": "serve:serve",
-    "tools": "tools:tools",
+    "tools": "administration.tools:tools",
     "uninstall": "install.command:uninstall",
 }
 

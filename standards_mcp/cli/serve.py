@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 import click
 
-from standards_mcp._utils.streams import claim_standard_streams
+from standards_mcp._utils.stdio.streams import claim_standard_streams
 from standards_mcp.commands import examples
 
 from . import BEGAN

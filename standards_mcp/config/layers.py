@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 
 from .models.catalog import VARIABLES
 from .models.settings import ENV_PREFIX
-from .toml import line_of, toml_key
+from .toml.keys import line_of, toml_key
 
 ENVIRONMENT: Final = "environment"
 DOT_ENV: Final = ".env"

@@ -16,7 +16,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 
 from .models.catalog import SECRET_KEYS
 from .models.settings import Settings
-from .toml import toml_value
+from .toml.keys import toml_value
 
 Schema = dict[str, Any]
 

@@ -23,7 +23,7 @@ from .models.base import is_table, type_of
 from .models.catalog import EMBEDDING_KEY_VARIABLE, SECRET_KEYS, VARIABLES
 from .models.external import read_servers_file, shared_servers
 from .models.settings import ENV_PREFIX, Settings
-from .toml_mistakes import explain, is_eaten_path
+from .toml.mistakes import explain, is_eaten_path
 
 CONFIG_VARIABLE: Final = "STANDARDS_MCP_CONFIG"
 _OTHER_VARIABLES: Final = frozenset({CONFIG_VARIABLE, EMBEDDING_KEY_VARIABLE})

@@ -15,9 +15,9 @@ from standards_mcp.config.models.tools import ArgumentOverride, ToolOverride
 from standards_mcp.errors import ToolError
 from standards_mcp.plugin import Filter
 
-from .arguments import Arguments, ModelArguments, filter_expression
-from .mistakes import refuse_unknown
-from .schemas import Schema
+from .arguments.mistakes import refuse_unknown
+from .arguments.schemas import Schema
+from .arguments.signatures import Arguments, ModelArguments, filter_expression
 from .tools import RegisteredTool
 
 

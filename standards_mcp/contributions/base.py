@@ -13,7 +13,7 @@ from standards_mcp._utils.text import did_you_mean
 from standards_mcp.errors import PluginConflictError, PluginError
 from standards_mcp.plugin import Prompt, Resource, Tool
 
-from .arguments import Arguments
+from .arguments.signatures import Arguments
 from .limits import Limits
 
 MAX_NAME: Final = 64

@@ -17,8 +17,8 @@ from standards_mcp.catalog.filters import parse_search_filter
 from standards_mcp.errors import FilterFailedError, InvalidInputError, ToolError
 from standards_mcp.plugin import Filter
 
-from .arguments import filter_expression
-from .schemas import ARGUMENT_NAME
+from .arguments.schemas import ARGUMENT_NAME
+from .arguments.signatures import filter_expression
 
 _FILTER_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 

@@ -12,7 +12,8 @@ import pydantic_core
 from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Completer, Resource
 
-from .arguments import read_function
+from .arguments.schemas import SchemaError
+from .arguments.signatures import read_function
 from .base import (
     Contribution,
     check_completers,
@@ -22,7 +23,6 @@ from .base import (
     misdeclared,
 )
 from .results import ended
-from .schemas import SchemaError
 
 _MAX_URI: Final = 4096
 

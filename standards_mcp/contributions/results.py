@@ -16,8 +16,8 @@ from standards_mcp._utils.chunks import bounded
 from standards_mcp._utils.text import printable
 from standards_mcp.plugin import ToolResult
 
-from .mistakes import schema_errors
-from .schemas import (
+from .arguments.mistakes import schema_errors
+from .arguments.schemas import (
     Schema,
     SchemaError,
     check_json_schema,

@@ -14,10 +14,10 @@ from standards_mcp.config.models.tools import RATE_LIMIT
 from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Filter, Tool
 
-from .arguments import Arguments, context_argument, read_arguments
+from .arguments.schemas import SchemaError
+from .arguments.signatures import Arguments, context_argument, read_arguments
 from .base import Contribution, check_texts, common_fields, describe, misdeclared
 from .results import Result, read_result
-from .schemas import SchemaError
 
 _TOOL_FLAGS: Final = ("read_only", "destructive", "idempotent", "open_world", "accepts_filters")
 

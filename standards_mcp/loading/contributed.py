@@ -11,13 +11,13 @@ from typing import Any
 from standards_mcp._utils.exceptions import is_from_outside
 from standards_mcp._utils.secrets import mask
 from standards_mcp._utils.shared_state import KeptState
-from standards_mcp._utils.streams import divert_stdout
+from standards_mcp._utils.stdio.streams import divert_stdout
 from standards_mcp.contributions.collection import Contributions
 
-from .deprecations import noted
 from .providers import collect, provider_of
 from .records import PluginRecord, Status, failure_reason
-from .registration import register, register_filters, with_filters
+from .steps.deprecations import noted
+from .steps.registration import register, register_filters, with_filters
 
 log = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from standards_mcp import hookspecs
 from standards_mcp._utils.exceptions import is_from_outside
 from standards_mcp._utils.secrets import mask
 from standards_mcp._utils.shared_state import KeptState
-from standards_mcp._utils.streams import divert_stdout
+from standards_mcp._utils.stdio.streams import divert_stdout
 from standards_mcp.calls.steps.wrappers import Wrapper
 from standards_mcp.catalog.base import Catalog
 from standards_mcp.config.loading import LoadedSettings
@@ -34,14 +34,14 @@ from standards_mcp.errors import ConfigError, PluginError
 from standards_mcp.plugin import PluginContext, ToolHandler
 
 from .changes import Changes
-from .commands import read_commands
-from .construction import check_hooks, construct
 from .contributed import Contributed
-from .deprecations import noted
-from .discovery import check_sections, disabled_reason, load_order, unloadable
 from .providers import Provider, provider_of
 from .quarantine import Quarantine
 from .records import PluginInfo, PluginKind, PluginRecord, Status, failure_reason
+from .steps.commands import read_commands
+from .steps.construction import check_hooks, construct
+from .steps.deprecations import noted
+from .steps.discovery import check_sections, disabled_reason, load_order, unloadable
 
 log = logging.getLogger(__name__)
 

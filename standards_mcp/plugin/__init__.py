@@ -17,9 +17,11 @@ from .calls import (
     ToolResult,
 )
 from .declared import Completer, Filter, Prompt, Resource, Route, Tool
+from .services import ApiKey, ServiceUrl, is_unencrypted
 
 __all__ = [
     "AnswerT",
+    "ApiKey",
     "CallContext",
     "Completer",
     "Filter",
@@ -32,6 +34,7 @@ __all__ = [
     "Prompt",
     "Resource",
     "Route",
+    "ServiceUrl",
     "SettingsT",
     "Tool",
     "ToolCall",
@@ -39,4 +42,5 @@ __all__ = [
     "ToolHandler",
     "ToolResult",
     "Variable",
+    "is_unencrypted",
 ]

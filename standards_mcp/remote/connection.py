@@ -28,7 +28,7 @@ from .elicitation import ActiveCallers, next_responses, response_params
 from .errors import RefusedError, why_not_valid
 from .listing import Listing
 from .session import OpenSession, is_closed, missing_ability, negotiate
-from .transport import Transport
+from .transports.base import Transport
 
 log = logging.getLogger(__name__)
 

@@ -28,7 +28,7 @@ from .plugin import RemotePlugin
 from .prompts import read_remote_prompt
 from .resources import Links, read_remote_resources
 from .tools import read_remote_tool
-from .transport import Transport
+from .transports.base import Transport
 
 if TYPE_CHECKING:
     from .session import OpenSession
@@ -94,12 +94,12 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
     def connect(self) -> Transport:
         """Return a process or an address. See `RemotePlugin.connect`."""
         if self.settings.command is None:
-            from .http import HttpTransport  # noqa: PLC0415  - imports the SDK's client
+            from .transports.http import HttpTransport  # noqa: PLC0415  - imports the SDK's client
 
             return HttpTransport(self._url, self._headers)
         from mcp.client.stdio import get_default_environment  # noqa: PLC0415  - as above
 
-        from .stdio import Command, StdioTransport  # noqa: PLC0415  - as above
+        from .transports.stdio import Command, StdioTransport  # noqa: PLC0415  - as above
 
         command = Command(
             program=self.settings.command,

@@ -27,7 +27,7 @@ from standards_mcp.hookspecs import hookimpl
 from standards_mcp.loading.providers import Provider
 from standards_mcp.plugin import Health, Plugin, PluginContext, SettingsT
 
-from .transport import Transport
+from .transports.base import Transport
 
 if TYPE_CHECKING:
     from .connection import Connection

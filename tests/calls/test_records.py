@@ -11,7 +11,7 @@ import pytest
 from standards_mcp import InvalidInputError, Plugin, Prompt, Resource, Tool, hookimpl
 from standards_mcp.calls.context import Principal, Unattended
 from standards_mcp.calls.records import CallRecord
-from standards_mcp.contributions.selection import Access
+from standards_mcp.contributions.visible.selection import Access
 from standards_mcp.errors import NotAuditedError, NotServedError, UnknownToolError
 from standards_mcp.host import Host
 

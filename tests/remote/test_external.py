@@ -44,8 +44,8 @@ from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import Status
 from standards_mcp.remote import connection as connections
 from standards_mcp.remote import listing
-from standards_mcp.remote import stdio as child_process
-from standards_mcp.remote.output_log import MAX_LINES
+from standards_mcp.remote.transports import stdio as child_process
+from standards_mcp.remote.transports.output_log import MAX_LINES
 from standards_mcp.server.server import build_server
 
 pytestmark = pytest.mark.anyio

@@ -370,7 +370,7 @@ async def test_no_question_costs_more_than_its_call(
     host = _host_of(declaring("tools", asks), tmp_path)
     # Nobody answers: where the question could be sent, the call is given up at the end.
     lines = (request(1, method, **params), request(99, "ping"))
-    found = await conversation(host, *lines, drain_seconds=0.05, elicitation={})
+    found = await conversation(host, *lines, drain_seconds=0.05, until=99, elicitation={})
     assert found[99]["result"] == {}
 
 

@@ -28,31 +28,40 @@ def request(number: int, method: str, **params: Any) -> bytes:
 
 
 async def conversation(
-    host: Host, *lines: bytes, drain_seconds: float = 20, pause: float = 0, **capabilities: Any
+    host: Host,
+    *lines: bytes,
+    drain_seconds: float = 20,
+    pause: float = 0,
+    until: int | None = None,
+    **capabilities: Any,
 ) -> dict[int | None, dict[str, Any]]:
     """Serve a client that sends all lines at once and the end after them; return the answers.
 
     Args:
         pause: Seconds that the client takes before it reads.
+        until: The request whose answer the client waits for before its end.
         capabilities: What the client can do.
 
     Returns:
         The answers by the ids of the requests; 0 is that of ``initialize``.
     """
     (their_end, ours), (answers, wire) = os.pipe(), os.pipe()
-    received = bytearray()
+    received, is_answered = bytearray(), threading.Event()
 
     def write() -> None:
         first = request(0, "initialize", **INITIALIZE | {"capabilities": capabilities})
         data = first + b"".join(lines)
         while data:
             data = data[os.write(ours, data) :]
+        is_answered.wait(0 if until is None else 30)
         os.close(ours)
 
     def read() -> None:
         time.sleep(pause)
         while data := os.read(answers, 1 << 16):
             received.extend(data)
+            if f'"id":{until},'.encode() in received:
+                is_answered.set()
 
     threads = [threading.Thread(target=task, daemon=True) for task in (write, read)]
     for thread in threads:

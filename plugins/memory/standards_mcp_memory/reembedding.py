@@ -37,11 +37,13 @@ async def reembed(memory: Memory, name: str, progress: Callable[[int, int], None
         old, new = await _found(memory, name), await _second(memory, name)
         if old is None and new is None:
             await memory.describe(name)  # which says what there is
+        if new is not None and (old is None or old.model == new.model):
+            # An earlier call has deleted the first, so the second alone is complete.
+            await _take_over(memory, name)
+            old, new = await _found(memory, name), None
         if old is not None and old.model != model:
             await _fill(memory, old, new, progress)
             await _drop(memory, name)
-            await _take_over(memory, name)
-        elif new is not None and (old is None or new.model == old.model):
             await _take_over(memory, name)
         elif new is not None:
             await _drop(memory, new.name)  # of a model that is no longer wanted
@@ -66,10 +68,10 @@ async def _fill(
     second = old.name + REEMBEDDED
     model = await memory.encoder.name()
     documents = await _read_all(memory, old.name)
-    if len(documents) != old.count:
+    if (odd := await memory.count(old.name) - len(documents)) > 0:
         raise ApiError(
-            f"Collection {one_line(old.name)} has {old.count - len(documents)} memories whose ids "
-            "are no numbers from 1; they would be lost. Move them to a collection of their own."
+            f"Collection {one_line(old.name)} has {odd} memories whose ids are no numbers from 1; "
+            "they would be lost. Move them to a collection of their own."
         )
     if new is not None and new.model != model:
         await _drop(memory, second)
@@ -96,7 +98,7 @@ async def _take_over(memory: Memory, name: str) -> None:
     """Put what the second collection holds in place of the first."""
     new = await memory.describe(name + REEMBEDDED)
     if await _found(memory, name) is None and new.model and new.dimensions:
-        await _create(memory, name, new.model, new.dimensions)
+        await _create(memory, name, new.model, new.dimensions, name)
     documents = await _read_all(memory, new.name)
     for start in range(0, len(documents), _BATCH):
         batch = {each.id: each for each in documents[start : start + _BATCH]}
@@ -121,9 +123,7 @@ async def _vectors_of(memory: Memory, name: str, ids: list[int]) -> dict[int, Ve
     return await memory.store.run(lambda client: point_jobs.vectors_of(client, name, ids))
 
 
-async def _create(
-    memory: Memory, name: str, model: str, dimensions: int, reembedded: str | None = None
-) -> None:
+async def _create(memory: Memory, name: str, model: str, dimensions: int, reembedded: str) -> None:
     await memory.store.run(
         lambda client: collection_jobs.create(client, name, model, dimensions, reembedded)
     )

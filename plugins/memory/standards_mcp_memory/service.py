@@ -131,20 +131,41 @@ class Memory:
 
         Raises:
             MissingCollectionError: There is no such collection.
-            ApiError: There is only the one that is to take its place, since `reembed` was ended.
+            ApiError: All that it holds is only in the one that is to take its place, since
+                `reembed` was ended.
             ToolError: The store fails.
         """
         try:
-            return await self.describe_any(collection)
+            found = await self.describe_any(collection)
         except MissingCollectionError as error:
-            if collection + REEMBEDDED in error.names:
-                second = await self.describe_any(collection + REEMBEDDED)
-                if second.reembedded == collection:
-                    raise ApiError(
-                        f"Collection {one_line(collection)} is being reembedded. If that was "
-                        "ended, run `standards-mcp memory reembed` for it again."
-                    ) from None
+            if collection + REEMBEDDED in error.names and await self.second(collection):
+                raise _half_replaced(collection) from None
             raise
+        if found.reembedded == collection:
+            second = await self.second(collection)
+            if second is not None and second.model == found.model:
+                raise _half_replaced(collection)
+        return found
+
+    async def second(self, collection: str) -> Collection | None:
+        """Return the collection that `reembed` has made to take the place of this one.
+
+        Raises:
+            ToolError: The store fails.
+        """
+        with suppress(MissingCollectionError):
+            found = await self.describe_any(collection + REEMBEDDED)
+            return found if found.reembedded == collection else None
+        return None
+
+    async def count(self, collection: str) -> int:
+        """Return exactly how many memories there are; servers describe collections roughly.
+
+        Raises:
+            MissingCollectionError: There is no such collection.
+            ToolError: The store fails.
+        """
+        return await self.store.run(lambda client: collection_jobs.count(client, collection))
 
     async def describe_any(self, collection: str) -> Collection:
         """Return what is known of a collection, whatever became of `reembed`.
@@ -197,7 +218,14 @@ class Memory:
         return found
 
     async def _retrieve(self, collection: str, ids: Sequence[int]) -> dict[int, Document]:
-        return await self.store.run(lambda client: point_jobs.retrieve(client, collection, ids))
+        found: dict[int, Document] = {}
+        with suppress(MissingCollectionError):
+            found = await self.store.run(
+                lambda client: point_jobs.retrieve(client, collection, ids)
+            )
+        if len(found) < len(ids):
+            await self.describe(collection)  # which says whether they may be elsewhere
+        return found
 
     async def _retrieved(self, collection: str, ids: Sequence[int]) -> dict[int, Document]:
         try:
@@ -253,6 +281,13 @@ def _found(collection: str, query: str, hits: Sequence[point_jobs.Hit]) -> Searc
             for each in hits
         ],
     }
+
+
+def _half_replaced(collection: str) -> ApiError:
+    return ApiError(
+        f"Collection {one_line(collection)} is being reembedded. If that was ended, run "
+        "`standards-mcp memory reembed` for it again."
+    )
 
 
 def _other_model(found: Collection, name: str, dimensions: int) -> ApiError:

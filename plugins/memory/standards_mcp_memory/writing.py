@@ -44,19 +44,20 @@ class _Index:
 
     Attributes:
         highest: The highest id that was ever seen.
-        named: Ids that drafts name, which those without get not.
+        named: Ids that drafts name, which those without get not, and the hashes they end with.
     """
 
     by_id: dict[int, _Known] = field(default_factory=dict[int, _Known])
     by_hash: dict[str, int] = field(default_factory=dict[str, int])
     highest: int = 0
-    named: set[int] = field(default_factory=set[int])
+    named: dict[int, str] = field(default_factory=dict[int, str])
 
     def with_hash(self, content_hash: str) -> int | None:
-        """Return the id of what says the same now."""
+        """Return the id of what says the same now, and will when all drafts are written."""
         identifier = self.by_hash.get(content_hash)
-        known = self.by_id.get(identifier) if identifier else None
-        return identifier if known and known.content_hash == content_hash else None
+        if identifier is None or self.by_id[identifier].content_hash != content_hash:
+            return None
+        return identifier if self.named.get(identifier, content_hash) == content_hash else None
 
     def add(self, identifier: int, known: _Known) -> None:
         self.by_id[identifier] = known
@@ -83,7 +84,9 @@ class Writer:
         """
         async with self._writing, self._memory.store.held():
             there = await self._prepare(collection)
-            known = await self._run_with_hash(collection, draft)
+            known = await self._memory.store.run(
+                lambda client: point_jobs.twin(client, collection, draft.title, draft.content)
+            )
             if known is not None:
                 await self._rewrite(there, known, draft)
                 return {"id": known.id, "collection": collection, "created": False}
@@ -122,6 +125,7 @@ class Writer:
             ToolError: The store fails.
         """
         async with self._writing, self._memory.store.held():
+            await self._memory.describe(collection)
             highest = await self._highest_in(collection)
             self._highest[collection] = max(self._highest.get(collection, 0), highest)
             return await self._memory.store.run(
@@ -159,7 +163,7 @@ class Writer:
         counts = Counts()
         async with self._writing, self._memory.store.held():
             index = await self._index(collection)
-            index.named = {each.id for each in drafts if each.id}
+            index.named = {each.id: each.content_hash for each in drafts if each.id}
             there = None if is_dry else await self._prepare(collection)
             for start in range(0, len(drafts), BATCH):
                 batch = drafts[start : start + BATCH]
@@ -192,6 +196,7 @@ class Writer:
     async def _index(self, collection: str) -> _Index:
         index = _Index(highest=self._highest.get(collection, 0))
         with suppress(MissingCollectionError):
+            await self._memory.describe(collection)
             async for each in self._memory.read_all(collection):
                 index.add(each.id, _Known(each.content_hash, each.preview, each.own_tags))
         return index
@@ -259,13 +264,6 @@ class Writer:
             return False
         await self._write_batch(there, [replace(draft, id=before.id)])
         return True
-
-    async def _run_with_hash(self, collection: str, draft: Draft) -> Document | None:
-        found = await self._memory.store.run(
-            lambda client: point_jobs.with_hash(client, collection, draft.content_hash)
-        )
-        # Another program may have changed the text, and not the hash.
-        return found if found and found.content_hash == draft.content_hash else None
 
     async def _vectors_of(self, collection: str, ids: Sequence[int]) -> dict[int, Vectors]:
         if not ids:

@@ -46,6 +46,7 @@ class Server(ThreadingHTTPServer):
         status: Other than 200: it refuses.
         pause: Seconds before an answer.
         keeps_silent: It closes each connection without an answer.
+        drips: Its answers have no end, a space at a time.
         answer: Bytes in place of its answers.
         key: What it wants as its key.
         asked: Each request: method, path, body.
@@ -59,6 +60,7 @@ class Server(ThreadingHTTPServer):
         self.status = 200
         self.pause = 0.0
         self.keeps_silent = False
+        self.drips = False
         self.answer: bytes | None = None
         self.key: str | None = None
         self.asked: list[tuple[str, str, Any]] = []
@@ -93,6 +95,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("content-type", "application/json")
         self.end_headers()
+        while server.drips:
+            self.wfile.write(b" ")
+            time.sleep(0.02)
         self.wfile.write(answer or b'{"status": {"error": "as the test says"}}')
 
     def _answered(self, path: str, body: Any) -> tuple[int, bytes]:
@@ -162,6 +167,9 @@ class _QdrantHandler(_Handler):
                 )
                 points = [row.model_dump(mode="json") for row in rows]
                 return {"points": points, "next_page_offset": offset}
+            case ["points", "count"]:
+                asked = models.CountRequest(**body)
+                return store.count(name, exact=asked.exact or False).model_dump()
             case ["points", "query"]:
                 wanted = models.QueryRequest(**body)
                 found = store.query_points(

@@ -77,6 +77,37 @@ def test_a_changed_file_is_tried_as_it_is_now(run: Run, tmp_path: Path):
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "damaged", "reason"),
+    [
+        ("b.md", b"\xff", "Skipped b.md: is not in UTF-8"),
+        ("b.md", b"---\na: [\n---\n## Bees\n", "Skipped b.md: has front matter that is no YAML"),
+        ("b.jsonl", b'{"title": "Bees", "content"', "Skipped b.jsonl:1: is no JSON"),
+    ],
+)
+@pytest.mark.usefixtures("fast")
+def test_what_cannot_be_read_is_told_and_not_forgotten(
+    run: Run, tmp_path: Path, name: str, damaged: bytes, reason: str
+):
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "a.md").write_text("Before.\n\n## Port\n\nIt is 80.\n")
+    whole = '{"title": "Bees", "content": "Hum."}' if name == "b.jsonl" else "## Bees\n\nHum.\n"
+    (notes / name).write_text(whole)
+
+    def titles() -> list[str]:
+        tried = run("try", "notes", "Which port?", "--json")
+        assert "Skipped a.md:1: stands under no second-level heading" in tried.stderr
+        assert (reason in tried.stderr) == ((notes / name).read_bytes() == damaged)
+        return sorted(each["title"] for each in json.loads(tried.stdout)["search"]["results"])
+
+    assert titles() == ["Bees", "Port"]
+    (notes / name).write_bytes(damaged)
+    assert titles() == ["Bees", "Port"]
+    (notes / name).write_text(whole.replace("Bees", "Wasps"))
+    assert titles() == ["Port", "Wasps"], "what was only left out keeps nothing"
+
+
 @pytest.mark.usefixtures("fast", "installed")
 def test_letters_that_a_pipe_does_not_know_end_no_command(config: Path, tmp_path: Path):
     (tmp_path / "b.md").write_text("## Łódź\n\nThe depot stands in Łódź.\n", "utf-8")
@@ -101,6 +132,12 @@ def test_ids_that_a_file_names_are_given_to_no_other_row(run: Run, tmp_path: Pat
     (tmp_path / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     imported(run, "m.jsonl", "--collection", "c")
     assert run("list", "c").stdout == "1: third\n2: first\n3: second\n"
+    rows = [{"title": "third", "content": ""}, {"id": 1, "title": "fourth", "content": ""}]
+    (tmp_path / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for _ in range(2):
+        imported(run, "m.jsonl", "--collection", "c")
+        listed = run("list", "c").stdout
+        assert listed == "1: fourth\n2: first\n3: second\n4: third\n", "none is lost"
 
 
 def imported(run: Run, *arguments: Any, status: int = 0) -> Any:
@@ -363,7 +400,9 @@ def test_reembed_sends_no_key_in_the_open(run: Run, tmp_path: Path):
     run("import", "m.jsonl", "--collection", "c")
     options = ("--set", "plugins.memory.embedding_api_key=sk-secret")
     command = ("reembed", "c", "--model", "http://192.0.2.1/v1/embeddings#m")
-    assert "unencrypted" in run(*command, status=2, options=options).stderr
+    refused = run(*command, status=2, options=options).stderr
+    assert "Invalid value for --model: model: the key would be sent unencrypted" in refused
+    assert "pydantic" not in refused
 
 
 def test_reembed_goes_on_where_it_was_ended(run: Run, tmp_path: Path, fast: Any, encoder: Any):

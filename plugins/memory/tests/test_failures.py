@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
@@ -125,6 +126,51 @@ async def test_a_late_answer_is_a_timeout(open_memory: OpenMemory, qdrant: Any, 
         qdrant.pause, encoder.pause = 0, 1
         kind, message = await failed(client)
         assert (kind, message[:12]) == ("timeout", "The encoder ")
+
+
+async def test_a_server_whose_answers_have_no_end_takes_no_more_than_some_threads(
+    open_memory: OpenMemory, qdrant: Any
+):
+    async with open_memory(url=qdrant.url, timeout=0.3) as client:
+        await store(client)
+        qdrant.drips = True
+        threads = threading.active_count()
+        said: list[tuple[str, str]] = []
+
+        async def ask() -> None:
+            said.append(await failed(client))
+
+        for _ in range(4):
+            async with anyio.create_task_group() as group:
+                for _ in range(16):
+                    group.start_soon(ask)
+        kind, message = said[-1]
+        assert (said[0][0], kind) == ("timeout", "api_error")
+        assert "[plugins.memory] url" in message
+        # Each has one thread here, and one of the server that drips.
+        assert threading.active_count() - threads <= 2 * 32 + 16
+        qdrant.drips = False
+        for _ in range(200):
+            if not (await client.call_tool("memory_search", SEARCH)).is_error:
+                return
+            await anyio.sleep(0.05)
+        pytest.fail("a thread that has ended is free again")
+
+
+async def test_a_call_that_outlives_its_server_leaves_nothing_behind(
+    tmp_path: Path, fast: dict[str, Any]
+):
+    faults: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, fault: faults.append(fault))
+    context = PluginContext(name="memory", state_dir=tmp_path, catalog=cast("Catalog", None))
+    plugin = MemoryPlugin(MemorySettings.model_validate({**fast, "idle_close": 0}), context)
+    async with plugin.lifespan():
+        late = asyncio.create_task(plugin.search("bees", "api"))
+        await asyncio.sleep(0)
+    await asyncio.wait([late])
+    await asyncio.sleep(0.05)
+    assert late.exception() is not None
+    assert faults == []
 
 
 async def test_a_store_of_another_program_is_waited_for_and_told(

@@ -18,7 +18,7 @@ from markdown_it.token import Token
 from mcp import Client
 
 from standards_mcp_memory.importing import read_source
-from standards_mcp_memory.texts.forms import default_preview, read_form, tags_in, write_form
+from standards_mcp_memory.texts.forms import default_preview, read_form, tags_in
 from standards_mcp_memory.texts.markdown import fenced, inline, one_line
 from standards_mcp_memory.texts.rendering import render_batch, render_document, render_search
 
@@ -153,7 +153,9 @@ def test_a_fence_holds_all_of_its_content(text: str):
     st.lists(st.text("abc-", min_size=1), unique=True),
 )
 def test_the_form_is_read_as_it_is_written(title: str, preview: str, content: str, tags: list[str]):
-    form = read_form(write_form(" ".join(title.split()), preview, content, tags))
+    head = f"**Title:** {title}\n**Preview:** {preview}"
+    named = " ".join(f"#{tag}" for tag in tags)
+    form = read_form(f"{head}\n\n**Content:** {content}\n\n**Tags:** {named}\n")
     assert form is not None
     assert (form.title, form.preview, form.content) == (" ".join(title.split()), preview, content)
     assert list(form.tags) == tags

@@ -321,6 +321,20 @@ async def test_a_text_that_another_program_has_edited_is_not_overwritten(
         assert await remember(client, "Port", "port 80") == 2
         edited = await told(client, "memory_fetch", doc_id=1, collection="api")
         assert edited["content"] == "port 9000"
+        assert await remember(client, "Port", "port 80") == 2, "it is not stored once more"
+
+
+async def test_a_memory_that_another_program_has_written_is_not_stored_again(
+    open_memory: OpenMemory, qdrant: Any
+):
+    async with open_memory(url=qdrant.url) as client:
+        for title, content in (("Port", "port 80"), ("Bees", "")):
+            await remember(client, title, content)
+        qdrant.store.delete_payload("api", keys=["content_hash"], points=[1, 2])
+        qdrant.store.delete_payload("api", keys=["content"], points=[2])
+        assert await remember(client, "Port", "port 80") == 1
+        assert await remember(client, "Bees", "") == 2
+        assert await remember(client, "Bees", "Hum.") == 3
 
 
 async def test_the_encoder_is_asked_once_and_only_for_a_new_text(

@@ -3,45 +3,16 @@
 from __future__ import annotations
 
 from typing import Annotated, Final, Literal, Self
-from urllib.parse import urlsplit
 
-import httpx2
-from pydantic import AfterValidator, Field, SecretStr, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from standards_mcp import PluginSettings, Variable
+from standards_mcp import ApiKey, PluginSettings, ServiceUrl, Variable, is_unencrypted
 
 BRAVE: Final = "https://api.search.brave.com"
-_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
-
-
-def _address(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-        # Both raise: this for a wrong port, that for what else the client cannot ask.
-        _ = parts.port, httpx2.URL(url)
-    except (ValueError, httpx2.InvalidURL):
-        raise ValueError("this is no address: check its host and its port") from None
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError("an address begins with https:// or http:// and has a host")
-    if parts.query or parts.fragment or "@" in parts.netloc:
-        raise ValueError("an address of a service has no query, name and password")
-    return url.rstrip("/")
-
-
-def _sendable(key: SecretStr) -> SecretStr:
-    """Return a key without white space around it, if a header can have it."""
-    text = key.get_secret_value().strip()
-    if not all("!" <= each <= "~" for each in text):
-        raise ValueError(
-            "the key has a character that no key has, such as a space; copy it again from the "
-            "provider's page"
-        )
-    return SecretStr(text)
 
 
 def _encrypted(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme != "https" and parts.hostname not in _LOOPBACK:
+    if is_unencrypted(url):
         raise ValueError("the key would be sent unencrypted: use https://")
     return url
 
@@ -62,11 +33,9 @@ class WebSettings(PluginSettings):
     """
 
     provider: Annotated[Literal["brave", "searxng"], Variable("SEARCH_PROVIDER")] = "brave"
-    api_key: Annotated[
-        Annotated[SecretStr, AfterValidator(_sendable)] | None, Variable("SEARCH_API_KEY")
-    ] = None
-    base_url: Annotated[str, AfterValidator(_address), AfterValidator(_encrypted)] = BRAVE
-    searxng_url: Annotated[str, AfterValidator(_address)] | None = None
+    api_key: Annotated[ApiKey | None, Variable("SEARCH_API_KEY")] = None
+    base_url: Annotated[ServiceUrl, AfterValidator(_encrypted)] = BRAVE
+    searxng_url: ServiceUrl | None = None
     timeout: float = Field(20, gt=0, le=300)
     rate_limit: str = Field("10/minute", pattern=r"^[1-9]\d{0,5}/(second|minute|hour|day)$")
     cache_ttl: float = Field(300, ge=0)

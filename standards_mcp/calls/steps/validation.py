@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from standards_mcp.calls.call import Call, CallNext
-from standards_mcp.contributions.mistakes import schema_errors
-from standards_mcp.contributions.schemas import schema_validator
+from standards_mcp.contributions.arguments.mistakes import schema_errors
+from standards_mcp.contributions.arguments.schemas import schema_validator
 from standards_mcp.errors import InvalidInputError
 
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 import anyio
 import click
 
-from standards_mcp._utils.streams import divert_stdout
+from standards_mcp._utils.stdio.streams import divert_stdout
 from standards_mcp._utils.text import counted
 from standards_mcp.catalog import CatalogError
 from standards_mcp.catalog.base import Catalog, CatalogStats

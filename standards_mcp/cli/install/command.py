@@ -14,7 +14,7 @@ import click
 
 from standards_mcp._utils.files import Edit, diff, edit_text
 from standards_mcp._utils.secrets import looks_secret, mask
-from standards_mcp.cli.agreement import agree, yes_option
+from standards_mcp.cli.administration.agreement import agree, yes_option
 from standards_mcp.cli.invocation import Invocation, keys_of
 from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
 from standards_mcp.config.layers import variable_name

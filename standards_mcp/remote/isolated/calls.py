@@ -35,7 +35,7 @@ from .protocol import CALLER, LOG_FIELDS, CheckHealth, HealthReport, Request
 
 if TYPE_CHECKING:
     from standards_mcp.remote.connection import Connection
-    from standards_mcp.remote.stdio import StdioTransport
+    from standards_mcp.remote.transports.stdio import StdioTransport
 
 _ERRORS: Final = {
     each.error_type: each

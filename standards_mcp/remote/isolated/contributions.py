@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 from pydantic import TypeAdapter, WithJsonSchema
 
 from standards_mcp.calls.context import CALL, HostContext
-from standards_mcp.contributions.arguments import Arguments, filter_arguments
+from standards_mcp.contributions.arguments.mistakes import refuse_unknown
+from standards_mcp.contributions.arguments.schemas import Schema, SchemaError
+from standards_mcp.contributions.arguments.signatures import Arguments, filter_arguments
 from standards_mcp.contributions.base import Completion, common_fields
-from standards_mcp.contributions.mistakes import refuse_unknown
 from standards_mcp.contributions.prompts import TOOLS_ARGUMENT, RegisteredPrompt
 from standards_mcp.contributions.resources import Contents, RegisteredResource, template_of
 from standards_mcp.contributions.results import Result
 from standards_mcp.contributions.routes import RegisteredRoute, read_route
-from standards_mcp.contributions.schemas import Schema, SchemaError
 from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.errors import ApiError, FilterFailedError, InvalidInputError, ToolError
 from standards_mcp.plugin import Filter, Message, Prompt, Resource, Route, Tool, ToolResult

@@ -42,7 +42,7 @@ from .protocol import CheckHealth, Describe, Description, HealthReport, WorkerCo
 
 if TYPE_CHECKING:
     from standards_mcp.remote.session import OpenSession
-    from standards_mcp.remote.stdio import StdioTransport
+    from standards_mcp.remote.transports.stdio import StdioTransport
 
 _REPORT_SECONDS: Final = 5.0
 """How much longer its tools may take than its lifespan: the process tells of a slow one itself."""
@@ -233,8 +233,8 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
 
     def connect(self) -> StdioTransport:
         """Return a new process. See `RemotePlugin.connect`."""
-        from standards_mcp.remote.processes import new_mark  # noqa: PLC0415  - not at every start
-        from standards_mcp.remote.stdio import Command, StdioTransport  # noqa: PLC0415  - imports the SDK
+        from standards_mcp.remote.transports.processes import new_mark  # noqa: PLC0415  - not at every start
+        from standards_mcp.remote.transports.stdio import Command, StdioTransport  # noqa: PLC0415  - imports the SDK
 
         settings, mark = self.settings, new_mark()
         command = Command(

@@ -22,7 +22,7 @@ from starlette.requests import HTTPConnection, Request
 from standards_mcp._utils.tokens import token_hash
 from standards_mcp.calls.context import Principal
 from standards_mcp.config.models.http import ADMIN, ALL, BUILT_IN, METRICS, AuthSettings, Scope
-from standards_mcp.contributions.selection import EVERYTHING, Access
+from standards_mcp.contributions.visible.selection import EVERYTHING, Access
 from standards_mcp.server.context import Context
 
 from .jwt import JwtTokens

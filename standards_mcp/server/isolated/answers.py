@@ -20,7 +20,7 @@ from standards_mcp.calls.steps.errors import translated
 from standards_mcp.catalog.errors import CatalogError
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.plugin_values import plugin_variables
-from standards_mcp.contributions.arguments import filter_arguments
+from standards_mcp.contributions.arguments.signatures import filter_arguments
 from standards_mcp.contributions.base import Completion, Contribution
 from standards_mcp.contributions.prompts import RegisteredPrompt
 from standards_mcp.contributions.resources import RegisteredResource

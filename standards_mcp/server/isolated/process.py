@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from standards_mcp._utils.logs import PLUGIN_LOGGERS, configure_logging
-from standards_mcp._utils.streams import claim_standard_streams, fill_closed_streams
+from standards_mcp._utils.stdio.streams import claim_standard_streams, fill_closed_streams
 from standards_mcp.calls.context import LOCAL, Principal
 from standards_mcp.host import Host
 from standards_mcp.remote.isolated import protocol as wire

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from standards_mcp._utils.secrets import secrets_of
-from standards_mcp.config.editing import with_plugin
 from standards_mcp.config.loading import FILE_NAME, load_settings
 from standards_mcp.config.models.external import Expansion, ServerSection, VariableError
+from standards_mcp.config.toml.editing import with_plugin
 from standards_mcp.errors import ConfigError
 from standards_mcp.host import Host
 from standards_mcp.server.reload import reload

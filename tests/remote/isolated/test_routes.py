@@ -13,8 +13,8 @@ from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.timing import DEFAULT_TIMING
 from standards_mcp.host import Host
-from standards_mcp.loading.discovery import installed_plugins
 from standards_mcp.loading.health import check_health
+from standards_mcp.loading.steps.discovery import installed_plugins
 from standards_mcp.remote.isolated.plugin import isolate
 from standards_mcp.testing.routes import route_client
 

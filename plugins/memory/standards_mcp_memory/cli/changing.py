@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import click
+from pydantic import ValidationError
 
 from standards_mcp.commands import examples, print_text, progress_bar
 from standards_mcp_memory.records import LARGEST_ID
 from standards_mcp_memory.reembedding import reembed
+from standards_mcp_memory.service import Memory
 from standards_mcp_memory.settings import MemorySettings, check_spec
+from standards_mcp_memory.store import MissingCollectionError
 from standards_mcp_memory.store import collections as collection_jobs
+from standards_mcp_memory.store.collections import Collection
 from standards_mcp_memory.writing import Writer
 
 from .work import Place, check_kept, collection
@@ -69,7 +74,7 @@ def reembed_command(place: Place) -> click.Command:
                 given = {**place.settings.model_dump(), "model": model}
                 settings = MemorySettings.model_validate(given)
             except ValueError as error:
-                raise click.BadParameter(str(error), param_hint="--model") from None
+                raise click.BadParameter(_reason(error), param_hint="--model") from None
             other = replace(place, settings=settings)
         with progress_bar("Encoding") as progress:
             done = other.run(lambda memory: reembed(memory, collection, progress))
@@ -80,11 +85,37 @@ def reembed_command(place: Place) -> click.Command:
     return reembed_memories
 
 
+def _reason(error: ValueError) -> str:
+    if isinstance(error, ValidationError):  # whose text is several lines, with the settings
+        return error.errors()[0]["msg"].removeprefix("Value error, ")
+    return str(error)
+
+
 def _delete_all(place: Place, collection: str, *, is_sure: bool) -> None:
-    count = place.run(lambda memory: memory.describe(collection)).count
+    count = max(each.count for each in place.run(lambda memory: _parts(memory, collection)))
     if not is_sure:
         click.confirm(f"Delete {collection} with its {count} memories?", abort=True, err=True)
-    place.run(
-        lambda memory: memory.store.run(lambda client: collection_jobs.drop(client, collection))
-    )
+    place.run(lambda memory: _drop(memory, collection))
     print_text(f"{count} deleted")
+
+
+async def _drop(memory: Memory, collection: str) -> None:
+    async with memory.store.held():
+        for each in await _parts(memory, collection):
+            await memory.store.run(partial(collection_jobs.drop, name=each.name))
+
+
+async def _parts(memory: Memory, collection: str) -> list[Collection]:
+    """Return the collection and what an ended `reembed` has left of it; one may be missing.
+
+    Raises:
+        MissingCollectionError: Both are.
+    """
+    second = await memory.second(collection)
+    try:
+        first = await memory.describe_any(collection)
+    except MissingCollectionError:
+        if second is None:
+            raise
+        return [second]
+    return [first] if second is None else [first, second]

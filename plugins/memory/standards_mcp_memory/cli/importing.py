@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
 import click
 
 from standards_mcp.commands import examples, json_option, print_result, print_text, progress_bar
-from standards_mcp_memory.answers import ImportAnswer
+from standards_mcp_memory.answers import ImportAnswer, Skipped
 from standards_mcp_memory.importing import Source, Split, line_of, read_source
 from standards_mcp_memory.service import Memory
 from standards_mcp_memory.texts.rendering import left_out
@@ -96,12 +97,18 @@ def shown_import(answer: ImportAnswer, *, is_dry: bool) -> str:
     """Return what an import has done, as people read it."""
     start = "Would import into" if is_dry else "Imported into"
     counts = ", ".join(f"{answer[key]} {key}" for key in ("created", "updated", "unchanged"))
-    skipped = [f"Skipped {each['where']}: {each['reason']}" for each in answer["skipped"]]
-    return "\n".join([f"{start} {answer['collection']}: {counts}", *skipped])
+    return "\n".join(
+        [f"{start} {answer['collection']}: {counts}", *shown_skipped(answer["skipped"])]
+    )
+
+
+def shown_skipped(skipped: Sequence[Skipped]) -> list[str]:
+    """Return a line for each thing that was left out."""
+    return [f"Skipped {each['where']}: {each['reason']}" for each in skipped]
 
 
 async def _lines(memory: Memory, collection: str) -> tuple[list[str], int]:
     """Return the lines of a collection, and how many memories have none."""
-    count = (await memory.describe(collection)).count
+    await memory.describe(collection)
     lines = [line_of(each) async for each in memory.read_all(collection)]
-    return lines, max(0, count - len(lines))
+    return lines, max(0, await memory.count(collection) - len(lines))

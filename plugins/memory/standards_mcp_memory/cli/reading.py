@@ -89,6 +89,7 @@ def search_command(place: Place) -> click.Command:
 
 
 async def _rows(memory: Memory, collection: str) -> list[dict[str, int | str]]:
+    await memory.describe(collection)
     return [
         {"id": each.id, "title": each.title, "preview": each.preview}
         async for each in memory.read_all(collection)

@@ -6,7 +6,7 @@ import unicodedata
 from typing import Final
 
 from standards_mcp_memory.answers import DocumentAnswer, SearchAnswer
-from standards_mcp_memory.texts.markdown import one_line
+from standards_mcp_memory.texts.markdown import no_collection, one_line
 
 _UNSEEN: Final = ("Cc", "Cf", "Cs")
 
@@ -14,9 +14,7 @@ _UNSEEN: Final = ("Cc", "Cf", "Cs")
 def shown_previews(found: SearchAnswer) -> str:
     """Return the previews of a search."""
     if "collections" in found:
-        known = ", ".join(map(one_line, found["collections"]))
-        there = f"There are: {known}." if known else "There are none yet."
-        return f"Collection {one_line(found['collection'])} not found. {there}"
+        return no_collection(found["collection"], found["collections"])
     parts = [
         f"{rank}. {one_line(each['title'])} (id {each['id']}, score {each['score']:.3f})\n"
         f"   {one_line(each['preview'])}".rstrip()

@@ -11,14 +11,14 @@ import click
 from typing_extensions import TypedDict
 
 from standards_mcp import InvalidInputError
-from standards_mcp.commands import examples, json_option, print_result
+from standards_mcp.commands import examples, json_option, print_result, print_text
 from standards_mcp_memory.answers import DocumentAnswer, SearchAnswer
 from standards_mcp_memory.arguments import LONGEST_NAME
 from standards_mcp_memory.importing import Source, read_source
 from standards_mcp_memory.service import Memory
 from standards_mcp_memory.writing import Writer
 
-from .importing import import_source
+from .importing import import_source, shown_skipped
 from .showing import shown_document, shown_previews
 from .work import Place
 
@@ -53,6 +53,8 @@ def try_command(place: Place) -> click.Command:
             reasons = "; ".join(f"{each['where']} {each['reason']}" for each in source.skipped)
             raise InvalidInputError(f"{path} has nothing to remember. {reasons}".strip())
         tried = place.run(lambda memory: _tried(memory, source, _name_of(path), question))
+        for line in shown_skipped(source.skipped):
+            print_text(line, err=True)
         print_result(tried, lambda: _shown(tried), as_json=as_json)
 
     return try_memories
@@ -60,7 +62,8 @@ def try_command(place: Place) -> click.Command:
 
 async def _tried(memory: Memory, source: Source, collection: str, question: str) -> Tried:
     await import_source(memory, source, collection)
-    await _forget_others(memory, source, collection)
+    if not source.is_damaged:
+        await _forget_others(memory, source, collection)
     found, _ = await memory.search(question, collection, _SHOWN)
     document = await memory.fetch(found["results"][0]["id"], collection)
     return {"search": found, "document": document}

@@ -22,10 +22,24 @@ _JSONL: Final = ".jsonl"
 
 @dataclass(slots=True)
 class Source:
-    """What was read, and what was left out."""
+    """What was read, and what was left out.
+
+    Attributes:
+        is_damaged: Memories may be missing, since a file or a line could not be read.
+    """
 
     drafts: list[Draft] = field(default_factory=list[Draft])
     skipped: list[Skipped] = field(default_factory=list[Skipped])
+    is_damaged: bool = False
+
+    def skip(self, where: str, reason: str) -> None:
+        """Note what holds no memory."""
+        self.skipped.append({"where": where, "reason": reason})
+
+    def miss(self, where: str, reason: str) -> None:
+        """Note what could not be read, and may hold memories."""
+        self.skip(where, reason)
+        self.is_damaged = True
 
 
 def read_source(path: Path, split: Split) -> Source:
@@ -39,17 +53,19 @@ def read_source(path: Path, split: Split) -> Source:
         where = str(file.relative_to(path)) if path.is_dir() else file.name
         try:
             text = file.read_bytes().decode("utf-8-sig")
-            for each in _READERS[_form(file, split)](text, where):
+            form = _form(file, split)
+            for each in _READERS[form](text, where):
                 if not isinstance(each, Draft):
-                    source.skipped.append(each)
+                    leave_out = source.miss if form == "jsonl" else source.skip
+                    leave_out(each["where"], each["reason"])
                 elif each.text.strip():
                     source.drafts.append(each)
                 else:
-                    source.skipped.append({"where": each.where, "reason": "is empty"})
+                    source.skip(each.where, "is empty")
         except (UnreadableError, OSError) as error:
-            source.skipped.append({"where": where, "reason": str(error)})
+            source.miss(where, str(error))
         except UnicodeDecodeError:
-            source.skipped.append({"where": where, "reason": "is not in UTF-8"})
+            source.miss(where, "is not in UTF-8")
     return source
 
 

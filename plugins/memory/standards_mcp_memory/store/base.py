@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from standards_mcp import NotFoundError
-from standards_mcp_memory.texts.markdown import one_line
+from standards_mcp_memory.texts.markdown import no_collection
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -26,9 +26,7 @@ class MissingCollectionError(NotFoundError):
 
     def __init__(self, name: str, names: Sequence[str]) -> None:
         self.names = list(names)
-        known = ", ".join(map(one_line, names))
-        there = f"There are: {known}." if known else "There are none yet."
-        super().__init__(f"Collection {one_line(name)} not found. {there}")
+        super().__init__(no_collection(name, names))
 
 
 class Store(ABC):

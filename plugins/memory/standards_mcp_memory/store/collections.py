@@ -29,7 +29,8 @@ class Collection:
     Attributes:
         model: The name of the model that made its vectors; None for one that others made.
         dimensions: None where it has other than one unnamed vector, compared by their angle.
-        reembedded: The name of the collection whose place it is to take.
+        reembedded: The name of the collection whose place it is to take, its own where it has begun
+            to take that.
     """
 
     name: str
@@ -84,13 +85,23 @@ def describe(client: QdrantClient, name: str) -> Collection:
     )
 
 
+def count(client: QdrantClient, name: str) -> int:
+    """Return exactly how many memories a collection has.
+
+    Raises:
+        MissingCollectionError: There is no such collection.
+    """
+    with found(client, name):
+        return client.count(name, exact=True).count
+
+
 def create(
     client: QdrantClient, name: str, model: str, dimensions: int, reembedded: str | None = None
 ) -> None:
     """Make a collection.
 
     Args:
-        reembedded: The name of the collection whose place it is to take.
+        reembedded: As in `Collection`.
 
     Raises:
         InvalidInputError: The store takes no such name.

@@ -23,6 +23,7 @@ from standards_mcp_memory.process_memory import return_memory
 from standards_mcp_memory.settings import IN_MEMORY, MemorySettings
 
 from .base import Job, Store
+from .deletions import finish_deletions
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -44,6 +45,7 @@ class EmbeddedStore(Store):
         self._settings = settings
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="memory-store")
         self._calls = 0
+        self._is_closed = False
         self._closing: asyncio.TimerHandle | None = None
         self._client: QdrantClient | None = None
         # Qdrant locks the folder only after it has read it: whoever waits would miss what is
@@ -80,6 +82,7 @@ class EmbeddedStore(Store):
 
     @override
     async def aclose(self) -> None:
+        self._is_closed = True
         if self._closing is not None:
             self._closing.cancel()
         await self._in_thread(self._close)
@@ -89,7 +92,7 @@ class EmbeddedStore(Store):
         return await asyncio.get_running_loop().run_in_executor(self._thread, function)
 
     def _close_later(self) -> None:
-        if self._calls == 0 and self.place != IN_MEMORY:
+        if self._calls == 0 and self.place != IN_MEMORY and not self._is_closed:
             loop = asyncio.get_running_loop()
             self._closing = loop.call_later(self._settings.idle_close, self._close_if_idle)
 
@@ -129,6 +132,7 @@ class EmbeddedStore(Store):
         if is_new and meta.exists() and meta.stat().st_size == 0:
             meta.unlink()  # of a process that was killed while it made the store
         try:
+            finish_deletions(Path(self.place))
             client = _client(self.place)
         except (OSError, RuntimeError, sqlite3.Error):
             raise

@@ -69,17 +69,15 @@ def vectors_of(client: QdrantClient, name: str, ids: Sequence[int]) -> dict[int,
     }
 
 
-def with_hash(client: QdrantClient, name: str, content_hash: str) -> Document | None:
-    """Return the memory whose title and content have this hash, if there is one."""
+def twin(client: QdrantClient, name: str, title: str, content: str) -> Document | None:
+    """Return the memory that has this title and this content, if there is one."""
     from qdrant_client import models  # noqa: PLC0415  - takes seconds
 
-    condition = models.FieldCondition(
-        key="content_hash", match=models.MatchValue(value=content_hash)
-    )
+    # Not by the stored hash: other programs write none, and leave it when they edit a text.
+    same = models.Filter(must=[_is("title", title), _is("content", content)])
     with found(client, name):
-        rows, _ = client.scroll(
-            name, scroll_filter=models.Filter(must=[condition]), limit=1, with_payload=True
-        )
+        # Ids that are numbers come first.
+        rows, _ = client.scroll(name, scroll_filter=same, limit=1, with_payload=True)
     return next((each for each in map(_document, rows) if each), None)
 
 
@@ -110,6 +108,14 @@ def delete(client: QdrantClient, name: str, ids: Sequence[int]) -> list[int]:
         with one_sync(client, name):
             client.delete(name, points_selector=[*there], wait=True)
     return there
+
+
+def _is(key: str, text: str) -> models.Filter:
+    from qdrant_client import models  # noqa: PLC0415  - takes seconds
+
+    equal = models.FieldCondition(key=key, match=models.MatchValue(value=text))
+    missing = models.IsEmptyCondition(is_empty=models.PayloadField(key=key))
+    return models.Filter(should=[equal] if text else [equal, missing])
 
 
 def _struct(client: QdrantClient, point: Point) -> models.PointStruct:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _THREADS: Final = 16
+_MOST_THREADS: Final = 2 * _THREADS
 _DENIED: Final = (401, 403)
 
 
@@ -34,6 +36,7 @@ class RemoteStore(Store):
         self._url, self._key, self._timeout = url, key, timeout
         self._opening = anyio.Lock()
         self._threads = anyio.CapacityLimiter(_THREADS)
+        self._free = threading.Semaphore(_MOST_THREADS)
         self._client: QdrantClient | None = None
 
     @override
@@ -71,8 +74,18 @@ class RemoteStore(Store):
         )
 
     def _run(self, job: Job[T], client: QdrantClient) -> T:
-        with self._told():
-            return job(client)
+        # A thread that nobody waits for counts until it ends, unlike for the limiter: a server can
+        # keep it for as long as it sends a byte now and then.
+        if not self._free.acquire(blocking=False):
+            raise ApiError(
+                f"The memory store at {self.place} has {_MOST_THREADS} requests that it does not "
+                "end. Check [plugins.memory] url, and the server."
+            )
+        try:
+            with self._told():
+                return job(client)
+        finally:
+            self._free.release()
 
     @contextmanager
     def _told(self) -> Generator[None]:

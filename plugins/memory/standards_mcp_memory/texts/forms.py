@@ -68,13 +68,6 @@ def read_form(text: str) -> Form | None:
     )
 
 
-def write_form(title: str, preview: str, content: str, tags: list[str]) -> str:
-    """Return the text that says this."""
-    named = " ".join(f"#{tag}" for tag in tags)
-    parts = [f"**Title:** {title}\n**Preview:** {preview}", f"{_CONTENT} {content}"]
-    return "\n\n".join([*parts, *([f"{_TAGS} {named}"] if tags else [])]) + "\n"
-
-
 def _without_tags(text: str) -> str:
     lines = text.rstrip().split("\n")
     if lines and lines[-1].startswith(_TAGS):

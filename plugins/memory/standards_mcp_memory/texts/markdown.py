@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable, Iterable
 from typing import Final
 
 _UNSEEN: Final = ("Cc", "Cf", "Cs", "Zl", "Zp")
@@ -24,6 +25,17 @@ def inline(text: str) -> str:
     line = _SPECIAL.sub(lambda found: "\\" + found[0], one_line(text))
     # What means something at the start of a line alone: an item of a list, a heading's underline.
     return _START.sub(r"\1\\\2", line)
+
+
+def no_collection(name: str, known: Iterable[str], shown: Callable[[str], str] = one_line) -> str:
+    """Return that there is no such collection, and which there are.
+
+    Args:
+        shown: How a name is written.
+    """
+    names = ", ".join(map(shown, known))
+    there = f"There are: {names}." if names else "There are none yet."
+    return f"Collection {shown(name)} not found. {there}"
 
 
 def fenced(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from standards_mcp_memory.answers import BatchAnswer, DocumentAnswer, SearchAnswer
 
-from .markdown import fenced, inline
+from .markdown import fenced, inline, no_collection
 
 
 def left_out(odd: int) -> str:
@@ -26,9 +26,7 @@ def render_search(answer: SearchAnswer, odd: int = 0) -> str:
         for rank, each in enumerate(answer["results"], 1)
     ]
     if "collections" in answer:
-        known = ", ".join(map(inline, answer["collections"]))
-        there = f"There are: {known}." if known else "There are none yet."
-        parts.append(f"Collection {name} not found. {there}")
+        parts.append(no_collection(answer["collection"], answer["collections"], inline))
     elif not answer["results"]:
         readable = " that can be read" if odd else ""
         parts.append(f"There are no memories{readable} in {name}.")

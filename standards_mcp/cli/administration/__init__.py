@@ -1,0 +1,1 @@
+"""The commands by which an admin reads and changes what is served."""

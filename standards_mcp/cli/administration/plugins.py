@@ -1,0 +1,266 @@
+"""``standards-mcp plugins ...``."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Any, Final, cast
+
+import anyio
+import click
+
+from standards_mcp._utils.stdio.streams import divert_stdout
+from standards_mcp._utils.text import did_you_mean
+from standards_mcp.cli.completion import installed_plugins, offer
+from standards_mcp.cli.failures import show_failures
+from standards_mcp.cli.invocation import Invocation
+from standards_mcp.cli.scaffold.command import new
+from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
+from standards_mcp.config.layers import variable_name
+from standards_mcp.config.models.settings import Settings
+from standards_mcp.config.plugin_values import plugin_variables
+from standards_mcp.config.schema import Key, config_keys
+from standards_mcp.config.toml.editing import before_plugin_disabled, with_plugin
+from standards_mcp.contributions.base import Contribution
+from standards_mcp.errors import StandardsMcpError
+from standards_mcp.host import Host
+from standards_mcp.loading.health import check_health
+from standards_mcp.loading.records import PluginKind, PluginRecord, Status
+from standards_mcp.loading.steps.discovery import disabled_reason
+from standards_mcp.plugin import Health, PluginSettings
+
+from .agreement import yes_option
+from .config_edits import dry_run_option, edit_config, settings_of
+
+_ABOUT: Final = (
+    *("name", "version", "distribution", "status", "reason", "deprecated"),
+    *("tools", "prompts", "resources", "filters", "routes"),
+)
+
+
+@click.group()
+def plugins() -> None:
+    """List the installed plugins, check that they work, and create new ones."""
+
+
+plugins.add_command(new)
+
+
+@plugins.command("list", epilog=examples("plugins list", "plugins list --json"))
+@json_option
+@click.pass_obj
+def list_plugins(invocation: Invocation, *, as_json: bool) -> None:
+    """List the installed plugins; imports none of them.
+
+    A plugin that failed when the server last started is shown as failed, with the reason.
+    """
+    host = invocation.host
+    host.restore()
+    records = list(host.manager.records.values())
+    if as_json:
+        print_json([_as_data(record) for record in records])
+        return
+    if not records:
+        print_text("No plugin is installed.")
+    _print(records, {})
+
+
+@plugins.command(epilog=examples("plugins check"))
+@json_option
+@click.pass_context
+def check(ctx: click.Context, *, as_json: bool) -> None:
+    """Import and start every enabled plugin, and ask it for its health.
+
+    This includes plugins that are left out because an earlier start ended or hung while it loaded
+    them. The health checks run side by side, for up to 10 seconds. Exit code 1 when any plugin
+    fails.
+    """
+    invocation = ctx.ensure_object(Invocation)
+    show_failures(invocation)
+    host = invocation.host
+    host.load(again=True)
+    with divert_stdout():
+        healths = anyio.run(_healths, host)
+    records = list(host.manager.records.values())
+    if as_json:
+        told = {name: dataclasses.asdict(health) for name, health in healths.items()}
+        print_json([_as_data(record) | {"health": told.get(record.name)} for record in records])
+    else:
+        _print(records, healths)
+    failed = any(record.status is Status.FAILED for record in records)
+    if failed or any(health.status == "failed" for health in healths.values()):
+        ctx.exit(1)
+
+
+async def _healths(host: Host) -> dict[str, Health]:
+    async with host.running():
+        await host.manager.wait_started()
+        return await check_health(host.manager)
+
+
+@plugins.command(epilog=examples("plugins info search", "plugins info search --json"))
+@click.argument("name", shell_complete=offer(installed_plugins))
+@json_option
+@click.pass_obj
+def info(invocation: Invocation, /, name: str, *, as_json: bool) -> None:
+    """Show what the plugin NAME is, what it adds, and which keys its table takes."""
+    show_failures(invocation)
+    host = invocation.listed_host
+    record = _record(host, name)
+    keys = _keys(record)
+    selection = host.visible()
+    data = (
+        _as_data(record)
+        | _last_start(invocation, record)
+        | {
+            "requires": list(record.info.requires),
+            "tools": _names(selection.tools, name),
+            "prompts": _names(selection.prompts, name),
+            "resources": _names(selection.resources, name),
+            "filters": [item.name for item in record.contributions.filters],
+            "routes": [item.declared for item in selection.routes if item.plugin == name],
+            "keys": [
+                dataclasses.asdict(key) | {"variable": _variable(key, record)} for key in keys
+            ],
+        }
+    )
+    if as_json:
+        print_json(data)
+        return
+    print_table((key, _text(data[key])) for key in _ABOUT if data[key])
+    if keys:
+        print_text(f"\n[plugins.{name}]")
+    print_table(_key_row(key, record) for key in keys)
+
+
+def _last_start(invocation: Invocation, record: PluginRecord) -> dict[str, Any]:
+    """Return the status of a plugin at the last start of the server, if it could be loaded now."""
+    if record.status is not Status.REGISTERED:
+        return {}
+    host = Host(invocation.load_settings())
+    host.restore()
+    listed = host.manager.records[record.name]
+    if listed.status is Status.DISCOVERED:  # the last start left no record of it
+        return {}
+    return {"status": listed.status, "reason": listed.reason or record.reason}
+
+
+@plugins.command(epilog=examples("plugins enable acme", "plugins enable acme --dry-run"))
+@click.argument("name", shell_complete=offer(installed_plugins))
+@dry_run_option
+@yes_option
+@click.pass_obj
+def enable(invocation: Invocation, /, name: str, *, dry_run: bool, yes: bool) -> None:
+    """Change the configuration file so that the plugin NAME is enabled.
+
+    What `plugins disable` wrote is taken out again, where that is enough. If the plugin is not
+    loaded so far, that is told first, and asked for.
+    """
+    _switch(invocation, name, enabled=True, dry_run=dry_run, yes=yes)
+    if dry_run:
+        return
+    with suppress(StandardsMcpError):  # the edit is made; other commands report this
+        record = _record(Host(invocation.load_settings()), name)
+        if record.reason:
+            print_text(f"{name} is still not loaded: {record.reason}", err=True)
+
+
+@plugins.command(epilog=examples("plugins disable acme", "plugins disable acme --dry-run"))
+@click.argument("name", shell_complete=offer(installed_plugins))
+@dry_run_option
+@click.pass_obj
+def disable(invocation: Invocation, /, name: str, *, dry_run: bool) -> None:
+    """Change the configuration file so that the plugin NAME is disabled: never imported."""
+    _switch(invocation, name, enabled=False, dry_run=dry_run)
+
+
+def _switch(
+    invocation: Invocation, name: str, *, enabled: bool, dry_run: bool, yes: bool = False
+) -> None:
+    plugin = _record(invocation.host, name).info
+    is_server = plugin.kind is PluginKind.SERVER
+    table = "servers" if is_server else "plugins"
+
+    def gains(before: Settings, after: Settings) -> list[str]:
+        if not disabled_reason(plugin, before) or disabled_reason(plugin, after):
+            return []
+        what = "server" if is_server else "plugin"
+        return [f"all that the {what} {name!r} contributes, and its code runs"]
+
+    def edit(text: str) -> str:
+        before = before_plugin_disabled(text, name, table=table) if enabled else None
+        if before is not None and not disabled_reason(plugin, settings_of(invocation, before)):
+            return before
+        return with_plugin(text, name, enabled=enabled, table=table)
+
+    edit_config(invocation, edit, dry_run=dry_run, gains=gains if enabled else None, yes=yes)
+
+
+def _record(host: Host, name: str) -> PluginRecord:
+    records = host.manager.records
+    if name not in records:
+        hint = did_you_mean(name, records) or f"; installed: {', '.join(records) or 'none'}"
+        raise click.UsageError(f"no plugin {name!r} is installed{hint}")
+    return records[name]
+
+
+def _keys(record: PluginRecord) -> list[Key]:
+    """Return the keys of a plugin's table and of the tables in it, as far as they are known."""
+    if record.info.kind is PluginKind.SERVER:
+        return []
+    table = f"plugins.{record.name}"
+    known = config_keys({record.name: record.settings_type or PluginSettings})
+    return [key for key in known if f"{key.table}.".startswith(f"{table}.")]
+
+
+def _key_row(key: Key, record: PluginRecord) -> tuple[str, str]:
+    path = f"{key.table}.{key.name}".removeprefix(f"plugins.{record.name}.")
+    marks = [word for word in ("required", "secret") if getattr(key, word)]
+    about = f"{', '.join(marks).capitalize()}. {key.description}" if marks else key.description
+    variable, own = _variable(key, record), plugin_variables(record.settings_type or PluginSettings)
+    how = f" Set it by {variable}." if key.secret or variable in own.values() else ""
+    return f"{path} = {key.default or '...'}", f"{about}{how}".strip()
+
+
+def _variable(key: Key, record: PluginRecord) -> str:
+    """Return the variable that sets a key: one of its own, or the one that every key has."""
+    own = plugin_variables(record.settings_type or PluginSettings)
+    is_top = key.table == f"plugins.{record.name}"
+    return (is_top and own.get(key.name)) or variable_name((*key.table.split("."), key.name))
+
+
+def _names(items: Iterable[Contribution], plugin: str) -> list[str]:
+    return [item.published for item in items if item.plugin == plugin]
+
+
+def _text(value: object) -> str:
+    return ", ".join(cast("list[str]", value)) if isinstance(value, list) else str(value)
+
+
+def _as_data(record: PluginRecord) -> dict[str, Any]:
+    return {
+        "name": record.name,
+        "version": record.info.version,
+        "distribution": record.info.distribution,
+        "status": record.status,
+        "reason": record.reason,
+        "deprecated": record.deprecated,
+    }
+
+
+def _print(records: Iterable[PluginRecord], healths: Mapping[str, Health]) -> None:
+    print_table(
+        (each.name, each.info.version, each.status, _remark(each, healths.get(each.name)))
+        for each in records
+    )
+
+
+def _remark(record: PluginRecord, health: Health | None) -> str:
+    if record.reason:
+        return record.reason
+    if health:
+        return f"{health.status}: {health.message}" if health.message else health.status
+    if record.status is Status.DISCOVERED:
+        return "not loaded yet; `standards-mcp plugins check` tries it"
+    return ""

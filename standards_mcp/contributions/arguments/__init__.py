@@ -1,0 +1,1 @@
+"""The arguments of what plugins contribute: schemas, and values fitted and checked by them."""

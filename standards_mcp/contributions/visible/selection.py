@@ -1,0 +1,313 @@
+"""Selects what clients see of what plugins contribute, by the configuration and the caller.
+
+It is a pure function and asks no plugin again, so the configuration can change while plugins run.
+An item whose override cannot be applied is not served: the override may hide an argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final, TypeVar
+
+from standards_mcp.config.errors import Problem
+from standards_mcp.config.layers import key_name
+from standards_mcp.config.models.settings import Settings
+from standards_mcp.config.models.tools import (
+    ContributionSettings,
+    Kind,
+    Override,
+    ToolOverride,
+    ToolRules,
+    ToolSettings,
+    first_match,
+)
+from standards_mcp.contributions.argument_overrides import overridden_arguments, override_problem
+from standards_mcp.contributions.base import Contribution
+from standards_mcp.contributions.collection import Contributions, RegisteredFilter
+from standards_mcp.contributions.limits import Limits, content_limits, route_limits, tool_limits
+from standards_mcp.contributions.prompts import RegisteredPrompt
+from standards_mcp.contributions.resources import RegisteredResource
+from standards_mcp.contributions.routes import RegisteredRoute
+from standards_mcp.contributions.tools import RegisteredTool
+
+_C = TypeVar("_C", bound=Contribution)
+_O = TypeVar("_O", bound=Override)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What a caller may see; it can only narrow what the configuration serves.
+
+    Attributes:
+        names: Globs over the names of tools, prompts and resources.
+        profiles: The names of profiles that apply in addition to the one in force for all.
+    """
+
+    names: tuple[str, ...] = ("*",)
+    profiles: tuple[str, ...] = ()
+
+
+EVERYTHING: Final = Access()
+
+
+@dataclass(frozen=True)
+class Selection:
+    """All contributions, changed by the configuration; hidden ones have a reason.
+
+    Attributes:
+        problems: The overrides that cannot be applied.
+    """
+
+    tools: tuple[RegisteredTool, ...]
+    prompts: tuple[RegisteredPrompt, ...]
+    resources: tuple[RegisteredResource, ...]
+    routes: tuple[RegisteredRoute, ...]
+    problems: tuple[Problem, ...]
+
+    @cached_property
+    def visible_tools(self) -> list[RegisteredTool]:
+        """The tools that clients see, in a stable order."""
+        return visible(self.tools)
+
+    @property
+    def definitions(self) -> dict[Kind, list[dict[str, Any]]]:
+        """The definitions of what clients see, by kind."""
+        return {
+            kind: [item.definition for item in visible(items)] for kind, items in self._by_kind()
+        }
+
+    @property
+    def names(self) -> dict[Kind, set[str]]:
+        """All names of each kind, also those of hidden items."""
+        return {
+            kind: {name for item in items for name in item.names} for kind, items in self._by_kind()
+        }
+
+    def find(self, name: str) -> RegisteredTool | None:
+        """Return the tool with this name, declared, portable or published, or None."""
+        return self._tools_by_name.get(name)
+
+    def tool_names(self, declared: Collection[str]) -> dict[str, str]:
+        """Return the published names of the visible ones of these tools, by declared name."""
+        found = (item for item in self.visible_tools if item.declared in declared)
+        return {item.declared: item.published for item in found}
+
+    @cached_property
+    def _tools_by_name(self) -> dict[str, RegisteredTool]:
+        return _by_name(self.tools)
+
+    def _by_kind(
+        self,
+    ) -> tuple[
+        tuple[Kind, tuple[RegisteredTool | RegisteredPrompt | RegisteredResource, ...]], ...
+    ]:
+        return ("tools", self.tools), ("prompts", self.prompts), ("resources", self.resources)
+
+
+def visible(items: Iterable[_C]) -> list[_C]:
+    """Return the items that are not hidden."""
+    return [item for item in items if not item.hidden_reason]
+
+
+def named(items: Iterable[_C], name: str) -> _C | None:
+    """Return the item with this name, declared, portable or published, or None."""
+    return _by_name(items).get(name)
+
+
+def _by_name(items: Iterable[_C]) -> dict[str, _C]:
+    """Return the owner of each name; an item in conflict owns only names that nobody else has."""
+    owners: dict[str, _C] = {}
+    for item in sorted(items, key=_has_conflict):
+        for name in item.names:
+            owners.setdefault(name, item)
+    return owners
+
+
+def select(
+    contributions: Contributions, settings: Settings, access: Access = EVERYTHING
+) -> Selection:
+    """Apply the configuration and *access* to what plugins contribute."""
+    problems: list[Problem] = []
+    rules = _Rules(settings, access)
+    filtered = [_with_filters(item, contributions.filters, rules) for item in contributions.tools]
+    tools = [_as_tool(item, settings) for item in _each(filtered, "tools", rules, problems)]
+    prompts = [
+        replace(item, limits=_limits_of(item, settings.prompts, settings.tools))
+        for item in _each(contributions.prompts, "prompts", rules, problems)
+    ]
+    resources = [
+        replace(item, limits=_limits_of(item, settings.resources, settings.tools))
+        for item in _each(contributions.resources, "resources", rules, problems)
+    ]
+    routes = (
+        replace(
+            item,
+            limits=route_limits(item.route, settings.tools),
+            hidden_reason=rules.plugin_hidden_reason(item.plugin),
+        )
+        for item in contributions.routes
+    )
+    names = {item.declared for item in visible(tools)}
+    return Selection(
+        tuple(tools),
+        tuple(_with_its_tools(item, names) for item in prompts),
+        tuple(resources),
+        tuple(routes),
+        tuple(problems),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """Decides what the configuration and the caller's access hide."""
+
+    settings: Settings
+    access: Access
+
+    @property
+    def profiles(self) -> tuple[str, ...]:
+        return (*self.settings.profiles_in_force, *self.access.profiles)
+
+    def plugin_hidden_reason(self, plugin: str) -> str:
+        """Return why all contributions of a plugin are hidden, or an empty string."""
+        settings = self.settings
+        if settings.section(plugin).enabled is False:
+            return f"[{settings.table(plugin)}] enabled = false"
+        for name in self.profiles:
+            if name not in settings.profiles:
+                return f"there is no [profiles.{name}]"
+            if not first_match((plugin,), settings.profiles[name].plugins):
+                return f"[profiles.{name}] plugins has no pattern for {plugin!r}"
+        return ""
+
+    def hidden_reason(self, item: Contribution, kind: Kind) -> str:
+        """Return why an item is hidden, or an empty string."""
+        if reason := self.plugin_hidden_reason(item.plugin):
+            return reason
+        for path, rules in self.settings.rules(kind, self.profiles):
+            table = ".".join(path)
+            # By all of its names: a rename must not bypass a rule for the old name.
+            if isinstance(rules, ToolRules) and isinstance(item, RegisteredTool):
+                reason = rules.hidden_reason(item.names, table, read_only=item.tool.read_only)
+            else:
+                reason = rules.hidden_reason(item.names, table)
+            if reason:
+                return reason
+        return "" if first_match(item.names, self.access.names) else "your access excludes it"
+
+
+def _with_filters(
+    item: RegisteredTool, filters: Iterable[RegisteredFilter], rules: _Rules
+) -> RegisteredTool:
+    """Return a tool without the filters of plugins whose contributions are all hidden."""
+    if not item.filters:
+        return item
+    hidden = {each.name for each in filters if rules.plugin_hidden_reason(each.plugin)}
+    return item.with_filters_or_error(
+        tuple(each for each in item.filters if each.name not in hidden)
+    )
+
+
+def _each(
+    contributed: Iterable[_C], kind: Kind, rules: _Rules, problems: list[Problem]
+) -> list[_C]:
+    """Return the items with their overrides; add those that cannot be applied to *problems*."""
+    declared = tuple(contributed)
+    overrides: Mapping[str, Override] = getattr(rules.settings, kind).overrides
+    owners = _by_name(declared)
+    selected: list[_C] = []
+    for item in declared:
+        keys = [name for name in item.names if name in overrides]
+        override = overrides[keys[0]] if keys else Override()
+        problem = _override_problem(item, (kind, "overrides", *keys), override, owners)
+        if problem:
+            message = f"{problem.message.rstrip('.')}; the {item.kind} is not served"
+            problems.append(Problem(problem.path, message))
+        changed = _overridden(item, override, rules.settings)
+        reason = _error(item, override) or rules.hidden_reason(changed, kind)
+        if problem and not reason:
+            reason = f"{key_name(problem.path)}: {problem.message}"
+        selected.append(replace(changed, hidden_reason=reason))
+        # A new name counts for the items that follow, so that no two get the same.
+        owners.setdefault(changed.published, item)
+    return selected
+
+
+def _has_conflict(item: Contribution) -> bool:
+    """Tell whether an item has a name that belongs to another plugin."""
+    return bool(item.conflict)
+
+
+def _error(item: Contribution, override: Override) -> str:
+    """Return why an item cannot be served under any rules, or an empty string."""
+    return item.error or ("" if override.name else item.conflict)
+
+
+def _overridden(item: _C, override: Override, settings: Settings) -> _C:
+    as_declared = settings.tool_names == "declared"
+    return replace(
+        item,
+        published=override.name or (item.declared if as_declared else item.portable),
+        title=override.title or item.title,
+        description=override.description or item.description,
+    )
+
+
+def _as_tool(item: RegisteredTool, settings: Settings) -> RegisteredTool:
+    """Return a tool with its limits and the overrides of its arguments."""
+    override = _override_of(item, settings.tools.overrides) or ToolOverride()
+    item = replace(item, limits=tool_limits(item.tool, override, settings.tools))
+    # A hidden tool may be one whose arguments do not fit the override.
+    if override.arguments and not item.hidden_reason:
+        return replace(item, arguments=overridden_arguments(item.arguments, override.arguments))
+    return item
+
+
+def _override_of(item: Contribution, overrides: Mapping[str, _O]) -> _O | None:
+    return next((overrides[name] for name in item.names if name in overrides), None)
+
+
+def _with_its_tools(item: RegisteredPrompt, tools: Collection[str]) -> RegisteredPrompt:
+    missing = next((name for name in item.prompt.needs if name not in tools), None)
+    if item.hidden_reason or missing is None:
+        return item
+    return replace(item, hidden_reason=f"it needs the tool {missing!r}, which is not served")
+
+
+def _limits_of(
+    item: RegisteredPrompt | RegisteredResource, table: ContributionSettings, tools: ToolSettings
+) -> Limits:
+    override = _override_of(item, table.overrides) or Override()
+    return content_limits(item.timeout, override, table, tools)
+
+
+def _override_problem(
+    item: Contribution,
+    path: tuple[str, ...],
+    override: Override,
+    owners: Mapping[str, Contribution],
+) -> Problem | None:
+    """Return why an override cannot be applied, and the key that is wrong; None if it can.
+
+    Args:
+        path: The keys that lead to the overrides, then each name under which one is for the item.
+        owners: The owner of each name.
+    """
+    path, others = path[:3], path[3:]
+    if others:
+        return Problem(path, f"{others[0]!r} overrides the same {item.kind}; keep one of the two")
+    if override.name and owners.get(override.name, item) is not item:
+        return Problem((*path, "name"), f"{override.name!r} belongs to another {item.kind}")
+    if isinstance(item, RegisteredTool) and isinstance(override, ToolOverride):
+        return _tool_problem(item, override, path)
+    return None
+
+
+def _tool_problem(
+    item: RegisteredTool, override: ToolOverride, table: tuple[str, ...]
+) -> Problem | None:
+    if override.cache_ttl and not item.tool.read_only:
+        return Problem((*table, "cache_ttl"), "it needs a read-only tool")
+    return override_problem(item.arguments, override.arguments, (*table, "arguments"))

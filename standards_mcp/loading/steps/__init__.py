@@ -1,0 +1,1 @@
+"""The steps from an installed entry point to what a plugin contributes."""

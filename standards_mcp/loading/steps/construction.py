@@ -1,0 +1,122 @@
+"""Imports the class that an entry point names, and builds the plugin with its settings."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, TypeGuard
+
+import pluggy
+from pydantic import ValidationError
+
+from standards_mcp._utils.json_data import json_copy
+from standards_mcp._utils.secrets import SHORTEST_SECRET, declared_secrets, secrets_of
+from standards_mcp._utils.text import did_you_mean
+from standards_mcp.config.errors import InvalidSettingsError, find_problems
+from standards_mcp.config.layers import DOT_ENV, ENVIRONMENT
+from standards_mcp.config.loading import LoadedSettings
+from standards_mcp.config.models.settings import PluginSection
+from standards_mcp.config.plugin_values import plugin_options
+from standards_mcp.errors import PluginError
+from standards_mcp.loading.records import PluginRecord
+from standards_mcp.plugin import Plugin, PluginContext, PluginSettings
+
+_HOST_KEYS: Final = frozenset(PluginSection.model_fields)
+
+
+def construct(record: PluginRecord, context: PluginContext, loaded: LoadedSettings) -> Plugin[Any]:
+    """Import a plugin and return it, built with its settings; its secrets go to the record.
+
+    Raises:
+        PluginError: It is not a plugin, or its settings have problems.
+        BaseException: Whatever its code raises.
+    """
+    try:
+        return _constructed(record, context, loaded)
+    except InvalidSettingsError as exc:
+        record.problems = exc.problems
+        lines = (each.line(record.layers(loaded.layers)) for each in exc.problems)
+        # Without the cause: it holds the values, and the secrets among them.
+        raise PluginError(record.name, "; ".join(lines)) from None
+
+
+def _constructed(
+    record: PluginRecord, context: PluginContext, loaded: LoadedSettings
+) -> Plugin[Any]:
+    # Only its class says which values are secret. Until that is imported, take those of variables.
+    record.secrets = _set_by_variables(record.name, loaded)
+    plugin_type = record.info.load()
+    if not _is_plugin_type(plugin_type):
+        raise PluginError(record.name, "its entry point is not a subclass of Plugin")
+    settings = record.info.settings
+    if settings is None:
+        settings = _validated(record, plugin_type.settings_type, loaded)
+    record.secrets |= secrets_of(settings)
+    plugin = plugin_type(settings, context)
+    record.instructions = _instructions(record.name, plugin)
+    return plugin
+
+
+def _instructions(name: str, plugin: Plugin[Any]) -> str:
+    """Return the instructions as they are now: all clients get them, so they stay as checked."""
+    given: object = plugin.instructions
+    if not isinstance(given, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise PluginError(name, "its instructions must be text")
+    try:
+        return str(json_copy(given))
+    except ValueError as exc:
+        raise PluginError(name, f"its instructions cannot be sent: {exc}") from None
+
+
+def check_hooks(pm: pluggy.PluginManager, record: PluginRecord) -> None:
+    """Check that a registered plugin implements only hooks that exist, and marks each of them.
+
+    Raises:
+        PluginError: It does not, so one of its methods would never be called.
+    """
+    known = [name for name, caller in vars(pm.hook).items() if getattr(caller, "spec", None)]
+    try:
+        pm.check_pending()
+    except pluggy.PluginValidationError as exc:
+        match = re.search(r"unknown hook '(\w+)'", str(exc))
+        name = match[1] if match else str(exc)
+        hint = did_you_mean(name, known)
+        raise PluginError(record.name, f"it implements an unknown hook {name!r}{hint}") from exc
+    for name in known:
+        is_there = callable(getattr(type(record.plugin), name, None))
+        if is_there and pm.parse_hookimpl_opts(record.plugin, name) is None:
+            raise PluginError(record.name, f"its method {name!r} is not marked with @hookimpl")
+
+
+def _is_plugin_type(value: object) -> TypeGuard[type[Plugin[Any]]]:
+    return isinstance(value, type) and issubclass(value, Plugin)
+
+
+def _set_by_variables(name: str, loaded: LoadedSettings) -> frozenset[str]:
+    """Return the texts in a plugin's table that come from variables, where secrets belong."""
+    return frozenset(
+        value
+        for key, value in loaded.settings.section(name).options.items()
+        if isinstance(value, str)
+        and len(value) >= SHORTEST_SECRET
+        and loaded.layers.origin(("plugins", name, key)) in (ENVIRONMENT, DOT_ENV)
+    )
+
+
+def _validated(
+    record: PluginRecord, model: type[PluginSettings], loaded: LoadedSettings
+) -> PluginSettings:
+    """Return the validated settings of a plugin."""
+    if not isinstance(model, type) or not issubclass(model, PluginSettings):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise PluginError(record.name, "its settings_type is not a subclass of PluginSettings")
+    record.settings_type = model
+    section = loaded.settings.section(record.name)
+    options = plugin_options(record.layers(loaded.layers), record.name, model, section.options)
+    # Before validation, because the error of a validator may quote a secret, and is masked.
+    record.secrets = declared_secrets(model, options)
+    if taken := _HOST_KEYS & model.model_fields.keys():
+        raise PluginError(record.name, f"its setting {min(taken)!r} is reserved for the host")
+    try:
+        return model.model_validate(options)
+    except ValidationError as exc:
+        found = find_problems(exc, model, options, ("plugins", record.name))
+        raise InvalidSettingsError(*found) from None

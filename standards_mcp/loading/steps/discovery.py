@@ -1,0 +1,129 @@
+"""Finds the installed plugins by their metadata; imports nothing."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from typing import Any, Final
+
+import importlib_metadata
+
+from standards_mcp._utils.text import describe_exception, did_you_mean
+from standards_mcp.config.loading import LoadedSettings
+from standards_mcp.config.models.settings import Settings
+from standards_mcp.config.trust import canonical_name, is_trusted
+from standards_mcp.errors import ConfigError
+from standards_mcp.loading.records import DISTRIBUTION, PluginInfo, PluginKind
+
+log = logging.getLogger(__name__)
+
+ENTRY_POINT_GROUP: Final = "standards_mcp.plugins"
+PLUGIN_NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+
+
+def installed_plugins() -> list[PluginInfo]:
+    """Return every plugin entry point in this environment, from metadata alone."""
+    found: Any = importlib_metadata
+    try:
+        points: list[Any] = list(found.entry_points(group=ENTRY_POINT_GROUP))
+    except Exception:  # noqa: BLE001  - one distribution's metadata, which may be of any kind
+        points = _readable_entry_points()
+    return [_info_of(point) for point in points if point.dist is not None]
+
+
+def _readable_entry_points() -> list[Any]:
+    """Return the entry points of all distributions whose metadata can be read."""
+    points: dict[str, Iterable[Any]] = {}
+    found: Any = importlib_metadata
+    for distribution in found.distributions():
+        try:
+            # The first of a name on the path counts, as it does for imports.
+            name = canonical_name(distribution.name)
+            points.setdefault(name, distribution.entry_points.select(group=ENTRY_POINT_GROUP))
+        except Exception as exc:  # noqa: BLE001  - see `installed_plugins`
+            where = getattr(distribution, "_path", "a distribution")
+            log.warning("%s is ignored: its metadata cannot be read (%s)", where, exc)
+    return [point for group in points.values() for point in group]
+
+
+def _info_of(point: Any) -> PluginInfo:
+    info = PluginInfo(name=point.name, load=point.load)
+    try:
+        metadata: Any = point.dist.metadata  # read once: each property of `dist` reads it anew
+        info = replace(info, distribution=metadata["Name"], version=metadata["Version"])
+        return info if info.is_own else replace(info, requires=tuple(point.dist.requires or ()))
+    except Exception as exc:  # noqa: BLE001  - see `installed_plugins`
+        return replace(info, error=f"its metadata cannot be read: {describe_exception(exc)}")
+
+
+def incompatibility(requires: Iterable[str]) -> str:
+    """Return why a plugin with these requirements cannot run in this host, or an empty string."""
+    from packaging.requirements import (  # noqa: PLC0415  - costs start-up time
+        InvalidRequirement,
+        Requirement,
+    )
+
+    for text in requires:
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement:
+            continue
+        if canonical_name(requirement.name) != DISTRIBUTION:
+            continue
+        if requirement.marker and not requirement.marker.evaluate():
+            continue
+        host = importlib_metadata.version(DISTRIBUTION)
+        if not requirement.specifier.contains(host, prereleases=True):
+            return f"it needs {DISTRIBUTION}{requirement.specifier}, this is {host}"
+    return ""
+
+
+def load_order(info: PluginInfo) -> tuple[bool, bool, str, str]:
+    """Sort the host's own plugins first, so that nobody takes the names of their tools.
+
+    Then come others by name, and servers last, since their tools may change while they run.
+    """
+    is_server = info.kind is PluginKind.SERVER
+    return is_server, not info.is_own, info.name, info.distribution
+
+
+def check_sections(loaded: LoadedSettings, known: Collection[str]) -> None:
+    """Check that every ``[plugins.NAME]`` table is for an installed plugin.
+
+    Args:
+        known: The names of the installed plugins and of the configured servers.
+
+    Raises:
+        ConfigError: One is not; a misspelt ``enabled = false`` would have no effect.
+    """
+    for name in loaded.settings.plugins:
+        if name in loaded.settings.servers:
+            where = loaded.layers.where(("plugins", name))
+            raise ConfigError(f"{where}: it is a server; write its keys in [servers.{name}]")
+        if name not in known:
+            where = loaded.layers.origin(("plugins", name)) or "settings"
+            hint = did_you_mean(name, known) or f"; installed: {', '.join(known) or 'none'}"
+            raise ConfigError(f"{where}: [plugins.{name}]: no such plugin is installed{hint}")
+
+
+def disabled_reason(info: PluginInfo, settings: Settings) -> str:
+    """Return why the configuration keeps a plugin from being imported, or an empty string."""
+    section, table = settings.section(info.name), settings.table(info.name)
+    if section.enabled is None and not settings.autoload:
+        return f"autoload = false; set [{table}] enabled = true"
+    if section.enabled is False:
+        return f"[{table}] enabled = false"
+    if info.is_installed and not is_trusted(info.distribution, settings.trusted):
+        return f"trusted has no pattern for {info.distribution!r}"
+    return ""
+
+
+def unloadable(info: PluginInfo) -> str:
+    """Return why a plugin cannot be imported, judged by its metadata, or an empty string."""
+    if info.error:
+        return info.error
+    if info.kind is not PluginKind.SERVER and not PLUGIN_NAME.fullmatch(info.name):
+        return "its entry-point name is not lower_snake_case"
+    return incompatibility(info.requires)

@@ -1,0 +1,260 @@
+"""A child process that speaks MCP over its stdin and stdout.
+
+The SDK's own transport does not tell how a process ended, does not bound a line, passes its stderr
+on to ours, and leaves running what the process started itself. Here the whole process group ends
+with the connection, and the log gets what is written to stderr.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+import subprocess
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCMessage, JSONRPCNotification
+
+from standards_mcp._utils.secrets import mask
+from standards_mcp._utils.stdio.jsonrpc import MessageError, Received, Streams, read_message
+from standards_mcp._utils.stdio.lines import read_lines
+from standards_mcp.config.programs import why_not_found
+from standards_mcp.errors import ApiError
+
+from .base import Transport
+from .ending import GRACE_SECONDS, describe_code, end_process, kill_tree, release
+from .output_log import OutputLog
+from .processes import count_departed, count_processes, end_departed, newest_process
+
+log = logging.getLogger(__name__)
+
+MAX_LINE: Final = 32 << 20
+"""The longest message that is read from a child process, in bytes."""
+_PROGRESS: Final = "notifications/progress"
+_FEW_LINES: Final = 20
+_TURN_LINES: Final = 100
+_POLL_SECONDS: Final = 0.02
+_WATCH_SECONDS: Final = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """How to start a process.
+
+    Attributes:
+        env: Its whole environment.
+        first_line: Written to its stdin before any message; it never stands in a list of processes.
+        most_processes: How many it may have at a time, itself included; 0: any number.
+        mark: The part of *env* that only its processes have (`new_mark`), so that those which left
+            its session end with it. Without it they stay: a server may start a daemon on purpose.
+        secrets: What no message may hold of the last line that it wrote.
+    """
+
+    program: str
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    cwd: Path | None = None
+    first_line: bytes = field(default=b"", repr=False)
+    most_processes: int = 0
+    mark: Mapping[str, str] = field(default_factory=dict[str, str])
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+
+
+class StdioTransport(Transport):
+    """One run of a command.
+
+    Args:
+        name: What the log calls it.
+    """
+
+    def __init__(self, name: str, command: Command) -> None:
+        self._name = name
+        self._command = command
+        self._output = OutputLog(name)
+        self._process: asyncio.subprocess.Process | None = None
+        self._reason = ""
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it was started and has not ended."""
+        return self._process is not None and self._process.returncode is None
+
+    def kill(self, reason: str) -> None:
+        """End the process and all that it started, at once; `exit_reason` gives the *reason*."""
+        if self._process and self.is_running:
+            self._reason = reason
+            kill_tree(self._process)
+
+    @asynccontextmanager
+    async def open(self) -> AsyncGenerator[Streams]:
+        """Run the process while the context is open.
+
+        Raises:
+            ApiError: It cannot be started.
+        """
+        self._process = process = await self._spawn()
+        to_us, received = anyio.create_memory_object_stream[Received](0)
+        sent, to_child = anyio.create_memory_object_stream[SessionMessage](0)
+        errors = asyncio.create_task(self._output.read(process.stderr))
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._receive, process, to_us)
+                group.start_soon(_send, process, to_child, to_us)
+                if self._command.most_processes:
+                    group.start_soon(self._watch, process, self._command.most_processes)
+                if self._command.mark:
+                    group.start_soon(_close_at_end, process, to_us)
+                try:
+                    yield received, sent
+                finally:
+                    # A connection that is cancelled still ends its process in an orderly way.
+                    with anyio.CancelScope(shield=True):
+                        await end_process(process)
+                        self._end_departed(process)
+                    group.cancel_scope.cancel()
+        finally:
+            for stream in (to_us, received, sent, to_child):
+                stream.close()
+            with anyio.CancelScope(shield=True):
+                await asyncio.wait({errors}, timeout=_POLL_SECONDS)
+            errors.cancel()
+            self.exit_reason = self._describe_exit(process)
+            release(process)
+
+    async def _spawn(self) -> asyncio.subprocess.Process:
+        command = self._command
+        program = shutil.which(command.program, path=command.env.get("PATH")) or command.program
+        try:
+            process = await asyncio.create_subprocess_exec(
+                program,
+                *command.args,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=dict(command.env),
+                cwd=command.cwd,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as exc:
+            reason = why_not_found(command.program, command.env.get("PATH"), command.cwd)
+            reason = reason or (isinstance(exc, OSError) and exc.strerror) or str(exc)
+            raise ApiError(f"{command.program!r} cannot be started: {reason}") from None
+        if process.stdin and command.first_line:
+            process.stdin.write(command.first_line)
+        return process
+
+    async def _receive(
+        self,
+        process: asyncio.subprocess.Process,
+        to_us: MemoryObjectSendStream[Received],
+    ) -> None:
+        assert process.stdout  # noqa: S101  - it was asked for
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            async with to_us:
+                try:
+                    async for lines in read_lines(process.stdout, MAX_LINE):
+                        await self._pass_on(lines, to_us)
+                except ValueError:
+                    self._reason = f"it wrote a line of over {MAX_LINE >> 20} MiB on its stdout"
+                    self._output.note(self._reason)
+
+    async def _pass_on(self, lines: list[bytes], to_us: MemoryObjectSendStream[Received]) -> None:
+        """Pass on what was read at a time, and of much progress only the newest."""
+        held: JSONRPCMessage | None = None
+        for number, line in enumerate(lines, 1):
+            if message := self._message_of(line):
+                if held and not (number > _FEW_LINES and _replaces(message, held)):
+                    await to_us.send(SessionMessage(held))
+                held = message
+            if number % _TURN_LINES == 0:  # within a flood of short lines
+                await asyncio.sleep(0)
+        if held:
+            await to_us.send(SessionMessage(held))
+
+    def _message_of(self, line: bytes) -> JSONRPCMessage | None:
+        if not line or line.isspace():
+            return None
+        reason = ""
+        if line.lstrip().startswith(b"{"):  # to read others would cost more
+            try:
+                return read_message(line)
+            except MessageError as exc:
+                reason = f" ({exc.reason})"
+        self._output.note(f"on its stdout, not a message{reason}: {line[:200]!r}")
+        return None
+
+    async def _watch(self, process: asyncio.subprocess.Process, most: int) -> None:
+        """End a process that starts too many.
+
+        A limit of the kernel counts all processes of a user, and does not bind root.
+        """
+        newest = b""
+        while True:
+            await anyio.sleep(_WATCH_SECONDS)
+            last, newest = newest, newest_process()
+            if newest and newest == last:
+                continue  # none was started: counting reads a file for each that runs
+            mark = self._command.mark
+            count = count_processes(process.pid) + (
+                count_departed(process.pid, mark) if mark else 0
+            )
+            if count > most:
+                self.kill(f"it was ended: it had more than {most} processes")
+
+    def _end_departed(self, process: asyncio.subprocess.Process) -> None:
+        """End what the process left behind outside of its session, and say so."""
+        if self._command.mark and (ended := end_departed(process.pid, self._command.mark)):
+            log.warning(
+                "processes that it left behind were ended",
+                extra={"plugin": self._name, "processes": ended},
+            )
+
+    def _describe_exit(self, process: asyncio.subprocess.Process) -> str:
+        """Return how the process ended, with the last that it wrote to stderr."""
+        last = mask(self._output.last_line, self._command.secrets)
+        words = f"; its last words: {last}" if last else ""
+        return f"{self._reason or describe_code(process.returncode)}{words}"
+
+
+def _replaces(message: JSONRPCMessage, earlier: JSONRPCMessage) -> bool:
+    """Tell whether both are progress of one call."""
+    return (
+        isinstance(message, JSONRPCNotification)
+        and isinstance(earlier, JSONRPCNotification)
+        and message.method == earlier.method == _PROGRESS
+        and (message.params or {}).get("progressToken")
+        == (earlier.params or {}).get("progressToken")
+    )
+
+
+async def _send(
+    process: asyncio.subprocess.Process,
+    to_child: MemoryObjectReceiveStream[SessionMessage],
+    to_us: MemoryObjectSendStream[Received],
+) -> None:
+    assert process.stdin  # noqa: S101  - as above
+    try:
+        async with to_child:
+            async for item in to_child:
+                text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+                process.stdin.write(text.encode() + b"\n")
+                await process.stdin.drain()
+    except OSError:
+        to_us.close()  # it reads no more: nothing that is asked of it would ever be answered
+
+
+async def _close_at_end(
+    process: asyncio.subprocess.Process, to_us: MemoryObjectSendStream[Received]
+) -> None:
+    """Close the connection when the process ends, also if a copy of it keeps the pipes open."""
+    while process.returncode is None:  # noqa: ASYNC110  - nothing tells of it in time
+        await anyio.sleep(_WATCH_SECONDS)
+    await anyio.sleep(GRACE_SECONDS)  # what it wrote is read first
+    to_us.close()

@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+import anyio
+import anyio.to_thread
+import pytest
+from support.waiting import wait_until
+
+from standards_mcp._utils.stdio.lines import LineReader, LineWriter
+
+pytestmark = pytest.mark.anyio
+Pipe = tuple[int, int]
+
+
+@pytest.fixture
+def pipe() -> Iterator[Pipe]:
+    ends = os.pipe()
+    yield ends
+    for end in ends:
+        with suppress(OSError):
+            os.close(end)
+
+
+async def _lines(reader: int) -> list[bytes]:
+    return [line async for line in LineReader(reader)]
+
+
+def _feed(writer: int, *chunks: bytes) -> None:
+    for chunk in chunks:
+        os.write(writer, chunk)
+    os.close(writer)
+
+
+@pytest.mark.parametrize(
+    ("chunks", "lines"),
+    [
+        ([b"one\ntwo\n"], [b"one", b"two"]),
+        ([b"one\ntwo"], [b"one", b"two"]),
+        ([b"o", b"n", b"e\nt", b"wo\n"], [b"one", b"two"]),
+        ([b"\n\none\n"], [b"", b"", b"one"]),
+        ([b"one\r\n"], [b"one\r"]),
+        ([], []),
+        ([b"\xff\xfe\n"], [b"\xff\xfe"]),
+        (["\u2028 is no line end\n".encode()], ["\u2028 is no line end".encode()]),
+        ([b"a\0b\n"], [b"a\0b"]),
+    ],
+)
+async def test_lines_are_read_as_they_come(pipe: Pipe, chunks: list[bytes], lines: list[bytes]):
+    _feed(pipe[1], *chunks)
+    assert await _lines(pipe[0]) == lines
+
+
+async def test_a_character_cut_in_two_by_the_pipe_arrives_whole(pipe: Pipe):
+    first, second = "😀\n".encode()[:2], "😀\n".encode()[2:]
+    os.write(pipe[1], first)
+    async with anyio.create_task_group() as group:
+
+        async def later() -> None:
+            await anyio.sleep(0.02)
+            _feed(pipe[1], second)
+
+        group.start_soon(later)
+        assert await _lines(pipe[0]) == ["😀".encode()]
+
+
+async def test_a_line_longer_than_the_pipe_arrives_whole(pipe: Pipe):
+    line = b"x" * 300_000
+    feeder = threading.Thread(target=_write_all, args=(pipe[1], line + b"\n"))
+    feeder.start()
+    assert await _lines(pipe[0]) == [line]
+    feeder.join()
+
+
+def _write_all(writer: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(writer, data) :]
+    os.close(writer)
+
+
+async def test_a_line_over_the_limit_is_cut_and_the_next_ones_are_whole(pipe: Pipe):
+    data = b"before\n" + b"x" * 1_000_000 + b"\nafter\n" + b"y" * 200_000 + b"\nend\n"
+    feeder = threading.Thread(target=_write_all, args=(pipe[1], data))
+    feeder.start()
+    lines = [line async for line in LineReader(pipe[0], limit=1000)]
+    feeder.join()
+    assert [lines[0], lines[2], lines[4]] == [b"before", b"after", b"end"]
+    assert all(1000 < len(line) < 150_000 for line in (lines[1], lines[3]))
+
+
+async def test_the_time_to_read_a_line_grows_with_its_length_only():
+    async def seconds(size: int) -> float:
+        reader, writer = os.pipe()
+        feeder = threading.Thread(target=_write_all, args=(writer, b"x" * size + b"\n"))
+        began = time.process_time()
+        feeder.start()
+        assert [len(line) for line in await _lines(reader)] == [size]
+        feeder.join()
+        os.close(reader)
+        return time.process_time() - began
+
+    # Twenty times as long a line takes some twenty times as long; it would be four hundred.
+    short = min([await seconds(1_000_000) for _ in range(3)])
+    assert await seconds(20_000_000) < 100 * max(short, 0.001)
+
+
+async def test_a_descriptor_that_cannot_be_read_is_at_its_end(pipe: Pipe):
+    os.close(pipe[0])
+    assert await _lines(pipe[0]) == []
+
+
+@pytest.mark.parametrize("lines", [1, 50_000])
+def test_a_reader_that_is_abandoned_dies_quietly(
+    pipe: Pipe, lines: int, monkeypatch: pytest.MonkeyPatch
+):
+    failures: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", failures.append)
+    before = threading.active_count()
+    feeder = threading.Thread(target=_quietly, args=(_write_all, pipe[1], b"line\n" * lines))
+
+    async def read_one() -> None:
+        feeder.start()
+        async for _ in LineReader(pipe[0]):
+            break
+        await anyio.sleep(0.05)  # the thread has read more, and waits for room
+
+    asyncio.run(read_one())
+    os.close(pipe[0])
+    feeder.join()
+    wait_until(lambda: threading.active_count() <= before)
+    assert failures == []
+
+
+def _quietly(function: Callable[..., object], *args: object) -> None:
+    with suppress(OSError):
+        function(*args)
+
+
+async def test_all_of_a_text_is_written_even_when_the_pipe_is_full(pipe: Pipe):
+    text = "é" * 200_000
+    received = bytearray()
+
+    def read() -> None:
+        while chunk := os.read(pipe[0], 1 << 16):
+            received.extend(chunk)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    writer = LineWriter(pipe[1], on_broken=pytest.fail)
+    await writer.write(text)
+    os.close(pipe[1])
+    thread.join()
+    assert received.decode() == text
+
+
+async def test_a_client_that_left_is_noticed_once_and_the_rest_is_dropped(pipe: Pipe):
+    broken: list[OSError] = []
+    writer = LineWriter(pipe[1], on_broken=broken.append)
+    os.close(pipe[0])
+    for _ in range(3):
+        await writer.write("line\n")
+    assert [type(exc) for exc in broken] == [BrokenPipeError]
+
+
+async def test_answers_get_out_while_tools_hold_every_worker_thread(pipe: Pipe):
+    release = threading.Event()
+    writer = LineWriter(pipe[1], on_broken=pytest.fail)
+    limiter = anyio.to_thread.current_default_thread_limiter()
+    tokens, limiter.total_tokens = limiter.total_tokens, 2
+    try:
+        async with anyio.create_task_group() as group:
+            for _ in range(3):
+                group.start_soon(anyio.to_thread.run_sync, release.wait)
+            await anyio.sleep(0.02)
+            try:
+                with anyio.fail_after(1):
+                    await writer.write("line\n")
+            finally:
+                release.set()
+    finally:
+        limiter.total_tokens = tokens
+    assert os.read(pipe[0], 100) == b"line\n"
+
+
+async def test_writing_to_a_client_that_does_not_read_can_be_cancelled(pipe: Pipe):
+    writer = LineWriter(pipe[1], on_broken=lambda _: None)
+    began = time.monotonic()
+    with anyio.move_on_after(0.05) as scope:
+        await writer.write("x" * 1_000_000)
+    assert scope.cancelled_caught
+    assert time.monotonic() - began < 1
+    os.close(pipe[0])  # lets the thread go

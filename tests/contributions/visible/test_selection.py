@@ -1,0 +1,358 @@
+"""What clients are offered: names, texts, arguments and rules, as the configuration makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from typing import Annotated, Any
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import AfterValidator, Field
+
+from standards_mcp import InvalidInputError, Plugin, Tool, hookimpl
+from standards_mcp.config.models.settings import Settings
+from standards_mcp.contributions.collection import Contributions
+from standards_mcp.contributions.limits import Limits
+from standards_mcp.contributions.tools import RegisteredTool, read_tool
+from standards_mcp.contributions.visible.selection import Selection, select
+from standards_mcp.errors import UnknownToolError
+from standards_mcp.host import Host
+
+pytestmark = pytest.mark.anyio
+MakeHost = Callable[..., Host]
+
+NAMES = ("find", "web.get", "web.put", "memory.all")
+GLOBS = ("*", "find", "web.*", "web_*", "*.put", "memory.all", "nothing", "[fw]*")
+globs = st.lists(st.sampled_from(GLOBS), max_size=3)
+tables = st.fixed_dictionaries(
+    {}, optional={"enable": globs, "disable": globs, "read_only": st.booleans()}
+)
+
+
+def find(
+    text: Annotated[str, Field(description="What to find.")], top: int = 5, place: str = "here"
+) -> dict[str, Any]:
+    return {"text": text, "top": top, "place": place}
+
+
+def registered(plugin: str, name: str, **fields: Any) -> RegisteredTool:
+    return read_tool(plugin, Tool(name=name, function=find, description="Find it.", **fields))
+
+
+def _even(number: int) -> int:
+    if number % 2:
+        raise ValueError("write an even number")
+    return number
+
+
+def _broken(text: str) -> str:
+    raise RuntimeError(f"not today: {text}")
+
+
+class AcmePlugin(Plugin):
+    @hookimpl
+    def register_tools(self):
+        return [Tool(name="acme.find", function=find, description="Find it.")]
+
+
+def offered(*items: RegisteredTool, **settings: Any) -> Selection:
+    return select(
+        Contributions(tuple(items or [registered("acme", "acme.find")])), Settings(**settings)
+    )
+
+
+def overridden(**override: Any) -> Selection:
+    return offered(tools={"overrides": {"acme.find": override}})
+
+
+def hidden_reason(selection: Selection) -> str:
+    (item,) = selection.tools
+    return item.hidden_reason
+
+
+# Selection
+
+
+def model(
+    name: str, read_only: bool, plugin: str, tools: dict[str, Any], profile: dict[str, Any] | None
+) -> bool:
+    """The rules in ten lines: every table must let a tool pass."""
+
+    def passes(table: dict[str, Any]) -> bool:
+        def matches(patterns: list[str]) -> bool:
+            return any(fnmatchcase(n, p) for n in (name, name.replace(".", "_")) for p in patterns)
+
+        if table.get("read_only") and not read_only:
+            return False
+        return matches(table.get("enable", ["*"])) and not matches(table.get("disable", []))
+
+    if profile is not None and not any(
+        fnmatchcase(plugin, pattern) for pattern in profile.get("plugins", ["*"])
+    ):
+        return False
+    return passes(tools) and (profile is None or passes(profile))
+
+
+@given(
+    tools=tables,
+    profile=st.none()
+    | st.builds(
+        lambda table, plugins: table | plugins,
+        tables,
+        st.fixed_dictionaries(
+            {}, optional={"plugins": st.lists(st.sampled_from(["*", "a*", "b"]))}
+        ),
+    ),
+    read_only=st.lists(st.booleans(), min_size=4, max_size=4),
+)
+def test_a_tool_is_served_when_every_rule_lets_it_pass(
+    tools: dict[str, Any], profile: dict[str, Any] | None, read_only: list[bool]
+):
+    owners = ("acme", "acme", "b", "b")
+    items = [
+        registered(owner, name, read_only=flag)
+        for owner, name, flag in zip(owners, NAMES, read_only, strict=True)
+    ]
+    chosen = {"profile": "p", "profiles": {"p": profile}} if profile is not None else {}
+    selection = offered(*items, tools=tools, **chosen)
+    assert [item.tool.name for item in selection.visible_tools] == [
+        name
+        for owner, name, flag in zip(owners, NAMES, read_only, strict=True)
+        if model(name, flag, owner, tools, profile)
+    ]
+
+
+def test_a_profile_never_serves_what_the_tools_table_refuses():
+    profile = {"profile": "p", "profiles": {"p": {"enable": ["*"], "read_only": False}}}
+    assert offered(tools={"disable": ["acme.*"]}, **profile).visible_tools == []
+    assert offered(tools={"read_only": True}, **profile).visible_tools == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"tools": {"disable": ["acme_*"]}}, "[tools] disable has 'acme_*'"),
+        (
+            {"profile": "p", "profiles": {"p": {"disable": ["*"]}}},
+            "[profiles.p] disable has '*'",
+        ),
+        (
+            {"profile": "p", "profiles": {"p": {"plugins": ["search"]}}},
+            "[profiles.p] plugins has no pattern for 'acme'",
+        ),
+        ({"plugins": {"acme": {"enabled": False}}}, "[plugins.acme] enabled = false"),
+    ],
+)
+def test_a_refusal_names_the_key_to_blame(settings: dict[str, Any], reason: str):
+    assert hidden_reason(offered(**settings)) == reason
+
+
+@pytest.mark.parametrize(
+    ("settings", "warning"),
+    [
+        (
+            {"tools": {"disable": ["acme.fnd"]}},
+            "[tools] disable: 'acme.fnd' matches no tool; did you mean 'acme.find'?",
+        ),
+        (
+            {"profile": "p", "profiles": {"p": {"enable": ["acme_find", "zzz"]}}},
+            "[profiles.p] enable: 'zzz' matches no tool; see `standards-mcp tools`",
+        ),
+        (
+            {"tools": {"overrides": {"acme.fin": {"title": "x"}}}},
+            "[tools.overrides] \"acme.fin\": 'acme.fin' matches no tool; did you mean 'acme.find'?",
+        ),
+    ],
+)
+def test_what_names_no_tool_is_told(make_host: MakeHost, settings: dict[str, Any], warning: str):
+    assert make_host({"acme": AcmePlugin}, **settings).warnings() == [warning]
+
+
+def test_a_profile_that_is_not_in_force_is_held_against_nobody_but_told_who_asks(
+    make_host: MakeHost, caplog: pytest.LogCaptureFixture
+):
+    host = make_host({"acme": AcmePlugin}, strict=True, profiles={"p": {"disable": ["zzz"]}})
+    assert caplog.messages == []
+    assert host.warnings() == [
+        "[profiles.p] disable: 'zzz' matches no tool; see `standards-mcp tools`"
+    ]
+
+
+# Overrides
+
+
+def test_a_renamed_tool_answers_to_all_its_names():
+    selection = overridden(name="search_docs")
+    (item,) = selection.visible_tools
+    assert item.published == "search_docs"
+    for name in ("search_docs", "acme.find", "acme_find"):
+        assert selection.find(name) is item
+    assert selection.find("other") is None
+
+
+def test_rules_know_a_tool_by_its_new_name_too():
+    override = {"overrides": {"acme_find": {"name": "docs"}}}
+    assert offered(tools={"disable": ["docs"], **override}).visible_tools == []
+
+
+@pytest.mark.parametrize("pattern", ["acme.find", "acme_find", "docs", "acme_*"])
+@pytest.mark.parametrize("settings", [{}, {"tool_names": "declared"}])
+def test_a_new_name_leads_past_no_rule_for_an_old_one(settings: dict[str, Any], pattern: str):
+    override = {"overrides": {"acme.find": {"name": "docs"}}}
+    assert offered(tools={"disable": [pattern], **override}, **settings).visible_tools == []
+    narrow = {"profile": "p", "profiles": {"p": {"disable": [pattern]}}}
+    assert offered(tools=override, **narrow, **settings).visible_tools == []
+
+
+def test_a_tool_that_is_overridden_under_two_names_is_not_served():
+    overrides = {"acme.find": {"name": "x"}, "acme_find": {"arguments": {"top": {"fixed": 1}}}}
+    selection = offered(tools={"overrides": overrides})
+    assert hidden_reason(selection) == (
+        "[tools.overrides] \"acme.find\": 'acme_find' overrides the same tool; keep one of the two"
+    )
+
+
+def test_texts_are_replaced():
+    (item,) = overridden(
+        title="Mine", description="Find mine.", arguments={"text": {"description": "Words."}}
+    ).visible_tools
+    assert (item.title, item.description) == ("Mine", "Find mine.")
+    assert item.arguments.schema["properties"]["text"]["description"] == "Words."
+
+
+def test_a_default_is_taken_where_the_client_leaves_an_argument_out():
+    (item,) = overridden(
+        arguments={"text": {"default": "cats"}, "top": {"default": 3}}
+    ).visible_tools
+    assert "text" not in item.arguments.schema["required"]
+    assert item.arguments.schema["properties"]["top"]["default"] == 3
+    assert anyio.run(item.arguments.validate, {}) == {"text": "cats", "top": 3, "place": "here"}
+    assert anyio.run(item.arguments.validate, {"text": "dogs", "top": None}) == {
+        "text": "dogs",
+        "top": 3,
+        "place": "here",
+    }
+
+
+def test_a_fixed_argument_is_hidden_and_cannot_be_given():
+    (item,) = overridden(arguments={"place": {"fixed": "there"}}).visible_tools
+    assert "place" not in item.arguments.schema["properties"]
+    assert anyio.run(item.arguments.validate, {"text": "x"})["place"] == "there"
+    with pytest.raises(InvalidInputError, match="place: unknown argument"):
+        anyio.run(item.arguments.validate, {"text": "x", "place": "elsewhere"})
+
+
+@pytest.mark.parametrize(
+    ("override", "reason"),
+    [
+        ({"size": {"fixed": 3}}, ".arguments.size] fixed: write an even number"),
+        ({"size": {"default": 3}}, ".arguments.size] default: write an even number"),
+        ({"size": {"fixed": 4}}, ""),
+        ({"name": {"fixed": "x"}}, ".arguments.name] fixed: RuntimeError: not today: x"),
+    ],
+)
+def test_a_value_is_checked_as_the_tool_checks_it(override: dict[str, Any], reason: str):
+    def grow(
+        text: str,
+        more: int,
+        size: Annotated[int, AfterValidator(_even)] = 2,
+        name: Annotated[str, AfterValidator(_broken)] = "",
+    ) -> str:
+        return f"{text}{more}{size}{name}"
+
+    item = read_tool("acme", Tool(name="grow", function=grow, description="Grow."))
+    found = hidden_reason(offered(item, tools={"overrides": {"grow": {"arguments": override}}}))
+    assert found.endswith(reason)
+    assert bool(found) == bool(reason)
+
+
+def test_wrong_values_are_still_refused_by_name():
+    (item,) = overridden(arguments={"place": {"fixed": "there"}}).visible_tools
+    with pytest.raises(InvalidInputError, match="top: "):
+        anyio.run(item.arguments.validate, {"text": "x", "top": "many"})
+
+
+@pytest.mark.parametrize(
+    ("override", "reason"),
+    [
+        (
+            {"arguments": {"plaec": {"fixed": "x"}}},
+            ".arguments] plaec: the tool has no such argument; did you mean 'place'?",
+        ),
+        (
+            {"arguments": {"top": {"fixed": "x"}}},
+            ".arguments.top] fixed: 'x' is not of type 'integer'",
+        ),
+        (
+            {"arguments": {"top": {"default": "x"}}},
+            ".arguments.top] default: 'x' is not of type 'integer'",
+        ),
+        ({"cache_ttl": 60}, "] cache_ttl: it needs a read-only tool"),
+    ],
+)
+def test_a_tool_whose_override_cannot_be_applied_is_not_served(
+    override: dict[str, Any], reason: str
+):
+    assert hidden_reason(overridden(**override)) == f'[tools.overrides."acme.find"{reason}'
+
+
+def test_a_new_name_that_another_tool_has_is_refused():
+    items = registered("acme", "acme.find"), registered("b", "b.find")
+    selection = offered(*items, tools={"overrides": {"acme.find": {"name": "b_find"}}})
+    assert [item.hidden_reason for item in selection.tools] == [
+        "[tools.overrides.\"acme.find\"] name: 'b_find' belongs to another tool",
+        "",
+    ]
+    same = {"acme.find": {"name": "x"}, "b.find": {"name": "x"}}
+    selection = offered(*items, tools={"overrides": same})
+    assert [bool(item.hidden_reason) for item in selection.tools] == [False, True]
+
+
+def test_the_limits_of_a_tool_are_the_admins_then_its_authors_then_those_of_all():
+    item = registered("acme", "acme.find", timeout=7, read_only=True, cache_ttl=60)
+    (plain,) = offered(item, tools={"timeout": 5, "rate_limit": "9/hour"}).tools
+    assert (plain.limits.timeout, plain.limits.rate_limits, plain.limits.cache_ttl) == (
+        7,
+        ("9/hour",),
+        60,
+    )
+    override = {"timeout": 2, "rate_limit": "1/day", "cache_ttl": 0, "concurrency": 3}
+    (mine,) = offered(item, tools={"overrides": {"acme.find": override}}).tools
+    limits = mine.limits
+    assert (limits.timeout, limits.rate_limits, limits.cache_ttl, limits.concurrency) == (
+        2,
+        ("1/day",),
+        0,
+        3,
+    )
+
+
+def test_an_author_can_make_limits_stricter_and_not_wider():
+    def limits(most: int | None, **tools: Any) -> Limits:
+        item = registered("acme", "acme.find", rate_limit="5/minute", max_output_tokens=most)
+        (found,) = offered(item, tools=tools).tools
+        return found.limits
+
+    assert limits(100).max_output_tokens == 100
+    assert limits(10**6).max_output_tokens == 20_000
+    assert limits(None).max_output_tokens == 20_000
+    mine = {"acme.find": {"max_output_tokens": 10**6, "rate_limit": "9/second"}}
+    assert limits(100, overrides=mine).max_output_tokens == 10**6
+    assert limits(100, overrides=mine).rate_limits == ("9/second",)
+    assert limits(100, rate_limit="1/second").rate_limits == ("5/minute", "1/second")
+    assert limits(100, rate_limit="5/minute").rate_limits == ("5/minute",)
+
+
+async def test_a_call_goes_by_what_is_offered(make_host: MakeHost):
+    tool = Tool(name="acme.find", function=find, description="Find it.")
+    plugin = type("Made", (Plugin,), {"register_tools": hookimpl(lambda _: [tool])})
+    override = {"name": "docs", "arguments": {"place": {"fixed": "there"}}}
+    host = make_host({"acme": plugin}, tools={"overrides": {"acme.find": override}})
+    for name in ("docs", "acme.find"):
+        result = await host.call_tool(name, {"text": "x"})
+        assert result.structured == {"text": "x", "top": 5, "place": "there"}
+    with pytest.raises(UnknownToolError, match="did you mean 'docs'"):
+        await host.call_tool("dosc", {})
