@@ -122,6 +122,11 @@ def test_trying_waits_for_another_that_builds(
 ):
     import filelock
 
+    class Waited(filelock.FileLock):
+        def acquire(self, *args: Any, **options: Any) -> Any:
+            threading.Timer(0.2, lock.release).start()
+            return super().acquire(*args, **options)
+
     (state / "tried").mkdir(parents=True)
     lock = filelock.FileLock(state / "tried" / "build.lock", thread_local=False)
     lock.acquire()
@@ -129,10 +134,8 @@ def test_trying_waits_for_another_that_builds(
     told = run("products", "try", "a lamp", status=1).stderr
     assert "Another build is running. Try again when it is done." in told
     monkeypatch.setattr(trying, "_PATIENCE", WAIT)
-    ending = threading.Timer(0.2, lock.release)
-    ending.start()
+    monkeypatch.setattr(filelock, "FileLock", Waited)
     assert run("products", "try", "a lamp").stdout.startswith("1. ")
-    ending.join()
 
 
 def test_a_key_in_the_address_of_a_model_is_neither_shown_nor_kept(
