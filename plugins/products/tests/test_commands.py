@@ -123,9 +123,9 @@ def test_trying_waits_for_another_that_builds(
     import filelock
 
     class Waited(filelock.FileLock):
-        def acquire(self, *args: Any, **options: Any) -> Any:
-            threading.Timer(0.2, lock.release).start()
-            return super().acquire(*args, **options)
+        def _acquire(self) -> None:  # at each attempt
+            super()._acquire()
+            lock.release()
 
     (state / "tried").mkdir(parents=True)
     lock = filelock.FileLock(state / "tried" / "build.lock", thread_local=False)
