@@ -1,13 +1,14 @@
 """Install the project for development into .venv-dev and run its checks.
 
-usage: python3 scripts/check.py [format] [lint] [types] [contracts] [tests] [package] [coverage]
-                                [PLUGIN...]
+usage: python3 scripts/check.py [format] [lint] [types] [contracts] [tests] [processes] [package]
+                                [coverage] [PLUGIN...]
 
 Without names the checks run in this order, up to the first that fails; `package`, which builds and
-installs all that is published, then runs in CI only, and `coverage`, which is the tests once more
-at twice the processor time, only by its name. It needs Python 3.11 or later with pip, and
-nothing else; Node.js, where it is there, packs the bundle. The folder is its own: it touches no
-environment of yours.
+installs all that is published, then runs in CI only, and `coverage`, which is all tests once more
+at twice the processor time, only by its name. `processes` are the tests that start servers,
+isolated plugins and clients in processes of their own; `tests` are all others. It needs Python
+3.11 or later with pip, and nothing else; Node.js, where it is there, packs the bundle. The folder
+is its own: it touches no environment of yours.
 
 PLUGIN is a folder in plugins/ that is a distribution of its own. Its `types`, `tests`,
 `package` and `coverage` run in an environment made from its own pyproject.toml, .venv-PLUGIN:
@@ -33,7 +34,7 @@ CONTRACTS = CORE / "import-contracts.ini"
 PUBLIC = {"__init__", "catalog", "commands", "testing"}
 """What plugins import."""
 CODE = ("benchmarks", "packaging", "plugins", "scripts", "standards_mcp", "tests")
-CHECKS = ("format", "lint", "types", "contracts", "tests", "package", "coverage")
+CHECKS = ("format", "lint", "types", "contracts", "tests", "processes", "package", "coverage")
 OF_PLUGINS = ("types", "tests", "package", "coverage")
 """The checks that need what a plugin depends on."""
 ONLY_IN_CI = "package"
@@ -101,7 +102,8 @@ def check_core(names: list[str]) -> int:
             ["pytest", "-q", "-m", "types"],
         ],
         "contracts": [["lint-imports", "--config", str(CONTRACTS)]],
-        "tests": [tests],
+        "tests": [[*tests, "-m", "not types and not processes"]],
+        "processes": [[*tests, "-m", "processes"]],
         "package": [["python", "scripts/check_package.py"]],
         "coverage": [[*tests, *measured, "--cov-report=term"]],
     }

@@ -13,7 +13,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from support.environments import ROOT, built_wheel, environment_with
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.processes]
 SEARCH = "find_relevant_standards"
 ACTIVITY = "Students fold paper strips into equal parts and compare the fractions"
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pytest
 
 pytestmark = [
+    pytest.mark.processes,
     pytest.mark.measured,
     pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell"),
 ]

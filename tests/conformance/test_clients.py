@@ -14,7 +14,7 @@ from support.downloads import NODE, node_packages, python_with
 from support.http import served_process
 from support.peer import COMMAND
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.processes]
 PYTHON_SDK_1 = "mcp==1.30.0"
 FASTMCP = "fastmcp==4.1.2"
 TYPESCRIPT_SDK_1 = "@modelcontextprotocol/sdk@1.32.2"

@@ -14,6 +14,8 @@ from support.downloads import NODE, node_packages
 from support.environments import ROOT, TOOLS, run
 from support.http import served_process
 
+pytestmark = pytest.mark.processes
+
 SUITE = "@modelcontextprotocol/conformance@0.2.0-alpha.12"
 PLUGINS = ("plugins/filters", "plugins/prompts", "plugins/resources", "tests/conformance/plugin")
 SCORED = {"2025-11-25": 30, "2026-07-28": 37}

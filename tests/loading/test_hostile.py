@@ -20,6 +20,8 @@ from support.peer import COMMAND, WAIT, Peer
 
 from standards_mcp.cli import cli
 
+pytestmark = pytest.mark.processes
+
 Install = Callable[..., Path]
 Start = Callable[..., Peer]
 

@@ -33,6 +33,7 @@ from standards_mcp.loading.health import check_health
 from standards_mcp.server.server import build_server
 
 pytestmark = [
+    pytest.mark.processes,
     pytest.mark.anyio,
     # The SDK's client warns of requests that only earlier generations have.
     pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning"),

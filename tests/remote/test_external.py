@@ -48,7 +48,7 @@ from standards_mcp.remote.transports import stdio as child_process
 from standards_mcp.remote.transports.output_log import MAX_LINES
 from standards_mcp.server.server import build_server
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.processes]
 MakeHost = Callable[..., Host]
 OpenClient = Callable[..., AbstractAsyncContextManager[Client]]
 entry = entry_of("plain_server.py")

@@ -16,7 +16,7 @@ from support.waiting import until
 
 from standards_mcp.host import Host
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.processes]
 OpenClient = Callable[..., AbstractAsyncContextManager[Client]]
 entry = entry_of("odd_server.py")
 

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from support.peer import WAIT, Peer
 
+pytestmark = pytest.mark.processes
+
 Install = Callable[..., Path]
 Start = Callable[[str], Peer]
 

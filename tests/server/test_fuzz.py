@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.processes
+
 FUZZ = Path(__file__).parents[2] / "scripts" / "fuzz.py"
 ANSWERS = """
 import json, sys

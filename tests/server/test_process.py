@@ -15,6 +15,8 @@ import pytest
 from mcp import Client, StdioServerParameters
 from support.peer import COMMAND, WAIT, Peer
 
+pytestmark = pytest.mark.processes
+
 MODERN = "io.modelcontextprotocol/"
 MODERN_META = {
     f"{MODERN}protocolVersion": "2026-07-28",

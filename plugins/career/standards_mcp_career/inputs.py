@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel
+from typing import Annotated, Final
+
+from pydantic import BaseModel, Field
 
 from .domain.records import Opportunity, Requirement
+
+_MOST_REQUIREMENTS: Final = 1000
 
 
 class GivenRequirement(BaseModel):
@@ -22,7 +26,7 @@ class GivenOpportunity(BaseModel):
     company: str
     role_title: str
     source: str = ""
-    requirements: list[GivenRequirement] = []
+    requirements: Annotated[list[GivenRequirement], Field(max_length=_MOST_REQUIREMENTS)] = []
 
     def record(self) -> Opportunity:
         """Return it as it would be stored, neither normalised nor checked."""

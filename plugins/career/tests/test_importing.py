@@ -120,6 +120,19 @@ def test_records_are_imported_in_their_regular_form(store: Store, tmp_path: Path
             ": interactions[0]",
             "state must be 0 to 4",
         ),
+        (
+            {
+                "interactions": [
+                    {
+                        "interaction_id": "i",
+                        "opportunity_id": "o",
+                        "transition_index": 1_000_000_001,
+                    }
+                ]
+            },
+            ": interactions[0]",
+            "transition_index must be 0 to 1000000000",
+        ),
     ],
 )
 def test_each_mistake_is_told_with_its_place(

@@ -102,6 +102,12 @@ async def test_each_store_in_memory_is_told_once_with_its_key(
             "company must not be empty",
         ),
         (
+            "match_opportunity",
+            {"opportunity": {**POSITION, "requirements": [{"text": "Kafka"}] * 1001}},
+            "invalid_input",
+            "opportunity.requirements",
+        ),
+        (
             "validate_match_report",
             {"match_report": {"opportunity_id": "o", "requirement_matches": []}},
             "invalid_input",

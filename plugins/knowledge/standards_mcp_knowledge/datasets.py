@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import anyio
 
 from .errors import DatasetError, Kind, one_line
-from .manifests import ENDING, NAME, Manifest, Source, find_files, id_in, manifest_of, read_values
+from .manifests import (
+    ENDING,
+    NAME,
+    Files,
+    Manifest,
+    Source,
+    find_files,
+    id_in,
+    manifest_of,
+    read_values,
+)
 from .workers.pool import OverdueError, Pool, UnavailableError
 from .workers.tasks import Facts, inspect
+
+if TYPE_CHECKING:
+    from .workers.opened import Opened
 
 RETRY: Final = 30.0
 """Seconds after which what may have passed is tried again, although no file has changed."""
@@ -114,15 +127,19 @@ def name_of(path: Path) -> str:
     return path.parent.name if path.name == NAME else path.name.removesuffix(ENDING)
 
 
-async def look_into(pool: Pool, source: Source) -> Entry:
-    """Open a dataset in a worker, and return it or why it is left out."""
+async def look_into(
+    pool: Pool, source: Source, look: Callable[[Opened, Files], Facts] = inspect
+) -> Entry:
+    """Open a dataset in a worker, and return it or why it is left out.
+
+    Args:
+        look: The function of `tasks` that opens it.
+    """
     unread = f"Index cannot be read: {source.files.index}"
     try:
-        return Dataset(source, await pool.run(inspect, source.files, seconds=pool.times.start))
+        return Dataset(source, await pool.run(look, source.files, seconds=pool.times.start))
     except DatasetError as error:
-        cause = error if error.kind in {"index", "metadata"} else None
-        retry = RETRY if error.is_passing else None
-        return _left_out(source, error.kind, error.reason, cause, retry)
+        return left_out_for(source, error)
     except UnavailableError as error:
         if pool.is_failing:
             return _left_out(source, "worker", "No worker can be started; see the log", error, 0)
@@ -133,6 +150,13 @@ async def look_into(pool: Pool, source: Source) -> Entry:
         return _left_out(source, "worker", reason, error, RETRY_OF_CRASH)
     except Exception as error:  # noqa: BLE001  - the others shall be served
         return _left_out(source, "index", f"{unread}: {type(error).__name__}", error, None)
+
+
+def left_out_for(source: Source, error: DatasetError) -> LeftOut:
+    """Return a dataset as one that breaks a rule."""
+    cause = error if error.kind in {"index", "metadata"} else None
+    retry = RETRY if error.is_passing else None
+    return _left_out(source, error.kind, error.reason, cause, retry)
 
 
 def _left_out(

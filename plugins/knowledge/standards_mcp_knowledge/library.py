@@ -15,11 +15,13 @@ from .datasets import (
     LeftOut,
     Shelf,
     counts_still,
+    left_out_for,
     look_into,
     manifests_in,
     read_source,
     shelved,
 )
+from .errors import DatasetError
 from .manifests import Source
 from .workers.pool import Pool
 
@@ -28,7 +30,7 @@ class Library:
     """Keeps a `Shelf` that is as old as *seconds* at most while calls come.
 
     The folders are read for a call. What is new in them is opened beside it: one dataset that
-    takes long to open, or hangs, keeps nobody from the others.
+    takes long to open keeps nobody from those that are open.
 
     Args:
         roots: Where manifests are looked for, and further folders that files may be in.
@@ -78,6 +80,12 @@ class Library:
             ):
                 await self._news.wait()
         return self._shelf or Shelf()
+
+    def leave_out(self, source: Source, error: DatasetError) -> None:
+        """Serve a dataset no more if its encoder does not fit it, as only a search can find."""
+        if error.kind == "encoder" and not error.is_passing and source in self._known:
+            self._known[source] = left_out_for(source, error)
+            self._publish()
 
     async def _read(self, group: TaskGroup, done: anyio.Event) -> None:
         try:

@@ -41,6 +41,8 @@ LONGEST_QUERY: Final = 1024
 ATTEMPTS: Final = 2
 """How often a worker is asked at most; each may take the timeout of the settings."""
 MOST_COMPLETIONS: Final = 100
+_PATIENCE: Final = 2.0
+"""Seconds that a call waits for datasets which it can do without."""
 
 
 def pool_of(settings: KnowledgeSettings, log: logging.Logger) -> Pool:
@@ -143,7 +145,7 @@ class Service:
             raise _unavailable(1)
         is_one = dataset in known.ready or dataset in known.opening
         if known.ready and not is_one:
-            patience = min(patience, self._pool.times.pause)
+            patience = min(patience, _PATIENCE)
         shelf = await self._library.settled(patience, dataset if is_one else None)
         if dataset in shelf.opening and not self._pool.processes:
             raise _unavailable(self._pool.next_start)
@@ -228,9 +230,8 @@ class Service:
     async def health(self) -> HealthAnswer:
         """Say how the datasets and the workers are."""
         # It is asked most when nothing starts, so it does not wait for that.
-        pause = self._pool.times.pause
-        await self._library.current(self._group, pause)
-        shelf = await self._library.settled(pause)
+        await self._library.current(self._group, _PATIENCE)
+        shelf = await self._library.settled(_PATIENCE)
         state = self._pool.state
         is_well = state == "ready" and not shelf.left_out and not shelf.opening
         return {
@@ -262,6 +263,7 @@ class Service:
         try:
             return await self._pool.run(function, dataset.source.files, *arguments)
         except DatasetError as error:
+            self._library.leave_out(dataset.source, error)
             raise _not_available(shelf, dataset.id, error.reason) from error
         except UnavailableError as error:
             raise _unavailable(error.seconds) from error
@@ -291,12 +293,12 @@ def _check(query: str) -> None:
         )
 
 
-def _available(shelf: Shelf) -> str:
-    return f"Available datasets: {', '.join(sorted(shelf.ready)) or 'none'}"
+def _available(shelf: Shelf, but: str = "") -> str:
+    return f"Available datasets: {', '.join(sorted({*shelf.ready} - {but})) or 'none'}"
 
 
 def _not_available(shelf: Shelf, dataset: str, reason: str) -> ApiError:
-    return ApiError(f"Dataset '{dataset}' is not available: {reason}. {_available(shelf)}")
+    return ApiError(f"Dataset '{dataset}' is not available: {reason}. {_available(shelf, dataset)}")
 
 
 def _unavailable(seconds: float) -> ApiError:

@@ -14,6 +14,7 @@ from .encoders import Encoders
 
 DEFAULT_MEMORY: Final = ByteSize(2 * 10**9)
 LEAST_MEMORY: Final = 256 * 10**6
+_SHARE_OF_ADDRESSES: Final = 0.7
 
 
 def _spec(spec: str) -> str:
@@ -52,4 +53,6 @@ class KnowledgeSettings(PluginSettings):
 
     def encoder_settings(self) -> Encoders:
         """Return what workers need to open encoders."""
-        return Encoders(self.encoders, self.embedding_api_key, self.timeout)
+        # An address that does not answer is told, before its worker is ended as overdue.
+        timeout = _SHARE_OF_ADDRESSES * self.timeout
+        return Encoders(self.encoders, self.embedding_api_key, timeout)

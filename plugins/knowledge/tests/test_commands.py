@@ -71,6 +71,10 @@ def test_a_dataset_is_built_checked_listed_and_searched(run: Run, root: Path, tm
     assert built["path"] == str(root / "guide")
     assert [each["path"] for each in built["skipped"]] == ["damaged.pdf"]
     assert "2 passages of 2 files, 2 unchanged" in run("build", folder, *about).stdout
+    # Its header tells of more vectors than a worker has memory for.
+    index = root / "guide/index/docs.index"
+    index.write_bytes(index.read_bytes()[:37] + (2**33).to_bytes(8, "little"))
+    assert "2 passages of 2 files, 0 unchanged" in run("build", folder, *about).stdout
     run("build", folder, *about, "--out", "elsewhere")
     other = ("--id", "other", "--name", "Other", "--description", "Another.")
     refused = run("build", folder, *other, "--out", "elsewhere", status=1)

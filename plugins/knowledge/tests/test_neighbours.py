@@ -6,9 +6,7 @@ import http.server
 import json
 import logging
 import os
-import re
 import threading
-import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,9 +17,12 @@ import pytest
 from mcp import Client
 from support.waiting import PAUSE, WAIT
 
+from standards_mcp.cli import run
 from standards_mcp.testing import Connect
 from standards_mcp_knowledge import datasets
+from standards_mcp_knowledge.errors import DatasetError
 from standards_mcp_knowledge.plugin import KnowledgePlugin
+from standards_mcp_knowledge.workers.pool import Times
 
 pytestmark = pytest.mark.anyio
 MakeDataset = Callable[..., Path]
@@ -144,31 +145,73 @@ async def test_a_dataset_keeps_its_id_and_what_is_known_when_it_is_left_out(
         assert known == {"docs": (None, None), "gone": ("The gone", 5)}
 
 
-@pytest.mark.parametrize("is_there_before", [True, False])
-async def test_a_dataset_whose_opening_hangs_makes_the_others_no_slower(
-    connect: Connect,
-    make_dataset: MakeDataset,
-    root: Path,
-    endpoint: Endpoint,
-    is_there_before: bool,
+async def test_an_address_is_asked_by_searches_alone_and_costs_the_others_no_worker(
+    connect: Connect, make_dataset: MakeDataset, root: Path, endpoint: Endpoint
 ):
     endpoint.is_silent = True
     make_dataset("good")
-    options = {"root": root, "workers": 2, "timeout": 2, "reload_seconds": 0}
-    if is_there_before:
-        make_dataset("hangs", metadata=metadata(endpoint.model))
+    for name in ("a", "b", "c"):
+        make_dataset(name, metadata=metadata(endpoint.model))
+    options = {"root": root, "workers": 1, "timeout": 6, "reload_seconds": 0}
     async with connect(KnowledgePlugin, name="knowledge", **options) as client:
         await until_found(client)
-        make_dataset("hangs", metadata=metadata(endpoint.model))
-        for _ in range(3):
-            began = time.perf_counter()
-            assert (await search(client))["results"]
-            assert time.perf_counter() - began < 2
-        answer = await search(client, "hangs")
-        assert re.match(r"Dataset 'hangs' is (being opened|not available)", answer["message"])
-        assert (await call(client, "health"))["status"] == "degraded"
+        assert len((await call(client, "listDatasets"))["datasets"]) == 4
+        assert endpoint.keys == []
+        for name in ("a", "b"):
+            answer = await search(client, name)
+            assert answer["error_type"] == "api_error"
+            expected = f"Dataset '{name}' is not available: No encoder for model 'http://127.0.0.1"
+            assert answer["message"].startswith(expected)
+            assert "failed: timed out; check plugins.knowledge.encoders" in answer["message"]
+        # The second did not wait for it again.
+        assert len(endpoint.keys) == 1
+        assert answer["message"].endswith("Available datasets: a, c, good")
+        assert (await search(client))["results"]
+        assert (await call(client, "health"))["worker"]["restarts"] == 0
         make_dataset("new")
         await until_found(client, "new")
+
+
+async def test_an_address_that_answers_again_is_asked_again(
+    connect: Connect, make_dataset: MakeDataset, root: Path, endpoint: Endpoint
+):
+    make_dataset("good", metadata=metadata(endpoint.model))
+    async with connect(KnowledgePlugin, name="knowledge", root=root, workers=1) as client:
+        assert (await search(client))["results"]
+        endpoint.status = 400
+        assert "Bad Request" in (await search(client))["message"]
+        endpoint.status = 200
+        await until_found(client)
+
+
+async def test_a_dataset_that_its_address_does_not_fit_is_left_out_from_the_first_search_on(
+    connect: Connect, make_dataset: MakeDataset, root: Path, endpoint: Endpoint, vectors: Any
+):
+    make_dataset("bad", rows=vectors[:, :9], metadata=metadata(endpoint.model))
+    reason = f"Index has 9 dimensions, encoder {endpoint.model} has 384"
+    async with connect(KnowledgePlugin, name="knowledge", root=root, workers=1) as client:
+        assert await reasons(client) == {"bad": ""}
+        assert reason in (await search(client, "bad"))["message"]
+        assert await reasons(client) == {"bad": reason}
+        assert reason in (await search(client, "bad"))["message"]
+    assert len(endpoint.keys) == 1
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_check_asks_the_address_too(
+    make_dataset: MakeDataset,
+    root: Path,
+    endpoint: Endpoint,
+    vectors: Any,
+    capsys: pytest.CaptureFixture[str],
+):
+    make_dataset("bad", rows=vectors[:, :9], metadata=metadata(endpoint.model))
+    make_dataset("good", metadata=metadata(endpoint.model))
+    options = ["--set", f"plugins.knowledge.root={root}"]
+    assert run([*options, "knowledge", "check"]) == 1
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].endswith(f"Index has 9 dimensions, encoder {endpoint.model} has 384")
+    assert said[1].endswith(": good")
 
 
 async def test_an_address_that_a_dataset_names_does_not_get_the_key(
@@ -186,20 +229,18 @@ async def test_an_address_that_a_dataset_names_does_not_get_the_key(
 
 
 async def test_what_may_have_passed_is_tried_again(
-    connect: Connect,
-    make_dataset: MakeDataset,
-    root: Path,
-    endpoint: Endpoint,
-    monkeypatch: pytest.MonkeyPatch,
+    make_dataset: MakeDataset, root: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(datasets, "RETRY", 0.5)
-    endpoint.status = 400
-    make_dataset("good", metadata=metadata(endpoint.model))
-    options = {"root": root, "workers": 1, "reload_seconds": 0}
-    async with connect(KnowledgePlugin, name="knowledge", **options) as client:
-        assert (await search(client))["error_type"] == "api_error"
-        endpoint.status = 200
-        await until_found(client)
+    class Pool:
+        async def run(self, *_: Any, **__: Any) -> None:
+            raise DatasetError("path", "It went away", is_passing=True)
+
+    pool: Any = Pool()
+    pool.times = Times()
+    source: Any = datasets.read_source(make_dataset() / "manifest.json", [root])
+    assert datasets.counts_still(await datasets.look_into(pool, source))
+    monkeypatch.setattr(datasets, "RETRY", 0)
+    assert not datasets.counts_still(await datasets.look_into(pool, source))
 
 
 async def test_a_dataset_without_documents_is_served_with_a_warning(

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import shutil
+import sys
+import types
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 
@@ -68,7 +72,7 @@ def test_graphs_look_far_enough_also_within_other_indexes(
     assert opened.dataset(files)._graph.hnsw.efSearch == 64
 
 
-@pytest.mark.parametrize("kind", ["IDMap,Flat", "IVF1,Flat"])
+@pytest.mark.parametrize("kind", ["IDMap,Flat", "IVF1,Flat", "PCA4,IVF1,Flat"])
 def test_ids_of_an_index_that_are_not_the_places_of_documents_are_refused(
     opened: Opened, make_dataset: MakeDataset, vectors: Vectors, kind: str
 ):
@@ -87,16 +91,34 @@ def test_ids_of_an_index_that_are_not_the_places_of_documents_are_refused(
                 tasks.inspect(opened, files_of(folder))
 
 
-def test_a_changed_dataset_is_opened_anew_once_it_is_asked_for(
+def test_ids_within_other_indexes_are_the_places_of_documents_too(
+    opened: Opened, make_dataset: MakeDataset, vectors: Vectors
+):
+    folder = make_dataset()
+    for ids in (range(1, 6), range(5)):
+        inner = faiss.IndexIDMap(faiss.IndexFlatIP(384))
+        turned = faiss.RandomRotationMatrix(384, 384)
+        turned.init(1)
+        index = faiss.IndexPreTransform(turned, inner)
+        index.add_with_ids(vectors, np.array(ids))
+        faiss.write_index(index, str(folder / "docs.index"))
+        if ids[0]:
+            with pytest.raises(DatasetError, match="its ids are not 0 to 4"):
+                tasks.inspect(opened, files_of(folder))
+    found = tasks.search(opened, files_of(folder), "guide", QUERY, 1)
+    assert found[0]["path"] == "docs/3.md"
+
+
+def test_a_changed_dataset_is_opened_anew_for_the_next_search(
     opened: Opened, make_dataset: MakeDataset, vectors: Vectors
 ):
     before = files_of(make_dataset())
     tasks.inspect(opened, before)
-    after = files_of(make_dataset(rows=np.ascontiguousarray(vectors[::-1])))
     assert tasks.search(opened, before, "guide", QUERY, 1)[0]["path"] == "docs/3.md"
-    assert tasks.search(opened, after, "guide", QUERY, 1)[0]["path"] == "docs/1.md"
+    after = files_of(make_dataset(rows=np.ascontiguousarray(vectors[::-1])))
     # Whoever has not noticed the change gets what is there.
-    assert tasks.search(opened, before, "guide", QUERY, 1)[0]["path"] == "docs/1.md"
+    for files in (before, after):
+        assert tasks.search(opened, files, "guide", QUERY, 1)[0]["path"] == "docs/1.md"
     shutil.rmtree(before.index.parent)
     with pytest.raises(DatasetError, match="cannot be read: No such file") as raised:
         tasks.inspect(opened, before)
@@ -110,7 +132,6 @@ def test_a_changed_dataset_is_opened_anew_once_it_is_asked_for(
         ({"columns": 9}, "encoder", "Index has 9 dimensions, encoder all-MiniLM"),
         ({"metric": "l1"}, "index", "its metric is neither"),
         ({"model": "unknown"}, "encoder", "No encoder for model 'unknown'"),
-        ({"model": "nowhere"}, "encoder", "check plugins.knowledge.encoders"),
         ({"model": "model2vec:none"}, "encoder", "pip install 'standards-mcp[model2vec]'"),
     ],
 )
@@ -128,6 +149,64 @@ def test_what_does_not_fit_together_is_refused(
         tasks.inspect(opened, files_of(make_dataset(rows=rows, metadata=metadata, **changed)))
     assert raised.value.kind == kind
     assert reason in raised.value.reason
+
+
+def test_an_address_is_asked_by_a_search_and_after_a_failure_rests(
+    opened: Opened, make_dataset: MakeDataset
+):
+    files = files_of(make_dataset(metadata={"documents": [{}] * 5, "model": "nowhere"}))
+    assert tasks.inspect(opened, files).model == "nowhere"
+    for look in (tasks.try_out, tasks.try_out):
+        with pytest.raises(DatasetError, match=r"check plugins\.knowledge\.encoders") as raised:
+            look(opened, files)
+        assert raised.value.is_passing
+
+
+def test_what_is_no_vector_is_not_searched_for(
+    opened: Opened, make_dataset: MakeDataset, monkeypatch: pytest.MonkeyPatch
+):
+    dataset = opened.dataset(files_of(make_dataset()))
+    wrong = np.full((1, 384), np.nan, np.float32)
+    monkeypatch.setattr(dataset.encoder, "encode", lambda _: wrong)
+    with pytest.raises(DatasetError, match="gave what is no vector"):
+        dataset.nearest(QUERY, 1)
+
+
+def test_encoders_go_with_the_last_dataset_that_uses_them(
+    opened: Opened, make_dataset: MakeDataset, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setitem(sys.modules, "model2vec", types.ModuleType("model2vec"))
+
+    class Model:
+        from_pretrained = classmethod(lambda cls, _: cls())
+
+        def encode(self, texts: list[str]) -> Vectors:
+            return np.ones((len(texts), 384), np.float32)
+
+    monkeypatch.setattr(sys.modules["model2vec"], "StaticModel", Model, raising=False)
+    tasks.open_built_in(opened)
+    good = files_of(make_dataset())
+    others = [
+        files_of(make_dataset(name, metadata={"documents": [{}] * 5, "model": f"model2vec:{name}"}))
+        for name in ("a", "b")
+    ]
+    for files in (good, *others):
+        tasks.inspect(opened, files)
+    models = [weakref.ref(opened.dataset(files).encoder) for files in (good, *others)]
+    tasks.close_others(opened, [good, others[0]])
+    gc.collect()
+    assert [model() is not None for model in models] == [True, True, False]
+    # The one for most datasets stays.
+    tasks.close_others(opened, [])
+    gc.collect()
+    assert [model() is not None for model in models] == [True, False, False]
+    # And when a dataset changes its model.
+    tasks.inspect(opened, others[0])
+    models = [weakref.ref(opened.dataset(others[0]).encoder)]
+    after = files_of(make_dataset("a"))
+    tasks.inspect(opened, after)
+    gc.collect()
+    assert models[0]() is None
 
 
 def test_what_faiss_refuses_is_told_in_its_words(opened: Opened, make_dataset: MakeDataset):

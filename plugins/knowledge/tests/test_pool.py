@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import numpy as np
 import pytest
 from support.waiting import WAIT, until
 
+from standards_mcp_knowledge.cli.work import PoolWork
 from standards_mcp_knowledge.encoders import Encoders
-from standards_mcp_knowledge.errors import DatasetError
 from standards_mcp_knowledge.manifests import Files, stamp
 from standards_mcp_knowledge.workers import tasks
 from standards_mcp_knowledge.workers.messages import Begin
@@ -147,7 +148,7 @@ async def test_a_caller_that_gives_up_leaves_no_answer_for_the_next():
 
 
 async def test_calls_wait_for_a_busy_worker_but_not_for_ever():
-    async with pool(attempt=1, pause=0.2) as workers:
+    async with pool(attempt=1, hope=0.2) as workers:
         await until(lambda: workers.state == "ready", "the worker runs")
         with anyio.fail_after(WAIT):
             async with anyio.create_task_group() as group:
@@ -166,7 +167,7 @@ async def test_where_no_worker_can_start_calls_are_refused_soon_and_starts_get_r
         starts.append(anyio.current_time())
         raise OSError("no processes left")
 
-    async with pool(2, start=start, pause=0.2, most_between_starts=0.4) as workers:
+    async with pool(2, start=start, hope=0.2, most_between_starts=0.4) as workers:
         with pytest.raises(UnavailableError):
             await call(workers, os.getpid)
         assert workers.is_failing
@@ -207,27 +208,30 @@ async def test_datasets_are_open_before_they_are_searched_and_again_after_a_cras
     files, gone = files_of(folder), files_of(make_dataset("gone"))
     shutil.rmtree(gone.index.parent)
 
-    async def is_open(workers: Pool) -> bool:
-        # A dataset that is open is searched although its files are away.
-        folder.rename(folder.with_name("away"))
-        try:
-            found = await workers.run(tasks.search, files, "guide", "a tool", 1)
-            return bool(found[0]["path"] == "docs/3.md")
-        except DatasetError:
-            return False
-        finally:
-            folder.with_name("away").rename(folder)
+    def is_open(pid: int) -> bool:
+        return "guide/docs.index" in Path(f"/proc/{pid}/maps").read_text()
 
     async with pool() as workers:
         pid = await call(workers, os.getpid)
-        assert not await is_open(workers)
+        assert not is_open(pid)
         workers.warm([gone, files])
-        await until(lambda: "guide/docs.index" in Path(f"/proc/{pid}/maps").read_text())
-        assert await is_open(workers)
+        await until(lambda: is_open(pid))
         os.kill(pid, signal.SIGKILL)
         await until(lambda: workers.restarts and workers.processes)
-        assert await is_open(workers)
-        assert await call(workers, os.getpid) != pid
+        after = await call(workers, os.getpid)
+        assert after != pid
+        assert is_open(after)
+
+
+@pytest.mark.parametrize("error", [UnavailableError(1), OverdueError()])
+async def test_an_index_that_ends_its_worker_is_one_that_cannot_be_read(error: Exception):
+    class Ending:
+        async def run(self, *_: Any, **__: Any) -> None:
+            raise error
+
+    ending: Any = Ending()
+    with pytest.raises(OSError, match="ends the process that reads it"):
+        await anyio.to_thread.run_sync(PoolWork(ending, "minilm").read_vectors, Path("docs.index"))
 
 
 async def test_vectors_come_back_as_arrays():

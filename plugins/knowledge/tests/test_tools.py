@@ -242,6 +242,21 @@ async def test_datasets_come_change_and_go_without_a_restart(
         assert (await call(client, "listDatasets"))["counts"]["total"] == 0
 
 
+async def test_files_that_are_overwritten_in_their_place_are_cited_rightly_at_once(
+    connect: Connect, make_dataset: MakeDataset, root: Path, vectors: Vectors
+):
+    folder, turned = make_dataset(), np.ascontiguousarray(vectors[::-1])
+    async with connect(
+        KnowledgePlugin, name="knowledge", root=root, workers=1, reload_seconds=600
+    ) as client:
+        assert (await search(client))["results"][0]["path"] == "docs/3.md"
+        texts = json.loads((folder / "metadata.json").read_text("utf-8"))
+        other = make_dataset("other", rows=turned, metadata=texts[::-1])
+        for name in ("docs.index", "metadata.json"):
+            (folder / name).write_bytes((other / name).read_bytes())
+        assert (await search(client))["results"][0]["path"] == "docs/3.md"
+
+
 async def test_a_cited_document_can_be_read_whole_and_its_uri_is_completed(
     connect: Connect, make_dataset: MakeDataset, root: Path
 ):

@@ -4,40 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Final, Literal, Self
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
-from standards_mcp import PluginSettings, Variable
+from standards_mcp import ApiKey, PluginSettings, ServiceUrl, Variable, is_unencrypted
 from standards_mcp.catalog.embedding import check_model
 
 IN_MEMORY: Final = ":memory:"
 VOYAGE: Final = "voyage:"
 VOYAGE_URL: Final = "https://api.voyageai.com/v1/embeddings"
-_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
-
-
-def without_secrets(url: str) -> str:
-    """Return an address without user name, password, query and fragment, to show it."""
-    parts = urlsplit(url)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
-
-
-def _address(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError("an address begins with https:// or http:// and has a host")
-    try:
-        _ = parts.port
-    except ValueError:
-        raise ValueError("the port of an address is a number up to 65535") from None
-    return url.rstrip("/")
-
-
-def _key(secret: SecretStr) -> SecretStr:
-    if not secret.get_secret_value().isascii():
-        raise ValueError("a key has only ASCII characters; copy it again")
-    return secret
 
 
 def _folder(path: str) -> str:
@@ -65,13 +40,9 @@ def check_spec(spec: str) -> str:
     return spec
 
 
-def is_open(url: str) -> bool:
-    """Tell whether what is sent to an address can be read on its way."""
-    parts = urlsplit(url)
-    return parts.scheme == "http" and parts.hostname not in _LOOPBACK
-
-
-_Key = Annotated[SecretStr, AfterValidator(_key)]
+def may_use_proxy(url: str) -> bool:
+    """Tell whether a proxy of the environment may see what is sent: not what stays here."""
+    return url.startswith("https:") or is_unencrypted(url)
 
 
 class MemorySettings(PluginSettings):
@@ -98,12 +69,12 @@ class MemorySettings(PluginSettings):
     """
 
     path: Annotated[str, AfterValidator(_folder)] | None = None
-    url: Annotated[str, AfterValidator(_address)] | None = Field(None, repr=False)
-    api_key: _Key | None = None
+    url: ServiceUrl | None = None
+    api_key: ApiKey | None = None
     model: Annotated[str, AfterValidator(check_spec)] = Field("minilm", repr=False)
-    embedding_api_key: _Key | None = None
-    voyage_api_key: Annotated[_Key | None, Variable("VOYAGE_API_KEY")] = None
-    voyage_url: Annotated[str, AfterValidator(_address)] = Field(VOYAGE_URL, repr=False)
+    embedding_api_key: ApiKey | None = None
+    voyage_api_key: Annotated[ApiKey | None, Variable("VOYAGE_API_KEY")] = None
+    voyage_url: ServiceUrl = VOYAGE_URL
     timeout: float = Field(10, gt=0, le=600)
     idle_close: float = Field(30, ge=0, le=86_400)
     lock_wait: float = Field(5, ge=0, le=600)
@@ -112,10 +83,10 @@ class MemorySettings(PluginSettings):
 
     @model_validator(mode="after")
     def _keys_are_sent_encrypted(self) -> Self:
-        if self.api_key and self.url and is_open(self.url):
+        if self.api_key and self.url and is_unencrypted(self.url):
             raise ValueError("url: the key would be sent unencrypted: use https://")
         url, key = self.encoder()
-        if key and url and is_open(url):
+        if key and url and is_unencrypted(url):
             raise ValueError("model: the key would be sent unencrypted: use https://")
         return self
 

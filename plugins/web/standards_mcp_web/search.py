@@ -8,9 +8,12 @@ from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from itertools import islice
 from typing import Final
+from urllib.parse import urlsplit
 
 import httpx2
 from cachetools import TTLCache
+
+from standards_mcp import is_unencrypted
 
 from .answers import WebAnswer, WebResult
 from .limits import Limits
@@ -76,16 +79,27 @@ class Search:
             self._kept[key] = task.result()
 
     async def _asked(self, provider: Provider, query: str, count: int) -> WebAnswer:
-        question, client = provider.question(query, count), await self._opened()
+        question = provider.question(query, count)
+        client = await self._opened(question.url)
         reply = await ask(client, provider, question, self._limits, self._settings.timeout)
         return _answer(islice(provider.results(reply.data), count), time.time())
 
-    async def _opened(self) -> httpx2.AsyncClient:
+    async def _opened(self, url: str) -> httpx2.AsyncClient:
         async with self._opening:
             if self._client is None:
                 # It reads the certificates of all authorities, which takes a tenth of a second.
-                self._client = await asyncio.to_thread(httpx2.AsyncClient, timeout=None)
+                self._client = await asyncio.to_thread(
+                    httpx2.AsyncClient, timeout=None, trust_env=not _is_local(url)
+                )
             return self._client
+
+
+def _is_local(url: str) -> bool:
+    """Tell whether what goes to an address stays on this machine, so that it needs no encryption.
+
+    A proxy of the environment would read it.
+    """
+    return urlsplit(url).scheme == "http" and not is_unencrypted(url)
 
 
 @asynccontextmanager

@@ -34,17 +34,19 @@ def plain(text: object, longest: int) -> str:
     return " ".join("".join(seen).split())[:longest]
 
 
-def without(text: str, *secrets: str) -> str:
-    """Return a plain text without texts that must not be shown, also as an address has them."""
-    spelled = (
-        form
-        for each in secrets
-        for form in (each, plain(each, _READ), quote(each), quote_plus(each))
-        if form
-    )
-    ordered = sorted(map(re.escape, spelled), key=len, reverse=True)
-    pattern = rf"(?<!\w)(?:{'|'.join(ordered)})(?!\w)"
-    return re.sub(pattern, "...", text, flags=re.IGNORECASE)
+def without(text: str, query: str, key: str) -> str:
+    """Return a plain text without a query and a key, also as an address has them.
+
+    The key is taken out wherever it stands, the query where it is no part of a word.
+    """
+    text = re.sub(_spellings(key), "...", text, flags=re.IGNORECASE)
+    return re.sub(rf"(?<!\w)(?:{_spellings(query)})(?!\w)", "...", text, flags=re.IGNORECASE)
+
+
+def _spellings(secret: str) -> str:
+    """Return a pattern for a text that is not empty."""
+    spelled = (secret, plain(secret, _READ), quote(secret), quote_plus(secret))
+    return "|".join(sorted(map(re.escape, filter(None, spelled)), key=len, reverse=True))
 
 
 def link(url: object) -> str | None:

@@ -596,6 +596,39 @@ async def test_the_reason_of_a_refusal_is_told_without_the_query(open_web: OpenW
         assert said(await search(client, "a"))[1].endswith(": ... query of ... bad form")
 
 
+@pytest.mark.parametrize("around", ["token_{}", "{}2", "x{}x", "q {}"])
+async def test_the_key_stands_in_no_message_also_within_a_word(
+    open_web: OpenWeb, engine: Any, around: str
+):
+    engine.status, engine.body = [400], error(400, "X", f"unknown {around.format(KEY)}")
+    async with open_web() as client:
+        # A part of the key in the query leaves no rest of it.
+        message = said(await search(client, f"q {KEY[:3]}"))[1]
+    assert message == f"Brave answered 400: unknown {around.format('...')}"
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.2", "[::1]"])
+@pytest.mark.parametrize("variable", ["HTTP_PROXY", "ALL_PROXY"])
+async def test_what_goes_to_this_machine_goes_through_no_proxy(
+    open_web: OpenWeb, engine: Any, monkeypatch: pytest.MonkeyPatch, host: str, variable: str
+):
+    monkeypatch.setenv(variable, engine.url)
+    async with open_web(base_url=f"http://{host}:9") as client:
+        assert "cannot be reached" in said(await search(client))[1]
+    assert engine.asked == []
+
+
+async def test_what_goes_beyond_this_machine_goes_through_the_proxy_of_the_environment(
+    open_web: OpenWeb, engine: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("HTTP_PROXY", engine.url)
+    monkeypatch.setenv("NO_PROXY", "")
+    engine.body = {"results": []}
+    async with open_web(provider="searxng", searxng_url="http://searxng.example") as client:
+        assert (await search(client))["results"] == []
+    assert engine.asked[0][1]["host"] == "searxng.example"
+
+
 def test_the_plugin_keeps_the_rules_of_plugins(engine: Any):
     calls = [("web.search", {"query": "x"})]
     check_plugin(WebPlugin, name="web", calls=calls, base_url=engine.url, api_key=KEY)

@@ -20,6 +20,8 @@ from standards_mcp.catalog.local.store import LocalStore
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.starter import starter_seed
 
+pytestmark = pytest.mark.processes
+
 COUNT = 1500
 KILLS = int(os.environ.get("KILLS", "2"))
 """How often each command is killed; more take longer and find more."""

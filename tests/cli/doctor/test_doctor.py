@@ -21,7 +21,7 @@ FILE = Path("standards-mcp.toml")
 FIX = re.compile(r"(Compile|Correct|Disable|Install|Put|Run|Set|Update)\b.+\.")
 
 
-pytestmark = pytest.mark.usefixtures("starter_catalog")
+pytestmark = [pytest.mark.usefixtures("starter_catalog"), pytest.mark.processes]
 
 
 def run(*arguments: str, timing: Timing = DEFAULT_TIMING) -> Result:

@@ -161,6 +161,7 @@ def test_a_name_that_cannot_be_is_refused(
     assert not list(Path.cwd().iterdir())
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("name", ["class", "test"])
 def test_the_tests_of_a_plugin_pass_whatever_its_name_means_to_python(
     name: str, monkeypatch: pytest.MonkeyPatch
@@ -257,6 +258,7 @@ def test_new_plugins_and_documented_ones_are_typed(environment: Path):
     run(python, "-m", "pyright", "--pythonpath", python, "-p", joined_pyright(projects))
 
 
+@pytest.mark.processes
 @pytest.mark.slow
 def test_new_plugins_install_pass_their_checks_and_show_at_once(environment: Path):
     python, program = environment / "python", environment / "standards-mcp"

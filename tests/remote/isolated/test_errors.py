@@ -12,7 +12,7 @@ from standards_mcp import ApiError
 from standards_mcp.config.loading import load_settings
 from standards_mcp.host import Host
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.processes]
 Install = Callable[..., Path]
 
 PLUGIN = """

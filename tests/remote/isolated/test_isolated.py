@@ -51,7 +51,7 @@ from standards_mcp.remote.isolated.protocol import Described, Description
 from standards_mcp.remote.transports.processes import count_processes
 from standards_mcp.server.server import build_server
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.processes]
 Install = Callable[..., Path]
 OpenClient = Callable[..., AbstractAsyncContextManager[Client]]
 linux = pytest.mark.skipif(sys.platform != "linux", reason="limits of the Linux kernel")

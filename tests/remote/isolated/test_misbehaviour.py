@@ -22,6 +22,7 @@ from standards_mcp.host import Host
 from standards_mcp.remote.transports.processes import end_departed, new_mark
 
 pytestmark = [
+    pytest.mark.processes,
     pytest.mark.anyio,
     pytest.mark.skipif(sys.platform != "linux", reason="the plugins find their pipes in /proc"),
 ]

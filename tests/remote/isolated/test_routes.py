@@ -18,7 +18,7 @@ from standards_mcp.loading.steps.discovery import installed_plugins
 from standards_mcp.remote.isolated.plugin import isolate
 from standards_mcp.testing.routes import route_client
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.processes]
 Install = Callable[..., Path]
 
 PLUGIN = '''

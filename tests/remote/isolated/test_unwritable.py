@@ -15,7 +15,7 @@ from standards_mcp.config.loading import load_settings
 from standards_mcp.host import Host
 from standards_mcp.loading.records import Status
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.processes]
 Install = Callable[..., Path]
 
 DECLARES = r"""

@@ -28,6 +28,7 @@ from standards_mcp._utils.tokens import new_token, token_hash
 from standards_mcp.host import Host
 
 pytestmark = [
+    pytest.mark.processes,
     pytest.mark.anyio,
     pytest.mark.skipif(sys.platform == "win32", reason="no such balancers"),
 ]

@@ -25,6 +25,7 @@ from standards_mcp.errors import ConfigError
 from standards_mcp.server.http.workers import check_workers
 
 pytestmark = [
+    pytest.mark.processes,
     pytest.mark.anyio,
     pytest.mark.skipif(sys.platform == "win32", reason="workers are forked"),
 ]

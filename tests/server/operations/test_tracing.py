@@ -23,7 +23,7 @@ from standards_mcp.errors import ConfigError
 from standards_mcp.host import Host
 from standards_mcp.server.operations.tracing import traced
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.processes]
 OF_REQUEST, OF_FAILURE, OF_MESSAGE = "a" * 32, "b" * 32, "c" * 32
 PARENT = "b7ad6b7169203331"
 DETAILS = {"name": "get_standard_details", "arguments": {"standard_id": "3.NF.A.1"}}

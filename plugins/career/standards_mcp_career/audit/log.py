@@ -14,6 +14,7 @@ from typing_extensions import TypedDict
 from standards_mcp import NotFoundError
 from standards_mcp_career.answers import AuditEvent, TraceAnswer
 from standards_mcp_career.domain.ids import Clock, Ids
+from standards_mcp_career.domain.text import listed
 from standards_mcp_career.store.database import Store
 from standards_mcp_career.store.tables import audit_events
 
@@ -167,19 +168,10 @@ def _event_of(row: Row[Any]) -> Event:
         event_type=str(row.event_type),
         payload=str(row.payload),
         created_at=str(row.created_at),
-        refs=_refs_of(str(row.entity_ids_json)),
+        refs=listed(str(row.entity_ids_json)),
         previous_hash=str(row.previous_hash),
         event_hash=str(row.event_hash),
     )
-
-
-def _refs_of(stored: str) -> tuple[str, ...]:
-    try:
-        found: Any = json.loads(stored)
-    except (ValueError, RecursionError):
-        found = None
-    is_list = isinstance(found, list)
-    return tuple(map(str, cast("list[Any]", found))) if is_list else (stored,)
 
 
 def _answer_of(event: Event) -> AuditEvent:

@@ -10,7 +10,8 @@ from .text import lower, tags, trim
 
 _TAGS: Final = "tags must be normalized (lowercase, sorted, deduplicated)"
 _STATES: Final = 5
-_MOST_TRANSITIONS: Final = 2**53
+_MOST_TRANSITIONS: Final = 10**9
+"""Far from where Redis would round it: its scripts write numbers with 14 digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,4 +147,4 @@ def _(interaction: Interaction) -> str | None:
     if interaction.state not in range(_STATES):
         return f"state must be 0 to {_STATES - 1}"
     is_countable = 0 <= interaction.transition_index <= _MOST_TRANSITIONS
-    return None if is_countable else "transition_index must be a number from 0"
+    return None if is_countable else f"transition_index must be 0 to {_MOST_TRANSITIONS}"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import string
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final, cast
 
 _WORD: Final = re.compile("[A-Za-z0-9]+")
 _LOWER: Final = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
@@ -37,6 +38,16 @@ def tokens(text: str, least: int = 2) -> list[str]:
 def tags(given: Iterable[str]) -> tuple[str, ...]:
     """Return the words of all tags, sorted, each once."""
     return tuple(sorted({word for tag in given for word in tokens(tag)}))
+
+
+def listed(stored: str) -> tuple[str, ...]:
+    """Return the texts of a JSON list; what is none, as others may have left it, is one text."""
+    try:
+        found: Any = json.loads(stored)
+        "".join(found).encode()  # else it has what is no text, or half of a character
+    except (TypeError, ValueError, RecursionError):
+        found = None
+    return tuple(cast("list[str]", found)) if isinstance(found, list) else (stored,)
 
 
 def hash64(data: str | bytes) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -9,6 +10,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
+from standards_mcp import ApiError
 from standards_mcp_career.answers import IndexAnswer, IndexCounts
 from standards_mcp_career.audit.log import AuditLog
 from standards_mcp_career.audit.log import Entry as AuditEntry
@@ -22,6 +24,7 @@ from standards_mcp_career.store.runs import Entry, Run
 from .embedding import Embedder, vector_hash
 from .vectors import Kept, Key, VectorStore
 
+_log = logging.getLogger("standards_mcp.plugins.career")
 _SCOPES: Final[dict[Scope, tuple[str, ...]]] = {
     "all": ("atom", "resume", "opportunity"),
     "atoms": ("atom",),
@@ -136,7 +139,7 @@ class Indexing:
         self._forget(artifacts, scope)
         if self._embedder:
             entries = self._embedded(self._embedder, changed, entries)
-        self._vectors.settle()
+        self._settle()
         counts: IndexCounts = {
             "indexed": len(entries),
             "skipped": skipped,
@@ -144,6 +147,13 @@ class Indexing:
         }
         self._complete(run, entries, counts)
         return counts
+
+    def _settle(self) -> None:
+        try:
+            self._vectors.settle()
+        except ApiError as error:
+            # The vectors are kept; the next build tidies up.
+            _log.warning("after a build of the index: %s", error)
 
     def _entry(self, artifact: Artifact, *, is_stale: bool) -> Entry:
         return Entry(

@@ -70,15 +70,17 @@ class LanceVectors:
     def remove(self, keys: Iterable[Key]) -> None:
         """Forget vectors."""
         hashes = [_hash(key) for key in keys]
-        with self._in_use():
-            if hashes and (table := self._table()) is not None:
+        if not hashes:
+            return
+        with self._in_use(), self._alone():
+            if (table := self._table()) is not None:
                 for start in range(0, len(hashes), _BATCH):
                     told = ", ".join(f"'{each}'" for each in hashes[start : start + _BATCH])
                     table.delete(f"key IN ({told})")
 
     def settle(self) -> None:
         """Join the small files that a build leaves, and delete those of old versions."""
-        with self._in_use():
+        with self._in_use(), self._alone():
             if (table := self._table()) is not None:
                 table.optimize(cleanup_older_than=_OLDEST)
 
@@ -119,7 +121,10 @@ class LanceVectors:
         return self._database().create_table(self._name, schema=made, mode=mode)
 
     def _alone(self) -> filelock.BaseFileLock:
-        """Keep other processes from making the table at the same time, which would empty it."""
+        """Keep other processes from writing at the same time.
+
+        LanceDB refuses some of what comes together, and a table that is made twice is empty.
+        """
         self._folder.mkdir(parents=True, exist_ok=True)
         return filelock.FileLock(self._folder / f"{self._name}.lock", timeout=_SECONDS)
 
@@ -128,6 +133,11 @@ class LanceVectors:
         try:
             with self._lock:
                 yield
+        except filelock.Timeout as error:
+            raise ApiError(
+                f"The vectors in {self._folder} cannot be changed: another process has been "
+                f"writing there for {_SECONDS:.0f} s; try again"
+            ) from error
         # LanceDB raises RuntimeError and ValueError for what its files and its folder refuse.
         except (OSError, RuntimeError, ValueError) as error:
             raise ApiError(

@@ -35,8 +35,7 @@ def match(
 ) -> MatchReport:
     """Return what meets an opportunity's requirements, and what is missing."""
     candidates = matcher.candidates(opportunity)
-    scored = matcher.parts(opportunity.requirements, candidates.mask)
-    best = [_best(parts) for parts in scored]
+    best = [_best(parts) for parts in matcher.parts(opportunity.requirements, candidates.mask)]
     matches = [
         _matched(requirement, each, words)
         for requirement, each in zip(opportunity.requirements, best, strict=True)

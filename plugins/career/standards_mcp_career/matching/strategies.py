@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from standards_mcp_career.domain.records import Opportunity, Requirement
 from standards_mcp_career.domain.text import tokens
@@ -23,6 +22,8 @@ NAMES: Final[dict[Strategy, StrategyName]] = {
     "semantic": "hybrid_semantic_v0.3",
 }
 _LEXICAL, _COSINE, _BONUS = 0.55, 0.35, 0.10
+_BLOCK: Final = 32
+"""Of how many requirements the cosines are in memory: a product of matrices is faster than rows."""
 
 
 def named(strategy: Strategy | StrategyName) -> Strategy:
@@ -112,37 +113,44 @@ class Matcher:
         return mask
 
     def _nearest(self, text: str) -> Mask:
+        mask = np.zeros_like(self._allowed)
         if self._embedder is None or not self._options.k_emb:
-            return np.zeros_like(self._allowed)
-        near, places = self._cosines([text])
+            return mask
+        table = self._vectors.table("atom")
+        places = self._words.places(table.ids)
+        near = table.cosines(self._embedder.embed([text]))
         there = np.flatnonzero(places >= 0)
         there = there[self._allowed[places[there]]]
         # Stable: of equal ones the smaller id comes first, as they stand.
         ordered = np.argsort(-near[0, there], kind="stable")
-        mask = np.zeros_like(self._allowed)
         mask[places[there[ordered[: self._options.k_emb]]]] = True
         return mask
 
-    def _cosines(self, texts: Sequence[str]) -> tuple[Scores, NDArray[np.intp]]:
-        """Return how near texts are to the vectors of atoms, and the places of those atoms."""
+    def parts(self, requirements: Sequence[Requirement], mask: Mask) -> Iterator[Parts]:
+        """Yield the scores of each requirement with all atoms; those outside of *mask* have 0.
+
+        One after the other: of all together, the scores may take more memory than there is.
+        """
+        if self._options.strategy != "semantic":
+            for each in requirements:
+                yield self._of(each, mask, None)
+            return
+        cosines = self._cosines([each.text for each in requirements])
+        for each, row in zip(requirements, cosines, strict=True):
+            yield self._of(each, mask, row * mask)
+
+    def _cosines(self, texts: Sequence[str]) -> Iterator[Scores]:
+        """Yield of each text how near it is to each atom; 0 where that is away from it."""
         table = self._vectors.table("atom")
         places = self._words.places(table.ids)
-        if self._embedder is None or not texts:
-            return np.zeros((len(texts), len(places))), places
-        return table.cosines(self._embedder.embed(texts)), places
-
-    def parts(self, requirements: Sequence[Requirement], mask: Mask) -> list[Parts]:
-        """Return the scores of each requirement with all atoms; those outside of *mask* have 0."""
-        if self._options.strategy != "semantic":
-            return [self._of(each, mask, None) for each in requirements]
-        near, places = self._cosines([each.text for each in requirements])
         there = places >= 0
-        cosines = np.zeros((len(requirements), len(mask)))
-        cosines[:, places[there]] = np.maximum(near[:, there], 0.0)
-        return [
-            self._of(each, mask, row * mask)
-            for each, row in zip(requirements, cosines, strict=True)
-        ]
+        vectors = self._embedder.embed(texts) if self._embedder and texts else None
+        for start in range(0, len(texts), _BLOCK):
+            cosines = np.zeros((len(texts[start : start + _BLOCK]), len(self._allowed)))
+            if vectors is not None:
+                near = table.cosines(vectors[start : start + _BLOCK])
+                cosines[:, places[there]] = np.maximum(near[:, there], 0.0)
+            yield from cosines
 
     def _of(self, requirement: Requirement, mask: Mask, cosines: Scores | None) -> Parts:
         asked = set(tokens(requirement.text))

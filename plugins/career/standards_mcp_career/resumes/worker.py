@@ -25,6 +25,8 @@ _HYPHEN: Final = re.compile(r"[\x02\ufffe](\r\n)?")
 
 
 _WORD: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_PARAGRAPH: Final = f"{_WORD}p"
+_BOX: Final = f"{_WORD}txbxContent"
 _FALLBACK: Final = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 
 
@@ -140,11 +142,13 @@ def _cell(cell: Any, marks: _Marks | None) -> Iterator[str]:
 def _paragraph(paragraph: Any, marks: _Marks | None) -> Iterator[str]:
     """Return its own text, then those in its boxes."""
     runs = paragraph.iter(f"{_WORD}r")
-    own = (run for run in runs if next(run.iterancestors(f"{_WORD}p")) is paragraph)
+    own = (run for run in runs if next(run.iterancestors(_PARAGRAPH)) is paragraph)
     text = "".join(run.text for run in own)
     yield marks.of(paragraph) + text if marks and text.strip() else text
-    for box in paragraph.iter(f"{_WORD}txbxContent"):
-        yield from _texts(box, marks)
+    for box in paragraph.iter(_BOX):
+        # A box within a box comes with that one.
+        if next(box.iterancestors(_PARAGRAPH, _BOX)) is paragraph:
+            yield from _texts(box, marks)
 
 
 def _limit() -> None:

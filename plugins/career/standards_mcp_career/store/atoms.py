@@ -63,7 +63,7 @@ def _atom_of(row: Row[Any]) -> Atom:
         domain=row.domain,
         title=row.title,
         claim=row.claim,
-        tags=tuple(row.tags_json),
+        tags=row.tags_json,
         verified=row.verified,
-        evidence_refs=tuple(row.evidence_refs_json),
+        evidence_refs=row.evidence_refs_json,
     )

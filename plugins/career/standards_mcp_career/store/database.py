@@ -21,6 +21,8 @@ _CONNECTIONS: Final = 16
 """As many as the host has threads for a plugin."""
 _SECONDS: Final = 15
 """How long one waits for another that writes."""
+_OLDEST_SQLITE: Final = (3, 35)
+"""The first that knows RETURNING."""
 _compact = partial(json.dumps, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
@@ -70,10 +72,15 @@ def open_store(path: Path | None = None) -> Store:
     """Open a database and bring it to the newest version.
 
     Raises:
-        ApiError: It cannot be opened or migrated.
+        ApiError: It cannot be opened or migrated, or SQLite is too old.
     """
     from .migrating import migrate  # noqa: PLC0415  - Alembic takes long, and knows this module
 
+    if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
+        least = ".".join(map(str, _OLDEST_SQLITE))
+        raise ApiError(
+            f"This Python has SQLite {sqlite3.sqlite_version}; the plugin needs {least} or later."
+        )
     store = Store(path)
     try:
         migrate(store)
@@ -94,11 +101,20 @@ def _engine(path: Path | None) -> Engine:
         pool_timeout=_SECONDS,
         connect_args={"check_same_thread": False, "timeout": _SECONDS},
         json_serializer=_compact,
+        json_deserializer=_parsed,
         hide_parameters=True,
     )
     event.listen(engine, "connect", _set_up)
     event.listen(engine, "begin", _begin)
     return engine
+
+
+def _parsed(stored: str) -> Any:
+    """Return the data of a column; what is no JSON, as others may have left it, is its text."""
+    try:
+        return json.loads(stored)
+    except (ValueError, RecursionError):
+        return {"text": stored}
 
 
 def _prepare(path: Path) -> None:

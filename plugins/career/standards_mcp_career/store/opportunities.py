@@ -63,7 +63,7 @@ def _read(connection: Connection, wanted: Select[Any]) -> list[Opportunity]:
         parts = list(group)
         values = {name: getattr(parts[0], name) for name in _FIELDS}
         its = tuple(
-            Requirement(text=part.text, tags=tuple(part.tags_json), required=part.required)
+            Requirement(text=part.text, tags=part.tags_json, required=part.required)
             for part in parts
             if part.text is not None
         )

@@ -89,4 +89,4 @@ def _resume_of(row: Row[Any]) -> Resume:
             extracted_at=row.extracted_at,
             ingestion_version=row.ingestion_version,
         )
-    return Resume(row.resume_id, row.resume_md, row.resume_hash, row.created_at, meta)
+    return Resume(row.resume_id, str(row.resume_md), row.resume_hash, row.created_at, meta)

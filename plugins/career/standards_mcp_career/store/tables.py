@@ -2,9 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Final
+import json
+from collections.abc import Sequence
+from typing import Any, Final
 
-from sqlalchemy import JSON, Boolean, Column, ForeignKey, Integer, MetaData, Table, Text
+from sqlalchemy import JSON, Boolean, Column, Dialect, ForeignKey, Integer, MetaData, Table, Text
+from sqlalchemy.types import TypeDecorator
+from typing_extensions import override
+
+from standards_mcp_career.domain.text import listed
+
+
+class _Texts(TypeDecorator[Sequence[str]]):
+    """Texts as a JSON list. What is none, as another program may have left it, is one text."""
+
+    impl = Text
+    cache_ok = True
+
+    @override
+    def process_bind_param(self, value: Sequence[str] | None, dialect: Dialect) -> str:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+    @override
+    def process_result_value(self, value: Any | None, dialect: Dialect) -> tuple[str, ...]:
+        return listed(str(value)) if value else ()
+
 
 METADATA: Final = MetaData()
 
@@ -21,9 +43,9 @@ atoms: Final = Table(
     Column("domain", Text, nullable=False),
     Column("title", Text, nullable=False),
     Column("claim", Text, nullable=False),
-    Column("tags_json", JSON, nullable=False),
+    Column("tags_json", _Texts, nullable=False),
     Column("verified", Boolean, nullable=False),
-    Column("evidence_refs_json", JSON, nullable=False),
+    Column("evidence_refs_json", _Texts, nullable=False),
 )
 opportunities: Final = Table(
     "opportunities",
@@ -39,7 +61,7 @@ requirements: Final = Table(
     Column("opportunity_id", Text, ForeignKey("opportunities.opportunity_id"), primary_key=True),
     Column("idx", Integer, primary_key=True),
     Column("text", Text, nullable=False),
-    Column("tags_json", JSON, nullable=False),
+    Column("tags_json", _Texts, nullable=False),
     Column("required", Boolean, nullable=False),
 )
 interactions: Final = Table(

@@ -124,6 +124,17 @@ def test_a_changed_event_is_found_by_its_index(
     assert audit.page("t")["total"] == 3
 
 
+@pytest.mark.parametrize("refs", ["[1]", "[true]", "{}", '["\\ud800"]', "[" * 100_000])
+def test_refs_that_are_no_longer_texts_are_a_change(audit: AuditLog, store: Store, refs: str):
+    audit.append("t", "Kind", {}, ["1"])
+    with store.writing() as connection:
+        connection.exec_driver_sql("DROP TRIGGER audit_events_no_update")
+        connection.exec_driver_sql("UPDATE audit_events SET entity_ids_json = ?", (refs,))
+    (found,) = audit.verify("t")["traces"]
+    assert found["error"] == "event_hash mismatch at index 0"
+    assert audit.page("t")["events"][0]["refs"] == [refs]
+
+
 def test_an_event_that_was_removed_from_the_middle_is_found(audit: AuditLog, store: Store):
     audit.extend("t", [Entry("Kind", {"n": n}) for n in range(3)])
     with store.writing() as connection:

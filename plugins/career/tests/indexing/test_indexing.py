@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Sequence
@@ -159,6 +160,22 @@ def test_a_run_that_fails_is_called_so_and_counts_for_nothing(store: Store, audi
     assert run.status == "failed"
     assert [each["event_type"] for each in audit.page("t")["events"]] == ["IndexBuildStarted"]
     assert indexing(store, audit, vectors).build()["counts"]["indexed"] == 1
+
+
+def test_a_build_counts_when_tidying_up_fails(
+    store: Store, audit: AuditLog, caplog: pytest.LogCaptureFixture
+):
+    class Untidy(MemoryVectors):
+        def settle(self) -> None:
+            raise ApiError("another process writes")
+
+    logging.getLogger("standards_mcp").propagate = True
+    upsert(store, OPS)
+    vectors = Untidy()
+    assert indexing(store, audit, vectors).build()["counts"]["indexed"] == 1
+    assert "after a build of the index: another process writes" in caplog.text
+    with store.reading() as connection:
+        assert [run.status for run in runs.read_all(connection)] == ["completed"]
 
 
 def test_without_an_encoder_nothing_gets_a_vector(store: Store, audit: AuditLog):

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 
+import filelock
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -127,6 +128,25 @@ def test_writers_at_one_time_lose_nothing(folder: Path):
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(write, range(4)))
     assert len(LanceVectors(folder, StubEmbedder.source).hashes()) == 20
+
+
+def test_whoever_changes_vectors_waits_for_another_process_that_does(
+    vectors: LanceVectors, folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    vectors.put({("atom", "a"): row(1, 0)})
+    monkeypatch.setattr("standards_mcp_career.indexing.lance._SECONDS", 0.05)
+    (lock,) = folder.glob("*.lock")
+    with filelock.FileLock(lock):
+        for change in (
+            lambda: vectors.put({("atom", "b"): row(1, 0)}),
+            lambda: vectors.remove([("atom", "a")]),
+            vectors.settle,
+        ):
+            with pytest.raises(ApiError, match=r"another process has been writing.*try again"):
+                change()
+        assert set(vectors.hashes()) == {("atom", "a")}
+    vectors.remove([("atom", "a")])
+    assert not vectors.hashes()
 
 
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -158,6 +158,17 @@ def test_a_redis_that_has_forgotten_begins_where_the_database_is(
     coordinator.close()
 
 
+def test_the_largest_index_comes_back_from_redis_as_it_was(
+    redis_address: str, store: Store, add_interaction: Callable[..., None]
+):
+    add_interaction(store, "i", 2, 10**9)
+    coordinator = RedisCoordinator(store, parse_address(redis_address))
+    for name in ("applied", "already_applied"):
+        outcome = coordinator.apply("i", "ReceiveReply", "k")
+        assert (outcome.name, outcome.index) == (name, 10**9 + 1)
+    coordinator.close()
+
+
 def test_the_database_follows_also_when_it_was_missed_before(
     redis_address: str, store: Store, add_interaction: Callable[..., None]
 ):

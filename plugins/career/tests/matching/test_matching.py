@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from standards_mcp_career.domain.text import tokens
 from standards_mcp_career.indexing.embedding import StubEmbedder
 from standards_mcp_career.indexing.index import Indexing
 from standards_mcp_career.indexing.lance import LanceVectors
-from standards_mcp_career.indexing.vectors import MemoryVectors, VectorStore
+from standards_mcp_career.indexing.vectors import Kept, MemoryVectors, VectorStore
 from standards_mcp_career.matching.report import match
 from standards_mcp_career.matching.service import Matching
 from standards_mcp_career.matching.strategies import Matcher, Options
@@ -211,6 +213,30 @@ def test_meaning_tags_and_what_is_required_count_in_the_third_strategy(matching:
     assert report["overall_score"] == pytest.approx(score / 1.5, abs=1e-6)
     assert report["breakdown"]["final_score"] == report["overall_score"]
     assert report["breakdown"]["bonus"] == pytest.approx(0.5 / 1.5)
+
+
+@pytest.mark.parametrize("strategy", ["lexical", "hybrid", "semantic"])
+def test_the_scores_of_many_requirements_are_not_in_memory_together(strategy: Any):
+    known = [Atom(f"a-{n:04}", claim=f"Kafka word{n % 97}", verified=True) for n in range(2000)]
+    words, vectors, options = WordIndex(known), MemoryVectors(), Options(strategy, 25, 25)
+    rows = StubEmbedder().embed([atom.claim for atom in known])
+    vectors.put(
+        {("atom", atom.atom_id): Kept("", row) for atom, row in zip(known, rows, strict=True)}
+    )
+    asked = tuple(Requirement(f"Kafka word{n}") for n in range(500))
+    position = Opportunity("o", "c", "r", requirements=asked)
+    matcher = Matcher(words, words.all(), options, vectors, StubEmbedder())
+    one = match(replace(position, requirements=asked[:1]), words, matcher, options)
+    assert one["matched_atoms"]
+    tracemalloc.start()
+    try:
+        found = match(position, words, matcher, options)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(found["requirement_matches"]) == 500
+    of_one_part_of_all = 500 * 2000 * 8
+    assert most < of_one_part_of_all
 
 
 WORDS = st.lists(st.sampled_from(["kafka", "go", "sql", "rust", "x1", "é", "a"]), max_size=5)

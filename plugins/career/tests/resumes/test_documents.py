@@ -74,6 +74,20 @@ def test_boxes_and_controls_of_a_word_document_are_read_once(word_document: Make
     assert lines[:4] == ["In a control", "Beside", "In a box", "Platform engineer"]
 
 
+@pytest.mark.parametrize("within", ["<w:p><w:r>{}</w:r></w:p>", "{}"])
+def test_the_text_of_a_box_within_boxes_is_read_once(word_document: Make, within: str):
+    inner = "<w:txbxContent><w:p><w:r><w:t>Within</w:t></w:r></w:p></w:txbxContent>"
+    for _ in range(8):
+        inner = f"<w:txbxContent>{within.format(inner)}</w:txbxContent>"
+    boxes = f'<w:p xmlns:w="{WORD}"><w:r><w:t>Around</w:t>{inner}</w:r></w:p>'
+
+    def change(word: Any) -> None:
+        word.element.body.insert(0, parse_xml(boxes))
+
+    lines = worker.answer(".docx", word_document(change))["text"].split("\n")
+    assert lines[:3] == ["Around", "Within", "Platform engineer"]
+
+
 def test_a_pdf_is_read_page_by_page(pdf_of: Make):
     data = pdf_of("Platform engineer\nKafka", "", "Terraform")
     assert extract(data, ".pdf") == (

@@ -7,12 +7,14 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from threading import Timer
+from typing import Any
 
 import pytest
-from sqlalchemy import inspect
+from sqlalchemy import Engine, event, inspect
 
 from standards_mcp import ApiError, InvalidInputError
 from standards_mcp_career.audit.log import AuditLog
@@ -26,6 +28,7 @@ from standards_mcp_career.store.database import Store, open_store
 from standards_mcp_career.store.migrating import LATEST, Migrated, migrate, version_of
 from standards_mcp_career.store.tables import METADATA
 
+Run = Callable[..., Any]
 # What a program of the original leaves behind; names and types of columns are its interface.
 ORIGINAL = Path(__file__).with_name("original-v4.sql")
 KILLED = """
@@ -183,6 +186,39 @@ def test_a_database_of_the_original_keeps_all_that_it_has(db: Path):
     store.close()
 
 
+# Each of these once kept all else out.
+ODD = (
+    """INSERT INTO audit_events VALUES
+    ('e-1', 'odd', 'Odd', '{}', 'now', '["\\ud800"]', 0),
+    ('e-2', 'odd', 'Odd', '{}', 'now', '[1]', 1),
+    ('e-3', 'odd', 'Odd', x'fffe', 'now', x'fffe', 2),
+    ('e-4', 'odd', 'Odd', '', '', replace(hex(zeroblob(5000)), '0', '['), 3)""",
+    "UPDATE atoms SET tags_json = '', evidence_refs_json = '[1]'",
+    "UPDATE requirements SET tags_json = 'no list'",
+    "UPDATE index_runs SET summary_json = 'no object'",
+    "UPDATE resumes SET resume_md = x'fffe'",
+)
+
+
+@pytest.mark.usefixtures("installed")
+def test_odd_rows_of_the_original_keep_no_database_out_and_stay_as_they_are(db: Path, run: Run):
+    with sqlite3.connect(db) as connection:
+        connection.executescript(ORIGINAL.read_text("utf-8"))
+        for each in ODD:
+            connection.execute(each)
+    connection.close()
+    run("career", "audit", "verify")
+    odd = json.loads(run("career", "audit", "show", "odd", "--json").stdout)["events"]
+    refs = ['["\\ud800"]', "[1]", "b'\\xff\\xfe'", "[" * 10_000]
+    assert [event["refs"] for event in odd] == [[each] for each in refs]
+    (first, _) = json.loads(run("career", "list", "atoms", "--json").stdout)["atoms"]
+    assert (first["tags"], first["evidence_refs"]) == ([], ["[1]"])
+    (last,) = json.loads(run("career", "list", "runs", "--json").stdout)["runs"]
+    assert last["summary"] == {"text": "no object"}
+    run("career", "match", "o-1", "--strategy", "semantic")
+    run("career", "index")
+
+
 def test_tables_that_the_original_left_without_their_version_are_kept(db: Path):
     with sqlite3.connect(db) as connection:
         connection.executescript(ORIGINAL.read_text("utf-8"))
@@ -193,6 +229,27 @@ def test_tables_that_the_original_left_without_their_version_are_kept(db: Path):
     with store.reading() as connection:
         assert len(atoms.read_all(connection)) == 2
     store.close()
+
+
+def test_the_migrations_need_no_newer_sqlite_than_the_docs_say(db: Path):
+    statements = list[str]()
+
+    def note(_: Any, __: Any, statement: str, *___: Any) -> None:
+        statements.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    open_store(db).close()
+    event.remove(Engine, "before_cursor_execute", note)
+    assert "INSERT INTO id_counters" in "".join(statements)
+    # SQLite takes HAVING without GROUP BY from 3.39 on.
+    assert all("GROUP BY" in each for each in statements if "HAVING" in each)
+
+
+def test_an_sqlite_that_is_too_old_is_told(monkeypatch: pytest.MonkeyPatch, db: Path):
+    monkeypatch.setattr(sqlite3, "sqlite_version", "3.34.1")
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 34, 1))
+    with pytest.raises(ApiError, match=r"has SQLite 3\.34\.1; .* needs 3\.35 or later"):
+        open_store(db)
 
 
 def test_a_database_of_a_newer_plugin_is_refused(db: Path):

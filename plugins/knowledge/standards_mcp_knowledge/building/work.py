@@ -40,7 +40,7 @@ class Work(Protocol):
         """Return the vectors of an index that `write_index` wrote.
 
         Raises:
-            OSError: It cannot be read.
+            OSError: It cannot be read, also because the worker ended or took too long.
         """
         ...
 

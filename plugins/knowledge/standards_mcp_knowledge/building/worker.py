@@ -30,7 +30,7 @@ def read_vectors(path: Path) -> Vectors:
     try:
         index: Any = faiss.read_index(str(path))
         vectors: Vectors = index.reconstruct_n(0, index.ntotal)
-    except RuntimeError as error:
+    except (RuntimeError, AssertionError, MemoryError) as error:
         raise OSError(" ".join(str(error).split())) from error
     return vectors
 

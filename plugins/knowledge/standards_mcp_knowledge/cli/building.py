@@ -16,6 +16,7 @@ from standards_mcp_knowledge.answers import SearchAnswer, search_answer
 from standards_mcp_knowledge.building import BuildError, BuildOptions, BuildReport
 from standards_mcp_knowledge.datasets import LeftOut, read_source
 from standards_mcp_knowledge.encoders import DEFAULT_MODEL
+from standards_mcp_knowledge.errors import DatasetError
 from standards_mcp_knowledge.manifests import NAME
 from standards_mcp_knowledge.service import LONGEST_QUERY, workers_of
 from standards_mcp_knowledge.settings import KnowledgeSettings
@@ -122,6 +123,8 @@ async def _search(pool: Pool, folder: Path, question: str, most: int) -> SearchA
     name = source.manifest.id
     try:
         found = await pool.run(tasks.search, source.files, name, question, most)
+    except DatasetError as error:
+        raise BuildError(error.reason) from error
     except (UnavailableError, OverdueError) as error:
         raise BuildError("the workers cannot search; see the log for why") from error
     return search_answer(name, question, found, round((perf_counter() - began) * 1000, 1))

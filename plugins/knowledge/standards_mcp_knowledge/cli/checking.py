@@ -24,6 +24,7 @@ from standards_mcp_knowledge.datasets import (
 from standards_mcp_knowledge.manifests import NAME, Manifest
 from standards_mcp_knowledge.service import workers_of
 from standards_mcp_knowledge.settings import KnowledgeSettings
+from standards_mcp_knowledge.workers import tasks
 
 
 @click.command("schema")
@@ -90,5 +91,7 @@ async def _entries(
             elsewhere = [] if path in known else [path.parent]
             roots = [root, *settings.extra_roots, *elsewhere]
             found = read_source(path, roots)
-            entries.append(found if isinstance(found, LeftOut) else await look_into(pool, found))
+            entries.append(
+                found if isinstance(found, LeftOut) else await look_into(pool, found, tasks.try_out)
+            )
     return shelved(entries).entries

@@ -55,7 +55,10 @@ class PoolWork:
 
     def read_vectors(self, path: Path) -> Vectors:
         """Return the vectors of an index that was written before."""
-        return self._run(worker.read_vectors, path)
+        try:
+            return self._run(worker.read_vectors, path)
+        except (UnavailableError, OverdueError) as error:
+            raise OSError("it ends the process that reads it, or takes too long") from error
 
     def write_index(self, vectors: Vectors, path: Path) -> None:
         """Write a new index."""

@@ -1,24 +1,25 @@
-"""What a worker keeps open: encoders and datasets. FAISS is imported here alone."""
+"""The datasets that a worker keeps open. FAISS is imported here alone."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from pydantic import SecretStr
+import numpy.typing as npt
 
 from standards_mcp.catalog import CatalogError
-from standards_mcp.catalog.embedding import TextEncoder, Vectors, open_encoder
-from standards_mcp_knowledge.encoders import DEFAULT_MODEL, Encoders, no_encoder, spec_of
+from standards_mcp.catalog.embedding import TextEncoder, Vectors
+from standards_mcp_knowledge.encoders import DEFAULT_MODEL, Encoders, no_encoder
 from standards_mcp_knowledge.errors import DatasetError
 from standards_mcp_knowledge.manifests import Files, Stamp, stamp
 from standards_mcp_knowledge.metadata import Document, read_metadata
 from standards_mcp_knowledge.search import Metric
 
-_REMEDY: Final = "check plugins.knowledge.encoders and its embedding_api_key"
+from .encoding import AddressEncoder, OpenEncoders, sentence
+
 _MOST_PROBES: Final = 16
 _LEAST_CANDIDATES: Final = 64
 _DAMAGE: Final = (RuntimeError, AssertionError)
@@ -51,14 +52,10 @@ class OpenDataset:
             )
         self._graph = _graph_of(self._index)
         _check_ids(self._index, files.index)
-        self._encoder = encoder_of(self.model)
-        dimensions = _dimensions(self._encoder, self.model)
-        if dimensions != self.dimension:
-            raise DatasetError(
-                "encoder",
-                f"Index has {self.dimension} dimensions, encoder {self._encoder.name} has "
-                f"{dimensions}",
-            )
+        self.encoder = encoder_of(self.model)
+        # Nothing is asked at an address before a search needs it: it may not answer for long.
+        if not isinstance(self.encoder, AddressEncoder):
+            self._check_dimension(self.encoder.dimensions)
         try:
             self._search(np.full((1, self.dimension), self.dimension**-0.5, dtype=np.float32), 1)
         except _DAMAGE as error:
@@ -74,18 +71,28 @@ class OpenDataset:
             )
         return kind
 
+    def _check_dimension(self, dimension: int) -> None:
+        if dimension != self.dimension:
+            raise DatasetError(
+                "encoder",
+                f"Index has {self.dimension} dimensions, encoder {self.encoder.name} has "
+                f"{dimension}",
+            )
+
     def nearest(self, query: str, k: int) -> list[tuple[int, float]]:
         """Return at most *k* rows with FAISS's distances.
 
         Raises:
-            CatalogError: The encoder fails.
-            DatasetError: It gives what the index cannot be searched with.
+            DatasetError: The encoder fails, or gives what the index cannot be searched with.
         """
-        vector = self._encoder.encode([query])
-        if vector.shape != (1, self.dimension) or not np.isfinite(vector).all():
-            raise DatasetError(
-                "encoder",
-                f"Encoder {self._encoder.name} gave no vector of {self.dimension} numbers",
+        try:
+            vector = self.encoder.encode([query])
+        except CatalogError as error:
+            raise no_encoder(self.model, sentence(error), is_passing=True) from error
+        self._check_dimension(vector.shape[1])
+        if not np.isfinite(vector).all():
+            raise no_encoder(
+                self.model, f"{self.encoder.name} gave what is no vector", is_passing=True
             )
         return self._search(vector, k)
 
@@ -103,8 +110,7 @@ class Opened:
     """What one worker has open. Datasets are opened anew when their files change."""
 
     def __init__(self, encoders: Encoders) -> None:
-        self._settings = encoders
-        self._encoders: dict[tuple[str, bool], TextEncoder] = {}
+        self._encoders = OpenEncoders(encoders)
         self._datasets: dict[tuple[Path, Path], OpenDataset] = {}
 
     def dataset(self, files: Files) -> OpenDataset:
@@ -115,19 +121,24 @@ class Opened:
         """
         key = (files.index, files.metadata)
         kept = self._datasets.get(key)
-        # Until the host has noticed a change, it asks for the files that were.
-        is_old = kept is None or (kept.stamps != files.stamps and kept.stamps != _stamps(files))
-        if is_old:
+        # The host may not have noticed a change yet, and a file that is overwritten changes as it
+        # is mapped: its documents must not be the old ones.
+        if kept is None or kept.stamps != _stamps(files):
             # Not both at a time: that is what a worker's memory is for.
             self._datasets.pop(key, None)
-            self._datasets[key] = OpenDataset(files, self.encoder_of)
+            self._datasets[key] = OpenDataset(files, self._encoders.of_dataset)
+            self._close_encoders()
         return self._datasets[key]
 
     def keep_only(self, files: Sequence[Files]) -> None:
-        """Close every other dataset."""
+        """Close every other dataset, and encoders that none uses any more."""
         wanted = {(each.index, each.metadata) for each in files}
         for key in self._datasets.keys() - wanted:
             del self._datasets[key]
+        self._close_encoders()
+
+    def _close_encoders(self) -> None:
+        self._encoders.keep_only([each.encoder for each in self._datasets.values()])
 
     def encode(self, texts: Sequence[str], model: str) -> Vectors:
         """Return a row of length 1 for each text, by a model that the user has named.
@@ -136,29 +147,7 @@ class Opened:
             DatasetError: There is no encoder for the model.
             CatalogError: The encoder fails.
         """
-        return self._encoder(model, self._settings.key).encode(texts)
-
-    def encoder_of(self, model: str) -> TextEncoder:
-        """Return the encoder of a model that a dataset names.
-
-        Raises:
-            DatasetError: There is none, or it cannot be opened.
-        """
-        # Whoever made the dataset may have named an address of theirs.
-        is_known = model in self._settings.specs
-        return self._encoder(model, self._settings.key if is_known else None)
-
-    def _encoder(self, model: str, key: SecretStr | None) -> TextEncoder:
-        spec = spec_of(model, self._settings.specs)
-        known = (spec, key is not None)
-        if known not in self._encoders:
-            try:
-                self._encoders[known] = open_encoder(
-                    spec, key, remedy=_REMEDY, threads=1, timeout=self._settings.timeout
-                )
-            except CatalogError as error:
-                raise no_encoder(model, _sentence(error)) from error
-        return self._encoders[known]
+        return self._encoders.of_user(model).encode(texts)
 
 
 def _faiss() -> Any:
@@ -184,15 +173,18 @@ def _read_index(path: Path) -> Any:
     return index
 
 
+def _levels(index: Any) -> Iterator[Any]:
+    """Yield an index and those within it, from without."""
+    while index is not None:
+        index = _faiss().downcast_index(index)
+        yield index
+        within = (getattr(index, name, None) for name in ("index", "base_index", "index_ivf"))
+        index = next(filter(None, within), None)
+
+
 def _graph_of(index: Any) -> Any | None:
     """Return the HNSW index that an index is or has within, None if there is none."""
-    faiss = _faiss()
-    while index is not None:
-        index = faiss.downcast_index(index)
-        if hasattr(index, "hnsw"):
-            return index
-        index = getattr(index, "index", None) or getattr(index, "base_index", None)
-    return None
+    return next((each for each in _levels(index) if hasattr(each, "hnsw")), None)
 
 
 def _check_ids(index: Any, path: Path) -> None:
@@ -201,39 +193,29 @@ def _check_ids(index: Any, path: Path) -> None:
     Raises:
         DatasetError: They are not, so that results would cite the wrong files.
     """
+    for ids in map(_ids_of, _levels(index)):
+        if not np.array_equal(np.sort(ids), np.arange(len(ids))):
+            raise DatasetError(
+                "index", f"Index cannot be read: {path}: its ids are not 0 to {len(ids) - 1}"
+            )
+
+
+def _ids_of(index: Any) -> npt.NDArray[np.int64]:
+    """Return the ids that an index keeps itself, which most kinds do not."""
     faiss = _faiss()
-    inner = faiss.downcast_index(index)
-    if hasattr(inner, "id_map"):
-        ids = faiss.vector_to_array(inner.id_map)
-    else:
-        try:
-            lists = faiss.extract_index_ivf(index).invlists
-        except RuntimeError:  # other kinds keep no ids
-            return
+    parts: list[npt.NDArray[np.int64]] = []
+    if hasattr(index, "id_map"):
+        parts = [faiss.vector_to_array(index.id_map)]
+    elif hasattr(index, "invlists"):
+        lists = index.invlists
         sizes = [(number, int(lists.list_size(number))) for number in range(lists.nlist)]
         parts = [faiss.rev_swig_ptr(lists.get_ids(number), size) for number, size in sizes if size]
-        ids = np.concatenate(parts) if parts else np.empty(0, np.int64)
-    if not np.array_equal(np.sort(ids), np.arange(len(ids))):
-        raise DatasetError(
-            "index", f"Index cannot be read: {path}: its ids are not 0 to {len(ids) - 1}"
-        )
+    return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
 
 def _unreadable(path: Path, error: BaseException) -> DatasetError:
     words = " ".join(str(error).split()) or "it takes more memory than a worker may have"
     return DatasetError("index", f"Index cannot be read: {path}: {words}")
-
-
-def _dimensions(encoder: TextEncoder, model: str) -> int:
-    try:
-        return encoder.dimensions
-    except CatalogError as error:
-        raise no_encoder(model, _sentence(error), is_passing=True) from error
-
-
-def _sentence(error: CatalogError) -> str:
-    text = str(error)
-    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _stamps(files: Files) -> tuple[Stamp, Stamp]:

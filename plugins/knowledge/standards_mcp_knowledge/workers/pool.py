@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, TypeVar, cast
+from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 
 import anyio
 from anyio.abc import TaskGroup
@@ -21,6 +21,8 @@ from .worker import Worker, WorkerEndedError
 T = TypeVar("T")
 Start: TypeAlias = Callable[[], Awaitable[Worker]]
 State: TypeAlias = Literal["starting", "ready", "restarting", "stopped"]
+_LAST_WORDS: Final = 2.0
+"""Seconds that a worker has to end by itself once it has broken off an answer."""
 
 
 class UnavailableError(Exception):
@@ -46,13 +48,13 @@ class Times:
     Attributes:
         attempt: For a worker to become free, and for its answer.
         start: For a worker to load what it needs.
-        pause: For a worker, while none runs.
+        hope: For a worker, where none can be started.
         most_between_starts: Pauses between starts that fail double up to this.
     """
 
     attempt: float = 10
     start: float = 60
-    pause: float = 2
+    hope: float = 2
     most_between_starts: float = 30
 
 
@@ -176,7 +178,7 @@ class Pool:
         outcome = _Outcome()
         worker = await self._acquired(only)
         if self._tasks is None:
-            raise UnavailableError(self.times.pause)
+            raise UnavailableError(self.next_start)
         # The exchange outlives a caller that gives up: the next one must not get its answer.
         self._tasks.start_soon(self._exchange, worker, outcome, seconds, function, arguments)
         await outcome.done.wait()
@@ -203,14 +205,14 @@ class Pool:
             outcome.error = error
             outcome.done.set()
             # It says by itself why it ends. Killing it now would hide that.
-            with anyio.move_on_after(self.times.pause):
+            with anyio.move_on_after(_LAST_WORDS):
                 await worker.wait()
             worker.end("it broke off an answer")
         except Exception as error:  # noqa: BLE001  - the caller raises it
             outcome.error = error
             self._offer(worker)
         except BaseException:
-            outcome.error = UnavailableError(self.times.pause)
+            outcome.error = UnavailableError(self.next_start)
             raise
         finally:
             outcome.done.set()
@@ -222,7 +224,7 @@ class Pool:
         end = anyio.current_time() + self.times.attempt
         try:
             while waiter.worker is None:
-                with anyio.move_on_after(min(self.times.pause, end - anyio.current_time())):
+                with anyio.move_on_after(min(self.times.hope, end - anyio.current_time())):
                     await waiter.given.wait()
                 self._check(waiter, end)
         except BaseException:

@@ -38,13 +38,23 @@ def open_built_in(opened: Opened) -> None:
 
 
 def inspect(opened: Opened, files: Files) -> Facts:
-    """Open a dataset, and search it once.
+    """Open a dataset, and search it once. An encoder at an address is not asked.
 
     Raises:
         DatasetError: It breaks a rule.
     """
     dataset = opened.dataset(files)
     return Facts(len(dataset.documents), dataset.dimension, dataset.model)
+
+
+def try_out(opened: Opened, files: Files) -> Facts:
+    """Open a dataset, and search it as a client does.
+
+    Raises:
+        DatasetError: It breaks a rule, or its encoder does not answer.
+    """
+    opened.dataset(files).nearest("word", 1)
+    return inspect(opened, files)
 
 
 def close_others(opened: Opened, datasets: Sequence[Files]) -> None:
@@ -56,8 +66,7 @@ def search(opened: Opened, files: Files, name: str, query: str, k: int) -> list[
     """Return the passages of the dataset *name* that are nearest to a query in meaning.
 
     Raises:
-        DatasetError: The dataset has changed and breaks a rule now.
-        CatalogError: The encoder fails.
+        DatasetError: Its encoder fails or does not fit, or it has changed and breaks a rule now.
     """
     dataset = opened.dataset(files)
     return hits(dataset.nearest(query, k), dataset.metric, dataset.documents, name)

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from typing_extensions import override
 
 from standards_mcp import ApiError, TimedOutError
-from standards_mcp_memory.settings import without_secrets
+from standards_mcp_memory.settings import may_use_proxy
 
 from .base import Job, Store
 
@@ -32,8 +32,8 @@ class RemoteStore(Store):
     """A server at an address. Its client is opened by the first call, once."""
 
     def __init__(self, url: str, key: SecretStr | None, timeout: float) -> None:
-        self.place = without_secrets(url)
-        self._url, self._key, self._timeout = url, key, timeout
+        self.place = url
+        self._key, self._timeout = key, timeout
         self._opening = anyio.Lock()
         self._threads = anyio.CapacityLimiter(_THREADS)
         self._free = threading.Semaphore(_MOST_THREADS)
@@ -67,10 +67,11 @@ class RemoteStore(Store):
         # A key without encryption is refused by the settings, but for this machine.
         warnings.filterwarnings("ignore", "Api key is used with an insecure", UserWarning)
         return QdrantClient(
-            url=self._url,
+            url=self.place,
             api_key=self._key.get_secret_value() if self._key else None,
             timeout=math.ceil(self._timeout),
             check_compatibility=False,
+            trust_env=may_use_proxy(self.place),
         )
 
     def _run(self, job: Job[T], client: QdrantClient) -> T:

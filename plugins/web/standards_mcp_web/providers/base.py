@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 from standards_mcp import ApiError
 from standards_mcp_web.answers import WebResult
+
+LONGEST_TITLE: Final = 300
+LONGEST_SNIPPET: Final = 500
 
 
 @dataclass(frozen=True, slots=True)

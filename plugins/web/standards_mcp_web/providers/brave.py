@@ -12,10 +12,17 @@ from standards_mcp import ApiError
 from standards_mcp_web.answers import WebResult
 from standards_mcp_web.texts import link, plain, without
 
-from .base import Question, Reply, field_of, objects, odd_answer, pages
+from .base import (
+    LONGEST_SNIPPET,
+    LONGEST_TITLE,
+    Question,
+    Reply,
+    field_of,
+    objects,
+    odd_answer,
+    pages,
+)
 
-_TITLE: Final = 300
-_SNIPPET: Final = 500
 _NAME: Final = 100
 _PRICE: Final = 50
 _CODE: Final = 100
@@ -93,9 +100,9 @@ def _is_error(data: object) -> bool:
 def _result(found: Mapping[str, Any], url: str) -> WebResult:
     price, availability = _offer(found)
     return {
-        "title": plain(found.get("title"), _TITLE) or url,
+        "title": plain(found.get("title"), LONGEST_TITLE) or url,
         "url": url,
-        "snippet": plain(found.get("description"), _SNIPPET) or None,
+        "snippet": plain(found.get("description"), LONGEST_SNIPPET) or None,
         "profile": plain(field_of(found.get("profile"), "name"), _NAME) or None,
         "price": price,
         "availability": availability,

@@ -10,10 +10,8 @@ from standards_mcp import ApiError
 from standards_mcp_web.answers import WebResult
 from standards_mcp_web.texts import link, plain
 
-from .base import Question, Reply, field_of, listed, pages
+from .base import LONGEST_SNIPPET, LONGEST_TITLE, Question, Reply, field_of, listed, pages
 
-_TITLE: Final = 300
-_SNIPPET: Final = 500
 _ENGINE: Final = 50
 _MOST_ENGINES: Final = 5
 _FORBIDDEN: Final = 403
@@ -76,9 +74,9 @@ def _names(engines: list[object]) -> str:
 def _result(found: Mapping[str, Any], url: str) -> WebResult:
     engines = listed(found.get("engines")) or [None]
     return {
-        "title": plain(found.get("title"), _TITLE) or url,
+        "title": plain(found.get("title"), LONGEST_TITLE) or url,
         "url": url,
-        "snippet": plain(found.get("content"), _SNIPPET) or None,
+        "snippet": plain(found.get("content"), LONGEST_SNIPPET) or None,
         "profile": plain(engines[0], _ENGINE) or None,
         "price": None,
         "availability": None,

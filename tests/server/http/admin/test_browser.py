@@ -25,6 +25,7 @@ from standards_mcp.server.reload import Reloading
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 pytestmark = [
+    pytest.mark.processes,
     pytest.mark.anyio,
     pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium"),
 ]

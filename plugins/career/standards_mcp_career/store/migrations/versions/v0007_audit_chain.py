@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from alembic import op
 from sqlalchemy import Column, Text, text
@@ -56,8 +56,10 @@ def _chained(events: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return what is new in the events of a trace. The rule is repeated here, as it was then."""
     previous_hash, updates = "0" * 64, list[dict[str, Any]]()
     for idx, event in enumerate(events):
-        refs = _refs(event["entity_ids_json"])
-        hashed = _compact({name: {**event, "refs": refs}[name] for name in _FIELDS})
+        refs = _refs(str(event["entity_ids_json"]))
+        # Bytes may stand where texts should.
+        texts = {name: str(event[name]) for name in _FIELDS if name != "refs"}
+        hashed = _compact({**texts, "refs": refs})
         event_hash = hashlib.sha256((hashed + previous_hash).encode()).hexdigest()
         update = {"idx": idx, "refs_json": _compact(refs), "rowid": event["rowid"]}
         updates.append({**update, "previous_hash": previous_hash, "event_hash": event_hash})
@@ -68,11 +70,11 @@ def _chained(events: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def _refs(stored: str) -> list[str]:
     """Return the ids that stand in a text; what is no list of texts is kept as one."""
     try:
-        refs: list[Any] = json.loads(stored)
-        is_known = all(isinstance(ref, str) for ref in refs)
-    except (TypeError, ValueError):
-        is_known, refs = False, []
-    return refs if is_known and stored.lstrip().startswith("[") else [stored]
+        refs: Any = json.loads(stored)
+        "".join(refs).encode()  # else it has what is no text, or half of a character
+    except (TypeError, ValueError, RecursionError):
+        refs = None
+    return cast("list[str]", refs) if isinstance(refs, list) else [stored]
 
 
 def _compact(value: object) -> str:

@@ -13,7 +13,7 @@ down_revision: Final = "0009"
 _LAST_RUN: Final = """
     INSERT INTO id_counters (name, value)
     SELECT 'run', max(CAST(substr(run_id, 5) AS INTEGER)) FROM index_runs
-    WHERE run_id GLOB 'run-[0-9]*' HAVING count(*) > 0
+    WHERE run_id GLOB 'run-[0-9]*' GROUP BY substr(run_id, 1, 4)
     ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)
 """
 _HASH: Final = text(
@@ -38,7 +38,7 @@ def upgrade() -> None:
         text("SELECT resume_id, resume_md FROM resumes ORDER BY created_at, resume_id")
     ).all()
     for resume_id, markdown in rows:
-        hashed = hashlib.sha256(markdown.encode()).hexdigest()
+        hashed = hashlib.sha256(str(markdown).encode()).hexdigest()
         connection.execute(_HASH, {"resume_id": resume_id, "resume_hash": f"sha256:{hashed}"})
     op.execute("DROP TRIGGER audit_events_no_replace")
     op.execute(_TRIGGER)
