@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.waiting import WAIT
+
+from standards_mcp_products.cli import trying
 
 Run = Build = Write = Callable[..., Any]
 Row = dict[str, Any]
@@ -109,6 +115,75 @@ def test_a_second_build_at_one_time_is_refused(run: Run, write: Write, lamp: Row
         told = run("products", "build", write(lamp), status=1).stderr
     assert "Another build is running" in told
     run("products", "build", write(lamp))
+
+
+def test_trying_waits_for_another_that_builds(
+    run: Run, state: Path, monkeypatch: pytest.MonkeyPatch
+):
+    import filelock
+
+    class Waited(filelock.FileLock):
+        def _acquire(self) -> None:  # at each attempt
+            super()._acquire()
+            if self.lock_file == lock.lock_file:  # the host has locks of its own
+                lock.release()
+
+    (state / "tried").mkdir(parents=True)
+    lock = filelock.FileLock(state / "tried" / "build.lock", thread_local=False)
+    lock.acquire()
+    monkeypatch.setattr(trying, "_PATIENCE", 0.1)
+    told = run("products", "try", "a lamp", status=1).stderr
+    assert "Another build is running. Try again when it is done." in told
+    monkeypatch.setattr(trying, "_PATIENCE", WAIT)
+    monkeypatch.setattr(filelock, "FileLock", Waited)
+    assert run("products", "try", "a lamp").stdout.startswith("1. ")
+
+
+def test_a_key_in_the_address_of_a_model_is_neither_shown_nor_kept(
+    run: Run, write: Write, lamp: Row, soap: Row, state: Path
+):
+    with endpoint() as (url, lengths):
+        for key, rows in (("opensesame", [lamp]), ("newsesame", [lamp, soap])):
+            model = f"plugins.products.model={url}?key={key}#m"
+            built = run("--set", model, "products", "build", write(*rows), "--json").stdout
+            shown = run("--set", model, "products", "status").stdout
+            assert f"model: {url}#m\n" in shown
+            assert key not in built + shown + (state / "active.json").read_text()
+        counts = json.loads(built)
+        assert (counts["indexed"], counts["unchanged"]) == (1, 1), "a new key is no other model"
+        lengths.append(3)
+        counts = json.loads(run("--set", model, "products", "build", write(lamp), "--json").stdout)
+        assert (counts["indexed"], counts["unchanged"], counts["removed"]) == (1, 0, 1)
+        assert run("--set", model, "products", "search", "x").stdout.startswith("1. A desk lamp")
+        counts = json.loads(run("--set", model, "products", "build", write(lamp), "--json").stdout)
+        assert counts["unchanged"] == 1
+    told = run(
+        "--set", f"plugins.products.model={url}?key=opensesame", "products", "status", status=1
+    )
+    assert "names no model" in told.stderr
+    assert "opensesame" not in told.stderr
+
+
+@contextmanager
+def endpoint() -> Iterator[tuple[str, list[int]]]:
+    """Serve an encoder; yield its address, and the lengths of its vectors: the last one counts."""
+    lengths = [2]
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            texts = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["input"]
+            rows = [{"index": i, "embedding": [1.0] * lengths[-1]} for i in range(len(texts))]
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps({"data": rows}).encode())
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/v1/embeddings", lengths
+        server.shutdown()
 
 
 def test_progress_is_shown_on_a_terminal(

@@ -334,6 +334,10 @@ def test_the_plugin_keeps_the_rules(lamp: Row, make: Build, tmp_path: Path):
         ({"url": "ftp://x"}, "begins with https://"),
         ({"url": "http://a:b@x"}, "no query, name and password"),
         ({"url": "http://example.org", "auth_token": "opensesame"}, "unencrypted"),
+        ({"url": "http://host:99999"}, "the port of an address is a number up to 65535"),
+        ({"url": "http://host:abc"}, "the port of an address is a number up to 65535"),
+        ({"path": "products"}, "give the whole path"),
+        ({"path": "~nobody-of-this-name/products"}, "give the whole path"),
         ({"collection": "a b c"}, "pattern"),
         ({"collection": "ab"}, "pattern"),
         ({"model": "none"}, "cannot be none"),
@@ -349,9 +353,16 @@ async def test_settings_that_cannot_work_fail_the_plugin(
     assert "opensesame" not in str(caught.value)
 
 
+def test_a_folder_may_be_in_the_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert ProductsSettings(path="~/products").path == str(tmp_path / "products")
+
+
 def test_an_address_is_never_the_built_in_encoder():
     model = "http://127.0.0.1:9/v1/embeddings#sentence-transformers/all-MiniLM-L6-v2"
-    assert ProductsSettings(model=model).model == model
+    settings = ProductsSettings(model=model)
+    assert settings.model == model
+    assert model not in repr(settings), "it may have a key"
     with pytest.raises(ValueError, match="names no model"):
         ProductsSettings(model="http://127.0.0.1:9/all-MiniLM-L6-v2")
 
@@ -370,9 +381,11 @@ async def test_the_original_variables_are_read(
     model: str,
 ):
     del open_products
-    make(lamp, path=tmp_path / "elsewhere")
+    make(lamp, path=str(tmp_path / "elsewhere"))
     monkeypatch.setenv("INDEX_PATH", str(tmp_path / "elsewhere"))
     monkeypatch.setenv("EMBED_MODEL", model)
     monkeypatch.setenv("OPENAI_API_KEY", "")
     found = json.loads(run("products", "status", "--json").stdout)
     assert (found["store"], found["products"]) == (str(tmp_path / "elsewhere"), 1)
+    monkeypatch.setenv("INDEX_PATH", "elsewhere")
+    assert "give the whole path" in run("products", "status", status=1).stderr

@@ -18,7 +18,7 @@ from standards_mcp._utils.addresses import is_unencrypted
 from standards_mcp.catalog.errors import CatalogError, CatalogUnavailableError
 
 from .minilm import EncoderUnavailableError, TextEncoder, Vectors, normalised, shared_minilm
-from .spec import KEY_IN_THE_OPEN, MINILM, NO_MODEL, check_model, is_address
+from .spec import KEY_IN_THE_OPEN, MINILM, NO_MODEL, check_model, is_address, without_secrets
 
 API_KEY_VARIABLE = "STANDARDS_MCP_EMBEDDING_API_KEY"
 _CATALOG_REMEDY = f"check [catalog.local] model and {API_KEY_VARIABLE}"
@@ -106,13 +106,14 @@ class HttpEncoder(TextEncoder):
         remedy: str = _CATALOG_REMEDY,
         timeout: float = _TIMEOUT,
     ) -> None:
-        self.name = spec
+        self.name = without_secrets(spec)
         self._timeout = timeout
         self._remedy = remedy
         self._key = key
         self._url, _, self._model = spec.partition("#")
+        self._shown = without_secrets(self._url)
         if key and is_unencrypted(self._url):
-            raise CatalogError(f"{self._url}: {KEY_IN_THE_OPEN}; {remedy}")
+            raise CatalogError(f"{self._shown}: {KEY_IN_THE_OPEN}; {remedy}")
         self._opener = urllib.request.build_opener(_NoRedirection)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
@@ -139,7 +140,7 @@ class HttpEncoder(TextEncoder):
                 error.close()
             cause = error.reason if isinstance(error, URLError) else error
             raise CatalogUnavailableError(
-                f"the embedding endpoint {self._url} failed: {_described(cause)}; {self._remedy}"
+                f"the embedding endpoint {self._shown} failed: {_described(cause)}; {self._remedy}"
             ) from error
 
 

@@ -10,6 +10,7 @@ https://HOST/v1/embeddings#NAME an endpoint of the shape of OpenAI's
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
 from typing import Final
 
@@ -25,6 +26,8 @@ SPECS: Final = (
 )  # fmt: skip
 """The forms of a spec, for messages; what stands in capitals is to be replaced."""
 
+_SECRETS: Final = re.compile(r"(?<=://)[^/?]*@|\?.*", re.DOTALL)
+
 
 class UnknownModelError(CatalogError, ValueError):
     """A spec has none of the forms in `SPECS`; the message lists them and the nearest one.
@@ -38,6 +41,17 @@ def is_address(spec: str) -> bool:
     return spec.startswith(("http://", "https://"))
 
 
+def without_secrets(spec: str) -> str:
+    """Return *spec* as it is shown and kept: an address without user, password and query.
+
+    So a new key in a query makes no other model.
+    """
+    if not is_address(spec):
+        return spec
+    address, mark, name = spec.partition("#")
+    return _SECRETS.sub("", address) + mark + name
+
+
 def check_model(spec: str) -> None:
     """Check that *spec* names an encoder, without trying to load it.
 
@@ -47,8 +61,9 @@ def check_model(spec: str) -> None:
     start, mark, name = spec.partition("#" if is_address(spec) else ":")
     if is_address(spec):
         if not name:
+            shown = without_secrets(start)
             raise UnknownModelError(
-                f"{spec!r} names no model; write it after the address: {start}#NAME"
+                f"{shown!r} names no model; write it after the address: {shown}#NAME"
             )
         return
     if spec in (MINILM, NO_MODEL) or (start in LIBRARIES and name):

@@ -12,7 +12,12 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 
 from standards_mcp._utils.addresses import is_unencrypted
 from standards_mcp.catalog.base import PineconeAccess
-from standards_mcp.catalog.embedding.spec import KEY_IN_THE_OPEN, check_model, is_address
+from standards_mcp.catalog.embedding.spec import (
+    KEY_IN_THE_OPEN,
+    check_model,
+    is_address,
+    without_secrets,
+)
 
 from .base import Like, Seconds, Table, error_at
 
@@ -60,7 +65,9 @@ class LocalCatalogSettings(Table):
     def _keep_the_key_secret(self) -> Self:
         if self.api_key and is_address(self.model) and is_unencrypted(self.model):
             raise error_at(
-                "model", f"{self.model!r}: {KEY_IN_THE_OPEN}, or unset {EMBEDDING_KEY_VARIABLE}"
+                "model",
+                f"{without_secrets(self.model)!r}: {KEY_IN_THE_OPEN}, or unset "
+                f"{EMBEDDING_KEY_VARIABLE}",
             )
         return self
 

@@ -168,11 +168,13 @@ def _fake_library() -> Any:
 
 class _Endpoint(BaseHTTPRequestHandler):
     requests: list[tuple[str | None, dict[str, Any]]]
+    paths: list[str]
     answer: Any
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.requests.append((self.headers["Authorization"], body))
+        self.paths.append(self.path)
         status, answer = self.answer(body)
         self.send_response(status)
         self.send_header("Location", "/elsewhere")
@@ -191,7 +193,9 @@ def _vectors_backwards(body: dict[str, Any]) -> tuple[int, Any]:
 @pytest.fixture
 def endpoint() -> Iterator[type[_Endpoint]]:
     handler = type(
-        "Handler", (_Endpoint,), {"requests": [], "answer": staticmethod(_vectors_backwards)}
+        "Handler",
+        (_Endpoint,),
+        {"requests": [], "paths": [], "answer": staticmethod(_vectors_backwards)},
     )
     server = HTTPServer(("127.0.0.1", 0), handler)
     handler.url = f"http://127.0.0.1:{server.server_port}/v1/embeddings#model-x"
@@ -232,6 +236,23 @@ def test_an_endpoint_gets_the_key_that_stands_in_the_env_file(
 
     anyio.run(search)
     assert {key for key, _ in endpoint.requests} == {"Bearer k-123"}
+
+
+def test_a_key_in_the_query_of_an_address_is_asked_with_and_never_shown(endpoint: Any) -> None:
+    url, _, model = endpoint.url.partition("#")
+    encoder = open_encoder(f"{url}?key=opensesame#{model}")
+    assert encoder.name == endpoint.url
+    assert encoder.encode(["a"]).shape == (1, 2)
+    assert endpoint.paths == ["/v1/embeddings?key=opensesame"]
+    spec = "http://me:opensesame@127.0.0.1:9/v1/embeddings?key=opensesame"
+    for wrong in (lambda: open_encoder(spec), lambda: open_encoder(f"{spec}#m").encode(["a"])):
+        with pytest.raises(CatalogError, match=r"http://127\.0\.0\.1:9/v1/embeddings") as caught:
+            wrong()
+        assert "opensesame" not in str(caught.value)
+    with pytest.raises(CatalogError, match=r"^http://far.invalid/v1: ") as caught:
+        open_encoder("http://far.invalid/v1?key=opensesame#m", SecretStr("k-123"))
+    assert "opensesame" not in str(caught.value)
+    assert open_encoder("https://host/v1#@cf/m?x").name == "https://host/v1#@cf/m?x"
 
 
 def test_a_key_is_not_sent_to_an_endpoint_unencrypted() -> None:

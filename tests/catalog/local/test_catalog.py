@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Thread
@@ -331,6 +332,21 @@ def test_an_index_refuses_another_model_by_name(
     assert local.search("fractions").hits
     assert local.stats().model == "other"
     local.close()
+
+
+def test_an_index_that_was_built_with_a_key_in_the_address_serves_without_it(
+    folder: Path, small_catalog: list[StandardRecord], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def open_with(query: str) -> LocalStore:
+        encoder = CountingEncoder(f"https://host.example/v1/embeddings{query}#m")
+        monkeypatch.setattr(engine, "open_encoder", lambda _spec, _key: encoder)
+        return LocalStore(folder)
+
+    with closing(open_with("?key=opensesame")) as local:
+        local.upsert(small_catalog)
+    with closing(open_with("")) as local:
+        assert local.search("fractions").hits
+        assert local.stats().model == "https://host.example/v1/embeddings#m"
 
 
 def test_facets_and_stats_tell_what_there_is(

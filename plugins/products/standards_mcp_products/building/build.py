@@ -34,10 +34,12 @@ class Options:
     Attributes:
         limit: How many rows are read; None: all.
         dry_run: Only tell what would be done.
+        patience: How many seconds to wait for another build to end.
     """
 
     limit: int | None = None
     dry_run: bool = False
+    patience: float = 0
 
 
 def build(
@@ -61,7 +63,7 @@ def build(
     if not products.found:
         raise InvalidInputError(f"{file} has no products. {_reasons(products)}")
     with (
-        _alone(catalogue),
+        _alone(catalogue, options.patience),
         translated(catalogue.place, catalogue.name),
         _client(catalogue, options) as client,
     ):
@@ -85,11 +87,11 @@ def _client(catalogue: Catalogue, options: Options) -> Generator[Client | None]:
 
 
 @contextmanager
-def _alone(catalogue: Catalogue) -> Generator[None]:
+def _alone(catalogue: Catalogue, patience: float) -> Generator[None]:
     """Let one process at a time build."""
     folder = catalogue.file.folder
     folder.mkdir(parents=True, exist_ok=True)
-    lock = filelock.FileLock(folder / _LOCK, timeout=0)
+    lock = filelock.FileLock(folder / _LOCK, timeout=patience)
     try:
         lock.acquire()
     except filelock.Timeout:

@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -47,6 +48,11 @@ class Columns:
     def names(self) -> list[str]:
         """The fields and the features."""
         return [*self.known, *self.further]
+
+    @property
+    def sources(self) -> list[str]:
+        """The columns that values come from."""
+        return [each for names in (self.known, self.further) for each in chain(*names.values())]
 
     def value(self, name: str, row: Mapping[str, Any]) -> object:
         """Return what the first column of a field that is not empty has in a row; None if none."""

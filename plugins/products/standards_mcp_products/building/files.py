@@ -49,13 +49,19 @@ def read_rows(file: Path, columns: Columns) -> Iterator[Row]:
 def _csv(file: Path, columns: Columns) -> Iterator[Row]:
     csv.field_size_limit(LONGEST_CELL)
     with file.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as lines:
-        reader = csv.DictReader(lines)
+        # Else a quote that nobody closes takes in the rows below it.
+        reader, first = csv.DictReader(lines, strict=True), 1
         try:
             columns.check([_shown(each) for each in reader.fieldnames or ()])
+            first = reader.line_num + 1
             for row in reader:
                 yield _csv_row(cast("dict[str | None, Any]", row))
+                first = reader.line_num + 1
         except csv.Error as error:
-            raise InvalidInputError(f"{file}, after line {reader.line_num}: {error}") from None
+            raise InvalidInputError(
+                f"{file}, in the row from line {first} on: {error}. A cell that begins with a "
+                "quote ends with one, and those within it are doubled."
+            ) from None
 
 
 def _csv_row(row: Mapping[str | None, Any]) -> Row:
@@ -92,10 +98,22 @@ def _parquet(file: Path, columns: Columns) -> Iterator[Row]:
     try:
         with parquet.ParquetFile(file) as opened:
             columns.check(opened.schema_arrow.names)
-            for batch in opened.iter_batches():
-                yield from batch.to_pylist()
+            for batch in opened.iter_batches(columns=columns.sources):
+                yield from _parquet_rows(batch)
     except pyarrow.ArrowException as error:
         raise InvalidInputError(f"{file} cannot be read as Parquet: {error}") from None
+
+
+def _parquet_rows(batch: Any) -> Iterator[Row]:
+    try:
+        yield from batch.to_pylist()
+    # A text that is not UTF-8, a time that Python has not, an unknown time zone.
+    except (ValueError, OverflowError, LookupError):
+        if batch.num_rows == 1:
+            yield Unreadable("has a value that cannot be read")
+            return
+        for position in range(batch.num_rows):
+            yield from _parquet_rows(batch.slice(position, 1))
 
 
 def _is_broken(text: str) -> bool:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Final, cast
 
 _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _MISSING: Final = ("", "nan", "none", "n/a")
 _NUMBER: Final = re.compile(r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)?(?:\.[0-9]+)?")
+_AMBIGUOUS: Final = re.compile(r"[1-9][0-9]{0,2}\.[0-9]{3}")
+"""Dollars and a fraction of a cent, or thousands with the point that many countries have."""
 _SIGN: Final = re.compile(
     r"\b[A-Z]{0,2}[$£¥\u20a0-\u20cf]|[$£¥\u20a0-\u20cf]"
     r"|(?<![A-Za-z])(?:USD|EUR|GBP|CAD|AUD|CHF|JPY|INR|Rs\.?)(?![A-Za-z])"
@@ -20,22 +23,25 @@ _SIGNED: Final = re.compile(rf"\$ ?([0-9.,]*[0-9])|({_DIGITS.pattern}) ?\$")
 _DASH: Final = r"\-\u2010-\u2015\u2212"
 _SLASH: Final = r"/\u2044"
 _TIMES: Final = r"x\u00d7"
+_UNIT: Final = r"(per|an?|lbs?|pounds?|oz|ounces?)\b"
 _QUOTE: Final = r"'\u2019"
 _NOT_AFTER: Final = re.compile(
     rf"([^\W\d_]|[{_DASH}(<] ?|[0-9][ .,:{_QUOTE}]*|\bto ?)$", re.IGNORECASE
 )
 """What makes a number no price, where it stands before it: ``-5``, ``(5)``, ``1 349``."""
 _NOT_BEFORE: Final = re.compile(
-    rf"[^\W\d_]| ?([%{_SLASH}¢]|[km]|b(n|illion)?\b|thousand|lakh|crore|cents?\b|for [0-9])"
+    rf"[^\W\d_]| ?([%¢]|[km]|b(n|illion)?\b|thousand|lakh|crore|cents?\b|for [0-9])"
+    rf"|( ?([{_DASH}]|to\b) ?\$? ?[0-9.,]+)?( ?\$)? ?([{_SLASH}]|{_UNIT})"
     rf"|[ .,:{_QUOTE}]*[0-9]| ?[{_DASH}]$",
     re.IGNORECASE,
 )
-"""The same where it stands after it: ``5k``, ``5%``, ``1/2``, ``1 349``."""
+"""The same where it stands after it: ``5k``, ``5%``, ``1/2``, ``5 per lb``, ``1 349``."""
 _RATING: Final = re.compile(
     r"([0-9]+(?:\.[0-9]+)?)(?:\s*(?:out\s+of|/)\s*5(?:\.0+)?)?(?:\s*stars?)?", re.IGNORECASE
 )
 _OUNCES: Final = re.compile(
-    r"(?<![0-9.,])([0-9][0-9,]*(?:\.[0-9]+)?|\.[0-9]+)[\s-]*(?:fl\.?\s*)?(?:oz|ounces?)\b",
+    r"(?:(?<![0-9.,])([0-9][0-9,]*(?:\.[0-9]+)?|\.[0-9]+)|[\d\u00bc-\u00be\u2150-\u218b])"
+    r"[\s-]*(?:fl\.?\s*)?(?:oz|ounces?)\b",
     re.IGNORECASE,
 )
 _PART: Final = re.compile(
@@ -52,6 +58,7 @@ def text(value: object) -> str | None:
     """Return a text with single spaces; None where there is none."""
     if isinstance(value, bool) or value is None:
         return None
+    value = _simple(value)
     if isinstance(value, float):
         if not math.isfinite(value):
             return None
@@ -93,12 +100,12 @@ def rating(value: object) -> float | None:
 def ounces(texts: Sequence[str | None]) -> float | None:
     """Return the first weight or volume in ounces that texts name.
 
-    A part of another number, as in ``1/2 oz``, ``4-6 oz`` and ``5 lb 8 oz``, is none.
+    A part of another number, as in ``1/2 oz``, ``½ oz``, ``4-6 oz`` and ``5 lb 8 oz``, is none.
     """
     for each in texts:
         if each and (match := _OUNCES.search(each)):
-            is_part = _PART.search(each[: match.start()])
-            return None if is_part else _number(match.group(1)) or None
+            is_part = match[1] is None or _PART.search(each[: match.start()])
+            return None if is_part else _number(match[1]) or None
     return None
 
 
@@ -109,6 +116,7 @@ def plain(value: object) -> str | float | bool | None:
     """
     if isinstance(value, bool):
         return value
+    value = _simple(value)
     is_rounded = isinstance(value, int) and abs(value) > _EXACT
     number = None if is_rounded else _finite(value)
     return text(value) if number is None else number
@@ -125,10 +133,19 @@ def _priced(found: str) -> float | None:
     before, after = plain_signs[: match.start()], plain_signs[match.end() :]
     if _NOT_AFTER.search(before) or _NOT_BEFORE.match(after):
         return None
-    return _number(match[match.lastindex or 0].lstrip(","))
+    digits = match[match.lastindex or 0].lstrip(",")
+    return None if _AMBIGUOUS.fullmatch(digits) else _number(digits)
+
+
+def _simple(value: object) -> object:
+    """Return a decimal number of Parquet as a whole or a floating-point one."""
+    if not isinstance(value, Decimal):
+        return value
+    return int(value) if value.is_finite() and value == int(value) else float(value)
 
 
 def _finite(value: object) -> float | None:
+    value = _simple(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:

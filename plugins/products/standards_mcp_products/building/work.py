@@ -91,6 +91,7 @@ class Work:
 
     def run(self, source: str, progress: Progress) -> Report:
         """Do it."""
+        self._check_lengths()
         report, client = self.report(), self._client
         assert client is not None  # noqa: S101  - only a dry run may have none
         owner = self._catalogue.file.owner()
@@ -131,6 +132,19 @@ class Work:
                     if _same(fields, product.fields):
                         self._unchanged.add(doc_id)
         self._removed = old.count() - len(known)
+
+    def _check_lengths(self) -> None:
+        """Keep no vectors if the encoder makes others by now, as an address may of one name."""
+        if not self._vectors:
+            return
+        all_ = self._products.found
+        # One that has to be embedded anyway, if there is one.
+        doc_id = next((each for each in all_ if each not in self._vectors), next(iter(all_)))
+        vector = self._encoder.encode([all_[doc_id].document])[0]
+        if len(vector) != len(next(iter(self._vectors.values()))):
+            self._vectors.clear()
+            self._unchanged.clear()
+        self._vectors.setdefault(doc_id, vector)
 
     def _written(self, client: Client, owner: str, source: str, progress: Progress) -> Active:
         name = f"{self._catalogue.name[:_LONGEST_NAME]}--{secrets.token_hex(6)}"

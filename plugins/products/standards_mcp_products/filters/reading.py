@@ -10,12 +10,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
 
+from .fractions import told
 from .values import DOCUMENT_OPERATORS, OPERATORS, scalar, text, wrong
 
 Where: TypeAlias = dict[str, Any]
 DEEPEST: Final = 8
 MOST_CONDITIONS: Final = 64
 DOCUMENT: Final = "document"
+_LONGEST_KEY: Final = 64
 _RESERVED: Final = ("$", "#", "chroma:")
 
 
@@ -68,7 +70,7 @@ class _Reader:
         if depth > DEEPEST:
             raise wrong(place, f"filters may be nested {DEEPEST} deep")
         for key, value in filters.items():
-            inner = f"{place}.{key}"
+            inner = f"{place}.{_short(key)}"
             if key in ("$and", "$or"):
                 for_all = key == "$and"
                 may_have = document and for_all and depth == 1
@@ -98,16 +100,16 @@ class _Reader:
 
     def _field(self, key: str, value: object, place: str) -> Iterator[Where]:
         if key.startswith(_RESERVED) or not key:
-            raise wrong(place, f"unknown key {key!r}; use names of fields, $and or $or")
-        inner = f"{place}.{text(key, place)}"
+            raise wrong(place, f"unknown key {_short(key)!r}; use names of fields, $and or $or")
+        inner = f"{place}.{_short(text(key, place))}"
         if isinstance(value, dict):
             for operator, given in self._operators(cast("Where", value), inner, OPERATORS):
-                yield {key: {operator: given}}
+                yield from told(key, {operator: given})
         elif isinstance(value, list):
             raise wrong(inner, 'a list is given by {"$in": [...]}')
         else:
             self._add(inner)
-            yield {key: scalar(value, inner)}
+            yield from told(key, scalar(value, inner))
 
     def _document(self, value: object, place: str, *, is_allowed: bool) -> None:
         if not is_allowed:
@@ -126,7 +128,8 @@ class _Reader:
             if operator in DOCUMENT_OPERATORS and operator not in known:
                 raise wrong(place, f"{operator} is for the name {DOCUMENT!r} only")
             if operator not in known:
-                raise wrong(place, f"unknown operator {operator!r}; use {_listed(known)}")
+                problem = f"unknown operator {_short(operator)!r}; use {_listed(known)}"
+                raise wrong(place, problem)
             self._add(place)
             yield operator, known[operator](given, f"{place}.{operator}")
 
@@ -140,6 +143,11 @@ def _all(members: list[Where]) -> Where | None:
     if not members:
         return None
     return members[0] if len(members) == 1 else {"$and": members}
+
+
+def _short(key: str) -> str:
+    """Return a key as messages have it: those of any length must fit."""
+    return key if len(key) <= _LONGEST_KEY else f"{key[:_LONGEST_KEY]}..."
 
 
 def _listed(operators: Mapping[str, Any]) -> str:

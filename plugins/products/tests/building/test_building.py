@@ -7,8 +7,10 @@ import json
 import os
 import random
 import shutil
+import struct
 import sys
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -176,8 +178,19 @@ def test_broken_rows_are_skipped(make: Build, tmp_path: Path):
         (
             "x.csv",
             b"Uniq Id,Product Name\n1," + b"x" * 10_000_001,
-            "after line 1: field larger than",
+            "in the row from line 2 on: field larger than",
         ),
+        (
+            "x.csv",
+            b'Uniq Id,Product Name\n1,Soap\n2,"Lamp 12 inch\n3,Chair\n4,Table\n',
+            "in the row from line 3 on: unexpected end of data. A cell that begins with a quote",
+        ),
+        (
+            "x.csv",
+            b'Uniq Id,Product Name\n1,"a\nb"\n2,"Lamp\n3,"Chair, big"\n',
+            "in the row from line 4 on: ',' expected after",
+        ),
+        ("x.csv", b'"Uniq Id', "in the row from line 1 on: unexpected end of data"),
         ("x.jsonl", b"", "has no products"),
         ("x.parquet", b"PAR1 but not really", "cannot be read as Parquet"),
         (".csv", None, "is none of"),
@@ -194,6 +207,49 @@ def test_files_without_products_are_refused_and_leave_the_old_ones(
     with pytest.raises(InvalidInputError, match=message):
         make(file=file)
     assert list(stored()) == ["lamp"]
+
+
+def test_quotes_within_a_cell_stay(make: Build, stored: Any, tmp_path: Path):
+    table = tmp_path / "quotes.csv"
+    table.write_text('Uniq Id,Product Name\n1,12" lamp\n2,"A ""big"" chair"\n')
+    make(file=table)
+    assert [document for document, _ in stored().values()] == ['12" lamp', 'A "big" chair']
+
+
+def test_decimal_numbers_of_parquet_are_numbers(make: Build, stored: Any, soap: Row):
+    row = soap | {"Uniq Id": Decimal("5.00"), "Selling Price": Decimal("5.99")}
+    make(row | {"Rating": Decimal("4.5")}, name="products.parquet")
+    fields = stored()["5"][1]
+    assert (fields["price"], fields["rating"]) == (5.99, 4.5)
+
+
+def test_odd_values_of_parquet_cost_their_row_at_most(
+    make: Build, stored: Any, lamp: Row, soap: Row, tent: Row, tmp_path: Path
+):
+    pyarrow: Any = pytest.importorskip("pyarrow")
+    parquet: Any = pytest.importorskip("pyarrow.parquet")
+    places, texts = struct.pack("<4i", 0, 4, 5, 9), b"Glow\xffSuds"
+    buffers = [None, pyarrow.py_buffer(places), pyarrow.py_buffer(texts)]
+    broken = pyarrow.Array.from_buffers(pyarrow.string(), 3, buffers)
+    far = pyarrow.array([10**15, 1, None], pyarrow.timestamp("s"))
+    table = pyarrow.table(
+        {
+            "Uniq Id": ["lamp", "soap", "tent"],
+            "Product Name": [each["Product Name"] for each in (lamp, soap, tent)],
+            "Brand": broken,
+            "Updated": far,
+            "Took": pyarrow.array([1, 2, 3], pyarrow.duration("ns")),
+        }
+    )
+    file = tmp_path / "odd.parquet"
+    parquet.write_table(table, file)
+    reason = "has a value that cannot be read"
+    assert make(file=file)["skipped"] == [{"row": 2, "reason": reason}]
+    assert stored()["lamp"][1]["brand"] == "Glow"
+    mapping = tmp_path / "mapping.json"
+    mapping.write_text('{"updated": "Updated"}')
+    skipped = make(file=file, mapping=mapping)["skipped"]
+    assert skipped == [{"row": 1, "reason": reason}, {"row": 2, "reason": reason}]
 
 
 def test_a_mapping_names_columns_and_adds_fields(make: Build, stored: Any, tmp_path: Path):

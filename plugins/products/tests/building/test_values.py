@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ CELLS = (
     | st.booleans()
     | st.integers()
     | st.floats()
+    | st.decimals(allow_nan=False)
     | st.text(max_size=12)
     | st.text("0123456789.,-$ eE%/ofzOZ", max_size=12)
     | st.lists(st.text(max_size=4), max_size=2)
@@ -98,6 +100,27 @@ CELLS = (
         ("12.99 to 15.99 €", None),
         ("ABC123", None),
         ("call us, $", None),
+        ("1.299 €", None),
+        ("€1.299", None),
+        ("$1.299", None),
+        ("12.500", None),
+        ("$0.125", 0.125),
+        ("$1,234.567", 1234.567),
+        (1.299, 1.299),
+        ("$5 per lb", None),
+        ("5 € per lb", None),
+        ("$5 a pound", None),
+        ("$5 an ounce", None),
+        ("$5 lb", None),
+        ("$0.50 per oz", None),
+        ("$3.25 - $8 per lb", None),
+        ("$3.25 to $8/lb", None),
+        ("$5.00 ($0.50 per oz)", 5.0),
+        ("$5 each", 5.0),
+        (Decimal("5.99"), 5.99),
+        (Decimal(7), 7.0),
+        (Decimal("-1.5"), None),
+        (Decimal("Infinity"), None),
     ],
 )
 def test_a_price_is_read_for_sure_or_not_at_all(cell: Any, price: float | None):
@@ -118,6 +141,7 @@ def test_a_price_is_read_for_sure_or_not_at_all(cell: Any, price: float | None):
         (-1, None),
         ("four", None),
         ("4.5 out of 10", None),
+        (Decimal("4.5"), 4.5),
         ("4 5", None),
         (math.nan, None),
         (None, None),
@@ -150,6 +174,10 @@ def test_a_rating_is_a_number_from_0_to_5(cell: Any, rating: float | None):
         (["1 / 2 oz"], None),
         (["1 1/2 oz"], None),
         (["1½ oz"], None),
+        (["½ oz, 32 oz"], None),
+        (["1½ oz", "2 oz"], None),
+        (["\uff11\uff16 oz, 2 oz"], None),
+        (["½ price, 32 oz"], 32.0),
         (["4-6 oz"], None),
         (["4 \u2013 6 oz"], None),
         (["-4 oz"], None),
@@ -172,6 +200,9 @@ def test_ounces_are_those_that_are_named_first(texts: Any, ounces: float | None)
         (7, "7"),
         (7.0, "7"),
         (7.5, "7.5"),
+        (Decimal("7.00"), "7"),
+        (Decimal(123456789012345678), "123456789012345678"),
+        (Decimal("NaN"), None),
         (["one", None, "two"], "one two"),
         ("\ud800x", "?x"),
         ("a\x00b\x7f", "a b"),
@@ -220,6 +251,8 @@ def test_whole_numbers_that_would_be_rounded_are_texts():
         "-9007199254740993",
     ]
     assert values.plain(1e300) == 1e300
+    assert values.plain(Decimal(large + 1)) == "9007199254740993"
+    assert values.plain(Decimal("2.50")) == 2.5
 
 
 @given(CELLS)

@@ -6,11 +6,14 @@ import math
 import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import Any
 
+import chromadb
 import numpy as np
 import pytest
 from anyio.from_thread import start_blocking_portal
+from chromadb.config import Settings as ChromaSettings
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -157,14 +160,14 @@ HOSTILE = st.dictionaries(st.text(max_size=6) | NAMES | st.sampled_from(["$and",
 
 
 @pytest.fixture
-def opened(open_products: Any) -> Callable[[], AbstractContextManager[Search]]:
+def opened(open_products: Any) -> Callable[..., AbstractContextManager[Search]]:
     """Return a function that gives one that calls the tool of one server."""
 
     @contextmanager
-    def open_one() -> Iterator[Search]:
+    def open_one(**settings: Any) -> Iterator[Search]:
         with (
             start_blocking_portal() as portal,
-            portal.wrap_async_context_manager(open_products()) as client,
+            portal.wrap_async_context_manager(open_products(**settings)) as client,
         ):
 
             def call(filters: Any, count: int) -> Any:
@@ -238,6 +241,46 @@ def test_few_products_that_are_far_away_are_found_as_a_plain_evaluation_finds_th
             assert len(expected) >= 5
             for count in (3, 100):
                 assert ids(search(filters, count)) == expected[:count]
+
+
+WHOLE_AND_NOT = [-3, -2.5, -2, -1, -0.5, 0, 0.5, 1, 2.0, 14, 15, 15.5, 16, "15", True]
+FRACTIONS = st.sampled_from([-2.5, -2, -0.5, 0, 0.5, 2, 14.5, 15, 15.0, 15.5]) | st.floats(-4, 17)
+ON_PRICES = st.fixed_dictionaries(
+    {},
+    optional=dict.fromkeys(("$eq", "$ne", "$gt", "$gte", "$lt", "$lte"), FRACTIONS)
+    | {each: st.lists(FRACTIONS, min_size=1, max_size=4) for each in ("$in", "$nin")},
+).filter(lambda found: 0 < len(found) < 3)
+
+
+def test_whole_numbers_of_another_program_are_compared_with_fractions(
+    opened: Any, encoder: Any, tmp_path: Path
+):
+    rows = {
+        f"p{number}": {"Product Name": f"Thing {number}", "Code": each}
+        for number, each in enumerate(WHOLE_AND_NOT)
+    }
+    names = [str(each["Product Name"]) for each in rows.values()]
+    theirs = ChromaSettings(anonymized_telemetry=False, _env_file=None)  # type: ignore[call-arg]
+    with chromadb.PersistentClient(str(tmp_path / "theirs"), settings=theirs) as client:
+        client.create_collection("amazon2020", embedding_function=None).add(
+            ids=list(rows),
+            embeddings=encoder.encode(names),
+            documents=names,
+            metadatas=[{"code": each} for each in WHOLE_AND_NOT],
+        )
+    with opened(path=str(tmp_path / "theirs")) as search:
+        order = ids(search(None, 100))
+        assert len(order) == len(rows)
+
+        @settings(_KEPT, max_examples=60)
+        @given(ON_PRICES | FRACTIONS)
+        def check(condition: Any) -> None:
+            filters = {"code": condition}
+            expected = [each for each in order if matches(rows[each], filters)]
+            assert ids(search(filters, 100)) == expected, "by Chroma"
+            assert ids(search(filters, 1)) == expected[:1], "among the nearest"
+
+        check()
 
 
 def test_hostile_filters_are_refused_and_none_raises_through(search: Search):

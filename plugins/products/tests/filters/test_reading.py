@@ -47,6 +47,10 @@ KNOWN = "$eq, $ne, $gt, $gte, $lt, $lte, $in, $nin"
             {"$or": [{"$and": [{"a": 1}, {"b": {"$in": ["x"]}}]}, {"c": True}]},
         ),
         ({"a": 10**30}, {"a": 1e30}),
+        ({"a": {"$lte": 2.5}}, {"a": {"$lte": 2.5}}),
+        ({"a": 2.5}, {"$and": [{"a": 2.5}, {"a": {"$nin": [2]}}]}),
+        ({"a": {"$lt": 2.5}}, {"$or": [{"a": {"$lt": 2.5}}, {"a": {"$in": [2]}}]}),
+        ({"a": {"$in": [2, 2.5, 3.0]}}, {"a": {"$in": [2.0, 2.5, 3.0]}}),
     ],
 )
 def test_conditions_of_one_object_are_all_meant(filters: Any, where: Any):
@@ -109,6 +113,9 @@ def nested(depth: int) -> dict[str, Any]:
         ({"brand": {"$in": ["\x00"]}}, "filters.brand.$in[0]: the text has a NUL character"),
         ({"title": {"$contains": "x"}}, "filters.title: $contains is for the name 'document' only"),
         ({"$not": []}, "filters: unknown key '$not'; use names of fields, $and or $or"),
+        ({"$" * 999: 1}, f"filters: unknown key '{'$' * 64}...'; use names"),
+        ({"x" * 999: {}}, f"filters.{'x' * 64}...: an operator is needed"),
+        ({"x": {"y" * 999: 1}}, f"filters.x: unknown operator '{'y' * 64}...'; use $eq"),
         ({"": 1}, "filters: unknown key ''; use names of fields, $and or $or"),
         ({"#document": "x"}, "filters: unknown key '#document'; use names of fields, $and or $or"),
         ({"chroma:document": "x"}, "filters: unknown key 'chroma:document'"),
