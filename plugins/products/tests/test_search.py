@@ -332,10 +332,10 @@ def test_the_plugin_keeps_the_rules(lamp: Row, make: Build, tmp_path: Path):
     ("settings", "part"),
     [
         ({"url": "ftp://x"}, "begins with https://"),
-        ({"url": "http://a:b@x"}, "no query, name and password"),
+        ({"url": "http://a:b@x"}, "no query, user name and password"),
         ({"url": "http://example.org", "auth_token": "opensesame"}, "unencrypted"),
-        ({"url": "http://host:99999"}, "the port of an address is a number up to 65535"),
-        ({"url": "http://host:abc"}, "the port of an address is a number up to 65535"),
+        ({"url": "http://host:99999"}, "check its host and its port"),
+        ({"url": "http://host:abc"}, "check its host and its port"),
         ({"path": "products"}, "give the whole path"),
         ({"path": "~nobody-of-this-name/products"}, "give the whole path"),
         ({"collection": "a b c"}, "pattern"),

@@ -18,7 +18,7 @@ from standards_mcp._utils.addresses import is_unencrypted
 from standards_mcp.catalog.errors import CatalogError, CatalogUnavailableError
 
 from .minilm import EncoderUnavailableError, TextEncoder, Vectors, normalised, shared_minilm
-from .spec import KEY_IN_THE_OPEN, MINILM, NO_MODEL, check_model, is_address, without_secrets
+from .spec import KEY_IN_THE_OPEN, MINILM, NO_MODEL, check_model, is_address, shown_spec
 
 API_KEY_VARIABLE = "STANDARDS_MCP_EMBEDDING_API_KEY"
 _CATALOG_REMEDY = f"check [catalog.local] model and {API_KEY_VARIABLE}"
@@ -106,15 +106,19 @@ class HttpEncoder(TextEncoder):
         remedy: str = _CATALOG_REMEDY,
         timeout: float = _TIMEOUT,
     ) -> None:
-        self.name = without_secrets(spec)
+        self.name = shown_spec(spec)
         self._timeout = timeout
         self._remedy = remedy
         self._key = key
         self._url, _, self._model = spec.partition("#")
-        self._shown = without_secrets(self._url)
+        self._shown = shown_spec(self._url)
         if key and is_unencrypted(self._url):
             raise CatalogError(f"{self._shown}: {KEY_IN_THE_OPEN}; {remedy}")
-        self._opener = urllib.request.build_opener(_NoRedirection)
+        handlers: list[Any] = [_NoRedirection]
+        if self._url.startswith("http:") and not is_unencrypted(self._url):
+            # A proxy of the environment would read what need not be encrypted on this machine.
+            handlers.append(urllib.request.ProxyHandler({}))
+        self._opener = urllib.request.build_opener(*handlers)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return an array of shape (len(texts), dimensions), each row of length 1.

@@ -41,7 +41,7 @@ def is_address(spec: str) -> bool:
     return spec.startswith(("http://", "https://"))
 
 
-def without_secrets(spec: str) -> str:
+def shown_spec(spec: str) -> str:
     """Return *spec* as it is shown and kept: an address without user, password and query.
 
     So a new key in a query makes no other model.
@@ -61,7 +61,7 @@ def check_model(spec: str) -> None:
     start, mark, name = spec.partition("#" if is_address(spec) else ":")
     if is_address(spec):
         if not name:
-            shown = without_secrets(start)
+            shown = shown_spec(start)
             raise UnknownModelError(
                 f"{shown!r} names no model; write it after the address: {shown}#NAME"
             )

@@ -16,7 +16,7 @@ from standards_mcp.catalog.embedding.spec import (
     KEY_IN_THE_OPEN,
     check_model,
     is_address,
-    without_secrets,
+    shown_spec,
 )
 
 from .base import Like, Seconds, Table, error_at
@@ -66,8 +66,7 @@ class LocalCatalogSettings(Table):
         if self.api_key and is_address(self.model) and is_unencrypted(self.model):
             raise error_at(
                 "model",
-                f"{without_secrets(self.model)!r}: {KEY_IN_THE_OPEN}, or unset "
-                f"{EMBEDDING_KEY_VARIABLE}",
+                f"{shown_spec(self.model)!r}: {KEY_IN_THE_OPEN}, or unset {EMBEDDING_KEY_VARIABLE}",
             )
         return self
 

@@ -238,6 +238,13 @@ def test_an_endpoint_gets_the_key_that_stands_in_the_env_file(
     assert {key for key, _ in endpoint.requests} == {"Bearer k-123"}
 
 
+def test_what_goes_to_this_machine_goes_through_no_proxy(
+    endpoint: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    assert open_encoder(endpoint.url, SecretStr("k-123")).encode(["a"]).shape == (1, 2)
+
+
 def test_a_key_in_the_query_of_an_address_is_asked_with_and_never_shown(endpoint: Any) -> None:
     url, _, model = endpoint.url.partition("#")
     encoder = open_encoder(f"{url}?key=opensesame#{model}")

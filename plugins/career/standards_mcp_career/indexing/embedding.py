@@ -10,7 +10,7 @@ import numpy as np
 
 from standards_mcp import ApiError
 from standards_mcp.catalog import CatalogError
-from standards_mcp.catalog.embedding import Vectors, open_encoder
+from standards_mcp.catalog.embedding import Vectors, open_encoder, shown_spec
 from standards_mcp_career.domain.text import hash64, tokens
 from standards_mcp_career.settings import STUB
 from standards_mcp_career.store.runs import Source
@@ -68,7 +68,7 @@ class CatalogEmbedder:
     """
 
     def __init__(self, spec: str) -> None:
-        self.source = Source("catalog", spec, "none")
+        self.source = Source("catalog", shown_spec(spec), "none")
         self._spec = spec
 
     def embed(self, texts: Sequence[str]) -> Vectors:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
@@ -14,6 +13,7 @@ from pydantic import SecretStr
 from typing_extensions import override
 
 from standards_mcp import ApiError, TimedOutError
+from standards_mcp.catalog.embedding import shown_spec
 from standards_mcp_memory.records import Vectors
 from standards_mcp_memory.settings import may_use_proxy
 
@@ -25,12 +25,6 @@ _DENIED: Final = (401, 403)
 _TOO_MANY: Final = 429
 _OK: Final = 200
 _ROWS: Final = 2
-
-
-def _without_secrets(url: str) -> str:
-    """Return an address without user name, password, query and fragment, to show it."""
-    parts = urlsplit(url)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 
 class RestEncoder(Encoder):
@@ -52,7 +46,7 @@ class RestEncoder(Encoder):
         wants_kind: bool,
         timeout: float,
     ) -> None:
-        self._name = f"{_without_secrets(url)}#{model}" if spec.startswith("http") else spec
+        self._name = shown_spec(spec)
         self._url, self._model, self._key = url, model, key
         self._wants_kind, self._timeout = wants_kind, timeout
         self._opening = anyio.Lock()
@@ -91,7 +85,7 @@ class RestEncoder(Encoder):
         except httpx2.RequestError as error:
             # Its text may have the whole address.
             raise ApiError(
-                f"The encoder {self._name} at {_without_secrets(self._url)} cannot be reached "
+                f"The encoder {self._name} at {shown_spec(self._url)} cannot be reached "
                 f"({type(error).__name__}). Check the network and [plugins.memory] model."
             ) from None
         if response.status_code != _OK:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from standards_mcp.catalog.embedding.spec import without_secrets
+from standards_mcp.catalog.embedding.spec import shown_spec
 from standards_mcp.catalog.errors import CatalogUnavailableError
 
 FORMAT = "standards-mcp-index"
@@ -80,7 +80,7 @@ def read_manifest(folder: Path) -> Manifest:
         data = json.loads(path.read_text("utf-8"))
         known = data.pop("format"), data.pop("version")
         if data["model"] is not None:  # an earlier build may have kept the query of an address
-            data["model"] = without_secrets(data["model"])
+            data["model"] = shown_spec(data["model"])
         manifest = Manifest(**data)
     if known != (FORMAT, VERSION):
         raise CatalogUnavailableError(f"{path} is of the format {known}; {REBUILD}")
