@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         ToolResult,
         Variable,
         is_unencrypted,
+        may_use_proxy,
     )
 
 __all__ = [
@@ -98,6 +99,7 @@ __all__ = [
     "Variable",
     "hookimpl",
     "is_unencrypted",
+    "may_use_proxy",
     "prompt",
     "resource",
     "tool",

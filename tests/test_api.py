@@ -58,6 +58,7 @@ EXPORTED = [
     "Variable",
     "hookimpl",
     "is_unencrypted",
+    "may_use_proxy",
     "prompt",
     "resource",
     "tool",

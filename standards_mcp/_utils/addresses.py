@@ -22,3 +22,11 @@ def is_unencrypted(address: str) -> bool:
     """
     parts = urlsplit(address)
     return parts.scheme == "http" and not is_loopback(parts.hostname or "")
+
+
+def may_use_proxy(address: str) -> bool:
+    """Return whether a proxy of the environment may pass on what is sent to *address*.
+
+    Plain http to loopback may not: a key is sent there, and the proxy would read it.
+    """
+    return is_unencrypted(address) or not address.casefold().startswith("http:")

@@ -17,7 +17,7 @@ from .calls import (
     ToolResult,
 )
 from .declared import Completer, Filter, Prompt, Resource, Route, Tool
-from .services import ApiKey, ServiceUrl, is_unencrypted
+from .services import ApiKey, ServiceUrl, is_unencrypted, may_use_proxy
 
 __all__ = [
     "AnswerT",
@@ -43,4 +43,5 @@ __all__ = [
     "ToolResult",
     "Variable",
     "is_unencrypted",
+    "may_use_proxy",
 ]

@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, SecretStr
 
-from standards_mcp._utils.addresses import is_unencrypted
+from standards_mcp._utils.addresses import is_unencrypted, may_use_proxy
 
-__all__ = ["ApiKey", "ServiceUrl", "is_unencrypted"]
+__all__ = ["ApiKey", "ServiceUrl", "is_unencrypted", "may_use_proxy"]
 
 
 def _service_url(url: str) -> str:

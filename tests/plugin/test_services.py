@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr, ValidationError
 
-from standards_mcp import ApiKey, PluginSettings, ServiceUrl, is_unencrypted
+from standards_mcp import ApiKey, PluginSettings, ServiceUrl, is_unencrypted, may_use_proxy
 
 
 class Settings(PluginSettings):
@@ -88,3 +88,17 @@ def test_a_key_is_what_a_header_can_carry_or_refused_without_being_shown(text: s
 )
 def test_plain_http_is_unencrypted_but_to_this_machine(url: str, expected: bool):
     assert is_unencrypted(url) is expected
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("http://localhost:8000", False),
+        ("HTTP://127.0.0.1", False),
+        ("https://localhost:8000", True),
+        ("http://example.org", True),
+        ("https://example.org", True),
+    ],
+)
+def test_a_proxy_passes_on_no_plain_http_to_this_machine(url: str, expected: bool):
+    assert may_use_proxy(url) is expected

@@ -40,11 +40,6 @@ def check_spec(spec: str) -> str:
     return spec
 
 
-def may_use_proxy(url: str) -> bool:
-    """Tell whether a proxy of the environment may see what is sent: not what stays here."""
-    return url.startswith("https:") or is_unencrypted(url)
-
-
 class MemorySettings(PluginSettings):
     """Settings.
 

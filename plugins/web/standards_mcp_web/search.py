@@ -8,12 +8,11 @@ from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from itertools import islice
 from typing import Final
-from urllib.parse import urlsplit
 
 import httpx2
 from cachetools import TTLCache
 
-from standards_mcp import is_unencrypted
+from standards_mcp import may_use_proxy
 
 from .answers import WebAnswer, WebResult
 from .limits import Limits
@@ -89,17 +88,9 @@ class Search:
             if self._client is None:
                 # It reads the certificates of all authorities, which takes a tenth of a second.
                 self._client = await asyncio.to_thread(
-                    httpx2.AsyncClient, timeout=None, trust_env=not _is_local(url)
+                    httpx2.AsyncClient, timeout=None, trust_env=may_use_proxy(url)
                 )
             return self._client
-
-
-def _is_local(url: str) -> bool:
-    """Tell whether what goes to an address stays on this machine, so that it needs no encryption.
-
-    A proxy of the environment would read it.
-    """
-    return urlsplit(url).scheme == "http" and not is_unencrypted(url)
 
 
 @asynccontextmanager

@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import SecretStr
 from typing_extensions import override
 
-from standards_mcp._utils.addresses import is_unencrypted
+from standards_mcp._utils.addresses import is_unencrypted, may_use_proxy
 from standards_mcp.catalog.errors import CatalogError, CatalogUnavailableError
 
 from .minilm import EncoderUnavailableError, TextEncoder, Vectors, normalised, shared_minilm
@@ -115,8 +115,7 @@ class HttpEncoder(TextEncoder):
         if key and is_unencrypted(self._url):
             raise CatalogError(f"{self._shown}: {KEY_IN_THE_OPEN}; {remedy}")
         handlers: list[Any] = [_NoRedirection]
-        if self._url.startswith("http:") and not is_unencrypted(self._url):
-            # A proxy of the environment would read what need not be encrypted on this machine.
+        if not may_use_proxy(self._url):
             handlers.append(urllib.request.ProxyHandler({}))
         self._opener = urllib.request.build_opener(*handlers)
 

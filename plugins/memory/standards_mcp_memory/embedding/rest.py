@@ -12,10 +12,9 @@ import httpx2
 from pydantic import SecretStr
 from typing_extensions import override
 
-from standards_mcp import ApiError, TimedOutError
+from standards_mcp import ApiError, TimedOutError, may_use_proxy
 from standards_mcp.catalog.embedding import shown_spec
 from standards_mcp_memory.records import Vectors
-from standards_mcp_memory.settings import may_use_proxy
 
 from .base import Encoder, Kind
 

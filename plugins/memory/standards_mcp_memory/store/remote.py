@@ -14,8 +14,7 @@ import anyio.to_thread
 from pydantic import SecretStr
 from typing_extensions import override
 
-from standards_mcp import ApiError, TimedOutError
-from standards_mcp_memory.settings import may_use_proxy
+from standards_mcp import ApiError, TimedOutError, may_use_proxy
 
 from .base import Job, Store
 
