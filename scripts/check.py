@@ -194,6 +194,11 @@ def write_contracts() -> None:
     contracts: list[dict[str, Any]] = settings.pop("contracts")
     contracts += [
         {
+            "name": "No modules or folders beside each other import in a circle",
+            "type": "acyclic_siblings",
+            "ancestors": ["standards_mcp", *NAMES],
+        },
+        {
             "name": "The host never imports a plugin",
             "type": "forbidden",
             "source_modules": ["standards_mcp"],

@@ -158,7 +158,7 @@ class Invocation:
             return commands
         from .isolated import isolated_commands
 
-        return commands | isolated_commands(self)
+        return commands | isolated_commands(self.loaded_host.manager, self.verbosity)
 
 
 def parse_overrides(pairs: Iterable[str]) -> dict[str, Any]:

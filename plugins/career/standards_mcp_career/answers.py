@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
-from .interactions.transitions import OutcomeName
+from .domain.transitions import OutcomeName
 
 
 class AuditEvent(TypedDict):

@@ -22,8 +22,8 @@ from .answers import (
     TraceAnswer,
     ValidationAnswer,
 )
+from .domain.transitions import Event
 from .inputs import GivenOpportunity
-from .interactions.transitions import Event
 from .settings import CareerSettings, Scope, Strategy, StrategyName
 from .validation.reports import GivenReport
 

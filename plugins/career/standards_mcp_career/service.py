@@ -21,7 +21,8 @@ from .resumes.ingest import Ingest
 from .resumes.reading import Limits
 from .settings import CareerSettings
 from .store import runs
-from .store.database import Store, open_store
+from .store.database import Store
+from .store.opening import open_store
 from .validation.service import Validation
 
 

@@ -17,7 +17,8 @@ from standards_mcp_career.audit.log import AuditLog
 from standards_mcp_career.domain.ids import CountingIds
 from standards_mcp_career.domain.records import Interaction, Opportunity
 from standards_mcp_career.store import interactions, opportunities
-from standards_mcp_career.store.database import Store, open_store
+from standards_mcp_career.store.database import Store
+from standards_mcp_career.store.opening import open_store
 
 
 class Done(NamedTuple):

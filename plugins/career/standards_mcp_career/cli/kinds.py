@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 from sqlalchemy import Connection
 
-from standards_mcp_career.interactions.transitions import STATES
+from standards_mcp_career.domain.transitions import STATES
 from standards_mcp_career.store import (
     atoms,
     decisions,

@@ -5,10 +5,16 @@ from __future__ import annotations
 from typing import Protocol
 
 from standards_mcp import ApiError
+from standards_mcp_career.domain.transitions import (
+    Event,
+    Outcome,
+    Receipt,
+    backend_error,
+    decide,
+    not_found,
+)
 from standards_mcp_career.store import interactions
 from standards_mcp_career.store.database import Store
-
-from .transitions import Event, Outcome, Receipt, backend_error, decide, not_found
 
 
 class Coordinator(Protocol):

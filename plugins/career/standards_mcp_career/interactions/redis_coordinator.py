@@ -12,11 +12,7 @@ from redis.exceptions import RedisError
 from redis.retry import Retry
 
 from standards_mcp import ApiError
-from standards_mcp_career.store import interactions
-from standards_mcp_career.store.database import Store
-
-from .addresses import RedisAddress
-from .transitions import (
+from standards_mcp_career.domain.transitions import (
     CONFLICT,
     INVALID,
     TRANSITIONS,
@@ -27,6 +23,10 @@ from .transitions import (
     backend_error,
     not_found,
 )
+from standards_mcp_career.store import interactions
+from standards_mcp_career.store.database import Store
+
+from .addresses import RedisAddress
 
 _log = logging.getLogger("standards_mcp.plugins.career")
 _PREFIX: Final = "standards-mcp:career:interaction:"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from standards_mcp_career.answers import EventAnswer
 from standards_mcp_career.audit.log import AuditLog
 from standards_mcp_career.domain.ids import Ids
+from standards_mcp_career.domain.transitions import Event
 
 from .coordinator import Coordinator
-from .transitions import Event
 
 
 class Interactions:

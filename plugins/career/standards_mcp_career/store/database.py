@@ -21,8 +21,6 @@ _CONNECTIONS: Final = 16
 """As many as the host has threads for a plugin."""
 _SECONDS: Final = 15
 """How long one waits for another that writes."""
-_OLDEST_SQLITE: Final = (3, 35)
-"""The first that knows RETURNING."""
 _compact = partial(json.dumps, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
@@ -66,28 +64,6 @@ class Store:
     def close(self) -> None:
         """Let go of the file."""
         self._reads.dispose()
-
-
-def open_store(path: Path | None = None) -> Store:
-    """Open a database and bring it to the newest version.
-
-    Raises:
-        ApiError: It cannot be opened or migrated, or SQLite is too old.
-    """
-    from .migrating import migrate  # noqa: PLC0415  - Alembic takes long, and knows this module
-
-    if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
-        least = ".".join(map(str, _OLDEST_SQLITE))
-        raise ApiError(
-            f"This Python has SQLite {sqlite3.sqlite_version}; the plugin needs {least} or later."
-        )
-    store = Store(path)
-    try:
-        migrate(store)
-    except BaseException:
-        store.close()
-        raise
-    return store
 
 
 def _engine(path: Path | None) -> Engine:

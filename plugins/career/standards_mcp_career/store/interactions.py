@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, select, update
 from sqlalchemy.dialects.sqlite import insert
 
 from standards_mcp_career.domain.records import Interaction
-from standards_mcp_career.interactions.transitions import Position, Receipt
+from standards_mcp_career.domain.transitions import Position, Receipt
 
 from .tables import interaction_receipts, interactions
 

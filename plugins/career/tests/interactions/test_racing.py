@@ -21,7 +21,8 @@ from standards_mcp_career.interactions.coordinator import Coordinator, SqliteCoo
 from standards_mcp_career.interactions.redis_coordinator import RedisCoordinator
 from standards_mcp_career.interactions.service import Interactions
 from standards_mcp_career.store import interactions
-from standards_mcp_career.store.database import Store, open_store
+from standards_mcp_career.store.database import Store
+from standards_mcp_career.store.opening import open_store
 
 THREADS = 20
 RACER = """
@@ -30,7 +31,7 @@ from pathlib import Path
 from standards_mcp_career.interactions.addresses import parse_address
 from standards_mcp_career.interactions.coordinator import SqliteCoordinator
 from standards_mcp_career.interactions.redis_coordinator import RedisCoordinator
-from standards_mcp_career.store.database import open_store
+from standards_mcp_career.store.opening import open_store
 
 db, address, name = sys.argv[1:]
 store = open_store(Path(db))

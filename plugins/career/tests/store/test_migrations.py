@@ -24,8 +24,9 @@ from standards_mcp_career.indexing.embedding import StubEmbedder
 from standards_mcp_career.indexing.index import Indexing
 from standards_mcp_career.indexing.vectors import MemoryVectors
 from standards_mcp_career.store import atoms, interactions, opportunities, resumes, runs
-from standards_mcp_career.store.database import Store, open_store
+from standards_mcp_career.store.database import Store
 from standards_mcp_career.store.migrating import LATEST, Migrated, migrate, version_of
+from standards_mcp_career.store.opening import open_store
 from standards_mcp_career.store.tables import METADATA
 
 Run = Callable[..., Any]
@@ -35,7 +36,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from alembic.runtime.migration import MigrationContext
-from standards_mcp_career.store.database import open_store
+from standards_mcp_career.store.opening import open_store
 
 stamp, calls = MigrationContext.stamp, []
 
@@ -52,7 +53,7 @@ RACING = """
 import sys
 from pathlib import Path
 from standards_mcp_career.store import migrating
-from standards_mcp_career.store.database import open_store
+from standards_mcp_career.store.opening import open_store
 
 print("ready", flush=True)
 sys.stdin.readline()
