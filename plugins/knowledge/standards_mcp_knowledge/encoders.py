@@ -55,11 +55,6 @@ def spec_of(model: str, specs: Mapping[str, str]) -> str:
     return spec
 
 
-def is_address(spec: str) -> bool:
-    """Tell whether a spec names an encoder at an address."""
-    return spec.startswith(("http://", "https://"))
-
-
 def no_encoder(model: str, remedy: str, *, is_passing: bool = False) -> DatasetError:
     """Return the error of a dataset whose texts nobody can encode."""
     return DatasetError(

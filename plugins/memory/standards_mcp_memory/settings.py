@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
 from standards_mcp import ApiKey, PluginSettings, ServiceUrl, Variable, is_unencrypted
-from standards_mcp.catalog.embedding import check_model
+from standards_mcp.catalog.embedding import check_model, is_address
 
 IN_MEMORY: Final = ":memory:"
 VOYAGE: Final = "voyage:"
@@ -89,6 +89,6 @@ class MemorySettings(PluginSettings):
         """Return the address of the encoder, None where it is no service, and its key."""
         if self.model.startswith(VOYAGE):
             return self.voyage_url, self.embedding_api_key or self.voyage_api_key
-        if self.model.startswith(("http://", "https://")):
+        if is_address(self.model):
             return self.model.partition("#")[0], self.embedding_api_key
         return None, None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import SecretStr
 
-from standards_mcp.catalog.embedding import check_model
+from standards_mcp.catalog.embedding import check_model, is_address
 
 if TYPE_CHECKING:
     from standards_mcp.catalog.embedding import TextEncoder, Vectors
@@ -23,7 +23,7 @@ def known_model(model: str) -> str:
     Raises:
         ValueError: No encoder has this name.
     """
-    if _is_address(model):
+    if is_address(model):
         check_model(model)
         return model
     name = model.casefold().replace("\\", "/").rpartition("/")[2].rpartition(":")[2]
@@ -70,10 +70,6 @@ class Encoder:
             if self._opened is None:
                 from standards_mcp.catalog.embedding import open_encoder  # noqa: PLC0415  - NumPy
 
-                key = self._key if _is_address(self._spec) else None
+                key = self._key if is_address(self._spec) else None
                 self._opened = open_encoder(self._spec, key, remedy=_REMEDY)
             return self._opened
-
-
-def _is_address(spec: str) -> bool:
-    return spec.startswith(("https://", "http://"))

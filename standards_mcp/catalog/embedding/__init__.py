@@ -1,14 +1,14 @@
 """Text encoders, also for plugins that embed texts of their own.
 
 ``open_encoder("minilm").encode(["a text", "another"])`` returns an array with a row for each text.
-`SPECS` lists what `open_encoder` takes, `check_model` checks it without opening anything, and
-`shown_spec` leaves its secrets out.
+`SPECS` lists what `open_encoder` takes, `check_model` checks it without opening anything,
+`is_address` tells whether it names an endpoint, and `shown_spec` leaves its secrets out.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from .spec import SPECS, UnknownModelError, check_model, shown_spec
+from .spec import SPECS, UnknownModelError, check_model, is_address, shown_spec
 
 if TYPE_CHECKING:
     from .encoders import open_encoder
@@ -21,6 +21,7 @@ __all__ = [
     "UnknownModelError",
     "Vectors",
     "check_model",
+    "is_address",
     "open_encoder",
     "shown_spec",
 ]
