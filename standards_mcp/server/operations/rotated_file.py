@@ -25,8 +25,9 @@ class RotatedFile:
 
     Each line is one write to the end of the file, so that those of several processes do not mix. It
     is with the operating system when `append` returns, which no end of the process takes back; a
-    loss of power may. A file that was renamed by somebody else is left to them. A link, such as
-    ``/dev/stderr``, is written to, and never renamed.
+    loss of power may. Of a line that does not fit on the disk, nothing stays. A file that was
+    renamed by somebody else is left to them. A link, such as ``/dev/stderr``, is written to, and
+    never renamed.
 
     Args:
         max_bytes: How long the file may be.
@@ -52,10 +53,21 @@ class RotatedFile:
             descriptor, size = self._open()
         data = b"\n" + line if self._is_torn(size) else line
         written = os.write(descriptor, data)
-        self._is_cut = written < len(data)
-        if self._is_cut:
+        if written < len(data):
+            self._is_cut = not self._removed(descriptor, written)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._is_cut = False
         self._whole = size + written
+
+    @staticmethod
+    def _removed(descriptor: int, written: int) -> bool:
+        """Remove the part of a line that was written last; return False if it has to stay."""
+        with suppress(OSError):  # a pipe cannot be cut
+            end = os.lseek(descriptor, 0, os.SEEK_CUR)
+            if os.fstat(descriptor).st_size == end:  # otherwise another process wrote after it
+                os.ftruncate(descriptor, end - written)
+                return True
+        return False
 
     def _is_torn(self, size: int) -> bool:
         """Tell whether the file ends in the midst of a line, of this process or of another."""
