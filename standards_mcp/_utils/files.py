@@ -17,6 +17,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from .private import FILE_MODE, private_folder, write_private
+
 _KEPT_BACKUPS: Final = 10
 _ATTEMPTS: Final = 5
 _LONGEST_WAIT: Final = 10.0  # seconds; somebody may be asked during another edit
@@ -127,9 +129,8 @@ def _before_other_edits() -> Generator[None]:
 
     lock = None
     with suppress(OSError):  # filelock.Timeout is one too
-        folder = user_state_dir()
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = filelock.FileLock(folder / "edits.lock", timeout=_LONGEST_WAIT)
+        folder = private_folder(user_state_dir())
+        lock = filelock.FileLock(folder / "edits.lock", _LONGEST_WAIT, FILE_MODE)
         lock.acquire()
     try:
         yield
@@ -169,11 +170,11 @@ def _replace(target: Path, text: str, expected: object = _ANY_TEXT) -> Path | No
 
 
 def keep_text(path: Path, text: str) -> None:
-    """Write a file that is not essential, whole or not at all; failures are ignored."""
+    """Write a private file that is not essential, whole or not at all; failures are ignored."""
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
     with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        scratch.write_text(text, encoding="utf-8")
+        private_folder(path.parent)
+        write_private(scratch, text)
         scratch.replace(path)
 
 

@@ -22,6 +22,7 @@ from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
 from standards_mcp._utils.files import of_environment
+from standards_mcp._utils.private import FILE_MODE, private_folder, write_private
 
 from .records import PluginInfo, PluginRecord, Status
 
@@ -160,8 +161,9 @@ class Quarantine:
         # that of a plugin which its process did not survive.
         with suppress(OSError, filelock.Timeout):
             if self._folder:
-                self._folder.mkdir(parents=True, exist_ok=True)
-                lock = filelock.FileLock(of_environment(self._folder, _STARTUP, ".lock"))
+                private_folder(self._folder)
+                file = of_environment(self._folder, _STARTUP, ".lock")
+                lock = filelock.FileLock(file, mode=FILE_MODE)
                 lock.acquire(timeout=0)
                 self._lock = lock
         try:
@@ -199,7 +201,7 @@ class Quarantine:
             with suppress(OSError):
                 file = of_environment(self._folder, name, ".json")
                 if attempts:
-                    file.write_text(json.dumps(attempts), encoding="utf-8")
+                    write_private(file, json.dumps(attempts))
                 else:
                     file.unlink(missing_ok=True)
 

@@ -16,6 +16,7 @@ from typing import Final
 
 import filelock
 
+from standards_mcp._utils.private import FILE_MODE, private_folder, restrict
 from standards_mcp.catalog.errors import CatalogUnavailableError
 
 from .database import Database
@@ -87,6 +88,8 @@ class CatalogFolder:
         seconds = self._lock_timeout if timeout is None else timeout
         try:
             with self._locked(seconds):
+                for each in self._own_files():
+                    restrict(each)  # an earlier version let others read them
                 if not self.database.exists():
                     create_database(self.database)
                 with Database(self.database) as database:
@@ -102,9 +105,10 @@ class CatalogFolder:
 
     @contextmanager
     def _locked(self, timeout: float) -> Generator[None, None, None]:
-        lock = filelock.FileLock(self._lock)
+        lock = filelock.FileLock(self._lock, mode=FILE_MODE)
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
+            if not self._has_other_files():
+                private_folder(self.path)
             self._acquire(lock, timeout)
         except filelock.Timeout:  # is an OSError too, and the callers tell it apart
             raise
@@ -114,6 +118,14 @@ class CatalogFolder:
             yield
         finally:
             lock.release()
+
+    def _own_files(self) -> list[Path]:
+        return [self.index, self._lock, *self.path.glob(f"{self.database.name}*")]
+
+    def _has_other_files(self) -> bool:
+        """Return whether somebody keeps other files in the folder, too."""
+        own = {path.name for path in self._own_files()}
+        return self.path.is_dir() and any(path.name not in own for path in self.path.iterdir())
 
     def _acquire(self, lock: filelock.BaseFileLock, timeout: float) -> None:
         """Take the lock, and log a warning when this takes longer than a moment."""

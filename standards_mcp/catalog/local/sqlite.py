@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from standards_mcp._utils.private import write_private
 from standards_mcp.catalog.errors import CatalogUnavailableError
 
 APPLICATION_ID = 0x53744D43  # "StMC"
@@ -71,6 +72,7 @@ def create_database(path: Path) -> None:
     temporary = path.with_name(f"{path.name}.tmp")
     with _named_errors(path):
         temporary.unlink(missing_ok=True)
+        write_private(temporary, "")  # SQLite gives the mode of the file to its journals
         connection = sqlite3.connect(temporary, isolation_level=None)
         try:
             connection.executescript(

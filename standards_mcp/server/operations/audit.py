@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, cast
 
+from standards_mcp._utils.private import FILE_MODE, private_folder, write_private
 from standards_mcp._utils.secrets import MASK, looks_secret, mask, masked_data
 from standards_mcp.calls.records import NO_ERRORS, CallRecord
 from standards_mcp.config.models.operations import AuditSettings
@@ -249,8 +250,8 @@ def _key(folder: Path) -> bytes:
 
     path = folder / "audit.key"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with filelock.FileLock(f"{path}.lock", timeout=10):
+        private_folder(folder)
+        with filelock.FileLock(f"{path}.lock", 10, FILE_MODE):
             # One without content is what a full disk leaves of it.
             if not path.exists() or not path.stat().st_size:
                 _write_key(path)
@@ -270,7 +271,5 @@ def _key(folder: Path) -> bytes:
 def _write_key(path: Path) -> None:
     """Write a new key aside and put it into its place, so that nobody ever finds half of one."""
     new = path.with_name(f"{path.name}.new")
-    new.unlink(missing_ok=True)
-    new.touch(mode=0o600)
-    new.write_text(secrets.token_hex(_KEY_BYTES), encoding="ascii")
+    write_private(new, secrets.token_hex(_KEY_BYTES))
     new.replace(path)

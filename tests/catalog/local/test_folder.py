@@ -45,10 +45,10 @@ def shared() -> Iterator[Path]:
 
 @contextmanager
 def not_writable(folder: Path) -> Generator[None]:
-    """Take the right to write anything below *folder*, also from root."""
+    """Let everybody read and nobody write what is below *folder*, not even root."""
     paths = [folder, *folder.rglob("*")]
     for path in paths:
-        path.chmod(path.stat().st_mode & ~(stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH))
+        path.chmod(0o555 if path.is_dir() else 0o444)
     is_root = os.geteuid() == 0
     if is_root:
         os.seteuid(_NOBODY)
@@ -166,3 +166,44 @@ class TestACatalogThatCannotBeWritten:
             pytest.raises(CatalogUnavailableError, match=r"catalog\.sqlite3.*can be read and writ"),
         ):
             store.search("fractions")
+
+
+@needs_permissions
+class TestOthersOnTheMachine:
+    @pytest.fixture(autouse=True)
+    def usual_umask(self) -> Iterator[None]:
+        before = os.umask(0o022)
+        yield
+        os.umask(before)
+
+    def test_cannot_read_what_the_catalog_writes(
+        self, shared: Path, small_catalog: list[StandardRecord]
+    ) -> None:
+        store = LocalStore(shared / "new" / "catalog", "none")
+        store.upsert(small_catalog)
+        while_open = open_to_others(shared / "new")
+        store.delete(["R001"])
+        store.close()
+        assert (while_open, open_to_others(shared / "new")) == ([], [])
+
+    def test_can_read_no_more_what_an_earlier_version_wrote(
+        self, shared: Path, small_catalog: list[StandardRecord]
+    ) -> None:
+        store = LocalStore(shared, "none")
+        store.upsert(small_catalog)
+        for path in (shared, *shared.rglob("*")):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+        store.delete(["R001"])
+        store.close()
+        assert open_to_others(shared) == []
+
+    def test_keep_a_folder_that_has_files_of_theirs(
+        self, shared: Path, small_catalog: list[StandardRecord]
+    ) -> None:
+        (shared / "notes.txt").touch()
+        LocalStore(shared, "none").upsert(small_catalog)
+        assert open_to_others(shared) == [shared, shared / "notes.txt"]
+
+
+def open_to_others(folder: Path) -> list[Path]:
+    return [path for path in (folder, *sorted(folder.rglob("*"))) if path.stat().st_mode & 0o077]

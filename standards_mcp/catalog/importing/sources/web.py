@@ -19,6 +19,7 @@ from typing import IO, Final
 from urllib.parse import urlsplit
 
 from standards_mcp._utils.addresses import is_unencrypted
+from standards_mcp._utils.private import private_folder, write_private
 from standards_mcp.catalog.importing.problems import SourceError
 
 LARGEST_DOWNLOAD: Final = 2 * 2**30
@@ -207,9 +208,9 @@ class Cache:
                 return path.read_bytes()
         data = fetch(address)
         with contextlib.suppress(OSError):  # a full disk must not stop an import
-            path.parent.mkdir(parents=True, exist_ok=True)
+            private_folder(path.parent)
             temporary = path.with_name(f"{name}.{os.getpid()}.tmp")
-            temporary.write_bytes(data)
+            write_private(temporary, data)
             temporary.replace(path)
         return data
 

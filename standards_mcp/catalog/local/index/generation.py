@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from standards_mcp._utils.private import open_private, private_folder, restrict
 from standards_mcp.catalog.errors import CatalogUnavailableError
 from standards_mcp.catalog.local.database import Database
 
@@ -96,11 +97,11 @@ def build(database: Database, index: Path, model: str | None, dimensions: int) -
     The caller holds the catalog's lock. The folder that served so far is kept for the readers
     that still have it open; older ones, and what interrupted builds left, are removed.
     """
-    index.mkdir(parents=True, exist_ok=True)
+    private_folder(index)
     _remove_leftovers(index)
     revision = database.revision
     folder = index / f"g{revision}-{secrets.token_hex(4)}"
-    folder.mkdir()
+    private_folder(folder)
     records = write_rows(database, folder, model, dimensions)
     manifest = Manifest(
         model=model, dimensions=dimensions if model else 0, records=records,
@@ -150,6 +151,7 @@ def checksum(path: Path) -> int:
 
 def _sync_files(folder: Path) -> dict[str, tuple[int, int]]:
     files: dict[str, tuple[int, int]] = {}
+    restrict(folder)
     for path in sorted(folder.rglob("*")):
         if path.is_file() and not path.name.endswith(".lock"):
             with path.open("rb+") as file:
@@ -161,8 +163,8 @@ def _sync_files(folder: Path) -> dict[str, tuple[int, int]]:
 
 def _write_durably(path: Path, text: str) -> None:
     temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
-    with temporary.open("w", encoding="utf-8") as file:
-        file.write(text)
+    with open_private(temporary) as file:
+        file.write(text.encode())
         file.flush()
         os.fsync(file.fileno())
     with_retries(lambda: temporary.replace(path))

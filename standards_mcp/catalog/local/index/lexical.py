@@ -81,9 +81,6 @@ class LexicalWriter:
         """Make everything durable."""
         self._writer.commit()
         self._writer.wait_merging_threads()
-        readable = (self._folder / _LOCK).stat().st_mode
-        for path in self._folder.iterdir():
-            path.chmod(readable)  # tantivy lets nobody else read some of its files
 
 
 class LexicalIndex:
