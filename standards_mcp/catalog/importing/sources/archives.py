@@ -29,6 +29,8 @@ _LARGEST_HEADER: Final = 2**20
 _LOCAL_HEADER: Final = 30
 _READ_METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _LONGEST_NAME: Final = 300
+_LINK: Final = "link in an archive not followed"
+_NOT_PLAIN: Final = "not a plain file"
 
 
 class Member(NamedTuple):
@@ -106,7 +108,8 @@ def tar_members(name: str, stream: IO[bytes]) -> Iterator[Member | Problem]:
             if content is not None:
                 yield Member(shown, partial(_same, content))
             elif not member.isdir():
-                yield lost("not a plain file", f"{name}:{shown}", records=0)
+                reason = _LINK if member.issym() or member.islnk() else _NOT_PLAIN
+                yield lost(reason, f"{name}:{shown}", records=0)
         if archive.next() is not None:
             raise _too_many()
 
@@ -162,8 +165,9 @@ def _check(infos: list[zipfile.ZipInfo]) -> None:
 
 def _refusal(info: zipfile.ZipInfo) -> tuple[str, str]:
     """Return why a file is not unpacked and what to do about it, or nothing."""
-    if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG):
-        return "not a plain file", ""
+    kind = stat.S_IFMT(info.external_attr >> 16)
+    if kind not in (0, stat.S_IFREG):
+        return _LINK if kind == stat.S_IFLNK else _NOT_PLAIN, ""
     if info.flag_bits & 1:
         return "cannot be unpacked", "it is encrypted; unpack it with its password"
     # Other methods unpack all of it at once, however large it is.

@@ -44,6 +44,8 @@ _SMALL: Final = 64 * 2**20
 _READABLE: Final = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".txt", ".tab")
 _PACKED: Final = (".gz", ".tgz", ".tar", ".zip")
 _PEEK: Final = 65_536
+_LINK_OUTSIDE: Final = "link out of the folder not followed"
+_LINK_ADVICE: Final = "import what it leads to by its own path"
 _DEEPEST: Final = 3
 
 
@@ -110,8 +112,8 @@ def open_sources(
 ) -> Found:
     """Yield every document in *sources*, and a problem for each one that cannot be opened.
 
-    Folders are read with everything below them, in the order of the names; .gz, .tar, .tar.gz
-    and .zip by what they contain, whatever their names are.
+    Folders are read with everything below them, in the order of the names, but for links that lead
+    out of them; .gz, .tar, .tar.gz and .zip by what they contain, whatever their names are.
 
     Args:
         sources: Paths, and addresses that begin with http:// or https://.
@@ -162,16 +164,30 @@ def _paths(folder: Path) -> Iterator[Path | Problem]:
     for place, below, names in os.walk(folder, onerror=errors.append):
         below[:] = sorted(filter(_is_visible, below))
         linked = [name for name in below if Path(place, name).is_symlink()]
-        yield from (note("linked folder not read", str(Path(place, name))) for name in linked)
+        yield from (_linked_folder(Path(place, name), folder) for name in linked)
         for path in (Path(place, name) for name in sorted(filter(_is_visible, names))):
             if path.suffix.casefold() not in (*_READABLE, *_PACKED):
                 yield note("file of another kind", str(path))
+            elif _leads_out(path, folder):
+                yield lost(_LINK_OUTSIDE, str(path), detail=_LINK_ADVICE, records=0)
             elif not path.is_file():
                 yield lost("not a plain file", str(path), records=0)
             else:
                 yield path
     for error in errors:
         yield lost("cannot be read", str(error.filename), detail=_reason(error), records=0)
+
+
+def _linked_folder(path: Path, folder: Path) -> Problem:
+    if _leads_out(path, folder):
+        return lost(_LINK_OUTSIDE, str(path), detail=_LINK_ADVICE, records=0)
+    return note("linked folder not read", str(path), detail="it is read in its own place")
+
+
+def _leads_out(path: Path, folder: Path) -> bool:
+    # Unlike Path.resolve, realpath raises nothing for links in a circle.
+    root, target = os.path.realpath(folder), os.path.realpath(path)
+    return path.is_symlink() and not Path(target).is_relative_to(root)
 
 
 def _is_visible(name: str) -> bool:

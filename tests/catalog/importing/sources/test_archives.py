@@ -122,8 +122,16 @@ def test_links_and_devices_in_archives_are_told(tmp_path):
         pipe = tarfile.TarInfo("pipe.csv")
         pipe.type = tarfile.FIFOTYPE
         tar.addfile(pipe)
-    for name in ("x.zip", "x.tar"):
-        assert read(tmp_path / name)[1][0].endswith("not a plain file")
+        for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE):
+            link = tarfile.TarInfo("link.csv")
+            link.type, link.linkname = kind, "/etc/passwd"
+            tar.addfile(link)
+    not_followed = "link.csv: link in an archive not followed"
+    assert read(tmp_path / "x.zip") == ([], [f"{tmp_path / 'x.zip'}:{not_followed}"])
+    assert read(tmp_path / "x.tar")[1] == [
+        f"{tmp_path / 'x.tar'}:pipe.csv: not a plain file",
+        *[f"{tmp_path / 'x.tar'}:{not_followed}"] * 2,
+    ]
 
 
 def test_a_tar_header_that_would_fill_the_memory_is_refused(tmp_path):

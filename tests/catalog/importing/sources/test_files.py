@@ -6,6 +6,7 @@ import json
 import os
 import tarfile
 import zipfile
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -174,7 +175,7 @@ def test_names_in_an_archive_lead_nowhere(tmp_path, set_bytes):
         archive.addfile(link)
     ids, problems = read(path)
     assert ids == {"A", "B", "C"}  # read from the archive, and nowhere else
-    assert reasons(problems) == ["not a plain file"]
+    assert reasons(problems) == ["link in an archive not followed"]
     assert not outside.exists()
 
 
@@ -232,6 +233,35 @@ def test_nothing_in_a_folder_is_left_out_in_silence(tmp_path, set_bytes):
     assert sorted(reasons(problems)) == [
         "file of another kind", "linked folder not read", "not a plain file",
     ]  # fmt: skip
+
+
+def test_a_folder_is_never_left_by_a_link(tmp_path, set_bytes):
+    folder, outside = tmp_path / "folder", tmp_path / "outside"
+    (folder / "below").mkdir(parents=True)
+    outside.mkdir()
+    (outside / "secret.json").write_bytes(set_bytes)
+    (folder / "absolute.json").symlink_to(outside / "secret.json")
+    (folder / "below" / "relative.json").symlink_to("../../outside/secret.json")
+    (folder / "chain.json").symlink_to("absolute.json")
+    (folder / "whole").symlink_to(outside)
+    (folder / "circle.json").symlink_to("circle.json")
+    ids, problems = read(folder)
+    assert ids == set()
+    assert Counter(reasons(problems)) == {
+        "link out of the folder not followed": 4, "not a plain file": 1
+    }  # fmt: skip
+    assert all(each.skipped for each in problems)
+
+
+def test_a_link_within_a_folder_is_read_and_so_is_one_that_is_named(tmp_path, set_bytes):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / ".store").write_bytes(set_bytes)
+    (folder / "set.json").symlink_to(".store")
+    (tmp_path / "named.json").symlink_to(folder / "set.json")
+    (tmp_path / "same").symlink_to(folder)
+    for path in (folder, tmp_path / "same", tmp_path / "named.json"):
+        assert read(path) == ({"A", "B", "C"}, [])
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads all")
