@@ -7,6 +7,7 @@ import errno
 import hashlib
 import os
 import re
+import secrets
 import shutil
 import sys
 import tempfile
@@ -15,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, TextIO
 
 from .private import FILE_MODE, private_folder, write_private
 
@@ -167,6 +168,33 @@ def _replace(target: Path, text: str, expected: object = _ANY_TEXT) -> Path | No
         raise
     _drop_old_backups(target)
     return backup
+
+
+@contextmanager
+def replacing(path: Path) -> Generator[TextIO]:
+    """Write a file that the user names; it replaces the old one when the block has ended.
+
+    After a failure the old file is as it was. A new file follows the umask, a link stays a link,
+    and a pipe or a device is written to directly.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    target = path.resolve()
+    if target.exists() and not target.is_file():
+        with target.open("w", encoding="utf-8") as file:
+            yield file
+        return
+    scratch = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    try:
+        with scratch.open("x", encoding="utf-8") as file:
+            yield file
+        if target.exists():
+            shutil.copymode(target, scratch)
+        scratch.replace(target)
+    except BaseException:
+        scratch.unlink(missing_ok=True)
+        raise
 
 
 def keep_text(path: Path, text: str) -> None:

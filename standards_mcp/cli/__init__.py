@@ -234,9 +234,11 @@ def _run_on_the_streams(timing: Timing) -> int:
 
 
 def _cannot_write(failure: OSError) -> int:
+    from standards_mcp._utils.full_disk import reason_of
+
     if not isinstance(failure, BrokenPipeError):
         what = failure.filename or "the output cannot be written"
-        click.echo(f"standards-mcp: {what}: {failure.strerror}", err=True)
+        click.echo(f"standards-mcp: {what}: {reason_of(failure)}", err=True)
     return 1
 
 

@@ -7,6 +7,7 @@ from typing import IO, Any, Final
 
 import click
 
+from standards_mcp._utils import full_disk
 from standards_mcp._utils.secrets import mask
 from standards_mcp._utils.text import describe_exception, printable
 from standards_mcp.catalog.errors import CatalogError
@@ -40,8 +41,10 @@ def failure(cause: Exception, ctx: click.Context) -> click.ClickException:
     invocation = ctx.ensure_object(Invocation)
     line = str(cause)
     if not isinstance(cause, StandardsMcpError | CatalogError):
-        line = f"{ctx.invoked_subcommand} failed: {describe_exception(cause)}"
-        line += "; for more, put -vv before the command"
+        reason = f"{describe_exception(cause)}; for more, put -vv before the command"
+        if full_disk.is_full(cause):
+            reason = full_disk.MESSAGE
+        line = f"{ctx.invoked_subcommand} failed: {reason}"
     above = traceback.format_exception(cause) if invocation.shows_tracebacks else ()
     message = mask("".join([*above, f"standards-mcp: {line}"]), invocation.secrets())
     return (_ConfigFailure if isinstance(cause, ConfigError) else _Failure)(message)

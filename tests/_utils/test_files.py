@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from standards_mcp._utils.files import Edit, diff, edit_text, read_text, replace_text
+from standards_mcp._utils.files import (
+    Edit,
+    diff,
+    edit_text,
+    read_text,
+    replace_text,
+    replacing,
+)
 
 FILE = Path("folder/settings.toml")
 
@@ -128,3 +135,48 @@ def test_the_last_ten_old_texts_are_kept_and_no_file_of_others_goes():
     kept = [path.read_text() for path in sorted(FILE.parent.glob("settings.toml.2*.bak"))]
     assert kept == [str(number) for number in range(4, 14)]
     assert all((FILE.parent / name).exists() for name in others)
+
+
+class TestAFileThatTheUserNames:
+    def test_is_replaced_when_all_of_it_is_written(self):
+        FILE.parent.mkdir()
+        FILE.write_text("old")
+        with replacing(FILE) as file:
+            file.write("né")
+            assert FILE.read_text() == "old"
+        assert FILE.read_text(encoding="utf-8") == "né"
+        assert names() == ["settings.toml"]
+
+    def test_stays_as_it_was_after_a_failure(self):
+        FILE.parent.mkdir()
+        FILE.write_text("old")
+        writing = replacing(FILE)
+        writing.__enter__().write("half")
+        with pytest.raises(OSError, match="No space"):
+            writing.gen.throw(OSError(errno.ENOSPC, "No space left on device"))
+        assert FILE.read_text() == "old"
+        assert names() == ["settings.toml"]
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="modes and links are of POSIX")
+    def test_follows_the_umask_and_keeps_its_mode_and_its_link(self):
+        FILE.parent.mkdir()
+        before = os.umask(0o027)
+        try:
+            with replacing(FILE) as file:
+                file.write("x")
+        finally:
+            os.umask(before)
+        assert FILE.stat().st_mode & 0o777 == 0o640
+        FILE.chmod(0o604)
+        link = Path("link.toml")
+        link.symlink_to(FILE)
+        with replacing(link) as file:
+            file.write("y")
+        assert link.is_symlink()
+        assert (FILE.read_text(), FILE.stat().st_mode & 0o777) == ("y", 0o604)
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+    def test_is_written_to_directly_if_it_is_a_device(self):
+        with pytest.raises(OSError, match="No space"), replacing(Path("/dev/full")) as file:
+            file.write("x" * 100_000)
+        assert Path("/dev/full").is_char_device()

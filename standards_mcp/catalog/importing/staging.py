@@ -7,6 +7,8 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from typing import Final, Literal, Self
 
+from standards_mcp._utils import full_disk
+from standards_mcp.catalog.errors import CatalogError
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.relations import Crosswalk, Link, links_of, stated_in
 from standards_mcp.catalog.sets import memberships, merged
@@ -57,8 +59,11 @@ class Staging:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         self._connection.close()
+        if isinstance(error, sqlite3.Error) and full_disk.is_full(error):
+            reason = f"{full_disk.MESSAGE}, or set TMPDIR to a folder on another disk"
+            raise CatalogError(f"the import cannot write its temporary file: {reason}") from error
 
     def add(
         self, record: StandardRecord, document: int, *, selected: bool

@@ -16,6 +16,7 @@ from typing import Final
 
 import filelock
 
+from standards_mcp._utils import full_disk
 from standards_mcp._utils.private import FILE_MODE, private_folder, restrict
 from standards_mcp.catalog.errors import CatalogUnavailableError
 
@@ -102,6 +103,10 @@ class CatalogFolder:
             ) from error
         except OSError as error:
             raise self._unusable(error) from error
+        except ValueError as error:  # tantivy's for every failure
+            if not full_disk.is_full(error):
+                raise
+            raise self._unusable(error) from error
 
     @contextmanager
     def _locked(self, timeout: float) -> Generator[None, None, None]:
@@ -146,6 +151,10 @@ class CatalogFolder:
         return None if nearest is None or nearest.is_dir() else nearest
 
     def _unusable(self, error: Exception) -> CatalogUnavailableError:
+        if full_disk.is_full(error):
+            return CatalogUnavailableError(
+                f"cannot write the catalog in {self.path}: {full_disk.MESSAGE}"
+            )
         reason = str(error)
         with suppress(OSError):
             if blocking := self._blocking_file():

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from standards_mcp._utils import full_disk
 from standards_mcp._utils.private import write_private
 from standards_mcp.catalog.errors import CatalogUnavailableError
 
@@ -23,7 +24,6 @@ _RESTORE = "restore it from a copy, or move it away and import the standards aga
 _ADVICE: Mapping[int | None, str] = {
     sqlite3.SQLITE_NOTADB: _RESTORE,
     sqlite3.SQLITE_CORRUPT: _RESTORE,
-    sqlite3.SQLITE_FULL: "free some space, and do the same again",
     sqlite3.SQLITE_BUSY: "another program is using it; try again when that is done",
     None: "see that it can be read and written, or set [catalog] path "
     "(STANDARDS_MCP_CATALOG__PATH) to another folder",
@@ -156,7 +156,8 @@ class SqliteFile:
         except sqlite3.OperationalError as error:
             journal = self._path.with_name(f"{self._path.name}-wal")
             has_journal = journal.exists() and journal.stat().st_size > 0
-            if _code(error) not in _UNWRITABLE or has_journal:
+            is_unwritable = _code(error) in _UNWRITABLE or full_disk.is_full(error, self._path)
+            if has_journal or not is_unwritable:
                 raise
         # Without a journal beside it, a file is whole as it stands. SQLite then looks neither for
         # a journal nor for changes, so `_current` does.
@@ -206,8 +207,10 @@ def _named_errors(path: Path) -> Generator[None, None, None]:
     try:
         yield
     except (sqlite3.Error, OSError) as error:
-        advice = _ADVICE.get(_code(error), _ADVICE[None])
-        raise CatalogUnavailableError(f"cannot use {path}: {error}; {advice}") from error
+        reason = f"{error}; {_ADVICE.get(_code(error), _ADVICE[None])}"
+        if full_disk.is_full(error, path):
+            reason = full_disk.MESSAGE
+        raise CatalogUnavailableError(f"cannot use {path}: {reason}") from error
 
 
 def _code(error: Exception) -> int | None:

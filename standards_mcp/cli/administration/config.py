@@ -10,6 +10,7 @@ import click
 from pydantic import BaseModel
 
 from standards_mcp._utils.files import replace_text
+from standards_mcp._utils.full_disk import reason_of
 from standards_mcp._utils.stdio.streams import divert_stdout
 from standards_mcp.cli.invocation import Invocation
 from standards_mcp.cli.service_checks import service_warnings
@@ -51,7 +52,7 @@ def init(invocation: Invocation, /, file: Path, *, force: bool) -> None:
         gone = _keys_of(file)
         backup = replace_text(file, config_template(_models(invocation)))
     except OSError as exc:
-        raise click.ClickException(f"{file} cannot be written: {exc}") from None
+        raise click.ClickException(f"{file} cannot be written: {reason_of(exc)}") from None
     print_text(f"Wrote {file}" + (f"; the old file is {backup.name}" if backup else ""))
     if gone:
         print_text(f"No longer set, so that more may be served: {', '.join(gone)}")

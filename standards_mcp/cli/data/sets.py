@@ -5,10 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from standards_mcp._utils.files import replacing
+from standards_mcp._utils.full_disk import reason_of
 from standards_mcp._utils.stdio.streams import divert_stdout
 from standards_mcp._utils.text import counted
 from standards_mcp.cli.completion import loaded_sets, loaded_sets_and_crosswalks, offer
@@ -211,7 +214,7 @@ def _one_or_all(store: LocalStore, standard_set: str, jurisdiction: str | None) 
 @jurisdiction_option
 @click.option(
     "--output",
-    type=click.File("w", encoding="utf-8", atomic=True),
+    type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
     default="-",
     help="A file, in place of standard output.",
 )
@@ -220,7 +223,7 @@ def export(
     invocation: Invocation,
     standard_sets: tuple[str, ...],
     jurisdiction: str | None,
-    output: TextIO,
+    output: Path,
 ) -> None:
     """Print the loaded records, one JSON object a line; `data import` reads them back.
 
@@ -231,7 +234,17 @@ def export(
     with divert_stdout():
         store = invocation.embedded_catalog.store
         wanted = chosen_sets(store, standard_sets, jurisdiction)
-    output.writelines(line + "\n" for line in export_lines(store, wanted))
+    lines = (line + "\n" for line in export_lines(store, wanted))
+    if str(output) == "-":
+        with click.open_file("-", "w", encoding="utf-8") as file:
+            file.writelines(lines)
+    else:
+        try:
+            with replacing(output) as file:
+                file.writelines(lines)
+        except OSError as error:
+            reason = f"{output} cannot be written: {reason_of(error)}"
+            raise click.ClickException(reason) from None
     if not (found := store.crosswalks()):
         return
     if wanted is not None:

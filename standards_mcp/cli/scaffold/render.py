@@ -10,6 +10,7 @@ from typing import Final, Literal, TypeAlias
 
 from packaging.version import Version
 
+from standards_mcp._utils.full_disk import reason_of
 from standards_mcp.errors import StandardsMcpError
 
 Kind: TypeAlias = Literal["tools", "filters", "prompts", "resources", "routes"]
@@ -119,7 +120,7 @@ def write_project(folder: Path, rendered: Mapping[PurePosixPath, str]) -> None:
         advice = "choose another name, or another folder with --into"
         raise StandardsMcpError(f"{folder} is there already; {advice}") from None
     except OSError as exc:
-        raise StandardsMcpError(f"{folder} cannot be written: {exc.strerror}") from exc
+        raise StandardsMcpError(f"{folder} cannot be written: {reason_of(exc)}") from exc
 
 
 def _fill(text: str, words: Mapping[str, str]) -> str:

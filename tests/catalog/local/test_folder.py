@@ -11,13 +11,16 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from standards_mcp.catalog import CatalogUnavailableError
 from standards_mcp.catalog.base import Seed
+from standards_mcp.catalog.local.index import generation
 from standards_mcp.catalog.local.seeding import SeedSource
+from standards_mcp.catalog.local.sqlite import SqliteFile
 from standards_mcp.catalog.local.store import LocalStore
 from standards_mcp.catalog.records import StandardRecord
 
@@ -207,3 +210,43 @@ class TestOthersOnTheMachine:
 
 def open_to_others(folder: Path) -> list[Path]:
     return [path for path in (folder, *sorted(folder.rglob("*"))) if path.stat().st_mode & 0o077]
+
+
+class TestAFullDisk:
+    @pytest.fixture
+    def store(self, tmp_path: Path, small_catalog: list[StandardRecord]) -> Iterator[LocalStore]:
+        store = LocalStore(tmp_path / "catalog", "none")
+        store.upsert(small_catalog)
+        yield store
+        store.close()
+
+    def test_asks_for_space_and_keeps_nothing_of_the_new_index(
+        self, store: LocalStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        index = store._folder.index
+        before = sorted(path.name for path in index.iterdir())
+
+        def fills(_database: object, folder: Path, *_: object) -> int:
+            (folder / "vectors.npy").write_bytes(b"0" * 1000)
+            raise ValueError("An IO error occurred: 'No space left on device (os error 28)'")
+
+        monkeypatch.setattr(generation, "write_rows", fills)
+        with pytest.raises(CatalogUnavailableError, match="the disk is full; free some") as caught:
+            store.build()
+        assert "[catalog] path" not in str(caught.value)
+        assert sorted(path.name for path in index.iterdir()) == before
+        assert store.search("fractions").hits
+
+    def test_that_no_error_says_is_known_by_the_space(
+        self, store: LocalStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # What a full disk makes of an open database, whose journals cannot grow.
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=0))
+        database = SqliteFile(store._folder.database)
+        database._connection.execute("PRAGMA query_only = ON")
+        with (
+            pytest.raises(CatalogUnavailableError, match=r"catalog\.sqlite3: the disk is full"),
+            database.transaction(),
+        ):
+            database.run("INSERT INTO state VALUES ('x', 'y')")
+        database.close()

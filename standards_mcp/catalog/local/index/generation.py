@@ -102,15 +102,19 @@ def build(database: Database, index: Path, model: str | None, dimensions: int) -
     revision = database.revision
     folder = index / f"g{revision}-{secrets.token_hex(4)}"
     private_folder(folder)
-    records = write_rows(database, folder, model, dimensions)
-    manifest = Manifest(
-        model=model, dimensions=dimensions if model else 0, records=records,
-        revision=revision, files=_sync_files(folder),
-    )  # fmt: skip
-    text = json.dumps({"format": FORMAT, "version": VERSION, **asdict(manifest)}, indent=1)
+    try:
+        records = write_rows(database, folder, model, dimensions)
+        manifest = Manifest(
+            model=model, dimensions=dimensions if model else 0, records=records,
+            revision=revision, files=_sync_files(folder),
+        )  # fmt: skip
+        text = json.dumps({"format": FORMAT, "version": VERSION, **asdict(manifest)}, indent=1)
+        _write_durably(folder / "manifest.json", text)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)  # it may have filled the disk
+        raise
     # The pointer comes last: until then readers open the old folder, and a build that is killed
     # leaves nothing but a folder that the next one removes.
-    _write_durably(folder / "manifest.json", text)
     _write_durably(index / POINTER, folder.name)
     return folder
 
