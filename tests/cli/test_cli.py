@@ -607,5 +607,5 @@ def test_standards_of_ones_own_are_found_after_an_import(
     assert run("search", own[-1]["description"], "--json").data["results"][0]["_id"] in {
         record["_id"] for record in own
     }
-    assert run("data", "remove", "starter").code == 0
+    assert run("data", "remove", "starter", "--yes").code == 0
     assert run("data", "status", "--json").data["records"] == 3

@@ -1,4 +1,4 @@
-"""Asks before a command serves more than was served so far."""
+"""Ask before a command serves more than was served so far, or deletes."""
 
 from __future__ import annotations
 
@@ -22,9 +22,18 @@ def agree(what: str, *, yes: bool) -> None:
     """
     if yes:
         print_text(what)
-        return
+    else:
+        ask(f"{what}.")
+
+
+def ask(what: str) -> None:
+    """Tell what a command would do, and ask for it on a terminal; both go to stderr.
+
+    Raises:
+        click.ClickException: The answer is no, or there is no terminal.
+    """
     if sys.stdin is None or not sys.stdin.isatty():
-        raise click.ClickException(f"{what}. Nothing is changed; add --yes if that is meant")
-    print_text(what)
-    if not click.confirm("Go on?"):
+        raise click.ClickException(f"{what} Nothing is changed; add --yes if that is meant")
+    print_text(what, err=True)
+    if not click.confirm("Go on?", err=True):
         raise click.ClickException("nothing is changed")

@@ -102,6 +102,22 @@ def sets_of_one(jurisdiction: str, sets: Sequence[StandardSet]) -> list[Standard
     return found
 
 
+def one_or_all(store: LocalStore, standard_set: str, jurisdiction: str | None) -> list[str]:
+    """Return the id of one set, or those of all sets of a jurisdiction.
+
+    Raises:
+        JurisdictionNameError: There is no such jurisdiction.
+        click.ClickException: There is no such set; a `click.UsageError` when there are several, or
+            neither is given.
+    """
+    found = store.sets()
+    if jurisdiction:
+        found = sets_of_one(jurisdiction, found)
+    elif not standard_set:
+        raise click.UsageError("name a set, or a jurisdiction with --jurisdiction")
+    return [set_named(standard_set, found).id] if standard_set else [each.id for each in found]
+
+
 def set_named(name: str, sets: Sequence[StandardSet]) -> StandardSet:
     """Return the set with this id, or with a title that only it has.
 

@@ -21,7 +21,8 @@ from standards_mcp.commands import examples, json_option, print_json, print_tabl
 from .crosswalks import crosswalks
 from .importing import import_command
 from .progress import ImportProgress
-from .sets import export, remove, rename, sets, template
+from .removing import remove
+from .sets import export, rename, sets, template
 from .upload import diff, upload
 
 

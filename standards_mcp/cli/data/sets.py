@@ -1,10 +1,8 @@
-"""``standards-mcp data sets``, ``remove``, ``rename``, ``export`` and ``template``."""
+"""``standards-mcp data sets``, ``rename``, ``export`` and ``template``."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,17 +12,15 @@ from standards_mcp._utils.files import replacing
 from standards_mcp._utils.full_disk import reason_of
 from standards_mcp._utils.stdio.streams import divert_stdout
 from standards_mcp._utils.text import counted
-from standards_mcp.cli.completion import loaded_sets, loaded_sets_and_crosswalks, offer
+from standards_mcp.cli.completion import loaded_sets, offer
 from standards_mcp.cli.invocation import Invocation
 from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
 
-from .chosen import chosen_sets, jurisdiction_option, set_named, sets_of, sets_of_one, sets_option
-from .crosswalks import check_is_no_crosswalk, chosen_crosswalk
-from .importing import STARTER
+from .chosen import chosen_sets, jurisdiction_option, one_or_all, sets_of, sets_option
+from .crosswalks import check_is_no_crosswalk
 from .progress import ImportProgress
 
 if TYPE_CHECKING:
-    from standards_mcp.catalog.importing.report import Report
     from standards_mcp.catalog.local.store import LocalStore
 
 
@@ -49,84 +45,6 @@ def sets(invocation: Invocation, *, jurisdiction: str | None, as_json: bool) -> 
         for each in found:
             title = f"{each.title} ({each.jurisdiction_title}, {each.subject})"
             print_table([(f"{each.records:>7,}", title), ("", each.id)])
-
-
-@click.command(
-    epilog=examples(
-        "data remove starter",
-        "data remove --jurisdiction Ohio",
-        "data remove --dry-run 'Grade 3 Mathematics'",
-        "data remove crosswalk.csv",
-    )
-)
-@click.argument(
-    "standard_set", metavar="[SET]", default="", shell_complete=offer(loaded_sets_and_crosswalks)
-)
-@jurisdiction_option
-@click.option("--crosswalk", is_flag=True, help="SET is a crosswalk, also if a set is called so.")
-@click.option("--dry-run", is_flag=True, help="Say what would be deleted, and delete nothing.")
-@json_option
-@click.pass_context
-def remove(
-    ctx: click.Context,
-    standard_set: str,
-    *,
-    jurisdiction: str | None,
-    crosswalk: bool,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
-    """Delete the standard SET, given by its id or title; `starter` means the whole starter set.
-
-    With --jurisdiction and no SET, all sets of that are deleted. Standards that are in other sets
-    too stay in those. What crosswalks say of deleted standards goes with them. SET may also be a
-    crosswalk, see `data crosswalks`; if a set is called so too, add --crosswalk. Exit code 1 when
-    there is no such set or crosswalk.
-    """
-    if crosswalk and (jurisdiction or not standard_set):
-        raise click.UsageError("--crosswalk goes with the id or title of one, and without others")
-    with divert_stdout(), ImportProgress() as progress:
-        store = ctx.ensure_object(Invocation).embedded_catalog.store
-        remove = _removal(store, standard_set, jurisdiction, progress, crosswalk=crosswalk)
-        report = remove(dry_run=dry_run)
-    if as_json:
-        names = ("deleted", "left", "relations", "dry_run")
-        print_json({name: getattr(report, name) for name in names})
-        return
-    verb = "Would delete" if dry_run else "Deleted"
-    parts = [counted(report.deleted, "record")] if report.deleted or not report.relations else []
-    parts += [counted(report.relations, "relation")] if report.relations else []
-    stay = f"{report.left:,} {'stays' if report.left == 1 else 'stay'} in other sets"
-    kept = f"; {stay}" if report.deleted or not report.relations else ""
-    print_text(f"{verb} {' and '.join(parts)}{kept}.")
-
-
-def _removal(
-    store: LocalStore,
-    name: str,
-    jurisdiction: str | None,
-    progress: ImportProgress,
-    *,
-    crosswalk: bool,
-) -> Callable[..., Report]:
-    """Return what removes a set, those of a jurisdiction, the starter set or a crosswalk.
-
-    The ``relations`` in its report are those of crosswalks.
-    """
-    from standards_mcp.catalog.importing.maintenance import (
-        remove_crosswalk,
-        remove_sets,
-        remove_starter,
-    )
-
-    if jurisdiction:
-        advice = "it is of no jurisdiction, so leave --jurisdiction out"
-        check_is_no_crosswalk(store, name, advice)
-    elif name == STARTER and not crosswalk:
-        return partial(remove_starter, store, progress)
-    elif found := chosen_crosswalk(store, name, is_asked=crosswalk):
-        return partial(remove_crosswalk, store, found)
-    return partial(remove_sets, store, _one_or_all(store, name, jurisdiction), progress)
 
 
 @click.command(
@@ -170,7 +88,7 @@ def rename(
         store = ctx.ensure_object(Invocation).embedded_catalog.store
         advice = "it cannot be renamed; import its file under another name, and remove this one"
         check_is_no_crosswalk(store, set_name, advice)
-        ids = _one_or_all(store, set_name, jurisdiction)
+        ids = one_or_all(store, set_name, jurisdiction)
         given = {"title": new} if set_name else jurisdiction_names(store, new, ids)
         joined = 0 if set_name else _others_of(store, ids, given["jurisdiction_title"])
         changed = rename_sets(store, ids, given, progress, dry_run=dry_run)
@@ -191,16 +109,6 @@ def _others_of(store: LocalStore, ids: list[str], jurisdiction_title: str) -> in
     """Return how many other sets than these a jurisdiction has already."""
     titles = (each.jurisdiction_title for each in store.sets() if each.id not in ids)
     return sum(title == jurisdiction_title for title in titles)
-
-
-def _one_or_all(store: LocalStore, standard_set: str, jurisdiction: str | None) -> list[str]:
-    """Return the id of one set, or those of all sets of a jurisdiction."""
-    found = store.sets()
-    if jurisdiction:
-        found = sets_of_one(jurisdiction, found)
-    elif not standard_set:
-        raise click.UsageError("name a set, or a jurisdiction with --jurisdiction")
-    return [set_named(standard_set, found).id] if standard_set else [each.id for each in found]
 
 
 @click.command(

@@ -17,7 +17,8 @@ from standards_mcp.catalog.sets import StandardSet
 from standards_mcp.cli import run as run_program
 from standards_mcp.cli.data.importing import import_command
 from standards_mcp.cli.data.progress import ImportProgress
-from standards_mcp.cli.data.sets import export, remove, sets
+from standards_mcp.cli.data.removing import remove
+from standards_mcp.cli.data.sets import export, sets
 from standards_mcp.cli.data.sets import template as template_command
 from standards_mcp.cli.invocation import Invocation
 
@@ -203,7 +204,7 @@ def test_loaded_sets_are_listed(run, table):
 def test_a_set_is_removed_by_id_or_title(run, store, table, name):
     run(import_command, table)
     assert "Would delete 3" in run(remove, name, "--dry-run").output
-    assert json.loads(run(remove, name, "--json").stdout)["deleted"] == 3
+    assert json.loads(run(remove, name, "--json", "--yes").stdout)["deleted"] == 3
     assert store.contents == {}
 
 
@@ -224,7 +225,7 @@ def test_the_starter_set_is_removed_by_its_name(run, store, table):
     run(import_command, table)
     own = set(store.contents)
     store.contents |= {record.id: record for record in starter_records()}
-    assert f"Deleted {len(starter_records()):,} " in run(remove, "starter").output
+    assert f"Deleted {len(starter_records()):,} " in run(remove, "starter", "--yes").output
     assert set(store.contents) == own
 
 
@@ -313,3 +314,23 @@ class TestStatus:
         assert (code, facts) == (1, None)
         assert "file is not a folder; set [catalog] path (STANDARDS_MCP_CATALOG__PATH)" in err
         assert err.count("\n") == 1
+
+
+def test_nothing_is_removed_in_a_script_without_yes(run, store, table):
+    run(import_command, table)
+    for flags in ((), ("--json",)):
+        refused = run(remove, "Grade 1", *flags)
+        assert (refused.exit_code, refused.stdout) == (1, "")
+        assert "Would delete 3 records; 0 stay in other sets. To keep a copy" in refused.stderr
+        assert "Nothing is changed; add --yes" in refused.stderr
+    assert len(store.contents) == 3
+
+
+def test_a_removal_says_how_to_keep_a_copy_and_how_to_get_it_back(run, table):
+    run(import_command, table)
+    dry = run(remove, "--jurisdiction", "my district", "--dry-run").output
+    assert "`standards-mcp data export --jurisdiction 'my district' --output FILE`" in dry
+    by_title = run(remove, "Grade 1", "--dry-run").output
+    assert "data export --set my-district-mathematics-grade-1 --output FILE" in by_title
+    assert "import its source or an export" in run(remove, "Grade 1", "--yes").output
+    assert run(remove, "starter").output == "Deleted 0 records; 0 stay in other sets.\n"

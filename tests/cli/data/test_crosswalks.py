@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -49,9 +51,31 @@ def test_a_crosswalk_is_imported_listed_and_removed(run: Run, tmp_path: Path):
     assert found == [{"id": "walk.csv", "title": "walk.csv", "relations": 2}]
     dry = json.loads(run("remove", "walk.csv", "--dry-run", "--json")[1])
     assert dry == {"deleted": 0, "left": 0, "relations": 2, "dry_run": True}
-    assert run("remove", "WALK.csv")[1] == "Deleted 2 relations.\n"
+    assert run("remove", "WALK.csv", "--yes")[1].startswith("Deleted 2 relations. To get")
     assert "No crosswalks are loaded" in run("crosswalks")[1]
-    assert "no set 'walk.csv'" in run("remove", "walk.csv")[2]
+    assert "no set 'walk.csv'" in run("remove", "walk.csv", "--yes")[2]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("answer", ["n\n", "\n", ""])
+def test_nothing_is_removed_if_the_answer_is_not_yes(
+    run: Run, monkeypatch: pytest.MonkeyPatch, answer: str
+):
+    monkeypatch.setattr(sys, "stdin", Terminal(answer))
+    code, out, err = run("remove", "A")
+    assert (code in (1, cli.INTERRUPTED), out) == (True, "")
+    assert "Would delete 2 records; 0 stay in other sets. To keep a copy, run" in err
+    assert [each["records"] for each in json.loads(run("sets", "--json")[1])] == [2, 2]
+
+
+def test_a_removal_is_done_if_the_answer_is_yes(run: Run, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "stdin", Terminal("y\n"))
+    assert run("remove", "A")[1].startswith("Deleted 2 records;")
+    assert [each["title"] for each in json.loads(run("sets", "--json")[1])] == ["B"]
 
 
 def test_of_which_nothing_is_taken_fails(run: Run, tmp_path: Path):
@@ -69,7 +93,7 @@ def test_what_crosswalks_say_of_a_set_is_counted_with_it(run: Run, tmp_path: Pat
     run("import", walk(tmp_path, "A.1,B.1,same", "A.1,A.2,precedes"))
     dry = run("remove", "B", "--dry-run")[1]
     assert "Would delete 2 records and 1 relation; 0 stay" in dry
-    assert "Deleted 2 records and 1 relation; 0 stay" in run("remove", "B")[1]
+    assert "Deleted 2 records and 1 relation; 0 stay" in run("remove", "B", "--yes")[1]
     assert run("crosswalks")[1].split() == ["1", "walk.csv"]
     assert "Would delete 2 records and 1 relation; 0" in run("remove", "A", "--dry-run")[1]
 
@@ -81,10 +105,10 @@ def test_crosswalks_of_one_title_are_told_apart_by_their_ids(run: Run, tmp_path:
     store.write((), (), None, walks)
     store.close()
     assert run("crosswalks")[1].split() == ["1", "Both", "guid-1", "1", "Both", "guid-2"]
-    code, _, err = run("remove", "both")
+    code, _, err = run("remove", "both", "--yes")
     assert code == 2
     assert "2 crosswalks have the title 'both'; give one of their ids: guid-1, guid-2" in err
-    assert run("remove", "guid-1")[0] == 0
+    assert run("remove", "guid-1", "--yes")[0] == 0
     assert run("crosswalks")[1].split() == ["1", "Both", "guid-2"]
 
 
@@ -102,23 +126,25 @@ def test_what_is_a_set_and_a_crosswalk_is_removed_only_as_the_one_that_is_said(
     run: Run, tmp_path: Path
 ):
     share_names(tmp_path)
-    code, _, err = run("remove", "A")
+    code, _, err = run("remove", "A", "--yes")
     assert code == 2
     assert "'A' is a set, and a crosswalk with the id guid; add --crosswalk for the" in err
-    assert "no crosswalk 'B'" in run("remove", "B", "--crosswalk")[2]
-    assert run("remove", "A", "--crosswalk")[1] == "Deleted 1 relation.\n"
+    assert "no crosswalk 'B'" in run("remove", "B", "--crosswalk", "--yes")[2]
+    assert run("remove", "A", "--crosswalk", "--yes")[1].startswith("Deleted 1 relation. To get")
     same_id = json.loads(run("crosswalks", "--json")[1])[0]["id"]
-    assert run("remove", same_id)[0] == 2
-    assert run("remove", same_id, "--crosswalk")[1] == "Deleted 1 relation.\n"
-    assert "Deleted 2 records; 0 stay" in run("remove", same_id)[1]
-    assert run("remove", "--crosswalk")[0] == 2
-    assert run("remove", "A", "--crosswalk", "--jurisdiction", "Ohio")[0] == 2
+    assert run("remove", same_id, "--yes")[0] == 2
+    assert run("remove", same_id, "--crosswalk", "--yes")[1].startswith(
+        "Deleted 1 relation. To get"
+    )
+    assert "Deleted 2 records; 0 stay" in run("remove", same_id, "--yes")[1]
+    assert run("remove", "--crosswalk", "--yes")[0] == 2
+    assert run("remove", "A", "--crosswalk", "--jurisdiction", "Ohio", "--yes")[0] == 2
 
 
 def test_a_set_is_told_from_a_crosswalk_of_its_name_by_its_jurisdiction(run: Run, tmp_path: Path):
     share_names(tmp_path)
     place = json.loads(run("sets", "--json")[1])[0]["jurisdiction_title"]
-    assert "Deleted 2 records" in run("remove", "A", "--jurisdiction", place)[1]
+    assert "Deleted 2 records" in run("remove", "A", "--jurisdiction", place, "--yes")[1]
     assert len(json.loads(run("crosswalks", "--json")[1])) == 2
 
 
@@ -126,7 +152,7 @@ def test_commands_about_sets_say_what_is_a_crosswalk(run: Run, tmp_path: Path):
     run("import", walk(tmp_path, "A.1,B.1,same"))
     code, _, err = run("rename", "Walk.csv", "Other")
     assert (code, "is a crosswalk; it cannot be renamed; import its file" in err) == (2, True)
-    code, _, err = run("remove", "walk.csv", "--jurisdiction", "Ohio")
+    code, _, err = run("remove", "walk.csv", "--jurisdiction", "Ohio", "--yes")
     assert (code, "is a crosswalk; it is of no jurisdiction" in err) == (2, True)
     assert run("crosswalks")[1].split() == ["1", "walk.csv"]
 

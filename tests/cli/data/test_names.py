@@ -139,7 +139,7 @@ def exported(run: Run, jurisdiction: str) -> list[dict[str, str]]:
 
 def test_a_jurisdiction_that_gets_the_name_of_another_becomes_one_with_it(run, package, serving):
     run("import", package("Florida", "one"), package("CPALMS", "two"))
-    code, _, err = run("remove", "--jurisdiction", "FL")
+    code, _, err = run("remove", "--jurisdiction", "FL", "--yes")
     assert (code, "'CPALMS' and 'Florida' here" in err) == (2, True)
     rename = ("rename", "--jurisdiction", "CPALMS", "Florida")
     code, out, _ = run(*rename, "--dry-run")
@@ -158,7 +158,7 @@ def test_a_renamed_set_keeps_its_title_when_it_is_read_again(run, package, servi
     assert (code, out) == (0, "Renamed 1 set to 'Third grade'; 2 records changed.\n")
     assert "Third grade" in {each.title for each in serving.sets()}
     assert "(0 new, 0 changed)" in run("import", package())[1]
-    assert run("remove", "third grade", "--jurisdiction", "FL")[0] == 0
+    assert run("remove", "third grade", "--jurisdiction", "FL", "--yes")[0] == 0
     for _ in range(2):
         run("import", package())
         assert "Reading (Grade 3)" in {each.title for each in serving.sets()}
@@ -168,25 +168,25 @@ def test_sets_are_listed_and_removed_by_jurisdiction(run, package, serving):
     run("import", package(), package("Elm District", "elm"))
     listed = json.loads(run("sets", "--jurisdiction", "Florida", "--json")[1])
     assert [each["jurisdiction_title"] for each in listed] == ["CPALMS"]
-    code, out, _ = run("remove", "--jurisdiction", "florida")
-    assert (code, out) == (0, "Deleted 2 records; 0 stay in other sets.\n")
+    code, out, _ = run("remove", "--jurisdiction", "florida", "--yes")
+    assert (code, out.startswith("Deleted 2 records; 0 stay in other sets. To get")) == (0, True)
     assert {"CPALMS", "Elm District"} & titles(serving) == {"Elm District"}
 
 
 def test_what_is_meant_is_told_where_a_name_is_no_set(run, package):
     run("import", package(), package("Elm District", "elm"), package("Elm Valley", "valley"))
-    code, _, err = run("remove", "Florida")
+    code, _, err = run("remove", "Florida", "--yes")
     assert (code, "it is a jurisdiction with 1 set; write `--jurisdiction Florida`" in err) == (
         1,
         True,
     )
-    assert "No standards of Ohio are loaded. There are: " in run("remove", "Ohio")[2]
+    assert "No standards of Ohio are loaded. There are: " in run("remove", "Ohio", "--yes")[2]
     code, _, err = run("remove", "reading (grade 3)")
     assert code == 2
     assert "doc-elm_grade-03  Reading (Grade 3) (Elm District, English)" in err
     assert run("remove", "reading (grade 3)", "--jurisdiction", "Elm District", "--dry-run")[0] == 0
-    assert "doc-elm_grade-03  Reading" in run("remove", "reading")[2]
-    code, _, err = run("remove", "--jurisdiction", "Elm")
+    assert "doc-elm_grade-03  Reading" in run("remove", "reading", "--yes")[2]
+    code, _, err = run("remove", "--jurisdiction", "Elm", "--yes")
     assert (code, "Did you mean 'Elm District' or 'Elm Valley'?" in err) == (1, True)
     code, _, err = run("export", "--jurisdiction", "Elm")
     assert (code, "'Elm' may be 'Elm District' or 'Elm Valley'" in err) == (1, True)
@@ -256,18 +256,20 @@ def test_a_district_is_not_removed_or_renamed_by_the_name_of_a_state(run, table,
         code, _, err = run(*command)
         assert (code, "No standards of Kansas are loaded." in err) == (1, True)
         assert "Did you mean 'Kansas City Public Schools'?" in err
-    assert '--jurisdiction "Kansas City Public Schools"`' in run("remove", "Kansas City")[2]
-    code, _, err = run("remove", "--jurisdiction", "Kansas City")
+    assert (
+        '--jurisdiction "Kansas City Public Schools"`' in run("remove", "Kansas City", "--yes")[2]
+    )
+    code, _, err = run("remove", "--jurisdiction", "Kansas City", "--yes")
     assert (code, "Did you mean 'Kansas City Public Schools'?" in err) == (1, True)
-    assert run("remove", "--jurisdiction", "kansas city public schools")[0] == 0
+    assert run("remove", "--jurisdiction", "kansas city public schools", "--yes")[0] == 0
     assert "Kansas City Public Schools" not in titles(serving)
 
 
 def test_a_name_of_marks_alone_is_no_other_such_name(run, table, serving):
     run("import", table("???", "1,Math,3"))
     for name in (" ", "!!!"):
-        assert run("remove", "--jurisdiction", name)[0] == 1
-    assert run("remove", "--jurisdiction", "???")[0] == 0
+        assert run("remove", "--jurisdiction", name, "--yes")[0] == 1
+    assert run("remove", "--jurisdiction", "???", "--yes")[0] == 0
     assert "???" not in titles(serving)
 
 

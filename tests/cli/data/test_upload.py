@@ -102,7 +102,7 @@ def test_a_dry_run_says_what_a_new_index_would_get_and_makes_none(
 def test_diff_tells_both_sides_apart(run: Run, server: PineconeServer) -> None:
     server.add_index()
     run("upload", "--set", "art")
-    run("remove", "Art")
+    run("remove", "Art", "--yes")
     code, report, _ = run("diff")
     assert (code, report["new"]) == (0, ["R000", "R001", "R002"])
     assert report["extra"] == ["R003", "R004"]
