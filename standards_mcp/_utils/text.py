@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import Concatenate, Final, ParamSpec
 
+_LONGEST_NAME: Final = 200
+
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return ``; did you mean 'x'?`` for the known name most like *name*, or an empty string."""
@@ -17,6 +19,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return the known name most like *name*, or an empty string."""
+    if len(name) > _LONGEST_NAME:  # the comparison would take seconds
+        return ""
     lowered = {item.lower(): item for item in known}
     close = get_close_matches(name.lower(), lowered, n=1, cutoff=0.6)
     return lowered[close[0]] if close else ""

@@ -30,7 +30,7 @@ from .steps.output import cap_output, refuse_long
 from .steps.rate_limits import RateLimits
 from .steps.recording import Recording
 from .steps.slots import Slots
-from .steps.validation import validate
+from .steps.validation import Validation
 from .steps.wrappers import Wrappers
 
 _LONGEST_NAME: Final = 200
@@ -63,6 +63,7 @@ class Pipeline:
         admission, masking = Admission(gates), Masking(secrets)
         begin: tuple[Step, ...] = (self._recording, admission, masking)
         rate_limits, slots = RateLimits(self._redis), self._slots
+        validation = Validation(rate_limits.count)
         tool: tuple[Step, ...] = (
             self._recording,
             as_results,  # a refusal, too
@@ -75,7 +76,7 @@ class Pipeline:
             contain,
             # Before the slots: waiting for a slot is part of the time that a client waits.
             within_deadline,
-            validate,
+            validation,
             # Before the limits: a cached answer costs nothing that they protect.
             Cache(self._redis),
             rate_limits,
@@ -86,7 +87,7 @@ class Pipeline:
             refuse_long,
             contain,
             within_deadline,
-            validate,
+            validation,
             rate_limits,
             slots,
         )

@@ -26,6 +26,7 @@ class Limits:
         concurrency: How many calls of it may run at a time; None: no limit of its own.
         plugin_concurrency: How many calls of its plugin may run at a time.
         max_output_tokens: About how long an answer may be; None: any length.
+        max_argument_values: How many values the arguments may have, with all that they contain.
     """
 
     timeout: float = 30.0
@@ -35,6 +36,7 @@ class Limits:
     concurrency: int | None = None
     plugin_concurrency: int = 16
     max_output_tokens: int | None = None
+    max_argument_values: int = 10_000
 
 
 def tool_limits(tool: Tool, override: ToolOverride, tools: ToolSettings) -> Limits:
@@ -53,6 +55,7 @@ def tool_limits(tool: Tool, override: ToolOverride, tools: ToolSettings) -> Limi
         concurrency=override.concurrency,
         plugin_concurrency=tools.concurrency,
         max_output_tokens=override.max_output_tokens or most,
+        max_argument_values=tools.max_argument_values,
     )
 
 
@@ -80,4 +83,5 @@ def content_limits(
         concurrency=override.concurrency,
         plugin_concurrency=tools.concurrency,
         max_output_tokens=override.max_output_tokens or table.max_output_tokens,
+        max_argument_values=tools.max_argument_values,
     )

@@ -115,10 +115,57 @@ async def test_a_limit_of_all_tools_is_counted_for_each(serve: Any):
         assert error_type(await host.call_tool(name, {})) == "rate_limited"
 
 
-async def test_arguments_that_are_refused_do_not_count(serve: Any):
-    host = serve(Counter(), rate_limit="1/hour")
-    assert error_type(await host.call_tool("count", {"wrong": 1})) == "invalid_input"
-    assert not (await host.call_tool("count", {})).is_error
+async def test_calls_that_validation_refuses_count(serve: Any):
+    counter = Counter()
+    host = serve(counter, rate_limit="2/hour")
+    wrong: list[dict[str, Any]] = [{"wrong": 1}, {"text": 1}, {"text": 1}, {}]
+    types = [error_type(await host.call_tool("count", each)) for each in wrong]
+    assert types == ["invalid_input", "invalid_input", "rate_limited", "rate_limited"]
+    assert counter.calls == 0
+
+
+async def test_a_call_that_is_answered_counts_once(serve: Any):
+    host = serve(Counter(), rate_limit="2/hour")
+    results = await all_of(host, 2)
+    assert [result.is_error for result in results] == [False, False]
+
+
+# Arguments
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {f"key{index}": index for index in range(11)},
+        {"text": list(range(11))},
+        {"text": [[[1, 2], [3, 4]], [[5, 6], [7, 8]]]},
+        {"text": {"a": [{"b": 1, "c": 2}] * 5}},
+        {"text": json.dumps(list(range(12)))},
+        {"text": "{" + ",".join(f'"{index}":1' for index in range(12)) + "}"},
+    ],
+)
+async def test_arguments_have_a_limited_number_of_values(serve: Any, arguments: dict[str, Any]):
+    counter = Counter()
+    host = serve(counter, tools={"max_argument_values": 10, "rate_limit": "1/hour"})
+    result = await host.call_tool("count", arguments)
+    assert error_type(result) == "invalid_input"
+    assert result.structured["message"] == (
+        "the arguments have more than 10 values; send fewer in one call, or let the administrator"
+        " raise max_argument_values in [tools]"
+    )
+    assert error_type(await host.call_tool("count", {})) == "rate_limited"
+    assert counter.calls == 0
+
+
+async def test_a_text_is_one_value_however_long(serve: Any):
+    host = serve(Counter(), tools={"max_argument_values": 1})
+    assert not (await host.call_tool("count", {"text": "one, two, " * 1000})).is_error
+
+
+async def test_an_unknown_argument_with_a_long_name_is_cut_in_the_message(serve: Any):
+    result = await serve(Counter()).call_tool("count", {"x" * 1_000_000: 1})
+    assert result.structured["message"].endswith("x ...: unknown argument; known: text")
+    assert len(result.text) < 1000
 
 
 # Cached answers

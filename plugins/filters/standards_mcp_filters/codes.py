@@ -10,6 +10,7 @@ from standards_mcp.catalog.vocabulary.names import quoted
 from standards_mcp.catalog.vocabulary.notation import PREFIXES_FIELD, canonical_key
 
 _SUGGESTED: Final = 3
+_LONGEST: Final = 512
 
 
 async def prefix_filter(catalog: Catalog, text: str) -> FilterExpression:
@@ -19,7 +20,7 @@ async def prefix_filter(catalog: Catalog, text: str) -> FilterExpression:
         InvalidInputError: No code begins so; the message names the nearest beginnings.
         CatalogError: The catalog cannot be read.
     """
-    key = canonical_key(text)
+    key = canonical_key(text[:_LONGEST])
     values = await catalog.values(PREFIXES_FIELD)
     if key and (key in values.counts or not values.complete):
         return {PREFIXES_FIELD: key}

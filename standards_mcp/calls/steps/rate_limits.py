@@ -34,10 +34,17 @@ class RateLimits:
     async def __call__(self, call: Call, call_next: CallNext) -> Any:
         """Answer the call unless what it calls was called too often.
 
-        A call that continues after a question is not counted again.
-
         Raises:
             RateLimitedError: It was called too often.
+        """
+        await self.count(call)
+        return await call_next(call)
+
+    async def count(self, call: Call) -> None:
+        """Count a call; one that continues after a question is not counted again.
+
+        Raises:
+            RateLimitedError: There were too many calls.
         """
         item = call.item
         # Each answer of a user repeats the call. With `1/minute` nobody could ever answer.
@@ -51,7 +58,6 @@ class RateLimits:
                     f"{item.published} is limited to {limit}. Try again in {seconds} s.",
                     retry_after=seconds,
                 )
-        return await call_next(call)
 
     @cached_property
     def _shared(self) -> MovingWindowRateLimiter:

@@ -61,8 +61,13 @@ _MARK: Final = re.compile(
 _BETWEEN_LETTERS: Final = re.compile(r"(?<=\b\w) (?=\w\b)")
 
 
+LONGEST_NAME: Final = 1_000
+"""Names are compared by this many characters: a client may send megabytes."""
+
+
 def folded(text: str) -> str:
     """Return a text by which spellings of one name are equal; GUIDs lose their dashes."""
+    text = text[:LONGEST_NAME]
     return guid_of(text) or " ".join(re.split(r"[\W_]+", plain_text(text).casefold())).strip()
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from .notation import plain_text
+from .places import LONGEST_NAME
 
 # A family of subjects on each line: what the whole is called, then what its parts are called.
 # Where phrases overlap the longest counts, so that computer science is no science.
@@ -117,6 +118,11 @@ def _subjects_where(
 
 
 def _words(text: str) -> str:
-    folded = plain_text(text).casefold().replace("&", " and ").replace("theater", "theatre")
+    folded = (
+        plain_text(text[:LONGEST_NAME])
+        .casefold()
+        .replace("&", " and ")
+        .replace("theater", "theatre")
+    )
     abbreviated = re.sub(r"\b([a-z])\.", r"\1", folded)  # P.E., U.S. History
     return " ".join(re.split(r"[\W_]+", abbreviated)).strip()

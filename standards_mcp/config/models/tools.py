@@ -177,6 +177,8 @@ class ToolSettings(ToolRules):
             tool's override sets another limit.
         max_output_tokens: An answer has about this many tokens at most, with 4 bytes for a token. A
             longer one is cut, and a note says so.
+        max_argument_values: The arguments of one call may have this many values, with all that
+            lists and objects contain. A call with more is refused.
         storage: Several processes share rate limits and cached answers at this ``redis://`` URL.
             Without it, each process keeps its own.
         overrides: Each table changes the tool with this declared or published name.
@@ -186,6 +188,7 @@ class ToolSettings(ToolRules):
     concurrency: Count = 16
     rate_limit: RateLimit | None = None
     max_output_tokens: Count = 20_000
+    max_argument_values: Count = 10_000
     storage: Annotated[SecretStr | None, AtStart()] = None
     overrides: dict[str, ToolOverride] = Field(default_factory=dict[str, ToolOverride])
 

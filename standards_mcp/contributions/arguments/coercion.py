@@ -10,11 +10,13 @@ import copy
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from itertools import islice
 from typing import Any, Final, cast
 
 from pydantic import FiniteFloat, TypeAdapter, ValidationError
 
 _ROUNDS: Final = 4  # a list that was sent as text may hold numbers that were
+_MENDED: Final = 1_000  # in a round: each mistake costs up to 0.2 ms to find
 _NONE: Final = object()
 _TYPES: Final[Mapping[str, Any]] = {"integer": int, "number": int | FiniteFloat, "boolean": bool}
 
@@ -29,7 +31,7 @@ def fitted(validator: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """
     fitting = dict(arguments)
     for round_ in range(_ROUNDS):
-        wrong = list(_wrong_types(validator.iter_errors(fitting)))
+        wrong = list(islice(_wrong_types(validator.iter_errors(fitting)), _MENDED))
         if not wrong:
             break
         if not round_:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any, Final
 
 from standards_mcp._utils.text import did_you_mean
@@ -22,28 +23,25 @@ def refuse_unknown(arguments: Mapping[str, Any], known: Iterable[str]) -> None:
     for name in arguments:
         if name not in names:
             expected = ", ".join(names) or "none"
-            hint = did_you_mean(name, names)
-            raise InvalidInputError(f"{name}: unknown argument{hint or f'; known: {expected}'}")
+            hint = did_you_mean(name, names) or f"; known: {expected}"
+            raise InvalidInputError(f"{short(name)}: unknown argument{hint}")
 
 
 def schema_errors(validator: Any, arguments: Mapping[str, Any]) -> str:
     """Return what a JSON Schema validator finds wrong in *arguments*, or an empty string."""
-    mistakes = [
+    return sentences(
         (error.path or ("arguments",), error.message.replace(repr(error.instance), "the value"))
         for error in validator.iter_errors(arguments)
-    ]
-    return sentences(mistakes)
+    )
 
 
-def sentences(mistakes: Sequence[tuple[Iterable[Any], str]]) -> str:
-    """Return what is wrong, with the path of each value before it; of many, the first few."""
+def sentences(mistakes: Iterable[tuple[Iterable[Any], str]]) -> str:
+    """Return the first few mistakes, each with the path of its value, or an empty string."""
+    first = list(islice(mistakes, _MAX_SENTENCES + 1))
     shown = [
-        short(f"{'.'.join(map(str, path))}: {message}")
-        for path, message in mistakes[:_MAX_SENTENCES]
+        short(f"{'.'.join(map(str, path))}: {message}") for path, message in first[:_MAX_SENTENCES]
     ]
-    if more := len(mistakes) - len(shown):
-        shown.append(f"and {more} more")
-    return "; ".join(shown)
+    return "; ".join([*shown, "and more"] if len(first) > _MAX_SENTENCES else shown)
 
 
 def short(text: str) -> str:

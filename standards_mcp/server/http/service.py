@@ -39,6 +39,7 @@ class Service:
         sessions: Those of clients before 2026-07-28; they run while the app is served.
         tokens: Who may come; they are closed at the end.
         trusted_proxies: Those that say from where requests come.
+        max_request_bytes: Limit of the body of a request.
     """
 
     app: ASGIApp
@@ -46,6 +47,7 @@ class Service:
     sessions: Sessions
     tokens: Tokens
     trusted_proxies: Sequence[str]
+    max_request_bytes: int
 
 
 def build_service(
@@ -95,7 +97,9 @@ def build_service(
         app = metrics.counted(app)
     if settings.telemetry.traces:
         app = with_parents(app)
-    return Service(app, in_flight, sessions, tokens, settings.trusted_proxies)
+    return Service(
+        app, in_flight, sessions, tokens, settings.trusted_proxies, settings.max_request_bytes
+    )
 
 
 def _warn_if_open(settings: HttpSettings, *, is_required: bool) -> None:

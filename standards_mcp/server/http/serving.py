@@ -22,6 +22,7 @@ from standards_mcp.server.server import HostServer
 from .authorization import Principals
 from .service import Service, build_service
 from .sockets import url_of
+from .wire import BoundedProtocol
 
 log = logging.getLogger(__name__)
 
@@ -79,11 +80,14 @@ async def serve_http(
 async def _serve(
     service: Service, listening: socket.socket, drain: float, on_open: Callable[[], None]
 ) -> None:
+    class Protocol(BoundedProtocol):
+        most_bytes = service.max_request_bytes
+
     proxies = service.trusted_proxies
     # No route speaks WebSocket, which uvicorn would take up wherever a package for it is installed.
     config = uvicorn.Config(
         service.app,
-        http="h11",  # with which the refusal of malformed requests is tried
+        http=Protocol,
         ws="none",
         lifespan="off",
         # What is not told by a proxy that is known could be told by anybody.

@@ -34,7 +34,8 @@ def load_host(
     Args:
         finish: See `PluginManager`.
     """
-    limits: Any = {"timeout": _NO_LIMIT, "max_output_tokens": _NO_LIMIT, "concurrency": 1000}
+    unlimited = ("timeout", "max_output_tokens", "max_argument_values")
+    limits: Any = {"concurrency": 1000, **dict.fromkeys(unlimited, _NO_LIMIT)}
     settings = Settings(**config.settings, tools=limits, tool_names="declared")
     plugins = [info for info in installed_plugins() if info.name == config.name]
     if not plugins:

@@ -154,7 +154,7 @@ def test_a_thousand_mistakes_make_a_short_message():
     def function(numbers: list[int]) -> str: ...
 
     refusal = _refusal(_read(function), {"numbers": ["x"] * 1000})
-    assert refusal.endswith("numbers.4: should be a valid integer; and 995 more")
+    assert refusal.endswith("numbers.4: should be a valid integer; and more")
 
 
 def test_a_tool_without_arguments_takes_none():

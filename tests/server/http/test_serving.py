@@ -45,7 +45,6 @@ from standards_mcp.config.toml.editing import without_token
 from standards_mcp.errors import ConfigError, StandardsMcpError
 from standards_mcp.host import Host
 from standards_mcp.server.http.authorization import access_of
-from standards_mcp.server.http.guards import WholeBodies
 from standards_mcp.server.http.sockets import check_exposure, listen
 
 pytestmark = pytest.mark.anyio
@@ -702,28 +701,7 @@ def test_the_service_does_not_start_beyond_this_machine_by_accident():
     assert "`standards-mcp auth token new NAME`" in refused.stderr
 
 
-async def exchange(url: str, *parts: bytes) -> bytes:
-    """Send the parts of a request, in the order of the lines of HTTP, and read until the end."""
-    host, _, port = url.removeprefix("http://").partition(":")
-    async with await anyio.connect_tcp(host, int(port)) as stream:
-        await stream.send(b"".join(parts))
-        received = b""
-        with anyio.fail_after(30):
-            async for data in stream:
-                received += data
-    return received
-
-
 HEAD = b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
-
-
-async def test_a_body_that_does_not_come_is_waited_for_so_long_only(
-    url: str, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(WholeBodies.__init__, "__defaults__", (0.05,))
-    for framing in (b"content-length: 10", b"transfer-encoding: chunked\r\ncontent-length: 10"):
-        answer = await exchange(url, HEAD, framing, b"\r\nconnection: close\r\n\r\n{")
-        assert answer.startswith(b"HTTP/1.1 408 "), framing
 
 
 async def test_a_client_that_leaves_in_the_midst_of_its_request_is_no_error(

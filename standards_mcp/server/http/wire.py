@@ -1,0 +1,208 @@
+"""HTTP/1.1 on the wire: bounds of a request in bytes, parts and time, and how connections close.
+
+uvicorn goes on reading a body after the answer, however long it is, and parses each of its chunks,
+so that a client without a token could occupy the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, ClassVar, Final
+
+import h11
+from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
+
+_FRAMING_BYTES: Final = 65_536
+# Each part costs about 8 microseconds. Segments of TCP have some 500 bytes or more.
+_PARTS: Final = 1_000
+_PART_BYTES: Final = 256
+_UNREAD: Final = (h11.SEND_BODY, h11.ERROR)
+_INCOMPLETE: Final = (h11.IDLE, *_UNREAD)
+_CLOSE: Final = (b"connection", b"close")
+
+
+class BoundedProtocol(H11Protocol):
+    """Refuse a request that takes too much on the wire, and stop reading after an early answer.
+
+    Attributes:
+        most_bytes: Limit of the body of a request.
+        seconds: Limit of the time in which a request comes, from its head to the end of its body.
+        linger: After an early answer, data is discarded for so many seconds.
+    """
+
+    most_bytes: ClassVar[int]
+    seconds: ClassVar[float] = 30.0
+    linger: ClassVar[float] = 2.0
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.conn: _Connection = _Connection(self.most_bytes)
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for the first request."""
+        super().connection_made(_Transport(transport, self))
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        """Parse a part of a request."""
+        super().data_received(data)
+        self._watch()
+
+    def on_response_complete(self) -> None:
+        """Begin to wait for the next request."""
+        super().on_response_complete()
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop waiting."""
+        self._stop_watching()
+        super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse a request that cannot be parsed, or that exceeds a limit."""
+        status, text = self.conn.refusal or (400, msg)
+        self._refuse(status, text)
+
+    def _watch(self) -> None:
+        if self.conn.their_state not in _INCOMPLETE or self.transport.is_closing():
+            self._stop_watching()
+        elif self._timer is None:
+            self._timer = self.loop.call_later(self.seconds, self._give_up)
+
+    def _stop_watching(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
+
+    def _give_up(self) -> None:
+        if self.conn.their_state is h11.IDLE and not self.conn.trailing_data[0]:
+            self.transport.close()  # no request has begun
+        else:
+            self._refuse(408, "the request took too long to come")
+
+    def _refuse(self, status: int, text: str) -> None:
+        if self.cycle and not self.cycle.response_complete:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            body = text.encode()
+            headers = [
+                (b"content-type", b"text/plain; charset=utf-8"),
+                (b"content-length", str(len(body)).encode()),
+            ]
+            reason = STATUS_PHRASES[status]
+            for event in (
+                h11.Response(status_code=status, headers=headers, reason=reason),
+                h11.Data(data=body),
+                h11.EndOfMessage(),
+            ):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+
+class _Connection(h11.Connection):
+    """Bound the bytes and the parts of a body, and end the connection with an early answer.
+
+    Attributes:
+        refusal: The status and the text for a request that exceeds a limit.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        super().__init__(h11.SERVER)
+        self._most_bytes = most_bytes + most_bytes // 4 + _FRAMING_BYTES
+        self._wire_bytes = self._body_bytes = self._parts = 0
+        self.refusal: tuple[int, str] | None = None
+
+    def receive_data(self, data: bytes) -> None:
+        """Count what comes, with the framing."""
+        self._wire_bytes += len(data)
+        super().receive_data(data)
+
+    def next_event(self) -> Any:
+        """Return the next event.
+
+        Raises:
+            RemoteProtocolError: The request exceeds a limit, or breaks the rules of HTTP.
+        """
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self._wire_bytes = self._body_bytes = self._parts = 0
+        elif isinstance(event, h11.Data):
+            self._parts += 1
+            self._body_bytes += len(event.data)
+        if self._wire_bytes > self._most_bytes and self.their_state is h11.SEND_BODY:
+            self._exceed(413, "the body of the request is too large, with its framing")
+        if self._parts > _PARTS + self._body_bytes // _PART_BYTES:
+            advice = f"send it in chunks of {_PART_BYTES} bytes or more, or with Content-Length"
+            self._exceed(400, f"the body of the request came in too many small parts; {advice}")
+        return event
+
+    def _exceed(self, status: int, text: str) -> None:
+        self.refusal = (status, text)
+        raise h11.RemoteProtocolError(text, status)
+
+    def send_with_data_passthrough(self, event: h11.Event) -> list[bytes] | None:
+        """Serialize an event; the answer to an incomplete request ends the connection."""
+        if isinstance(event, h11.Response) and self.their_state in _INCOMPLETE:
+            headers = [pair for pair in event.headers if pair != _CLOSE]
+            event = h11.Response(
+                status_code=event.status_code, headers=[*headers, _CLOSE], reason=event.reason
+            )
+        return super().send_with_data_passthrough(event)
+
+
+class _Transport(asyncio.Transport):
+    """The part of a transport that uvicorn uses; `_Lingering` closes it after half a request."""
+
+    def __init__(self, transport: asyncio.Transport, protocol: BoundedProtocol) -> None:
+        super().__init__()
+        self._transport, self._protocol = transport, protocol
+        self._is_lingering = False
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return self._transport.get_extra_info(name, default)
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self._transport.write(data)
+
+    def pause_reading(self) -> None:
+        self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        self._transport.resume_reading()
+
+    def is_closing(self) -> bool:
+        return self._is_lingering or self._transport.is_closing()
+
+    def close(self) -> None:
+        if self.is_closing() or self._protocol.conn.their_state not in _UNREAD:
+            self._transport.close()
+            return
+        self._is_lingering = True
+        self._transport.set_protocol(_Lingering(self._transport, self._protocol))
+        if self._transport.can_write_eof():
+            self._transport.write_eof()
+        self._transport.resume_reading()
+
+
+class _Lingering(asyncio.Protocol):
+    """Discard what a client still sends, for a short time, and close the connection.
+
+    If the socket closed with unread data, the system would reset the connection, and the client
+    could lose the answer.
+    """
+
+    def __init__(self, transport: asyncio.Transport, protocol: BoundedProtocol) -> None:
+        self._transport, self._protocol = transport, protocol
+        self._left = protocol.most_bytes + _FRAMING_BYTES
+        self._timer = protocol.loop.call_later(protocol.linger, transport.close)
+
+    def data_received(self, data: bytes) -> None:
+        self._left -= len(data)
+        if self._left < 0:
+            self._transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._timer.cancel()
+        self._protocol.connection_lost(exc)
