@@ -85,6 +85,7 @@ class PluginRecord:
         plugin: Its instance, once it is built.
         settings_type: The model of its table, once it is imported.
         secrets: The secret texts in its settings.
+        title: Its title when it was built; of a provider, nothing.
         instructions: What it said when it was built; of a provider, nothing.
         deprecated: Which deprecated parts of the API it uses, and what to use instead.
         seconds: How long its own code has taken so far to load, start and stop.
@@ -98,6 +99,7 @@ class PluginRecord:
     plugin: Plugin[Any] | None = field(default=None, repr=False)
     settings_type: type[PluginSettings] | None = field(default=None, repr=False)
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    title: str = ""
     instructions: str = ""
     deprecated: list[str] = field(default_factory=list[str])
     seconds: float = 0.0
