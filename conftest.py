@@ -18,11 +18,12 @@ import pytest
 from mcp import Client
 from support.catalogs import planted_catalog
 
+from standards_mcp._utils.installation import HOST
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.host import Host
-from standards_mcp.loading.records import DISTRIBUTION, PluginInfo
+from standards_mcp.loading.records import PluginInfo
 from standards_mcp.loading.steps.discovery import installed_plugins
 from standards_mcp.plugin import Plugin
 from standards_mcp.server.server import build_server
@@ -61,7 +62,7 @@ def _hidden_plugins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     the other, also in the processes that tests start.
     """
     folder = tmp_path_factory.mktemp("hidden")
-    for name in {each.distribution for each in installed_plugins()} - {DISTRIBUTION}:
+    for name in {each.distribution for each in installed_plugins()} - {HOST}:
         info = folder / f"{name.replace('-', '_')}-0.dist-info"
         info.mkdir()
         metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: 0\n"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from standards_mcp._utils.installation import install_command, upgrade_command
 from standards_mcp._utils.text import printable
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "examples",
+    "install_command",
     "json_option",
     "print_answer",
     "print_json",
@@ -29,6 +31,7 @@ __all__ = [
     "print_table",
     "print_text",
     "progress_bar",
+    "upgrade_command",
 ]
 
 _WIDTH: Final = 80

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 
@@ -40,7 +40,7 @@ from .loading.lifecycle import running
 from .loading.manager import PluginManager
 from .loading.providers import provider_of
 from .loading.quarantine import Quarantine
-from .loading.records import PluginInfo, PluginKind, PluginRecord, Status
+from .loading.records import PluginInfo, PluginKind, Status
 from .loading.steps.discovery import check_sections, installed_plugins
 from .plugin import ToolResult
 
@@ -200,12 +200,23 @@ class Host:
 
     def instructions(self, principal: Principal = LOCAL) -> str:
         """Return the instructions for the model, from plugins with visible contributions."""
-        plugins = {
-            name: _instructions_of(record)
-            for name, record in self.manager.records.items()
-            if record.status is not Status.FAILED
-        }
-        return joined_instructions(plugins, self.visible(principal))
+        told = self._of_plugins("instructions")
+        return joined_instructions(told, self.visible(principal))
+
+    def title(self, principal: Principal = LOCAL) -> str:
+        """Return what is served in a few words, from plugins with visible contributions."""
+        titles, serving = self._of_plugins("title"), self.visible(principal).serving
+        shown = [title.strip() or name for name, title in titles.items() if name in serving]
+        return ", ".join(dict.fromkeys(shown))
+
+    def _of_plugins(self, attribute: Literal["instructions", "title"]) -> dict[str, str]:
+        """Return a text of each plugin; only a provider's may change while the host runs."""
+        found: dict[str, str] = {}
+        for name, record in self.manager.records.items():
+            if record.status is not Status.FAILED:
+                is_provider = record.plugin is not None and provider_of(record) is not None
+                found[name] = getattr(record.plugin if is_provider else record, attribute)
+        return found
 
     async def call_tool(
         self, name: str, arguments: Mapping[str, Any], context: HostContext | None = None
@@ -380,10 +391,3 @@ def _with_remote(
 
         found += server_records(settings.servers, timing)
     return found
-
-
-def _instructions_of(record: PluginRecord) -> str:
-    """Return the instructions of a plugin; only a provider's may change while the host runs."""
-    if record.plugin is None or provider_of(record) is None:
-        return record.instructions
-    return record.plugin.instructions

@@ -375,3 +375,54 @@ def cells(row: str) -> int:
 def test_links_between_documents_lead_somewhere(document: Path):
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", document.read_text(encoding="utf-8")):
         assert (document.parent / target).exists(), target
+
+
+# A name of this project that follows an installer's command without a path or an address before it.
+ON_AN_INDEX = re.compile(
+    r"""(?x)
+    (?: pip3?\ install | uv\ (?:pip|tool)\ install | uv\ add | pipx\ (?:install|run) | uvx )
+    (?: \s+ -{1,2}[\w-]+ )* \s+ ["'`]? standards-mcp [\w{}$-]*+ (?:\[.*?\])?+ (?! \ @)
+    | --with \s+ ["']? standards-mcp- [\w{}$-]++ (?! \ @)
+    | \b install \s+ standards-mcp \[
+    """
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "is_found"),
+    [
+        ("pip install standards-mcp", True),
+        ("pip install --upgrade 'standards-mcp[redis]'", True),
+        ("python -m pip install -U standards-mcp-memory", True),
+        ("uvx standards-mcp@0.1.0", True),
+        ("uv tool install standards-mcp --with x", True),
+        ("uv tool install git+ADDRESS --with standards-mcp-NAME", True),
+        ("install standards-mcp[otel], or remove it", True),
+        ('pip install "standards-mcp-memory @ git+ADDRESS#subdirectory=plugins/memory"', False),
+        ("pip install . ./plugins/memory", False),
+        ("pipx inject standards-mcp --editable .", False),
+        ("uvx --from git+ADDRESS standards-mcp doctor", False),
+    ],
+)
+def test_a_name_that_no_index_has_is_found_behind_an_installer(line: str, is_found: bool):
+    assert bool(ON_AN_INDEX.search(line)) is is_found
+
+
+def test_nothing_is_installed_by_a_name_that_a_stranger_could_register():
+    named = subprocess.run(
+        ["git", "ls-files", "*.md", "*.py", "*.tmpl", "*.toml", "*.yml", "Dockerfile"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    assert named
+    # Once a release is published, an index has it; tests name what must not be written.
+    exempt = {"docs/releasing.md"}
+    found = [
+        f"{name}: {match[0]}"
+        for name in named
+        if name not in exempt and not re.search(r"(^|/)tests/", name)
+        for match in ON_AN_INDEX.finditer((ROOT / name).read_text("utf-8"))
+    ]
+    assert not found

@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar, cast
 
+from standards_mcp._utils.installation import HOST, install_command
 from standards_mcp.errors import ConfigError
 
 log = logging.getLogger(__name__)
@@ -91,7 +92,8 @@ def redis_connections(url: str, seconds: float) -> Any:
         from redis.backoff import NoBackoff  # noqa: PLC0415
     except ImportError:
         raise ConfigError(
-            "[tools] storage needs the package redis; install standards-mcp[redis], or remove it"
+            "[tools] storage needs the package redis; remove it, or run "
+            f"`{install_command(HOST, 'redis')}`"
         ) from None
     timeouts = {"socket_timeout": seconds, "socket_connect_timeout": seconds}
     once_more = Retry(NoBackoff(), 1)  # a connection that was closed while nobody used it

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 import click
 
@@ -19,6 +19,9 @@ from standards_mcp._utils.stdio.streams import fill_closed_streams, flush_or_dro
 from standards_mcp._utils.text import did_you_mean
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.errors import StandardsMcpError
+
+if TYPE_CHECKING:
+    from .invocation import Invocation
 
 BEGAN: Final = time.perf_counter()
 INTERRUPTED: Final = 130
@@ -82,10 +85,15 @@ class _Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         from .invocation import Invocation
-        from .plugin_help import helps
+        from .plugin_help import about, helps
 
+        invocation = ctx.ensure_object(Invocation)
         try:
-            contributed = helps(ctx.ensure_object(Invocation).host)
+            contributed = helps(invocation.host)
+            if contributed is None:  # only a plugin that was loaded once is known to have commands
+                invocation.configure_logging(silent=True)
+                found = _plugin_commands(ctx).items()
+                contributed = {name: about(command) for name, command in found}
         except StandardsMcpError:
             contributed = {}  # as above
         room = formatter.width - 6 - max(map(len, (*COMMANDS, *contributed)))
@@ -122,14 +130,25 @@ class _Commands(click.Group):
             raise
         if command or ctx.resilient_parsing:
             return command
-        from standards_mcp.loading.records import Status
-
-        record = invocation.host.manager.records.get(cmd_name)
-        if record is not None and record.reason:
-            if record.status is Status.FAILED:  # the log has told why
-                raise click.ClickException(f"plugin {cmd_name!r} failed, so it has no commands")
-            raise click.ClickException(f"plugin {cmd_name!r} is {record.status}: {record.reason}")
+        if why := _why_no_command(cmd_name, invocation):
+            raise click.ClickException(why)
         return None
+
+
+def _why_no_command(name: str, invocation: Invocation) -> str:
+    """Return why the plugin *name* has no command, or "" if there is no such plugin."""
+    from standards_mcp._utils.installation import HOST, install_command, own_plugins
+    from standards_mcp.loading.records import Status
+
+    record = invocation.host.manager.records.get(name)
+    if record is None:
+        how = install_command(f"{HOST}-{name}") if name in own_plugins() else ""
+        return f"plugin {name!r} is not installed; run `{how}`" if how else ""
+    if not record.reason:
+        return f"plugin {name!r} has no commands"
+    if record.status is Status.FAILED:  # the log has told why
+        return f"plugin {name!r} failed, so it has no commands"
+    return f"plugin {name!r} is {record.status}: {record.reason}"
 
 
 def _plugin_commands(ctx: click.Context) -> dict[str, click.Command]:

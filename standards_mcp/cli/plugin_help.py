@@ -1,4 +1,4 @@
-"""What ``--help`` says of plugins' commands, without importing a plugin."""
+"""Remember the help of plugins' commands, so that ``--help`` need not import the plugins."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from standards_mcp._utils.files import keep_text, of_environment
 from standards_mcp.host import Host
-from standards_mcp.loading.records import PluginInfo, PluginKind
+from standards_mcp.loading.records import PluginInfo, PluginKind, Status
 
 _WIDEST: Final = 200
 _SHIPPED: Final = {
@@ -20,32 +20,35 @@ _SHIPPED: Final = {
     "a URI.",
     "search": "Find the standards that fit the activity described by TEXT.",
 }
-_UNKNOWN: Final = "Commands of this plugin, if it has any."
+_NO_HELP: Final = "Commands of this plugin."
 _HELPS: Final = TypeAdapter(dict[str, dict[str, str]])
 
 
 def remember(host: Host, commands: Mapping[str, click.Command]) -> None:
-    """Keep what the commands of the loaded plugins are for, until a plugin is updated."""
+    """Keep the help of the commands of the loaded plugins, until a plugin is updated.
+
+    A plugin that failed is kept as one without commands, until a command loads it again.
+    """
     known, told = _read(host.state_dir), dict[str, dict[str, str]]()
     for record in host.manager.records.values():
-        if record.plugin is not None:
-            text = _about(commands[record.name]) if record.name in commands else ""
+        if record.plugin is not None or record.status is Status.FAILED:
+            text = about(commands[record.name]) if record.name in commands else ""
             told[record.name] = {**_identity(record.info), "help": text}
     if any(known.get(name) != each for name, each in told.items()):
         text = json.dumps({**known, **told}, indent=1, sort_keys=True)
         keep_text(_file(host.state_dir), text)
 
 
-def _about(command: click.Command) -> str:
-    """Return what a command is for; of a group of several, their names."""
-    return command.get_short_help_str(_WIDEST) or _UNKNOWN
+def about(command: click.Command) -> str:
+    """Return the short help of a command; of a group, the names of its commands."""
+    return command.get_short_help_str(_WIDEST) or _NO_HELP
 
 
-def helps(host: Host) -> dict[str, str]:
-    """Return a line about the commands of each enabled plugin, by the plugin's name.
+def helps(host: Host) -> dict[str, str] | None:
+    """Return the remembered help of the enabled plugins that have commands, by plugin.
 
-    It is what was told when they were last loaded. Of a plugin that never was, it is not known
-    whether it has commands.
+    Returns:
+        None if a plugin is enabled that was never loaded.
     """
     known = _read(host.state_dir)
     found: dict[str, str] = {}
@@ -55,8 +58,10 @@ def helps(host: Host) -> dict[str, str]:
             continue
         if _identity(info).items() <= told.items():
             found[record.name] = told.get("help", "")
+        elif info.is_own and record.name in _SHIPPED:
+            found[record.name] = _SHIPPED[record.name]
         else:
-            found[record.name] = (_SHIPPED if info.is_own else {}).get(record.name, _UNKNOWN)
+            return None
     return {name: text for name, text in found.items() if text}
 
 

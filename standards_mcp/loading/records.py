@@ -7,8 +7,9 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any
 
+from standards_mcp._utils.installation import HOST
 from standards_mcp._utils.shared_state import ChangedStateError
 from standards_mcp._utils.text import describe_exception
 from standards_mcp.config.errors import Problem
@@ -18,8 +19,6 @@ from standards_mcp.config.trust import canonical_name
 from standards_mcp.contributions.collection import Contributions
 from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Plugin, PluginSettings
-
-DISTRIBUTION: Final = "standards-mcp"
 
 
 def failure_reason(cause: BaseException) -> str:
@@ -73,7 +72,7 @@ class PluginInfo:
     @property
     def is_own(self) -> bool:
         """Whether it comes with the host."""
-        return canonical_name(self.distribution) == DISTRIBUTION
+        return canonical_name(self.distribution) == HOST
 
 
 @dataclass(slots=True)
@@ -86,6 +85,7 @@ class PluginRecord:
         plugin: Its instance, once it is built.
         settings_type: The model of its table, once it is imported.
         secrets: The secret texts in its settings.
+        title: Its title when it was built; of a provider, nothing.
         instructions: What it said when it was built; of a provider, nothing.
         deprecated: Which deprecated parts of the API it uses, and what to use instead.
         seconds: How long its own code has taken so far to load, start and stop.
@@ -99,6 +99,7 @@ class PluginRecord:
     plugin: Plugin[Any] | None = field(default=None, repr=False)
     settings_type: type[PluginSettings] | None = field(default=None, repr=False)
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    title: str = ""
     instructions: str = ""
     deprecated: list[str] = field(default_factory=list[str])
     seconds: float = 0.0

@@ -79,12 +79,15 @@ class Plugin(Generic[SettingsT]):
 
     Attributes:
         settings_type: The model of the plugin's own configuration keys.
+        title: What it serves in a few words, such as ``Lesson plans``. The server's title joins
+            those of all plugins that serve something; by default it is the plugin's name.
         instructions: What a model should know before it calls anything, one thought in each line.
             Write declared names of tools in braces, such as ``Call {find_books} with a title.``
             Clients get published names, and no line with a tool that is not served.
     """
 
     settings_type: ClassVar[type[PluginSettings]] = PluginSettings
+    title: str = ""
     instructions: str = ""
 
     def __init__(self, settings: SettingsT, context: PluginContext) -> None:

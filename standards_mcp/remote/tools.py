@@ -9,12 +9,13 @@ from typing import Any, Final, TypeAlias, cast
 
 from standards_mcp._utils.text import readable
 from standards_mcp.calls.context import CALL, HostContext
-from standards_mcp.contributions.arguments.coercion import fitted
+from standards_mcp.contributions.arguments.coercion import admits_null, fitted
 from standards_mcp.contributions.arguments.mistakes import schema_errors
 from standards_mcp.contributions.arguments.schemas import (
     Schema,
     SchemaError,
     check_json_schema,
+    plain_object,
     portable_input_schema,
     portable_output_schema,
     schema_validator,
@@ -42,10 +43,23 @@ class GivenArguments:
 
     async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments, once they fit. See `Arguments.validate`."""
-        given = fitted(self._validator, arguments)
+        given = self._without_nulls(fitted(arguments, self._inlined, booleans=True))
         if mistakes := schema_errors(self._validator, given):
             raise InvalidInputError(mistakes)
         return given
+
+    def _without_nulls(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Leave out each null for an optional argument that cannot be null."""
+        properties, required = self._inlined.get("properties", {}), self.schema.get("required", ())
+        return {
+            name: value
+            for name, value in arguments.items()
+            if value is not None or name in required or admits_null(properties.get(name))
+        }
+
+    @cached_property
+    def _inlined(self) -> Schema:
+        return plain_object(self.schema)
 
     @cached_property
     def _validator(self) -> Any:

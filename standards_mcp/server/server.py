@@ -28,6 +28,8 @@ from mcp.server.subscriptions import (
     ToolsListChanged,
 )
 from mcp.shared.exceptions import MCPError
+from mcp_types import SERVER_INFO_META_KEY
+from mcp_types.version import LATEST_HANDSHAKE_VERSION
 from pydantic import ValidationError
 
 from standards_mcp._utils.incidents import internal_error, new_incident
@@ -161,11 +163,23 @@ class HostServer(Server[None]):
         result = await call_next(ctx)
         if ctx.method == "tools/list":
             self._listed.set()
-        # What a model is told depends on what is visible, which may have changed by now.
-        if ctx.method in ("initialize", "server/discover") and isinstance(result, Mapping):
-            text = self._host.instructions(self._principal_of(ctx))
-            return {**cast("Mapping[str, Any]", result), **({"instructions": text} if text else {})}
+        if isinstance(result, Mapping):
+            return self._presented(ctx, cast("Mapping[str, Any]", result))
         return result
+
+    def _presented(self, ctx: Context, result: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a result with the title and the instructions of what is served by now."""
+        answer, principal = dict(result), self._principal_of(ctx)
+        title = {"title": self._host.title(principal) or self.name}
+        meta: dict[str, Any] = answer.get("_meta") or {}
+        if ctx.method == "initialize":
+            answer["serverInfo"] = {**answer.get("serverInfo", {}), **title}
+        elif info := meta.get(SERVER_INFO_META_KEY):
+            answer["_meta"] = {**meta, SERVER_INFO_META_KEY: {**info, **title}}
+        is_introduction = ctx.method in ("initialize", "server/discover")
+        if is_introduction and (text := self._host.instructions(principal)):
+            answer["instructions"] = text
+        return answer
 
     def _remember(self, ctx: Context) -> None:
         connection = connection_of(ctx)
@@ -189,12 +203,32 @@ async def _contain(ctx: Context, call_next: CallNext) -> HandlerResult:
     """Answer a request; what fails unexpectedly is told with an id alone, and logged under it."""
     try:
         return await call_next(ctx)
-    except (MCPError, ValidationError):  # refused, or with arguments that the method has not
+    except (MCPError, ValidationError) as exc:  # refused, or with arguments that the method has not
+        if why := _handshake_mistake(ctx, exc):
+            raise MCPError(types.INVALID_PARAMS, why) from None
         raise
     except Exception as exc:
         incident = new_incident()
         log.exception("a request failed", extra={"method": ctx.method, "incident": incident})
         raise MCPError(types.INTERNAL_ERROR, internal_error(ctx.method, incident)) from exc
+
+
+def _handshake_mistake(ctx: Context, error: Exception) -> str:
+    """Return what a client of 2024 or 2025 did wrong in its handshake, or ""."""
+    if ctx.method == "initialize" and isinstance(error, ValidationError):
+        keys = (".".join(map(str, each["loc"])) for each in error.errors(include_input=False))
+        wrong = ", ".join(dict.fromkeys(keys)) or "its params"
+        return (
+            f"initialize: missing or wrong: {wrong}; it needs protocolVersion (such as "
+            f"{LATEST_HANDSHAKE_VERSION!r}), capabilities and clientInfo"
+        )
+    is_about_params = not isinstance(error, MCPError) or error.error.code == types.INVALID_PARAMS
+    if connection_of(ctx).initialize_accepted or not is_about_params:
+        return ""
+    return (
+        f"{ctx.method} before initialize: this connection has no handshake yet; send initialize "
+        "first, or the _meta of 2026-07-28 with each request"
+    )
 
 
 def build_server(
@@ -223,7 +257,6 @@ def build_server(
         principal_of,
         name="standards-mcp",
         version=version,
-        title="Educational standards",
         lifespan=lifespan,
         **handlers(host, principal_of),
     )

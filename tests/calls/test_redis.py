@@ -269,7 +269,7 @@ def test_a_wrong_option_of_the_url_is_refused_at_once(make_host: MakeHost):
 
 def test_a_missing_package_is_told_at_once(make_host: MakeHost, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "redis", None)
-    with pytest.raises(ConfigError, match=r"install standards-mcp\[redis\]"):
+    with pytest.raises(ConfigError, match=r"run `.* install 'limits\[redis\]<6"):
         make_host({}, tools={"storage": "redis://localhost"})
 
 

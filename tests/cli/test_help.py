@@ -172,7 +172,7 @@ GREETER = """
 """
 
 
-def test_help_and_version_import_no_plugin_and_show_what_is_known_of_its_commands(
+def test_help_lists_the_commands_of_plugins_and_imports_a_plugin_once_to_know_them(
     install: Callable[..., Path], capfd: pytest.CaptureFixture[str]
 ):
     def said(*arguments: str) -> str:
@@ -183,23 +183,33 @@ def test_help_and_version_import_no_plugin_and_show_what_is_known_of_its_command
 
     install("greeter", GREETER)
     install("quiet", "from standards_mcp import Plugin\nclass QuietPlugin(Plugin): ...")
+    install("broken", "raise RuntimeError('at import')")
     assert said("--version").startswith("standards-mcp, version ")
-    fresh = said("--help")
     assert not Path("imported").exists()
-    for name in ("greeter", "quiet"):
-        assert f"  {name:<9}  Commands of this plugin, if it has any." in fresh
-    assert "  search     Find the standards that fit the activity described by TEXT." in fresh
-    assert "  lookup     Show the standards named by each ID: a code such as..." in fresh
-    assert said("greeter") == "hello\n"
+    first = said("--help")
+    assert Path("imported").exists()
+    assert "  greeter    Greet everybody." in first
+    assert "  search     Find the standards that fit the activity described by TEXT." in first
+    assert "  lookup     Show the standards named by each ID: a code such as..." in first
+    assert "quiet" not in first
+    assert "broken" not in first
     Path("imported").unlink()
-    known = said("--help")
+    assert said("--help") == first
     assert not Path("imported").exists()
-    assert "  greeter    Greet everybody." in known
-    assert "quiet" not in known
     Path("standards-mcp.toml").write_text("[plugins.greeter]\nenabled = false\n")
     assert "greeter" not in said("--help")
     Path("standards-mcp.toml").write_text("bad = [")
     assert "  tools " in said("--help")
+
+
+def test_a_plugin_without_commands_or_that_is_not_installed_is_no_unknown_command(
+    install: Callable[..., Path], capfd: pytest.CaptureFixture[str]
+):
+    install("quiet", "from standards_mcp import Plugin\nclass QuietPlugin(Plugin): ...")
+    assert cli.run(["quiet"]) == 1
+    assert capfd.readouterr().err == "Error: plugin 'quiet' has no commands\n"
+    assert cli.run(["memory", "try", "x"]) == 1
+    assert capfd.readouterr().err.startswith("Error: plugin 'memory' is not installed; run `")
 
 
 def test_help_of_the_own_plugins_is_the_same_before_and_after_they_are_loaded(

@@ -29,6 +29,7 @@ from standards_mcp import (
     hookimpl,
 )
 from standards_mcp._utils.text import describe_exception
+from standards_mcp.commands import install_command
 from standards_mcp.config.loading import LoadedSettings, load_settings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.contributions.collection import Contributions
@@ -273,6 +274,14 @@ def test_a_table_of_a_plugin_that_is_not_installed_is_a_mistake(name: str, endin
     with pytest.raises(ConfigError) as caught:
         Host(load_settings(), installed=installed)
     assert str(caught.value) == f"standards-mcp.toml:1: [plugins.{name}]: {ending}"
+
+
+def test_a_table_of_a_plugin_of_this_project_tells_how_to_install_it():
+    Path("standards-mcp.toml").write_text("[plugins.memory]\n", encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        Host(load_settings(), installed=[])
+    how = install_command("standards-mcp-memory")
+    assert str(caught.value).endswith(f"[plugins.memory]: no such plugin is installed; run `{how}`")
 
 
 # Import and construction

@@ -90,6 +90,7 @@ async def test_a_client_learns_who_serves_it_and_how_to_use_it(open_client: Open
     async with open_client(host) as client:
         assert client.server_info is not None
         assert (client.server_info.name, client.server_info.version) == ("standards-mcp", "1.2.3")
+        assert client.server_info.title == "sums"
         assert client.instructions == "Call sums_add to add."
 
 

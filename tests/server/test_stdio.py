@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio
 import pytest
-from support.conversations import conversation, request
+from support.conversations import INITIALIZE, conversation, request
 
 from standards_mcp import Plugin, Tool, hookimpl
 from standards_mcp._utils.stdio.lines import MAX_LINE
@@ -99,3 +99,28 @@ async def test_a_line_that_is_too_long_is_refused_and_the_next_one_is_served(hos
     assert found.keys() == {0, 1, 2, None}
     assert found[None]["error"]["code"] == -32600
     assert f"at most {MAX_LINE} bytes" in found[None]["error"]["message"]
+
+
+async def test_a_client_without_a_handshake_is_told_that_initialize_comes_first(host: Host):
+    incomplete = {key: INITIALIZE[key] for key in INITIALIZE if key != "protocolVersion"}
+    answers = await conversation(
+        host,
+        request(1, "tools/list"),
+        request(2, "tools/call", name="nap"),
+        request(3, "initialize", **incomplete),
+        request(4, "initialize", **INITIALIZE | {"protocolVersion": 5}),
+        request(5, "ping"),
+        request(6, "nosuch"),
+        request(7, "initialize", **INITIALIZE),
+        request(8, "tools/list"),
+        opens=False,
+    )
+    said = {number: answers[number]["error"]["message"] for number in (1, 2, 3, 4, 6)}
+    assert said[1].startswith("tools/list before initialize: this connection has no handshake yet")
+    assert said[2].startswith("tools/call before initialize: ")
+    for number in (3, 4):
+        assert said[number].startswith("initialize: missing or wrong: params.protocolVersion; it")
+        assert "(such as '2025-11-25')" in said[number]
+    assert said[6] == "Method not found"
+    assert answers[5]["result"] == {}
+    assert answers[8]["result"]["tools"]

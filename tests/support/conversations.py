@@ -33,6 +33,7 @@ async def conversation(
     drain_seconds: float = 20,
     pause: float = 0,
     until: int | None = None,
+    opens: bool = True,
     **capabilities: Any,
 ) -> dict[int | None, dict[str, Any]]:
     """Serve a client that sends all lines at once and the end after them; return the answers.
@@ -40,6 +41,7 @@ async def conversation(
     Args:
         pause: Seconds that the client takes before it reads.
         until: The request whose answer the client waits for before its end.
+        opens: Whether the client sends ``initialize`` before its lines.
         capabilities: What the client can do.
 
     Returns:
@@ -50,7 +52,7 @@ async def conversation(
 
     def write() -> None:
         first = request(0, "initialize", **INITIALIZE | {"capabilities": capabilities})
-        data = first + b"".join(lines)
+        data = (first if opens else b"") + b"".join(lines)
         while data:
             data = data[os.write(ours, data) :]
         is_answered.wait(0 if until is None else 30)

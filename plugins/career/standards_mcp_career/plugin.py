@@ -40,6 +40,7 @@ Candidates = Annotated[int, Field(ge=0, le=1000)]
 class CareerPlugin(Plugin[CareerSettings]):
     """Contributes what an agent needs to apply for positions."""
 
+    title = "Career"
     settings_type = CareerSettings
 
     @hookimpl

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, SecretStr, model_validator
 
 from standards_mcp import PluginSettings
 from standards_mcp.catalog.embedding import check_model
+from standards_mcp.commands import install_command
 
 from .interactions.addresses import RedisAddress, parse_address
 
@@ -68,7 +69,7 @@ class CareerSettings(PluginSettings):
             if find_spec("lancedb") is None:
                 raise ValueError(
                     'vector_backend = "lancedb" needs LanceDB: '
-                    "pip install 'standards-mcp-career[lancedb]'"
+                    f"run `{install_command('standards-mcp-career', 'lancedb')}`"
                 )
         return self
 

@@ -46,6 +46,7 @@ IncludeErrors = Annotated[
 class KnowledgePlugin(Plugin[KnowledgeSettings]):
     """Contributes searches of documentation that was embedded before."""
 
+    title = "Documentation"
     settings_type = KnowledgeSettings
     instructions = """\
     Call {knowledge.search} for questions that a dataset of {knowledge.listDatasets} is about, and \

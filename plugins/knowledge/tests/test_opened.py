@@ -132,7 +132,7 @@ def test_a_changed_dataset_is_opened_anew_for_the_next_search(
         ({"columns": 9}, "encoder", "Index has 9 dimensions, encoder all-MiniLM"),
         ({"metric": "l1"}, "index", "its metric is neither"),
         ({"model": "unknown"}, "encoder", "No encoder for model 'unknown'"),
-        ({"model": "model2vec:none"}, "encoder", "pip install 'standards-mcp[model2vec]'"),
+        ({"model": "model2vec:none"}, "encoder", "pip install 'model2vec<1"),
     ],
 )
 def test_what_does_not_fit_together_is_refused(

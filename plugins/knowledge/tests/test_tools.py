@@ -181,7 +181,7 @@ async def test_what_is_wrong_with_a_dataset_is_listed_and_the_others_are_served(
     # By path, the copy comes first.
     assert reasons["good"] == f"Duplicate id 'good': also in {root}/copy/manifest.json"
     assert reasons["model"].startswith("No encoder for model 'somebody/else'. Set plugins.know")
-    assert "standards-mcp[model2vec]" in reasons["library"]
+    assert "install 'model2vec<1" in reasons["library"]
     assert reasons["text"].startswith("Metadata is not valid: ")
     assert answer["counts"] == ready["counts"] == {"total": 12, "ready": 2, "errors": 10}
     assert [each["id"] for each in ready["datasets"]] == ["empty", "good"]

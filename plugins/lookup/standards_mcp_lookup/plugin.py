@@ -46,6 +46,7 @@ StandardId = Annotated[
 class LookupPlugin(Plugin):
     """Contributes ``get_standard_details`` and ``standards-mcp lookup``."""
 
+    title = "Educational standards"
     instructions = INSTRUCTIONS
 
     @hookimpl

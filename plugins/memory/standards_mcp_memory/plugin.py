@@ -44,6 +44,7 @@ _SPARE_SECONDS: Final = 20
 class MemoryPlugin(Plugin[MemorySettings]):
     """Contributes searches of memories, and what reads and writes them."""
 
+    title = "Memory"
     settings_type = MemorySettings
     instructions = """\
     Before you solve a problem, look with {memory_search} for what was learned about it.

@@ -40,6 +40,7 @@ Filters = Annotated[dict[str, Any] | None, Field(description=FILTERS)]
 class ProductsPlugin(Plugin[ProductsSettings]):
     """Contributes searches in a product catalogue."""
 
+    title = "Products"
     settings_type = ProductsSettings
 
     _running: Service | None = None

@@ -14,6 +14,7 @@ from .texts import BROWSE, DETAILS, RELATED, SEARCH
 class PromptsPlugin(Plugin):
     """Contributes five prompts for planning lessons and units."""
 
+    title = "Educational standards"
     @hookimpl
     def register_prompts(self) -> Iterable[Prompt]:
         """Return the prompts."""

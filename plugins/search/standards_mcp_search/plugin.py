@@ -109,6 +109,7 @@ class SearchSettings(PluginSettings):
 class SearchPlugin(Plugin[SearchSettings]):
     """Contributes ``find_relevant_standards`` and ``standards-mcp search``."""
 
+    title = "Educational standards"
     settings_type = SearchSettings
     instructions = INSTRUCTIONS
 

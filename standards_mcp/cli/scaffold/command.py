@@ -9,11 +9,10 @@ from typing import Final, get_args
 
 import click
 import importlib_metadata
-from packaging.requirements import Requirement
 
+from standards_mcp._utils.installation import HOST, host_source, own_plugins
 from standards_mcp.cli import COMMANDS
 from standards_mcp.commands import examples, print_text
-from standards_mcp.loading.records import DISTRIBUTION
 from standards_mcp.loading.steps.discovery import PLUGIN_NAME, installed_plugins
 
 from .render import MAX_NAME, Kind, distribution_of, package_of, render_plugin, write_project
@@ -44,8 +43,8 @@ def new(name: str, *, kind: Kind, into: Path) -> None:
     """
     _check_name(name)
     folder = into / distribution_of(name)
-    version = importlib_metadata.version(DISTRIBUTION)
-    write_project(folder, render_plugin(name, kind, version))
+    version = importlib_metadata.version(HOST)
+    write_project(folder, render_plugin(name, kind, version, host_source()))
     print_text(f"Wrote {folder}. Its README.md says how to install, test and use it.")
 
 
@@ -68,8 +67,7 @@ def _taken(name: str) -> str:
         return f"`standards-mcp {name}` is a command"
     if name == "plugin":
         return "its settings would be called PluginSettings, as a class of the host is"
-    extras = map(Requirement, importlib_metadata.requires(DISTRIBUTION) or ())
-    if distribution_of(name) in {each.name for each in extras}:
+    if name in own_plugins():
         return f"{distribution_of(name)} is a plugin of standards-mcp itself"
     if find_spec(package_of(name)):
         return f"the package {package_of(name)} is installed already"

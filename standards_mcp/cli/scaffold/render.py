@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
@@ -11,6 +12,7 @@ from typing import Final, Literal, TypeAlias
 from packaging.version import Version
 
 from standards_mcp._utils.full_disk import reason_of
+from standards_mcp._utils.installation import HOST
 from standards_mcp.errors import StandardsMcpError
 
 Kind: TypeAlias = Literal["tools", "filters", "prompts", "resources", "routes"]
@@ -65,12 +67,15 @@ def package_of(name: str) -> str:
     return f"standards_mcp_{name}"
 
 
-def render_plugin(name: str, kind: Kind, host_version: str) -> dict[PurePosixPath, str]:
+def render_plugin(
+    name: str, kind: Kind, host_version: str, host_source: str
+) -> dict[PurePosixPath, str]:
     """Return the files of a plugin's project by their paths in it.
 
     Args:
         name: lower_snake_case, at most `MAX_NAME` characters.
         host_version: The version of the host that it is written for.
+        host_source: What an installer takes to install the host: a path, an address or its name.
     """
     stem = "".join(word.capitalize() for word in name.split("_"))
     words = {
@@ -82,6 +87,7 @@ def render_plugin(name: str, kind: Kind, host_version: str) -> dict[PurePosixPat
         "plugin_class": f"{stem}Plugin",
         "settings_class": f"{stem}Settings",
         "versions": compatible_versions(host_version),
+        **_host_words(host_source),
         "imports": '\n  "starlette>=0.48,<2",' if kind == "routes" else "",
     }
     about = [_fill(text, words) for text in _ABOUT[kind]]
@@ -91,6 +97,26 @@ def render_plugin(name: str, kind: Kind, host_version: str) -> dict[PurePosixPat
         for path, source in _FILES.items()
     }
     return rendered | {PurePosixPath(package_of(name), "py.typed"): ""}
+
+
+def _host_words(source: str) -> dict[str, str]:
+    """Return the parts of the texts that depend on where the host comes from."""
+    host = shlex.quote(source)
+    if source == HOST or source.startswith(("http", "git+http", "git+ssh")):
+        line = f"      - run: python -m pip install {host}"
+        return {"host": host, "elsewhere": "", "in_workflow": "", "install_host": line}
+    return {
+        "host": host,
+        "elsewhere": (
+            "\nOn other machines, that is a clone of its repository, or the repository's "
+            "`git+https://` address."
+        ),
+        "in_workflow": " Say there where\nthe host comes from: one line is prepared.",
+        "install_host": (
+            "      # The host was installed from this machine; give its repository's address:\n"
+            "      # - run: python -m pip install git+https://ADDRESS_OF_ITS_REPOSITORY"
+        ),
+    }
 
 
 def compatible_versions(version: str) -> str:

@@ -41,7 +41,7 @@ class TelemetrySettings(Table):
 
     Attributes:
         traces: If true, a span of each request is sent over OTLP, as the environment variables
-            ``OTEL_*`` say. It needs ``standards-mcp[otel]``.
+            ``OTEL_*`` say. It needs the extra ``otel``.
     """
 
     traces: Annotated[bool, AtStart()] = False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final, Protocol, cast, get_args
@@ -80,7 +79,7 @@ class ModelArguments:
     async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return keyword arguments, with the filters combined. See `Arguments.validate`."""
         try:
-            model = self.model.model_validate(_given(arguments, self.schema))
+            model = self.model.model_validate(_given(fitted(arguments, self.schema), self.schema))
         except ValidationError as exc:
             items = exc.errors(include_url=False, include_input=False)
             mistakes = [(item["loc"], plain(item["type"], item["msg"])) for item in items]
@@ -104,7 +103,7 @@ class SchemaArguments:
         import jsonschema  # noqa: PLC0415  - costs start-up time, and most tools have signatures
 
         validator: Any = jsonschema.Draft202012Validator(self.schema)
-        given = fitted(validator, _given(arguments, self.schema))
+        given = _given(fitted(arguments, self.schema, booleans=True), self.schema)
         if mistakes := schema_errors(validator, given):
             raise InvalidInputError(mistakes)
         return given
@@ -248,18 +247,5 @@ def _given(arguments: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
     refuse_unknown(arguments, properties)
     required = schema.get("required", ())
     return {
-        name: _decoded(value, properties[name])
-        for name, value in arguments.items()
-        if value is not None or name in required
+        name: value for name, value in arguments.items() if value is not None or name in required
     }
-
-
-def _decoded(value: Any, schema: Any) -> Any:
-    """Decode a list or an object that was sent as JSON text, as some clients do."""
-    kind = cast("Schema", schema).get("type") if isinstance(schema, dict) else None
-    if isinstance(value, str) and kind in ("array", "object"):
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return value
-    return value

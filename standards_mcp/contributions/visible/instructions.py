@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from .selection import Selection, visible
+from .selection import Selection
 
 _TOOL: Final = re.compile(r"\{([A-Za-z][\w.-]*)\}")
 
@@ -20,10 +20,8 @@ def joined_instructions(plugins: Mapping[str, str], selection: Selection) -> str
     Args:
         plugins: The instructions of each plugin, by its name.
     """
-    contributed = (selection.tools, selection.prompts, selection.resources)
-    serving = {item.plugin for items in contributed for item in visible(items)}
     names = {item.declared: item.published for item in selection.visible_tools}
-    texts = (text for plugin, text in plugins.items() if plugin in serving)
+    texts = (text for plugin, text in plugins.items() if plugin in selection.serving)
     return " ".join(dict.fromkeys(_lines(texts, names)))
 
 

@@ -71,6 +71,11 @@ class Selection:
         """The tools that clients see, in a stable order."""
         return visible(self.tools)
 
+    @cached_property
+    def serving(self) -> frozenset[str]:
+        """The plugins and servers of which clients see something."""
+        return frozenset(item.plugin for _, items in self._by_kind() for item in visible(items))
+
     @property
     def definitions(self) -> dict[Kind, list[dict[str, Any]]]:
         """The definitions of what clients see, by kind."""

@@ -52,19 +52,19 @@ def _constructed(
         settings = _validated(record, plugin_type.settings_type, loaded)
     record.secrets |= secrets_of(settings)
     plugin = plugin_type(settings, context)
-    record.instructions = _instructions(record.name, plugin)
+    record.title = _text(record.name, "title", plugin.title)
+    record.instructions = _text(record.name, "instructions", plugin.instructions)
     return plugin
 
 
-def _instructions(name: str, plugin: Plugin[Any]) -> str:
-    """Return the instructions as they are now: all clients get them, so they stay as checked."""
-    given: object = plugin.instructions
-    if not isinstance(given, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise PluginError(name, "its instructions must be text")
+def _text(name: str, attribute: str, given: object) -> str:
+    """Return a text as it is now: all clients get it, so it stays as checked."""
+    if not isinstance(given, str):
+        raise PluginError(name, f"its {attribute} must be text")
     try:
         return str(json_copy(given))
     except ValueError as exc:
-        raise PluginError(name, f"its instructions cannot be sent: {exc}") from None
+        raise PluginError(name, f"its {attribute} cannot be sent: {exc}") from None
 
 
 def check_hooks(pm: pluggy.PluginManager, record: PluginRecord) -> None:

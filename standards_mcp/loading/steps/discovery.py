@@ -10,12 +10,13 @@ from typing import Any, Final
 
 import importlib_metadata
 
+from standards_mcp._utils.installation import HOST, install_command, own_plugins
 from standards_mcp._utils.text import describe_exception, did_you_mean
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.trust import canonical_name, is_trusted
 from standards_mcp.errors import ConfigError
-from standards_mcp.loading.records import DISTRIBUTION, PluginInfo, PluginKind
+from standards_mcp.loading.records import PluginInfo, PluginKind
 
 log = logging.getLogger(__name__)
 
@@ -70,13 +71,13 @@ def incompatibility(requires: Iterable[str]) -> str:
             requirement = Requirement(text)
         except InvalidRequirement:
             continue
-        if canonical_name(requirement.name) != DISTRIBUTION:
+        if canonical_name(requirement.name) != HOST:
             continue
         if requirement.marker and not requirement.marker.evaluate():
             continue
-        host = importlib_metadata.version(DISTRIBUTION)
+        host = importlib_metadata.version(HOST)
         if not requirement.specifier.contains(host, prereleases=True):
-            return f"it needs {DISTRIBUTION}{requirement.specifier}, this is {host}"
+            return f"it needs {HOST}{requirement.specifier}, this is {host}"
     return ""
 
 
@@ -104,8 +105,15 @@ def check_sections(loaded: LoadedSettings, known: Collection[str]) -> None:
             raise ConfigError(f"{where}: it is a server; write its keys in [servers.{name}]")
         if name not in known:
             where = loaded.layers.origin(("plugins", name)) or "settings"
-            hint = did_you_mean(name, known) or f"; installed: {', '.join(known) or 'none'}"
+            hint = install_hint(name, known)
             raise ConfigError(f"{where}: [plugins.{name}]: no such plugin is installed{hint}")
+
+
+def install_hint(name: str, known: Collection[str]) -> str:
+    """Return how to install a plugin of this project, or else the nearest of the *known* names."""
+    if name in own_plugins():
+        return f"; run `{install_command(f'{HOST}-{name}')}`"
+    return did_you_mean(name, known) or f"; installed: {', '.join(known) or 'none'}"
 
 
 def disabled_reason(info: PluginInfo, settings: Settings) -> str:

@@ -195,7 +195,7 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         self.failure, self.notice = lines or told.failure, told.notice
         # Without a listing nothing is known, and the process itself says that it has none.
         self.has_commands = told.has_commands or not listing
-        self.instructions = told.instructions
+        self.title, self.instructions = told.title, told.instructions
         options = self.settings.options
         variables = {**self.settings.worker.variables, **os.environ}
         named = [variables[name] for name in told.secret_variables if name in variables]

@@ -97,6 +97,7 @@ class Description(BaseModel):
         problems: Those in its settings for which it cannot.
         secret: The keys of its table whose values are secrets.
         secret_variables: The variables that set such keys.
+        title: See `standards_mcp.Plugin`.
         instructions: See `standards_mcp.Plugin`.
         notice: What has no effect, or an empty string.
         has_commands: Whether it adds commands to the command line.
@@ -106,6 +107,7 @@ class Description(BaseModel):
     problems: tuple[Problem, ...] = ()
     secret: tuple[str, ...] = ()
     secret_variables: tuple[str, ...] = ()
+    title: str = ""
     instructions: str = ""
     notice: str = ""
     has_commands: bool = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any, Final
 
 import anyio
@@ -16,8 +17,9 @@ from mcp.server.auth.middleware.bearer_auth import (
 from mcp.server.streamable_http import StreamableHTTPServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import INVALID_REQUEST, ErrorData, JSONRPCError
+from starlette.datastructures import MutableHeaders
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from standards_mcp.config.models.http import HttpSettings
 
@@ -26,6 +28,11 @@ from .guards import Answer, listens
 
 _RETRY_MILLISECONDS: Final = 1000
 """How long a client waits before it resumes a stream that broke."""
+_NO_SESSION: Final = b"Missing session ID"
+_INITIALIZE_FIRST: Final = (
+    b"Missing session ID: send initialize first, and the mcp-session-id of its answer with each "
+    b"request after it"
+)
 
 
 class Sessions(StreamableHTTPSessionManager):
@@ -115,9 +122,28 @@ class Sessions(StreamableHTTPSessionManager):
 
     async def _handle_stateful_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            await super()._handle_stateful_request(scope, receive, send)
+            await super()._handle_stateful_request(scope, receive, _explaining(send))
         except _ShareUsedError:
             await _too_many("sessions", self._share)(scope, receive, send)
+
+
+def _explaining(send: Send) -> Send:
+    """Return *send* with what a client without a session has to do in the SDK's refusal of it."""
+    refusals: list[Message] = []
+
+    async def explain(message: Message) -> None:
+        if message["type"] == "http.response.start" and message["status"] == HTTPStatus.BAD_REQUEST:
+            refusals.append(message)
+            return
+        if refusals:
+            start = refusals.pop()
+            body: bytes = message.get("body", b"").replace(_NO_SESSION, _INITIALIZE_FIRST)
+            MutableHeaders(scope=start)["content-length"] = str(len(body))
+            await send(start)
+            message = {**message, "body": body}
+        await send(message)
+
+    return explain
 
 
 class _ShareUsedError(Exception):

@@ -191,6 +191,7 @@ def _description(
         "secret_variables": [
             name for key, name in plugin_variables(model).items() if declares_secret(model, (key,))
         ],
+        "title": record.title,
         "instructions": record.instructions,
         "notice": "wrap_tool_call has no effect: the plugin is isolated" if wraps else "",
         "has_commands": hasattr(type(record.plugin), "register_commands"),

@@ -23,6 +23,7 @@ from opentelemetry.trace import (
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from standards_mcp._utils.installation import HOST, install_command
 from standards_mcp.calls.records import NO_ERRORS, CallRecord
 from standards_mcp.errors import ConfigError
 from standards_mcp.host import Host
@@ -67,8 +68,8 @@ def _provider(version: str) -> Any:
         from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415  - as above
     except ImportError:
         raise ConfigError(
-            "[server.telemetry] traces needs OpenTelemetry; install standards-mcp[otel], or remove"
-            " it"
+            "[server.telemetry] traces needs OpenTelemetry; remove it, or run "
+            f"`{install_command(HOST, 'otel')}`"
         ) from None
     # What the environment says of the service goes before this.
     own = {"service.version": version} | (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -19,6 +20,7 @@ from packaging.version import Version
 from support.environments import ROOT, TOOLS, built_wheel, environment_with, install, run
 
 from standards_mcp import cli
+from standards_mcp._utils.installation import host_source
 from standards_mcp.cli.scaffold.render import MAX_NAME, Kind, compatible_versions, render_plugin
 
 KINDS = get_args(Kind)
@@ -96,11 +98,31 @@ def test_the_folder_is_made_where_it_is_asked_for(tmp_path: Path):
 
 def test_the_readme_installs_as_the_documentation_does_and_the_host_first():
     readme = (begin("rubrics") / "README.md").read_text("utf-8")
+    readme = readme.replace(f"install {shlex.quote(host_source())}\n", "install PATH_OF_A_CLONE\n")
     page = (ROOT / "docs/plugins/writing.md").read_text("utf-8")
     shell = page.partition("```sh\n")[2].partition("```")[0]
-    installs = [line for line in shell.splitlines() if "pip" in line]
-    assert "\n".join(f"    {line}" for line in installs) in readme
-    assert ["PATH_OF_A_CLONE" in line for line in installs] == [False, True, False]
+    installs = "\n".join(f"    {line}" for line in shell.splitlines() if "pip" in line)
+    assert installs.count("PATH_OF_A_CLONE") == 1
+    assert re.sub(r" +# or .*", "", installs) in readme
+
+
+@pytest.mark.parametrize(
+    ("source", "in_workflow"),
+    [
+        ("git+https://host/s.git", "      - run: python -m pip install git+https://host/s.git\n"),
+        (
+            "/a clone",
+            "      # - run: python -m pip install git+https://ADDRESS_OF_ITS_REPOSITORY\n",
+        ),
+        ("git+file:///clone", "      # - run: python -m pip install git+https://ADDRESS_"),
+        ("standards-mcp", "      - run: python -m pip install standards-mcp\n"),
+    ],
+)
+def test_a_project_installs_the_host_from_where_it_came(source: str, in_workflow: str):
+    files = {str(path): text for path, text in render_plugin("acme", "tools", "1", source).items()}
+    assert f"    .venv/bin/pip install {shlex.quote(source)}\n" in files["README.md"]
+    assert f"uv tool install {shlex.quote(source)} --with-editable ." in files["README.md"]
+    assert in_workflow in files[".github/workflows/test.yml"]
 
 
 @pytest.mark.parametrize(
@@ -122,7 +144,9 @@ def test_the_host_that_writes_a_plugin_can_load_it(numbers: tuple[int, ...], suf
     project = tomllib.loads(
         next(
             text
-            for path, text in render_plugin("acme", "tools", version).items()
+            for path, text in render_plugin(
+                "acme", "tools", version, "git+https://host/s.git"
+            ).items()
             if path.name == "pyproject.toml"
         )
     )["project"]

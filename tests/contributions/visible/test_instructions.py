@@ -64,3 +64,16 @@ def test_instructions_that_are_no_text_fail_their_plugin_and_no_client(
     host = make_host({**PLUGINS, "odd": plugin("odd", instructions=odd)})
     assert host.manager.records["odd"].reason == "its instructions must be text"
     assert host.instructions() == f"{BOOKS} {SHARED} {FILMS}"
+
+
+def test_the_title_names_what_is_served_by_plugin(make_host: Callable[..., Host]):
+    books, films, more = (plugin(name, instructions="") for name in ("book", "film", "more"))
+    books.title = more.title = "Books"
+    plugins = {"books": books, "films": films, "more_books": more}
+    assert make_host(plugins).title() == "Books, films"
+    assert make_host(plugins, tools={"disable": ["book", "more"]}).title() == "films"
+    assert make_host(plugins, tools={"disable": ["*"]}).title() == ""
+    films.title = 5  # type: ignore[assignment]  # pyright: ignore[reportAttributeAccessIssue]
+    host = make_host(plugins)
+    assert host.manager.records["films"].reason == "its title must be text"
+    assert host.title() == "Books"

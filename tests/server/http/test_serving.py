@@ -198,6 +198,17 @@ async def test_a_session_belongs_to_the_token_that_opened_it(guarded: str):
         assert stolen.status_code == 404
 
 
+async def test_a_client_without_a_session_is_told_to_initialize_first(guarded: str):
+    tools = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+    async with httpx2.AsyncClient(base_url=guarded, headers=ACCEPT | bearer(BOB)) as client:
+        refused = await client.post("/mcp", json=tools)
+        assert refused.status_code == 400
+        assert "send initialize first, and the mcp-session-id" in refused.json()["error"]["message"]
+        params = {key: INITIALIZE["params"][key] for key in ("capabilities", "clientInfo")}
+        incomplete = await client.post("/mcp", json=INITIALIZE | {"params": params})
+        assert "missing or wrong: params.protocolVersion; it needs" in incomplete.text
+
+
 async def test_limits_of_rate_count_for_each_token(make_books: MakeHost):
     other = auth()
     other["tokens"]["ann"]["scopes"] = ["*"]

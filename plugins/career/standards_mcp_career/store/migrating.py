@@ -12,6 +12,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, func, insert, inspect, select, text
 
 from standards_mcp import ApiError, InvalidInputError
+from standards_mcp.commands import upgrade_command
 
 from .database import Store
 from .migrations.versions import UPGRADES
@@ -48,7 +49,8 @@ def migrate(store: Store, to: int = LATEST) -> Migrated:
     if before > LATEST:
         raise ApiError(
             f"The database has version {before}, and this plugin knows {LATEST}: "
-            "install a newer standards-mcp-career, or name another file in plugins.career.db."
+            f"run `{upgrade_command('standards-mcp-career')}`, or name another file in "
+            "plugins.career.db."
         )
     if before > to:
         raise InvalidInputError(f"The database has version {before}; nothing leads back to {to}.")

@@ -259,7 +259,7 @@ def test_a_database_of_a_newer_plugin_is_refused(db: Path):
         newer = "INSERT INTO schema_version VALUES (?, 'now')"
         connection.exec_driver_sql(newer, (LATEST + 1,))
     store.close()
-    with pytest.raises(ApiError, match="install a newer standards-mcp-career"):
+    with pytest.raises(ApiError, match=r"this plugin knows .*: run `.* --upgrade"):
         open_store(db)
 
 

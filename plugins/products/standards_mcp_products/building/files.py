@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
 from standards_mcp import InvalidInputError
+from standards_mcp.commands import install_command
 
 from .columns import Columns
 
@@ -93,7 +94,7 @@ def _parquet(file: Path, columns: Columns) -> Iterator[Row]:
         parquet: Any = import_module("pyarrow.parquet")
     except ImportError:
         raise InvalidInputError(
-            "Parquet needs pyarrow. Run `pip install 'standards-mcp-products[parquet]'`."
+            f"Parquet needs pyarrow. Run `{install_command('standards-mcp-products', 'parquet')}`."
         ) from None
     try:
         with parquet.ParquetFile(file) as opened:

@@ -13,7 +13,6 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 _PACKAGE: Final = "flask-swagger-ui"
-_MISSING: Final = "this page needs a package: pip install 'standards-mcp[rest]'"
 # Addresses are relative, so that the page works below the path of a proxy, too.
 _PAGE: Final = """\
 <!doctype html>
@@ -64,4 +63,4 @@ async def _start(_: Request) -> Response:
 
 
 async def _missing(_: Request) -> Response:
-    raise HTTPException(404, _MISSING)
+    raise HTTPException(404, f"this page needs {_PACKAGE}, which the server's admin can install")

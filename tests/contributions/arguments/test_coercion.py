@@ -1,0 +1,130 @@
+"""Numbers that a client sent as text are numbers to every tool, whoever validates its arguments."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import Field, StrictBool, StrictInt
+
+from standards_mcp import InvalidInputError, Tool
+from standards_mcp.contributions.arguments.coercion import fitted
+from standards_mcp.contributions.arguments.signatures import read_arguments
+
+Json = dict[str, Any]
+
+NUMBER: Json = {"type": "number"}
+INTEGER: Json = {"type": "integer"}
+TEXT: Json = {"type": "string"}
+AREA: Json = {
+    "oneOf": [
+        {"type": "object", "properties": {"kind": {"const": "circle"}, "size": NUMBER}},
+        {"type": "object", "properties": {"kind": {"const": "named"}, "size": TEXT}},
+    ]
+}
+
+
+def fit(schema: Json, value: Any, **options: bool) -> Any:
+    of_all = {"type": "object", "properties": {"value": schema}, "additionalProperties": False}
+    return fitted({"value": value}, of_all, **options)["value"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "expected"),
+    [
+        (INTEGER, "3", 3),
+        (INTEGER, "-3", -3),
+        (INTEGER, "12345678901234567890", 12345678901234567890),
+        (NUMBER, "0.5", 0.5),
+        (NUMBER, "3", 3),
+        ({"type": ["integer", "null"]}, "3", 3),
+        ({"anyOf": [INTEGER, {"type": "null"}]}, "3", 3),
+        ({"oneOf": [{"type": "array", "items": INTEGER}, INTEGER]}, "3", 3),
+        ({"oneOf": [{"type": "array", "items": INTEGER}, INTEGER]}, ["3"], [3]),
+        ({"enum": [1, 2]}, "2", 2),
+        ({"const": 2}, "2", 2),
+        ({"allOf": [INTEGER, {"minimum": 1}]}, "2", 2),
+        ({"type": "array", "items": INTEGER}, ["1", 2], [1, 2]),
+        (
+            {"type": "array", "prefixItems": [TEXT, INTEGER], "items": NUMBER},
+            ["1", "2", "3.5"],
+            ["1", 2, 3.5],
+        ),
+        ({"type": "object", "additionalProperties": INTEGER}, {"a": "1"}, {"a": 1}),
+        (AREA, {"kind": "circle", "size": "2"}, {"kind": "circle", "size": 2}),
+        (AREA, {"kind": "named", "size": "2"}, {"kind": "named", "size": "2"}),
+        # Text where text may be meant.
+        ({"type": ["string", "integer"]}, "3", "3"),
+        ({"anyOf": [INTEGER, TEXT]}, "3", "3"),
+        ({"enum": [1, "1"]}, "1", "1"),
+        ({}, "3", "3"),
+        (TEXT, "nan", "nan"),
+        ({"type": "array"}, ["3"], ["3"]),
+        # A switch is no number, and a number no switch.
+        (INTEGER, True, True),
+        (INTEGER, "true", "true"),
+        ({"type": "boolean"}, "true", "true"),
+    ],
+)
+def test_text_is_a_number_where_the_schema_has_numbers_and_no_text(
+    schema: Json, value: Any, expected: Any
+):
+    found = fit(schema, value)
+    assert found == expected
+    assert json.dumps(found) == json.dumps(expected)  # 1 is 1.0 and True to Python
+
+
+@pytest.mark.parametrize(
+    "text", ["1e400", "nan", "-Infinity", " 3 ", "3\n", "\u0663", "1_0", "+3", "03"]
+)
+@pytest.mark.parametrize("schema", [INTEGER, NUMBER])
+def test_text_that_only_python_takes_for_a_number_is_refused(schema: Json, text: str):
+    with pytest.raises(InvalidInputError, match="value: this text is not a plain number"):
+        fit(schema, text)
+
+
+@given(st.one_of(st.integers(), st.floats(allow_nan=False, allow_infinity=False)))
+def test_no_number_loses_anything_as_text(number: float):
+    assert fit(NUMBER, json.dumps(number)) == number
+    assert fit({"type": "array", "items": NUMBER}, json.dumps([json.dumps(number)])) == [number]
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(_JSON, st.sampled_from([INTEGER, TEXT, AREA, {"type": "array", "items": AREA}, {}]))
+def test_whatever_is_sent_is_fitted_or_refused(value: Any, schema: Json):
+    try:
+        found = fit(schema, value, booleans=True)
+    except InvalidInputError:
+        return
+    if not isinstance(value, str | dict | list):
+        assert found == value
+
+
+def strict(top: Annotated[StrictInt, Field(ge=1)], kind: Literal[1, 2], exact: StrictBool) -> None:
+    """Take no neighbour of a type."""
+
+
+@pytest.mark.anyio
+async def test_a_tool_that_is_strict_gets_numbers_and_no_switches_from_text():
+    arguments = read_arguments(Tool(name="strict", function=strict))
+    given_arguments = {"top": "3", "kind": "2", "exact": True}
+    assert await arguments.validate(given_arguments) == {"top": 3, "kind": 2, "exact": True}
+    with pytest.raises(InvalidInputError, match="exact: should be a valid boolean"):
+        await arguments.validate(given_arguments | {"exact": "true"})
+
+
+def test_arguments_stay_as_the_client_sent_them():
+    sent = {"value": ["1"]}
+    fitted(sent, {"type": "object", "properties": {"value": {"type": "array", "items": INTEGER}}})
+    assert sent == {"value": ["1"]}
