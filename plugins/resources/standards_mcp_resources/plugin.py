@@ -154,6 +154,7 @@ class ResourcesPlugin(Plugin):
         read_only=True,
         idempotent=True,
         open_world=False,
+        returns_untrusted_text=True,
     )
     async def browse_standards(self, parent: Parent = "", page: Page = 1) -> Envelope[Node]:
         """Return what stands directly below something."""
@@ -165,6 +166,7 @@ class ResourcesPlugin(Plugin):
         read_only=True,
         idempotent=True,
         open_world=False,
+        returns_untrusted_text=True,
     )
     async def get_related_standards(
         self,
