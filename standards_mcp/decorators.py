@@ -35,6 +35,7 @@ class ToolOptions(TypedDict, total=False):
     destructive: bool
     idempotent: bool
     open_world: bool
+    returns_untrusted_text: bool
     accepts_filters: bool
     timeout: float | None
     cache_ttl: float

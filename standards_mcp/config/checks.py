@@ -81,11 +81,13 @@ def _scopes(settings: Settings, names: Names) -> Iterator[Problem]:
 
 
 def _limits(settings: Settings) -> Iterator[Problem]:
-    """Yield the limits of plugins that have no effect."""
+    """Yield the keys of isolated plugins that have no effect."""
     for name, section in settings.plugins.items():
         why = ""
         if not section.is_isolated:
-            why = "it limits only a plugin in a process of its own; set isolate = true"
+            why = "it is for a plugin in a process of its own; set isolate = true"
+            if "env" in section.model_fields_set:
+                yield Problem(("plugins", name, "env"), why)
         elif sys.platform != "linux":
             why = f"it has no effect on {platform.system()}; only Linux holds a process to it"
         for key in ("memory", "processes") if why else ():

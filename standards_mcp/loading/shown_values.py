@@ -25,7 +25,7 @@ def shown_values(
         if record.info.kind is PluginKind.SERVER:
             continue  # its table is one of the host's own
         section = settings.section(record.name)
-        keys = {name: getattr(section, name) for name in PluginSection.model_fields}
+        keys = section.model_dump(mode="json", include=set(PluginSection.model_fields))
         if record.plugin is not None and record.info.kind is not PluginKind.ISOLATED:
             own = record.plugin.settings.model_dump(mode="json", fallback=str)
         else:  # only the plugin knows which of its keys are secret

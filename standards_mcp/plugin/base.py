@@ -19,8 +19,8 @@ from standards_mcp.catalog.base import Catalog
 class PluginSettings(Documented):
     """Base class for the model of a plugin's own keys in its table ``[plugins.<name>]``.
 
-    The host reserves ``enabled``, ``required``, ``isolate``, ``python``, ``memory`` and
-    ``processes``.
+    The host reserves ``enabled``, ``required``, ``isolate``, ``python``, ``memory``,
+    ``processes`` and ``env``.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -31,6 +31,9 @@ class Tool:
         destructive: The tool may delete or overwrite. Meaningless when it is read-only.
         idempotent: Calling it again with the same arguments changes nothing more.
         open_world: The tool reaches systems beyond this server and its data.
+        returns_untrusted_text: Answers may contain text that others wrote: pages, files, notes,
+            records. The host then adds a sentence to the description, so that the model treats
+            it as data, and marks the tool in its ``_meta``.
         accepts_filters: Every registered `Filter` becomes an optional argument, and the
             function gets one combined expression, or None, as its argument ``filter``.
         timeout: Seconds for one call, instead of ``tools.timeout``.
@@ -58,6 +61,7 @@ class Tool:
     destructive: bool = True
     idempotent: bool = False
     open_world: bool = True
+    returns_untrusted_text: bool = False
     accepts_filters: bool = False
     timeout: float | None = None
     cache_ttl: float = 0

@@ -25,7 +25,7 @@ from standards_mcp.calls.context import HostContext, Unattended
 from standards_mcp.errors import ApiError, CannotAskError, ToolError
 
 from .elicitation import ActiveCallers, next_responses, response_params
-from .errors import RefusedError, why_not_valid
+from .errors import RefusedError, StartAgainError, why_not_valid
 from .listing import Listing
 from .session import OpenSession, is_closed, missing_ability, negotiate
 from .transports.base import Transport
@@ -253,7 +253,11 @@ class Connection:
                 await self._listing.follow(session)
             reason = transport.exit_reason or session.failure or "the connection was closed"
         except Exception as exc:  # noqa: BLE001  - whatever the transport or the server raises
-            reason = readable(self._reason(leaves(exc)[0], transport))
+            cause = leaves(exc)[0]
+            if isinstance(cause, StartAgainError):
+                await self._run(opened)
+                return
+            reason = readable(self._reason(cause, transport))
         except asyncio.CancelledError:
             opened.cancel()
             raise

@@ -13,6 +13,10 @@ ERROR_TYPE: Final = "error_type"
 """The key in the data of an error that says which `ToolError` it was."""
 
 
+class StartAgainError(Exception):
+    """A process must be started anew before it is used, with other options."""
+
+
 class RefusedError(ApiError):
     """A server answered a request with an error of the protocol.
 

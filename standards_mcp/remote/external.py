@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import SecretStr
 
 from standards_mcp.calls.context import HostContext
-from standards_mcp.config.errors import InvalidSettingsError, Problem
 from standards_mcp.config.models.external import (
     Expansion,
     ServerSection,
     ServerSettings,
-    VariableError,
 )
 from standards_mcp.config.models.tools import Kind
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
@@ -24,7 +22,7 @@ from standards_mcp.loading.records import PluginInfo, PluginKind
 from standards_mcp.plugin import PluginContext
 
 from .definitions import Origin, object_of, objects_of
-from .plugin import RemotePlugin
+from .plugin import RemotePlugin, expanded
 from .prompts import read_remote_prompt
 from .resources import Links, read_remote_resources
 from .tools import read_remote_tool
@@ -73,12 +71,7 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
         expansion = Expansion()
 
         def text(value: SecretStr | str, *key: str | int) -> str:
-            try:
-                return expansion.text(value)
-            except VariableError as exc:
-                fix = f"set {exc.variable} in the environment"
-                problem = Problem(("servers", context.name, *key), str(exc), fix)
-                raise InvalidSettingsError(problem) from None
+            return expanded(expansion, value, "servers", context.name, *key)
 
         self._args = tuple(text(arg, "args", at) for at, arg in enumerate(settings.args))
         self._env = {name: text(value, "env", name) for name, value in settings.env.items()}

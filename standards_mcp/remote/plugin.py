@@ -16,10 +16,12 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import anyio
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, SecretStr, ValidationError
 
 from standards_mcp._utils.files import keep_text
 from standards_mcp._utils.secrets import mask, secrets_of
+from standards_mcp.config.errors import InvalidSettingsError, Problem
+from standards_mcp.config.models.external import Expansion, VariableError
 from standards_mcp.config.models.tools import Kind
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.errors import ApiError, PluginError
@@ -41,6 +43,22 @@ _END_SECONDS: Final = 5.0
 """How long one that does not start in time may take to end, before its lifespan is given up."""
 
 _UNKNOWN: Final = "its tools are not known: "
+
+
+def expanded(expansion: Expansion, value: SecretStr | str, *key: str | int) -> str:
+    """Return a value of the configuration with the variables that it names.
+
+    Args:
+        key: The keys that lead to the value.
+
+    Raises:
+        InvalidSettingsError: A variable is not set.
+    """
+    try:
+        return expansion.text(value)
+    except VariableError as exc:
+        fix = f"set {exc.variable} in the environment"
+        raise InvalidSettingsError(Problem(key, str(exc), fix)) from None
 
 
 class _LastRun(BaseModel):

@@ -22,7 +22,7 @@ from standards_mcp.contributions.arguments.schemas import (
 )
 from standards_mcp.contributions.base import MAX_NAME, common_fields
 from standards_mcp.contributions.results import Result
-from standards_mcp.contributions.tools import RegisteredTool
+from standards_mcp.contributions.tools import UNTRUSTED_TEXT_META, RegisteredTool
 from standards_mcp.errors import InvalidInputError
 from standards_mcp.plugin import Tool, ToolResult
 
@@ -95,7 +95,8 @@ def read_remote_tool(
         idempotent=annotations.get("idempotentHint") is True,
         open_world=annotations.get("openWorldHint") is not False,
         timeout=timeout,
-        meta=object_of(raw.get("_meta")),
+        # Marked only: its description stays as the server wrote it and an admin approved it.
+        meta={**object_of(raw.get("_meta")), UNTRUSTED_TEXT_META: True},
     )
     error = _error(raw, own, tool.name)
     schema = _NO_ARGUMENTS if error else dict(object_of(raw.get("inputSchema")))

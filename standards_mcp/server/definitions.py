@@ -15,7 +15,7 @@ from standards_mcp.contributions.base import Contribution
 from standards_mcp.contributions.prompts import RegisteredPrompt
 from standards_mcp.contributions.resources import Contents, RegisteredResource
 from standards_mcp.contributions.results import error_result
-from standards_mcp.contributions.tools import RegisteredTool
+from standards_mcp.contributions.tools import UNTRUSTED_TEXT_META, RegisteredTool
 from standards_mcp.contributions.visible.selection import Selection, visible
 from standards_mcp.plugin import Message, ToolResult
 
@@ -52,6 +52,7 @@ def _with_extra(kind: Callable[..., _T], item: Contribution, **fields: Any) -> _
 def wire_tool(item: RegisteredTool) -> types.Tool:
     """Return the definition of a tool."""
     tool = item.tool
+    marks = {UNTRUSTED_TEXT_META: True} if tool.returns_untrusted_text else {}
     return _with_extra(
         types.Tool,
         item,
@@ -67,7 +68,7 @@ def wire_tool(item: RegisteredTool) -> types.Tool:
             idempotent_hint=tool.idempotent,
             open_world_hint=tool.open_world,
         ),
-        _meta={"standards-mcp/plugin": item.plugin, **tool.meta},
+        _meta={"standards-mcp/plugin": item.plugin, **tool.meta, **marks},
     )
 
 

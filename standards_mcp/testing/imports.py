@@ -12,16 +12,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
+from standards_mcp._utils.environment import basic_environment
 from standards_mcp.plugin import Plugin
 
 from . import Allowed
 
 _PROBE: Final = "standards_mcp.testing.probe"
 _TIMEOUT: Final = 60
-_SYSTEM: Final = (
-    *("APPDATA", "COV", "DYLD_", "HOME", "LANG", "LC_", "LD_", "LOCALAPPDATA", "PATH", "PYTHON"),
-    *("SYSTEM", "TEMP", "TMP", "USER", "VIRTUAL_ENV", "WINDIR"),
-)
 
 # Each takes a tenth of a second or more, or opens connections; all of them have a later moment.
 _HEAVY: Final = frozenset({
@@ -80,11 +77,6 @@ def _is_importable(module: str) -> bool:
         return False
 
 
-def _system_variables() -> dict[str, str]:
-    """Return the environment without what the import of the plugin may have set in it already."""
-    return {name: value for name, value in os.environ.items() if name.upper().startswith(_SYSTEM)}
-
-
 def _probe(module: str) -> tuple[dict[str, Any] | None, str]:
     """Return the report, or None, and what was written: to stdout, or as the last error."""
     with tempfile.TemporaryDirectory() as folder:
@@ -93,7 +85,8 @@ def _probe(module: str) -> tuple[dict[str, Any] | None, str]:
         try:
             done = subprocess.run(  # noqa: S603  - our own program
                 [sys.executable, "-P", "-m", _PROBE, module, report],
-                env={**_system_variables(), "PYTHONPATH": path},
+                # Without what the import of the plugin may have set in ours already.
+                env={**basic_environment(), "PYTHONPATH": path},
                 cwd=folder,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,

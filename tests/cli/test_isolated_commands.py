@@ -59,6 +59,28 @@ PLUGIN = """
         def register_commands(self):
             return [greet, read, fail]
 """
+WEB = """
+    import os
+    from typing import Annotated
+    import click
+    from standards_mcp import Plugin, PluginSettings, Variable, hookimpl
+
+    class WebSettings(PluginSettings):
+        key: Annotated[str, Variable("WEB_KEY")]
+
+    class WebPlugin(Plugin[WebSettings]):
+        settings_type = WebSettings
+
+        @hookimpl
+        def register_commands(self):
+            @click.command()
+            def look():
+                click.echo(self.settings.key[::-1])
+                names = ("OTHER_KEY", "STANDARDS_MCP_SERVER__STATE_KEY")
+                click.echo(" ".join(str(os.environ.get(name)) for name in names))
+
+            return [look]
+"""
 NONE = """
     from standards_mcp import Plugin
 
@@ -122,3 +144,15 @@ def test_an_interpreter_that_is_not_there_is_named(run: Any):
     ran = run("--set", "plugins.acme.python=/nowhere/python", "acme", "greet", "ada")
     assert ran.returncode == 1
     assert "[plugins.acme] python: /nowhere/python cannot be run" in ran.stderr
+
+
+def test_a_command_gets_the_variables_that_its_plugin_declares_and_no_others(
+    run: Any, install: Install, monkeypatch: pytest.MonkeyPatch
+):
+    install("web", WEB)
+    monkeypatch.setenv("WEB_KEY", "declared-4242")
+    monkeypatch.setenv("OTHER_KEY", "hunter-4242")
+    monkeypatch.setenv("STANDARDS_MCP_SERVER__STATE_KEY", "x" * 40)
+    ran = run("--set", "plugins.web.isolate=true", "web", "look")
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout == "2424-deralced\nNone None\n"

@@ -84,6 +84,15 @@ async def test_tools_of_a_server_are_served_under_its_name(host: Host):
             assert text_of(await host.call_tool(name, {"value": "hi"})) == "hi"
 
 
+async def test_tools_of_a_server_are_marked_as_untrusted_and_their_descriptions_stay(
+    host: Host, open_client: OpenClient
+):
+    async with open_client(host) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    assert all(tool.meta["standards-mcp/untrusted-text"] is True for tool in tools.values())
+    assert not any("instructions" in (tool.description or "") for tool in tools.values())
+
+
 async def test_an_answer_is_passed_on_as_the_server_gave_it(host: Host):
     async with Client(build_server(host, "1")) as client:
         result = await client.call_tool("peer_blocks", {})

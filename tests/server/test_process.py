@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
+from support.marks import WARNING
 from support.peer import COMMAND, WAIT, Peer
 
 pytestmark = pytest.mark.processes
@@ -94,7 +95,9 @@ def test_every_handshake_version_is_served(start: Start, version: str):
     assert peer.end() == 0
 
 
-def test_both_tools_say_that_they_only_read_and_reach_nothing_else(start: Start):
+def test_both_tools_say_that_they_only_read_reach_nothing_else_and_return_untrusted_text(
+    start: Start,
+):
     peer = start()
     peer.initialize()
     peer.send("tools/list", number=1)
@@ -105,6 +108,8 @@ def test_both_tools_say_that_they_only_read_and_reach_nothing_else(start: Start)
         assert hints["readOnlyHint"] is hints["idempotentHint"] is True
         assert hints["openWorldHint"] is False
         assert not hints.get("destructiveHint")
+        assert tool["_meta"]["standards-mcp/untrusted-text"] is True
+        assert tool["description"].endswith(WARNING)
     assert peer.end() == 0
 
 

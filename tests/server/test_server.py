@@ -12,6 +12,7 @@ import pytest
 from mcp import Client, MCPError
 from mcp_types import INVALID_PARAMS
 from pydantic import BaseModel
+from support.marks import WARNING
 
 from standards_mcp import InvalidInputError, NotFoundError, Plugin, Tool, ToolResult, hookimpl
 from standards_mcp.host import Host
@@ -45,7 +46,13 @@ class SumsPlugin(Plugin):
 
         return [
             Tool(name="sums.add", title="Add", description="Add", function=add, read_only=True),
-            Tool(name="find", description="Find", function=find, meta={"example/cost": 1}),
+            Tool(
+                name="find",
+                description="Find",
+                function=find,
+                returns_untrusted_text=True,
+                meta={"example/cost": 1, "standards-mcp/untrusted-text": False},
+            ),
             Tool(name="hidden", description="Hidden", function=find),
         ]
 
@@ -83,7 +90,13 @@ async def test_tools_are_listed_with_what_a_model_needs(open_client: OpenClient,
     assert add.annotations.read_only_hint
     assert not add.annotations.destructive_hint
     assert find.output_schema is None
-    assert find.meta == {"standards-mcp/plugin": "sums", "example/cost": 1}
+    assert add.meta == {"standards-mcp/plugin": "sums"}
+    assert find.meta == {
+        "standards-mcp/plugin": "sums",
+        "example/cost": 1,
+        "standards-mcp/untrusted-text": True,
+    }
+    assert find.description == f"Find {WARNING}"
 
 
 async def test_a_client_learns_who_serves_it_and_how_to_use_it(open_client: OpenClient, host: Host):

@@ -88,7 +88,12 @@ class CareerPlugin(Plugin[CareerSettings]):
 
         return commands(self.settings)
 
-    @tool(title="Match an opportunity", destructive=False, open_world=False)
+    @tool(
+        title="Match an opportunity",
+        destructive=False,
+        open_world=False,
+        returns_untrusted_text=True,
+    )
     def match_opportunity(  # noqa: PLR0913, PLR0917  - the arguments of a tool
         self,
         opportunity_id: Annotated[
@@ -144,21 +149,21 @@ class CareerPlugin(Plugin[CareerSettings]):
         """Make vectors of what is new or has changed, for hybrid and semantic matching."""
         return self._career().indexing.build(scope, trace_id)
 
-    @tool(read_only=True, title="Read a decision")
+    @tool(read_only=True, title="Read a decision", returns_untrusted_text=True)
     def get_decision(
         self, decision_id: Annotated[str, Field(description="Of match_opportunity.")]
     ) -> Decision:
         """Return what a match has decided: which atom meets which requirement, and why."""
         return self._career().matching.get_decision(decision_id)
 
-    @tool(read_only=True, title="List the decisions of a trace")
+    @tool(read_only=True, title="List the decisions of a trace", returns_untrusted_text=True)
     def list_decisions(
         self, trace_id: Annotated[str, Field(description="The trace_id of an answer.")]
     ) -> DecisionList:
         """Return all decisions of a trace, the oldest first."""
         return self._career().matching.list_decisions(trace_id)
 
-    @tool(read_only=True, title="Read an audit trace")
+    @tool(read_only=True, title="Read an audit trace", returns_untrusted_text=True)
     def get_audit_trace(
         self,
         trace_id: Annotated[str, Field(description="The trace_id of an answer.")],

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from mcp import Client
+from support.marks import untrusted_tools
 
 from standards_mcp.testing import Connect
 from standards_mcp_career.plugin import CareerPlugin
@@ -37,6 +38,16 @@ async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
     result = await client.call_tool(tool, arguments)
     assert result.structured_content is not None
     return result.structured_content
+
+
+async def test_tools_that_quote_positions_or_the_audit_log_warn_of_it(connect: Connect):
+    async with connect(CareerPlugin, name="career") as client:
+        assert await untrusted_tools(client) == {
+            "match_opportunity",
+            "get_decision",
+            "list_decisions",
+            "get_audit_trace",
+        }
 
 
 async def test_an_application_is_sent_once_and_its_trace_says_so(

@@ -92,6 +92,7 @@ cite the path of each passage that you use.
                 destructive=False,
                 idempotent=True,
                 open_world=False,
+                returns_untrusted_text=function != self.health,
                 timeout=timeout,
             )
             for name, title, description, function in (

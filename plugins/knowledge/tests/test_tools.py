@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from mcp import Client, MCPError
 from mcp_types import ResourceTemplateReference, TextContent, TextResourceContents
+from support.marks import untrusted_tools
 from support.waiting import PAUSE, WAIT
 
 from standards_mcp.catalog.embedding import Vectors
@@ -72,6 +73,11 @@ async def test_a_search_answers_with_passages_that_name_their_file(
     facts = answer["metadata"]
     assert facts.pop("durationMs") > 0
     assert facts == {"dataset": "guide", "query": QUERY, "resultCount": 2}
+
+
+async def test_tools_that_quote_documentation_warn_of_it(connect: Connect, root: Path):
+    async with connect(KnowledgePlugin, name="knowledge", root=root) as client:
+        assert await untrusted_tools(client) == {"knowledge_search", "knowledge_listDatasets"}
 
 
 KINDS = ("Flat", "HNSW8", "IVF2,Flat", "PQ8x2", "IVF1,PQ8x2", "PCA16,Flat", "IDMap,Flat", "SQ8")

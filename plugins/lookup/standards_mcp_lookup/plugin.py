@@ -61,6 +61,7 @@ class LookupPlugin(Plugin):
                 read_only=True,
                 idempotent=True,
                 open_world=False,
+                returns_untrusted_text=True,
             )
         ]
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from mcp import Client
+from support.marks import untrusted_tools
 
 pytestmark = pytest.mark.anyio
 OpenMemory = Callable[..., AbstractAsyncContextManager[Client]]
@@ -248,6 +249,11 @@ async def test_bounds_are_inclusive(open_memory: OpenMemory):
 async def test_tools_declare_what_they_do(open_memory: OpenMemory):
     async with open_memory() as client:
         tools = {each.name: each for each in (await client.list_tools()).tools}
+        assert await untrusted_tools(client) == {
+            "memory_search",
+            "memory_fetch",
+            "memory_batch_fetch",
+        }
     flags = {
         name: (
             tool.annotations.read_only_hint,

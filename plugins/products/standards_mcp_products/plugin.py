@@ -81,6 +81,7 @@ class ProductsPlugin(Plugin[ProductsSettings]):
                 destructive=False,
                 idempotent=True,
                 open_world=False,
+                returns_untrusted_text=True,
                 timeout=self.settings.timeout + _SPARE_SECONDS,
             )
         ]

@@ -15,6 +15,7 @@ import chromadb
 import pytest
 from chromadb.config import Settings as ChromaSettings
 from mcp import Client
+from support.marks import untrusted_tools
 
 from standards_mcp import ApiError
 from standards_mcp.loading.health import check_health
@@ -79,6 +80,11 @@ async def test_the_nearest_products_are_found_with_what_is_known_of_them(
     assert tent["price"] is tent["rating"] is None, "not known is never 0"
     assert tent["brand"] == tent["ingredients"] == ""
     assert len(found["results"]) == 3
+
+
+async def test_the_tool_warns_of_the_texts_of_products(open_products: OpenProducts):
+    async with open_products() as client:
+        assert await untrusted_tools(client) == {"rag_search"}
 
 
 async def test_a_title_is_the_beginning_of_the_text(

@@ -155,6 +155,7 @@ class ResourcesPlugin(Plugin):
         read_only=True,
         idempotent=True,
         open_world=False,
+        returns_untrusted_text=True,
     )
     async def browse_standards(self, parent: Parent = "", page: Page = 1) -> Envelope[Node]:
         """Return what stands directly below something."""
@@ -166,6 +167,7 @@ class ResourcesPlugin(Plugin):
         read_only=True,
         idempotent=True,
         open_world=False,
+        returns_untrusted_text=True,
     )
     async def get_related_standards(
         self,

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from mcp import Client, MCPError
 from mcp_types import ResourceTemplateReference
+from support.marks import untrusted_tools
 
 from standards_mcp import Catalog, CatalogError, StandardRecord
 from standards_mcp.catalog.local.catalog import LocalCatalog
@@ -70,6 +71,10 @@ async def test_lists_are_resources_and_the_rest_are_templates(unfilled_client: C
         assert each.description
         assert each.title
         assert each.mime_type == "application/json"
+
+
+async def test_tools_warn_of_the_texts_of_standards(unfilled_client: Client):
+    assert {"browse_standards", "get_related_standards"} <= await untrusted_tools(unfilled_client)
 
 
 async def test_the_sets_are_listed_with_the_uri_of_each(client: Client):

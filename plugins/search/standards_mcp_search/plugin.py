@@ -125,6 +125,7 @@ class SearchPlugin(Plugin[SearchSettings]):
                 read_only=True,
                 idempotent=True,
                 open_world=False,
+                returns_untrusted_text=True,
                 accepts_filters=True,
             )
         ]

@@ -13,6 +13,7 @@ import anyio
 import pytest
 from mcp import Client
 from mcp_types import TextContent
+from support.marks import untrusted_tools
 
 from standards_mcp import ConfigError
 from standards_mcp.testing import Connect, check_plugin
@@ -128,6 +129,11 @@ async def test_a_price_is_that_of_the_first_offer_that_has_one(
 ):
     found = await one_of(open_web, engine, **result)
     assert (found["price"], found["availability"]) == (price, availability)
+
+
+async def test_the_tool_warns_of_the_texts_of_pages(open_web: OpenWeb):
+    async with open_web() as client:
+        assert await untrusted_tools(client) == {"web_search"}
 
 
 async def test_texts_have_no_tags_entities_and_control_characters(open_web: OpenWeb, engine: Any):

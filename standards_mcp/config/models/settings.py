@@ -14,7 +14,7 @@ from standards_mcp._utils.text import did_you_mean
 
 from .base import AtStart, Like, Table
 from .catalog import CatalogSettings
-from .external import ServerSection
+from .external import HiddenText, ServerSection
 from .http import HttpSettings, Scope
 from .tools import ContributionSettings, Kind, Profile, Rules, ToolSettings
 
@@ -39,6 +39,8 @@ class PluginSection(Documented):
             effect on Linux only.
         processes: An isolated plugin may have this many processes at a time. It has an effect on
             Linux only.
+        env: An isolated plugin gets these variables, too. ``${NAME}`` stands for a variable of the
+            environment.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -49,6 +51,7 @@ class PluginSection(Documented):
     python: str | None = None
     memory: Annotated[str, Like(_SIZE.pattern, "a size such as '512MB' or '2GB'")] | None = None
     processes: Annotated[int, Field(gt=0)] = 32
+    env: dict[str, HiddenText] = Field(default_factory=dict[str, HiddenText])
 
     @property
     def is_isolated(self) -> bool:

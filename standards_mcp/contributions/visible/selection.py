@@ -263,7 +263,8 @@ def _overridden(item: _C, override: Override, settings: Settings) -> _C:
 def _as_tool(item: RegisteredTool, settings: Settings) -> RegisteredTool:
     """Return a tool with its limits and the overrides of its arguments."""
     override = _override_of(item, settings.tools.overrides) or ToolOverride()
-    item = replace(item, limits=tool_limits(item.tool, override, settings.tools))
+    # After the override: its description replaces that of the author, and not the warning.
+    item = replace(item, limits=tool_limits(item.tool, override, settings.tools)).with_warning()
     # A hidden tool may be one whose arguments do not fit the override.
     if override.arguments and not item.hidden_reason:
         return replace(item, arguments=overridden_arguments(item.arguments, override.arguments))

@@ -6,7 +6,6 @@ over its stdin and stdout. What it contributes looks as if it were local.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import AsyncGenerator, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -17,9 +16,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pydantic import Field, ValidationError
 
+from standards_mcp._utils.environment import basic_environment
 from standards_mcp._utils.secrets import long_texts, revealed
-from standards_mcp.config.layers import DOT_ENV, Layers
+from standards_mcp.config.layers import DOT_ENV, ENVIRONMENT, Layers
 from standards_mcp.config.loading import LoadedSettings
+from standards_mcp.config.models.external import Expansion, HiddenText
 from standards_mcp.config.models.tools import Kind
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.contributions.collection import Contributions, RegisteredFilter
@@ -27,8 +28,8 @@ from standards_mcp.errors import ApiError
 from standards_mcp.hookspecs import hookimpl
 from standards_mcp.loading.records import PluginInfo, PluginKind
 from standards_mcp.plugin import Health, PluginContext, PluginSettings
-from standards_mcp.remote.errors import why_not_valid
-from standards_mcp.remote.plugin import RemotePlugin
+from standards_mcp.remote.errors import StartAgainError, why_not_valid
+from standards_mcp.remote.plugin import RemotePlugin, expanded
 
 from .calls import IsolatedCalls
 from .contributions import (
@@ -54,11 +55,13 @@ class IsolationSettings(PluginSettings):
     Attributes:
         python: The interpreter that runs it.
         processes: How many processes it may have at a time.
+        env: Variables for its environment, as the configuration has them.
         worker: What the process must know; it holds secrets.
     """
 
     python: str = sys.executable
     processes: int
+    env: dict[str, HiddenText]
     worker: WorkerConfig = Field(repr=False)
 
     @property
@@ -111,12 +114,12 @@ def _isolated(
     isolation = IsolationSettings(
         python=section.python or sys.executable,
         processes=section.processes,
+        env=section.env,
         worker=WorkerConfig(
             name=name,
             memory=section.memory_bytes,
             settings=inner,
             folders=_folders(loaded.layers, name, section.options),
-            variables=_variables(loaded.layers),
             timing=timing,
         ),
     )
@@ -134,10 +137,10 @@ def _folders(layers: Layers, name: str, options: Iterable[str]) -> dict[str, str
     return {key: str(layer.folder) for key, layer in found.items() if layer}
 
 
-def _variables(layers: Layers) -> dict[str, str]:
-    """Return the variables of ``.env`` that are not the host's; the process has the others."""
-    found = [dict(layer.others) for layer in layers.ordered if layer.name == DOT_ENV]
-    return found[0] if found else {}
+def _variables(layers: Layers, source: str, names: Iterable[str]) -> dict[str, str]:
+    """Return the variables of a source with these names, unless they are the host's."""
+    others = next((layer.others for layer in layers.ordered if layer.name == source), {})
+    return {name: others[name] for name in map(str.upper, names) if name in others}
 
 
 class IsolatedPlugin(RemotePlugin[IsolationSettings]):
@@ -156,6 +159,12 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
 
     def __init__(self, settings: IsolationSettings, context: PluginContext) -> None:
         self._calls = IsolatedCalls(lambda: self.connection, self.timing)
+        self._declared = frozenset[str]()
+        expansion, table = Expansion(), ("plugins", context.name, "env")
+        self._env = {
+            name: expanded(expansion, value, *table, name) for name, value in settings.env.items()
+        }
+        self._env_secrets = frozenset(expansion.secrets)
         identity = [settings.python, self.version, [context.name]]
         super().__init__(settings, context, identity, self.timing.start + _REPORT_SECONDS)
 
@@ -185,7 +194,12 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
             if exc.code == METHOD_NOT_FOUND:
                 raise self._other_version(exc.message) from None
             raise
-        return self._description(answer.get("value")).model_dump(mode="json")
+        told = self._description(answer.get("value"))
+        declared = self._declared.union(told.variables)
+        if self._given(declared) != self._given(self._declared):
+            self._declared = declared
+            raise StartAgainError  # it has read its settings without them
+        return told.model_dump(mode="json")
 
     def read(self, listing: Mapping[str, Any]) -> None:
         """Take over what the process says that the plugin contributes. See `RemotePlugin.read`."""
@@ -196,10 +210,12 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         # Without a listing nothing is known, and the process itself says that it has none.
         self.has_commands = told.has_commands or not listing
         self.title, self.instructions = told.title, told.instructions
+        self._declared = self._declared.union(told.variables)
         options = self.settings.options
-        variables = {**self.settings.worker.variables, **os.environ}
-        named = [variables[name] for name in told.secret_variables if name in variables]
-        self.secrets = long_texts([options[key] for key in told.secret if key in options] + named)
+        named = [text for given in self._given(told.secret_variables) for text in given.values()]
+        self.secrets = self._env_secrets | long_texts(
+            [options[key] for key in told.secret if key in options] + named
+        )
         filters = (isolated_filter(name, each, calls) for each in told.filters)
         self.contributions = Contributions(
             tuple(isolated_tool(name, each, calls) for each in told.tools),
@@ -231,17 +247,36 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
             return Health(status="degraded", message=self.notice)
         return health
 
+    def process(self) -> tuple[dict[str, str], WorkerConfig]:
+        """Return the environment of a new process, and what it must know."""
+        environment, dot_env = self._given(self._declared)
+        worker = self.settings.worker.model_copy(update={"variables": dot_env})
+        return {**basic_environment(), **environment, **self._env}, worker
+
+    async def command_process(self) -> tuple[dict[str, str], WorkerConfig]:
+        """Return the same for a command, after the plugin has said which variables it declares."""
+        if not self.listing:
+            async with self.lifespan():
+                await self.wait_started()
+        return self.process()
+
+    def _given(self, names: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
+        """Return the variables with these names: those of the environment, and of ``.env``."""
+        layers = self.layers
+        return _variables(layers, ENVIRONMENT, names), _variables(layers, DOT_ENV, names)
+
     def connect(self) -> StdioTransport:
         """Return a new process. See `RemotePlugin.connect`."""
         from standards_mcp.remote.transports.processes import new_mark  # noqa: PLC0415  - not at every start
         from standards_mcp.remote.transports.stdio import Command, StdioTransport  # noqa: PLC0415  - imports the SDK
 
         settings, mark = self.settings, new_mark()
+        environment, worker = self.process()
         command = Command(
             program=settings.python,
             args=("-m", "standards_mcp.server.isolated.process", self.context.name),
-            env={**os.environ, **mark},
-            first_line=settings.worker.model_dump_json().encode() + b"\n",
+            env={**environment, **mark},
+            first_line=worker.model_dump_json().encode() + b"\n",
             most_processes=settings.processes,
             mark=mark,
             # Only the process knows which of them are secret.

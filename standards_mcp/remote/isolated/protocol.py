@@ -34,7 +34,7 @@ class WorkerConfig(BaseModel):
         memory: The most that it may use, in bytes.
         settings: Those of the host, as far as they are about this plugin.
         folders: Where relative paths start, by the keys of the plugin's table.
-        variables: Those of ``.env``; the settings of the plugin may name some.
+        variables: Those of ``.env`` that set keys of the plugin.
         timing: The host's.
     """
 
@@ -95,6 +95,7 @@ class Description(BaseModel):
     Attributes:
         failure: Why it cannot be served, or an empty string.
         problems: Those in its settings for which it cannot.
+        variables: The variables of their own that its keys have, see `Variable`.
         secret: The keys of its table whose values are secrets.
         secret_variables: The variables that set such keys.
         title: See `standards_mcp.Plugin`.
@@ -105,6 +106,7 @@ class Description(BaseModel):
 
     failure: str = ""
     problems: tuple[Problem, ...] = ()
+    variables: tuple[str, ...] = ()
     secret: tuple[str, ...] = ()
     secret_variables: tuple[str, ...] = ()
     title: str = ""

@@ -178,18 +178,22 @@ def _named(items: Iterable[_C], name: str) -> _C:
 def _description(
     record: PluginRecord, settings: Settings, declared: Mapping[str, Tool]
 ) -> wire.Description:
+    model = record.settings_type or PluginSettings
+    variables = plugin_variables(model)
     if record.status is Status.FAILED:
         problems = masked_data([asdict(each) for each in record.problems], record.secrets)
-        return wire.Description(failure=record.reason, problems=problems)
+        return wire.Description(
+            failure=record.reason, problems=problems, variables=tuple(variables.values())
+        )
     wraps = hasattr(type(record.plugin), "wrap_tool_call")
     options = settings.section(record.name).options
-    model = record.settings_type or PluginSettings
     filters, contributed = _filters(record), record.contributions
     values = filter_arguments(filters).schema["properties"]
     told: dict[str, Any] = {
+        "variables": tuple(variables.values()),
         "secret": [key for key in options if long_texts(options[key]) & record.secrets],
         "secret_variables": [
-            name for key, name in plugin_variables(model).items() if declares_secret(model, (key,))
+            name for key, name in variables.items() if declares_secret(model, (key,))
         ],
         "title": record.title,
         "instructions": record.instructions,

@@ -497,7 +497,7 @@ def test_a_check_finds_the_programs_that_are_there():
     ("system", "keys", "told"),
     [
         ("linux", "isolate = true", ""),
-        ("linux", "", "it limits only a plugin in a process of its own; set isolate = true"),
+        ("linux", "", "it is for a plugin in a process of its own; set isolate = true"),
         ("darwin", "isolate = true", "it has no effect on "),
         ("win32", "isolate = true", "it has no effect on "),
     ],
@@ -513,6 +513,14 @@ def test_a_check_tells_of_limits_that_hold_nothing(
         assert "standards-mcp.toml:2: [plugins.search] memory: " + told in lines[0]
         assert "standards-mcp.toml:3: [plugins.search] processes: " + told in lines[1]
     assert result.exit_code == (1 if told else 0)
+
+
+def test_a_check_names_variables_for_a_plugin_that_shares_the_environment_of_the_host():
+    FILE.write_text('[plugins.search]\nenv = {A = "b"}\n')
+    result = run("config", "check")
+    assert "[plugins.search] env: it is for a plugin in a process of its own" in result.stdout
+    FILE.write_text('[plugins.search]\nisolate = true\nenv = {A = "hunter-4242"}\n')
+    assert "hunter" not in done("config", "show")
 
 
 def test_limits_that_nobody_set_are_no_mistake(monkeypatch: pytest.MonkeyPatch):

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import AfterValidator, Field
+from support.marks import WARNING
 
 from standards_mcp import InvalidInputError, Plugin, Tool, hookimpl
 from standards_mcp.config.models.settings import Settings
@@ -221,6 +222,19 @@ def test_texts_are_replaced():
     ).visible_tools
     assert (item.title, item.description) == ("Mine", "Find mine.")
     assert item.arguments.schema["properties"]["text"]["description"] == "Words."
+
+
+@pytest.mark.parametrize("description", ["Find mine.", f"{WARNING} Find mine."])
+def test_the_warning_about_untrusted_text_stays_once_when_an_admin_replaces_the_description(
+    description: str,
+):
+    tool = registered("acme", "find", returns_untrusted_text=True)
+    for settings in ({}, {"overrides": {"find": {"description": description}}}):
+        contributions = Contributions(tools=(tool,))
+        (item,) = select(contributions, Settings(tools=settings)).visible_tools
+        assert item.description.count(WARNING) == 1
+        assert item.definition["description"] == item.description
+    assert "Find mine." in item.description
 
 
 def test_a_default_is_taken_where_the_client_leaves_an_argument_out():

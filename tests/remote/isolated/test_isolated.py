@@ -54,6 +54,14 @@ from standards_mcp.server.server import build_server
 pytestmark = [pytest.mark.anyio, pytest.mark.processes]
 Install = Callable[..., Path]
 OpenClient = Callable[..., AbstractAsyncContextManager[Client]]
+TOOL_FACTS = (
+    "read_only",
+    "idempotent",
+    "open_world",
+    "returns_untrusted_text",
+    "meta",
+    "accepts_filters",
+)
 linux = pytest.mark.skipif(sys.platform != "linux", reason="limits of the Linux kernel")
 
 PLUGIN = '''
@@ -192,7 +200,7 @@ PLUGIN = '''
                 Tool(name="spin", function=self.spin, timeout=0.3),
                 Tool(name="rest", function=self.rest),
                 Tool(name="greet", function=self.greet, timeout=5),
-                Tool(name="image", function=self.image),
+                Tool(name="image", function=self.image, returns_untrusted_text=True),
                 Tool(name="confer", function=self.confer),
             ]
 
@@ -294,7 +302,7 @@ async def test_an_isolated_plugin_looks_as_if_it_were_local(
             assert mine.definition == theirs.definition
             assert mine.result.schema == theirs.result.schema
             assert mine.limits == theirs.limits
-            for name in ("read_only", "idempotent", "open_world", "meta", "accepts_filters"):
+            for name in TOOL_FACTS:
                 assert getattr(mine.tool, name) == getattr(theirs.tool, name)
         for tool, arguments in (
             ("acme_add", {"a": 2, "b": 3}),
