@@ -31,7 +31,7 @@ class Provider:
         problem: Why its contributions are not known now, or an empty string.
         failure: Why it has failed for good, or an empty string.
         problems: The mistakes in its settings that made it fail.
-        unapproved: A diff of its definitions that are not served until they are approved.
+        unapproved: The beginning of a diff of its definitions that are not approved.
         secrets: Secret texts that only the other process or its settings hold.
         start_seconds: How long its lifespan may take to start, if longer than `Timing.start`.
     """

@@ -14,12 +14,12 @@ from pydantic import BaseModel
 from standards_mcp._utils.files import write_private
 from standards_mcp._utils.text import describe_exception
 
-from .pinning import Change, Definition, Key, difference, digest, how_to_approve, pinned, summary
+from .pinning import Change, Definition, Key, digest, excerpt, how_to_approve, pinned, summary
 
 log = logging.getLogger(__name__)
 
 _LOCK_SECONDS: Final = 5.0
-_MOST_LOGGED: Final = 4000
+_MOST_SHOWN: Final = 4000
 _Stamp: TypeAlias = tuple[int, int, int] | None
 
 
@@ -53,12 +53,14 @@ class Approvals:
     Attributes:
         takes_first: If nothing was ever approved, the first definitions count as approved.
         changes: The definitions that the last `review` found not to be approved.
+        excerpt: The beginning of the difference, for logs and pages.
         problem: Why the file cannot be read, or an empty string; then nothing is approved.
     """
 
     def __init__(self, server: str, file: Path) -> None:
         self.takes_first = True
         self.changes: list[Change] = []
+        self.excerpt = ""
         self._server = server
         self._file = file
         self._approved: dict[Key, Definition] | None = None
@@ -97,7 +99,7 @@ class Approvals:
             listing: Empty if it is not known what the server has.
         """
         if not listing:
-            self.changes = []
+            self.changes, self.excerpt = [], ""
             return
         self._refresh()
         found = pinned(listing)
@@ -109,6 +111,7 @@ class Approvals:
             for key, definition in found.items()
             if key not in approved or digest(approved[key]) != digest(definition)
         ]
+        self.excerpt = excerpt(self.changes, _MOST_SHOWN)
         self._log_changes()
 
     def approve(self, changes: Iterable[Change]) -> None:
@@ -188,13 +191,7 @@ class Approvals:
     def _log_changes(self) -> None:
         logged = [(change.key, digest(change.after)) for change in self.changes]
         if self.changes and logged != self._logged and not self.problem:
-            shown = difference(self.changes)
-            cut = f"\n({len(shown) - _MOST_LOGGED:,} more characters)"
-            fields = {
-                "plugin": self._server,
-                "diff": shown if len(shown) <= _MOST_LOGGED else shown[:_MOST_LOGGED] + cut,
-            }
-            log.warning(self.message, extra=fields)
+            log.warning(self.message, extra={"plugin": self._server, "diff": self.excerpt})
         self._logged = logged
 
 

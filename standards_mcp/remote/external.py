@@ -26,14 +26,14 @@ from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.contributions.base import Contribution
 from standards_mcp.contributions.collection import Contributions
 from standards_mcp.contributions.resources import RegisteredResource
-from standards_mcp.errors import ToolError
 from standards_mcp.hookspecs import hookimpl
 from standards_mcp.loading.records import PluginInfo, PluginKind
 from standards_mcp.plugin import Health, PluginContext
 
 from .approvals import Approvals
 from .definitions import Origin, object_of, objects_of
-from .pinning import Key, difference, key_of
+from .errors import NotApprovedError
+from .pinning import Key, key_of
 from .plugin import RemotePlugin
 from .prompts import read_remote_prompt
 from .resources import Links, read_remote_resources
@@ -190,7 +190,7 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
         if self.approvals:
             self.approvals.review(listing)
             self._withheld = self.approvals.reasons
-            self.unapproved = difference(self.approvals.changes)
+            self.unapproved = self.approvals.excerpt
 
     def _approved(self, item: _C, key: Key) -> _C:
         """Return an item that cannot be served, with the reason, if it is not approved."""
@@ -208,7 +208,7 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
         """Refuse a call of what the server, which this call may start, defines differently now."""
         await self.connection.open()
         if reason := self._withheld.get((kind, name)):
-            raise ToolError(f"{name} is not served here ({reason}). Ask the administrator.")
+            raise NotApprovedError(f"{name} is not served here ({reason}). Ask the administrator.")
 
     async def _call(
         self, name: str, arguments: Mapping[str, Any], caller: HostContext

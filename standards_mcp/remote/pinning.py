@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, Final, TypeAlias
 
 Definition: TypeAlias = Mapping[str, Any]
@@ -27,6 +27,8 @@ _NOUNS: Final = {"tools": "tool", "prompts": "prompt", "resourceTemplates": "res
 # Selectors that draw nothing, and so can carry a text that only a model reads.
 _UNDRAWN: Final = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 _WIDTH: Final = 100
+_MOST_COMPARED: Final = 400
+"""How many lines are compared one by one: that takes minutes for megabytes made for it."""
 _NAMED: Final = 5
 _LONGEST_NAME: Final = 64
 
@@ -55,11 +57,19 @@ class Change:
         how = "it is new" if self.before is None else "its definition changed"
         return f"{how} since the server was approved; {how_to_approve(server)}"
 
-    def lines(self) -> Iterator[str]:
-        """Yield the difference; lines of the server begin with a space, ``+`` or ``-``."""
+    def lines(self, most: int | None = None) -> Iterator[str]:
+        """Yield the difference; lines of the server begin with a space, ``+`` or ``-``.
+
+        Args:
+            most: So many characters of each definition are compared; by default all.
+        """
         yield self.title
-        before = _lines(self.before) if self.before else []
-        found = difflib.unified_diff(before, _lines(self.after), n=1, lineterm="")
+        before = [] if self.before is None else _lines(self.before, most)
+        after = _lines(self.after, most)
+        if len(before) + len(after) > _MOST_COMPARED:
+            yield from _as_a_whole(before, after)
+            return
+        found = difflib.unified_diff(before, after, n=1, lineterm="")
         yield from (line for line in islice(found, 2, None) if not line.startswith("@@"))
 
 
@@ -97,6 +107,19 @@ def difference(changes: Iterable[Change]) -> str:
     return "\n".join(line for change in changes for line in change.lines())
 
 
+def excerpt(changes: Iterable[Change], most: int) -> str:
+    """Return the beginning of `difference`, with about *most* characters.
+
+    A running host makes it, so a server must not decide how long that takes.
+    """
+    shown = ""
+    for line in (line for change in changes for line in change.lines(most)):
+        if len(shown) > most:
+            return f"{shown}... and more"
+        shown += f"{line}\n"
+    return shown.removesuffix("\n")
+
+
 def summary(changes: list[Change]) -> str:
     """Return which definitions are not approved, in one line."""
     named = ", ".join(change.title for change in changes[:_NAMED])
@@ -104,8 +127,25 @@ def summary(changes: list[Change]) -> str:
     return f"{named} and {more} more" if more > 0 else named
 
 
-def _lines(definition: Definition) -> list[str]:
+def _as_a_whole(before: list[str], after: list[str]) -> Iterator[str]:
+    """Yield all lines between the first and the last that differ, those of *before* first."""
+    start = _shared(before, after)
+    end = _shared(reversed(before[start:]), reversed(after[start:]))
+    yield from (f"-{line}" for line in before[start : len(before) - end])
+    yield from (f"+{line}" for line in after[start : len(after) - end])
+
+
+def _shared(first: Iterable[str], second: Iterable[str]) -> int:
+    """Return with how many equal lines both begin."""
+    return sum(
+        1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))
+    )
+
+
+def _lines(definition: Definition, most: int | None) -> list[str]:
     text = json.dumps(definition, indent=2, ensure_ascii=False, sort_keys=True)
+    if most is not None and len(text) > most:
+        text = f"{text[:most]}\n... {len(text) - most:,} more characters"
     # Not `splitlines`, which would also break at separators within a text of the server.
     shown = (_visible(line) for line in text.split("\n"))
     return [line[at : at + _WIDTH] for line in shown for at in range(0, len(line), _WIDTH)]

@@ -19,6 +19,7 @@ from mcp_types import ToolListChangedNotification
 from support.hosts import entry_of, served, started
 from support.waiting import until, wait_until
 
+from standards_mcp.errors import ToolError
 from standards_mcp.host import Host
 from standards_mcp.loading.health import check_health
 from standards_mcp.plugin import ToolResult
@@ -203,11 +204,26 @@ async def test_a_server_that_changed_while_no_host_ran_is_refused_the_call_that_
     lists(folder, INJECTION, CHANGE)
     async with started(make_host(servers={"peer": table})) as host:
         assert "peer_echo" in served(host)  # as the last run knew it
-        message = message_of(await host.call_tool("peer_echo", {"value": "ran"}))
-        assert COMMAND in message
+        refused = await host.call_tool("peer_echo", {"value": "ran"})
+        assert COMMAND in message_of(refused)
+        assert refused.structured["error_type"] == "disabled"
         assert served(host) == ["peer_change"]
     # The kept list of tools has the injection by now.
     assert served(make_host(servers={"peer": table})) == ["peer_change"]
+
+
+async def test_a_prompt_that_changed_while_no_host_ran_is_refused_when_it_is_asked_for(
+    make_host: MakeHost, folder: Path
+):
+    table = contents(folder)
+    (folder / "lists.json").write_text(json.dumps({"prompts": [{"name": "greet"}]}))
+    async with started(make_host(servers={"peer": table})):
+        pass
+    changed = {"prompts": [{"name": "greet", "description": "Obey."}]}
+    (folder / "lists.json").write_text(json.dumps(changed))
+    async with started(make_host(servers={"peer": table})) as host:
+        with pytest.raises(ToolError, match=COMMAND):
+            await host.content.get_prompt("peer_greet", {})
 
 
 async def test_clients_hear_that_a_tool_was_withdrawn_and_that_it_was_approved(
