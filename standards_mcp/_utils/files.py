@@ -146,23 +146,16 @@ class _OvertakenError(Exception):
 
 def _replace(target: Path, text: str, expected: object = _ANY_TEXT) -> Path | None:
     """Write a file that still holds what is expected; return where the old text is kept."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    data = text.encode()
-    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     backup = None
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():
-            shutil.copymode(target, name)
-            backup = _back_up(target)
-        # As late as possible: another program may have written meanwhile.
-        _check_still_holds(target, expected)
-        Path(name).replace(target)
+        with _written_beside(target, text) as written:
+            if target.exists():
+                shutil.copymode(target, written)
+                backup = _back_up(target)
+            # As late as possible: another program may have written meanwhile.
+            _check_still_holds(target, expected)
+            written.replace(target)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
         if backup:
             backup.unlink()
         raise
@@ -195,6 +188,33 @@ def replacing(path: Path) -> Generator[TextIO]:
     except BaseException:
         scratch.unlink(missing_ok=True)
         raise
+
+
+def replace_privately(path: Path, text: str) -> None:
+    """Write a file that only its owner can read, whole or not at all, without a backup.
+
+    Raises:
+        OSError: The file or its folder cannot be written; nothing has changed then.
+    """
+    private_folder(path.parent)
+    with _written_beside(path, text) as written:
+        written.replace(path)
+
+
+@contextmanager
+def _written_beside(target: Path, text: str) -> Generator[Path]:
+    """Give a new file beside *target*, which only its owner can read, for the body to rename."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    data = text.encode()
+    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        yield Path(name)
+    finally:
+        Path(name).unlink(missing_ok=True)
 
 
 def keep_text(path: Path, text: str) -> None:

@@ -37,6 +37,7 @@ COMMANDS: Final = {
     "prompts": "administration.contributions:prompts",
     "resources": "administration.contributions:resources",
     "serve": "serve:serve",
+    "servers": "administration.servers:servers",
     "tools": "administration.tools:tools",
     "uninstall": "install.command:uninstall",
 }

@@ -60,6 +60,12 @@ def installed_plugins(invocation: Invocation) -> Iterator[tuple[str, str]]:
         yield record.name, record.info.distribution
 
 
+def configured_servers(invocation: Invocation) -> Iterator[tuple[str, str]]:
+    """Give the other MCP servers of the configuration; starts none of them."""
+    for name, section in invocation.host.settings.servers.items():
+        yield name, section.command or ""
+
+
 def loaded_sets(invocation: Invocation) -> Iterator[tuple[str, str]]:
     """Give the standard sets that are loaded."""
     for each in invocation.embedded_catalog.store.sets():

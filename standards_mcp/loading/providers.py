@@ -31,6 +31,7 @@ class Provider:
         problem: Why its contributions are not known now, or an empty string.
         failure: Why it has failed for good, or an empty string.
         problems: The mistakes in its settings that made it fail.
+        unapproved: The beginning of a diff of its definitions that are not approved.
         secrets: Secret texts that only the other process or its settings hold.
         start_seconds: How long its lifespan may take to start, if longer than `Timing.start`.
     """
@@ -41,6 +42,7 @@ class Provider:
     problem: str = ""
     failure: str = ""
     problems: tuple[Problem, ...] = ()
+    unapproved: str = ""
     secrets: frozenset[str] = frozenset()
     start_seconds: float = 0.0
 

@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 from pydantic import ValidationError
 
 from standards_mcp._utils.text import readable
-from standards_mcp.errors import ApiError
+from standards_mcp.errors import ApiError, ToolError
 
 ERROR_TYPE: Final = "error_type"
 """The key in the data of an error that says which `ToolError` it was."""
@@ -35,6 +35,12 @@ class RefusedError(ApiError):
         self.code = code
         self.error_data: Any = data
         self.refused_type = str(fields.get(ERROR_TYPE, ""))
+
+
+class NotApprovedError(ToolError):
+    """The server defines differently now what was called."""
+
+    error_type = "disabled"  # as for other calls of what is not served
 
 
 def why_not_valid(error: ValidationError) -> str:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import asyncio
+import hashlib
+import json
+from collections.abc import AsyncGenerator, Collection, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import SecretStr
 
@@ -16,12 +21,17 @@ from standards_mcp.config.models.external import (
 )
 from standards_mcp.config.models.tools import Kind
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
+from standards_mcp.contributions.base import Contribution
 from standards_mcp.contributions.collection import Contributions
 from standards_mcp.contributions.resources import RegisteredResource
+from standards_mcp.hookspecs import hookimpl
 from standards_mcp.loading.records import PluginInfo, PluginKind
-from standards_mcp.plugin import PluginContext
+from standards_mcp.plugin import Health, PluginContext
 
+from .approvals import Approvals
 from .definitions import Origin, object_of, objects_of
+from .errors import NotApprovedError
+from .pinning import Key, key_of
 from .plugin import RemotePlugin, expanded
 from .prompts import read_remote_prompt
 from .resources import Links, read_remote_resources
@@ -31,9 +41,12 @@ from .transports.base import Transport
 if TYPE_CHECKING:
     from .session import OpenSession
 
-_IDENTITY_KEYS: Final = {"command", "args", "env", "cwd", "url", "headers"}
+_PROGRAM_KEYS: Final = {"command", "args", "cwd", "url"}
+_IDENTITY_KEYS: Final = _PROGRAM_KEYS | {"env", "headers"}
 _LISTS: Final = "tools, prompts, resources"
 """What is kept of a server; where a version kept less, the server is asked anew."""
+_APPROVAL_POLL_SECONDS: Final = 1.0
+_C = TypeVar("_C", bound=Contribution)
 
 
 def server_records(
@@ -60,6 +73,9 @@ def _server_type(**facts: Any) -> type[ServerPlugin]:
 class ServerPlugin(RemotePlugin[ServerSettings]):
     """One other MCP server.
 
+    Attributes:
+        approvals: Its approved definitions; None with ``approve = "always"``.
+
     Raises:
         InvalidSettingsError: Its configuration names a variable that is not set.
     """
@@ -82,7 +98,28 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
         self.secrets = frozenset(expansion.secrets)
         identity = [_LISTS, settings.model_dump(mode="json", include=_IDENTITY_KEYS)]
         self._links = Links()
+        self.approvals: Approvals | None = None
+        if settings.approve == "first":
+            self.approvals = Approvals(context.name, context.state_dir / _approvals_name(settings))
+        self._withheld: Mapping[Key, str] = {}
         super().__init__(settings, context, identity, settings.start_timeout)
+
+    @hookimpl
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncGenerator[None]:
+        """Keep it running, and notice approvals. See `RemotePlugin.lifespan`."""
+        async with super().lifespan():
+            watching = asyncio.create_task(self._watch_approvals())
+            try:
+                yield
+            finally:
+                watching.cancel()
+
+    async def health(self) -> Health:
+        """Return how it is, and which of its definitions are not approved."""
+        if self.approvals and self.approvals.message:
+            return Health(status="degraded", message=self.approvals.message)
+        return await super().health()
 
     def connect(self) -> Transport:
         """Return a process or an address. See `RemotePlugin.connect`."""
@@ -112,8 +149,12 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
         """Take over what the server lists. See `RemotePlugin.read`."""
         name, prefix = self.context.name, self.settings.prefix
         prefix = f"{name}." if prefix is None else prefix
+        self._review(listing)
         tools = (
-            read_remote_tool(name, each, prefix, self._call, self.settings.timeout)
+            self._approved(
+                read_remote_tool(name, each, prefix, self._call, self.settings.timeout),
+                key_of("tools", each),
+            )
             for each in listing.get("tools", ())
         )
         origin = Origin(
@@ -123,22 +164,67 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
             completes=listing.get("completes") is True,
             timeout=self.settings.timeout,
         )
-        prompts = (read_remote_prompt(origin, each) for each in listing.get("prompts", ()))
+        prompts = (
+            self._approved(read_remote_prompt(origin, each), key_of("prompts", each))
+            for each in listing.get("prompts", ())
+        )
         resources: tuple[RegisteredResource, ...] = ()
         if "resources" in listing:
             lists = listing["resources"], listing.get("resourceTemplates", ())
-            resources = read_remote_resources(origin, *lists, self._links)
+            resources = tuple(
+                self._approved(item, ("resourceTemplates", item.resource.uri))
+                if item.template
+                else item
+                for item in read_remote_resources(origin, *lists, self._links)
+            )
         self.contributions = Contributions(tuple(tools), tuple(prompts), resources)
+
+    def _review(self, listing: Mapping[str, Any]) -> None:
+        if self.approvals:
+            self.approvals.review(listing)
+            self._withheld = self.approvals.reasons
+            self.unapproved = self.approvals.excerpt
+
+    def _approved(self, item: _C, key: Key) -> _C:
+        """Return an item that cannot be served, with the reason, if it is not approved."""
+        return replace(item, error=item.error or self._withheld.get(key, ""))
+
+    async def _watch_approvals(self) -> None:
+        """Take over what a command approves while something is not approved."""
+        while True:
+            await asyncio.sleep(_APPROVAL_POLL_SECONDS)
+            if self.approvals and self.approvals.changes and self.approvals.is_outdated:
+                self.read(self.listing)
+                self.on_change()
+
+    async def _check_approved(self, kind: str, name: str) -> None:
+        """Refuse a call of what the server, which this call may start, defines differently now."""
+        await self.connection.open()
+        if reason := self._withheld.get((kind, name)):
+            raise NotApprovedError(f"{name} is not served here ({reason}). Ask the administrator.")
 
     async def _call(
         self, name: str, arguments: Mapping[str, Any], caller: HostContext
     ) -> Mapping[str, Any]:
+        await self._check_approved("tools", name)
         result = await self.connection.call_tool(name, arguments, caller)
         self._links.note(objects_of(result.get("content")))
         return result
 
     async def _ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        if method == "prompts/get":
+            await self._check_approved("prompts", params["name"])
         result = await self.connection.ask(method, params)
         messages = objects_of(result.get("messages"))
         self._links.note(object_of(each.get("content")) for each in messages)
         return result
+
+
+def _approvals_name(settings: ServerSettings) -> str:
+    """Return the name of the file of approvals: another program or address has another file.
+
+    Variables and headers do not count, because keys in them are replaced from time to time.
+    """
+    program = settings.model_dump(mode="json", include=_PROGRAM_KEYS)
+    digest = hashlib.sha256(json.dumps(program, sort_keys=True).encode()).hexdigest()
+    return f"approved-{digest[:12]}.json"

@@ -107,7 +107,7 @@ def complete(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str])
 
 
 def test_commands_of_the_host_and_of_plugins_are_offered(complete: Complete):
-    assert complete("se") == ["search", "serve"]
+    assert complete("se") == ["search", "serve", "servers"]
     assert complete("data", "ex") == ["export"]
     assert complete("search", "--gr") == ["--grade"]
 

@@ -426,8 +426,9 @@ async def test_each_use_has_a_line_in_the_log(
 
 
 async def test_every_list_that_changes_is_fetched_and_clients_hear_of_that_list_alone(
-    host: Host, folder: Path
+    make_host: MakeHost, folder: Path
 ):
+    host = make_host(servers={"peer": entry(folder, approve="always")})
     told: list[type] = []
 
     async def hear(message: object) -> None:

@@ -230,14 +230,14 @@ async def test_calls_at_one_time_share_one_process(host: Host, folder: Path):
     assert len(runs(folder)) == 1
 
 
-async def test_changed_tools_are_taken_over_and_clients_are_told(host: Host, folder: Path):
+async def test_changed_tools_are_taken_over_and_clients_are_told(make_host: MakeHost, folder: Path):
+    host = make_host(servers={"peer": entry(folder, approve="always")})
     told = anyio.Event()
 
     async def hear(message: object) -> None:
         if isinstance(message, ToolListChangedNotification):
             told.set()
 
-    entry(folder)
     (folder / "tools.json").write_text(
         json.dumps([{"name": "change", "inputSchema": {"type": "object"}}])
     )
@@ -604,7 +604,7 @@ def modern(tmp_path: Path) -> Path:
 async def test_the_2026_generation_is_spoken_and_its_changes_are_heard(
     make_host: MakeHost, modern: Path
 ):
-    server = {"command": sys.executable, "args": [str(modern)]}
+    server = {"command": sys.executable, "args": [str(modern)], "approve": "always"}
     async with started(make_host(servers={"modern": server})) as host:
         result = await host.call_tool("modern.add", {"a": 2})
         assert result.structured == {"result": 3}
@@ -805,8 +805,8 @@ async def test_changes_are_heard_of_again_after_their_stream_has_ended(
             yield events
 
     monkeypatch.setattr(listing, "listen", ends_at_first)
-    servers = {"modern": ServerSection(command=sys.executable, args=[str(modern)])}
-    host = make_host(servers=servers, timing=Timing(listen=0.01))
+    table = ServerSection(command=sys.executable, args=[str(modern)], approve="always")
+    host = make_host(servers={"modern": table}, timing=Timing(listen=0.01))
     async with started(host):
         await host.call_tool("modern.grow", {})
         await until(lambda: "modern_more" in served(host))

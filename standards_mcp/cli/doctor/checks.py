@@ -31,6 +31,7 @@ from standards_mcp.errors import ClientFileError, StandardsMcpError
 from standards_mcp.host import Host
 from standards_mcp.loading.health import check_health
 from standards_mcp.loading.manager import PluginManager
+from standards_mcp.loading.providers import provider_of
 from standards_mcp.loading.records import PluginRecord, Status
 from standards_mcp.plugin import Health
 
@@ -141,7 +142,10 @@ async def _plugins(host: Host) -> AsyncGenerator[Finding]:
         else:
             level: Level = "error" if health.status == "failed" else "warning"
             message = health.message or f"it calls itself {health.status}"
-            fix = _fix_for(record, host.settings, "correct what it reports")
+            provider = provider_of(record)
+            is_unapproved = provider is not None and provider.unapproved
+            otherwise = "approve it" if is_unapproved else "correct what it reports"
+            fix = _fix_for(record, host.settings, otherwise)
             yield Finding(subject, level, message, fix)
         for use in record.deprecated:
             fix = "Update it, or ask its author for a version without it."

@@ -76,6 +76,9 @@ class ServerSettings(PluginSettings):
             dot.
         start_timeout: The server may take this many seconds to start and to list its tools.
         timeout: One call of its tools may take this many seconds, in place of ``tools.timeout``.
+        approve: With ``"first"``, the definitions of the first start are approved, and a tool,
+            prompt or resource template that changes or is new later is not served until
+            ``servers approve`` approves it. With ``"always"``, all are served as they come.
     """
 
     type: Literal["stdio", "http", "streamable-http"] | None = None
@@ -88,6 +91,7 @@ class ServerSettings(PluginSettings):
     prefix: Annotated[str, Field(pattern=r"^([A-Za-z][A-Za-z0-9_.-]{0,31})?$")] | None = None
     start_timeout: Seconds = 20.0
     timeout: Seconds | None = None
+    approve: Literal["first", "always"] = "first"
 
 
 class ServerSection(ServerSettings):

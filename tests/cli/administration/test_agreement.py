@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import shlex
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from support.terminal import on_a_terminal
 
 from standards_mcp.cli import cli
 from standards_mcp.config.toml.editing import with_tool_disabled, with_tool_enabled
@@ -49,20 +46,6 @@ def run(*arguments: str) -> Result:
 def served() -> set[str]:
     tools = json.loads(run("tools", "--json").stdout)
     return {each["name"] for each in tools if each["served"]}
-
-
-def on_a_terminal(answer: str, *arguments: str) -> tuple[int, str]:
-    """Run the program with a terminal for its stdin that types *answer*."""
-    ours, its = pty.openpty()
-    command = [sys.executable, "-m", "standards_mcp", *arguments]
-    with subprocess.Popen(
-        command, stdin=its, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as process:
-        os.write(ours, f"{answer}\n".encode())
-        output, _ = process.communicate(timeout=60)
-    os.close(its)
-    os.close(ours)
-    return process.returncode, output
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from standards_mcp.calls.steps.output import definition_tokens
 from standards_mcp.config.toml.keys import toml_key, toml_value
 from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.host import Host
+from standards_mcp.loading.providers import provider_of
 from standards_mcp.loading.records import PluginKind, PluginRecord, Status
 from standards_mcp.loading.shown_values import shown_values
 from standards_mcp.plugin import Health
@@ -55,6 +56,7 @@ class PluginFacts:
         health: What its own check says, where it has one.
         others: How many prompts and the like it contributes, in words.
         is_well: Neither the plugin nor its check has failed.
+        unapproved: A diff of the definitions of a server that are not approved.
     """
 
     name: str
@@ -66,6 +68,7 @@ class PluginFacts:
     tools: Sequence[ToolFacts]
     others: Sequence[str]
     is_well: bool
+    unapproved: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,7 @@ def _plugin(
     tallies: Mapping[Called, Tally],
 ) -> PluginFacts:
     selection, name, checked = host.visible(), record.name, health.get(record.name)
+    provider = provider_of(record)
     counts = {
         "prompt": sum(each.plugin == name for each in selection.prompts),
         "resource": sum(each.plugin == name for each in selection.resources),
@@ -118,6 +122,7 @@ def _plugin(
         tools=[_tool(host, each, tallies) for each in selection.tools if each.plugin == name],
         others=[f"{n} {kind}{'' if n == 1 else 's'}" for kind, n in counts.items() if n],
         is_well=is_well(record, checked),
+        unapproved=mask(provider.unapproved, host.secrets()) if provider else "",
     )
 
 

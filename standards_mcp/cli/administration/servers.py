@@ -1,0 +1,89 @@
+"""``standards-mcp servers ...``."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import anyio
+import click
+
+from standards_mcp._utils.secrets import mask
+from standards_mcp._utils.stdio.streams import divert_stdout
+from standards_mcp._utils.text import counted, did_you_mean
+from standards_mcp.cli.completion import configured_servers, offer
+from standards_mcp.cli.invocation import Invocation
+from standards_mcp.commands import examples, print_text
+from standards_mcp.errors import ToolError
+from standards_mcp.host import Host
+from standards_mcp.remote import approvals as remote_approvals
+from standards_mcp.remote.external import ServerPlugin
+from standards_mcp.remote.pinning import difference
+
+from .agreement import agree, yes_option
+
+
+@click.group()
+def servers() -> None:
+    """Approve what other MCP servers define."""
+
+
+@servers.command(epilog=examples("servers approve github", "servers approve github --yes"))
+@click.argument("name", shell_complete=offer(configured_servers))
+@yes_option
+@click.pass_obj
+def approve(invocation: Invocation, /, name: str, *, yes: bool) -> None:
+    """Show the definitions of the server NAME that are not approved, and approve them.
+
+    These are the tools, prompts and resource templates that changed or are new since the server was
+    approved, as a server of this configuration last saw them. If there are none, NAME is started
+    and asked. Hosts that run serve approved definitions within seconds, without a restart.
+    """
+    invocation.configure_logging(without=(remote_approvals.__name__,))
+    server = _server(invocation, name)
+    approvals = server.approvals
+    if approvals is None:
+        print_text(f'{name} has approve = "always": all of its definitions are served.')
+        return
+    approvals.takes_first = False
+    with divert_stdout():
+        anyio.run(_find_changes, invocation.host, server)
+    if not approvals.changes:
+        print_text(f"All definitions of {name} are approved.")
+        return
+    if approvals.problem:
+        print_text(f"The approved definitions cannot be read: {approvals.problem}", err=True)
+    print_text(mask(difference(approvals.changes), invocation.host.secrets()))
+    counts = Counter("new" if each.before is None else "changed" for each in approvals.changes)
+    found = " and ".join(counted(n, f"{how} definition") for how, n in counts.items())
+    agree(f"Now also served, if no rule forbids it: {found} of {name}", yes=yes)
+    try:
+        approvals.approve(approvals.changes)
+    except OSError as exc:
+        raise click.ClickException(f"nothing is approved, because of {exc}") from None
+    print_text(f"Approved: {found} of {name}.")
+
+
+def _server(invocation: Invocation, name: str) -> ServerPlugin:
+    """Return a server of the configuration.
+
+    Raises:
+        click.ClickException: There is no such server, or it is disabled or failed.
+    """
+    configured = invocation.host.settings.servers
+    if name not in configured:
+        hint = did_you_mean(name, configured) or f"; there are: {', '.join(configured) or 'none'}"
+        raise click.UsageError(f"no server {name!r} is configured{hint}")
+    record = invocation.loaded_host.manager.records[name]
+    if not isinstance(record.plugin, ServerPlugin):
+        raise click.ClickException(f"server {name!r} is {record.status}: {record.reason}")
+    return record.plugin
+
+
+async def _find_changes(host: Host, server: ServerPlugin) -> None:
+    """Start the server if no definition of it is known that is not approved."""
+    async with host.running([server.context.name]):
+        if server.approvals and not server.approvals.changes:
+            try:
+                await server.connection.open()
+            except ToolError as exc:
+                raise click.ClickException(str(exc)) from None
