@@ -60,10 +60,10 @@ class Crosswalk(NamedTuple):
 
 
 class CrosswalkLinks(NamedTuple):
-    """What a crosswalk states.
+    """Relations that a crosswalk states.
 
     Attributes:
-        adds: True if it comes on top of what the crosswalk stated before, False if in its place.
+        adds: True if they are added to the earlier ones, False if they replace them.
     """
 
     crosswalk: Crosswalk

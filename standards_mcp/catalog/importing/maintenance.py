@@ -113,11 +113,12 @@ def export_lines(store: LocalStore, set_ids: Collection[str] | None = None) -> I
 
     `formats.jsonl` reads both back unchanged.
     """
-    ids: list[str] = []
+    # Without a selection, relations of standards that are not loaded are exported, too.
+    ids: list[str] | None = None if set_ids is None else []
     for record in store.records(set_ids):
-        ids.append(record.id)
+        if ids is not None:
+            ids.append(record.id)
         yield record.model_dump_json(by_alias=True, exclude_none=True)
     for crosswalk, _ in store.crosswalks():
-        # Without a selection, also what is stated of standards that are not loaded.
-        for link in store.links(crosswalk.id, None if set_ids is None else ids):
+        for link in store.links(crosswalk.id, ids):
             yield relation_line(crosswalk, link)

@@ -99,7 +99,7 @@ class Staging:
         )
 
     def add_whole(self, crosswalk: Crosswalk) -> None:
-        """Remember that a document has all that a crosswalk states."""
+        """Remember that a document contains all relations of a crosswalk."""
         row = (without_surrogates(crosswalk.id),)
         self._connection.execute("INSERT OR IGNORE INTO whole VALUES (?)", row)
 
@@ -156,7 +156,7 @@ class Staging:
             yield CrosswalkLinks(Crosswalk(id_, title), map(Link._make, found), bool(adds))
 
     def silent_crosswalks(self) -> set[str]:
-        """Return the ids of the crosswalks that state nothing, see `add_whole`."""
+        """Return the ids of crosswalks without any relation, see `add_whole`."""
         rows = self._connection.execute("SELECT id FROM whole EXCEPT SELECT id FROM crosswalks")
         return {str(id_) for (id_,) in rows}
 

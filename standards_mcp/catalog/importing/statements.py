@@ -46,7 +46,10 @@ class Statement:
 
 
 Item: TypeAlias = StandardRecord | Problem | Statement | Crosswalk
-"""What readers yield; a crosswalk, if the document has all that it states, which may be nothing."""
+"""Items that readers yield.
+
+A `Crosswalk` marks a document that contains all relations of this crosswalk, possibly none.
+"""
 
 
 def settle(staging: Staging, store: LocalStore, deleted: Collection[str] = ()) -> Iterator[Problem]:
@@ -63,7 +66,7 @@ def settle(staging: Staging, store: LocalStore, deleted: Collection[str] = ()) -
         CatalogError: The store cannot be read.
     """
     staging.index_keys()
-    named = lru_cache(_REMEMBERED)(_Codes(staging, store, deleted).named)
+    named = lru_cache(_REMEMBERED)(_CodeLookup(staging, store, deleted).named)
     for statement in staging.statements():
         settled = _settled(statement, named)
         if isinstance(settled, Problem):
@@ -72,14 +75,14 @@ def settle(staging: Staging, store: LocalStore, deleted: Collection[str] = ()) -
             staging.add_link(statement.crosswalk, settled, adds=statement.adds)
 
 
-class _Codes:
-    """The standards that codes and ids mean: those of the import, and those in the store."""
+class _CodeLookup:
+    """Find standards by code or id, in the import and in the store."""
 
     def __init__(self, staging: Staging, store: LocalStore, deleted: Collection[str]) -> None:
         self._staging, self._store, self._deleted = staging, store, deleted
 
     def named(self, text: str) -> list[str]:
-        """Return the ids of what *text* spells, or else of what it names behind a place."""
+        """Return the ids for *text*; if there are none, for the code after the name of a place."""
         if found := self._spelled(text):
             return found
         for reading in codes_of_places(text):

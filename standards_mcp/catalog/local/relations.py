@@ -111,7 +111,7 @@ class RelationTable:
         return self._counted(_OWN_KEYS, _OF_OWN_KEYS, _json(list(ids)))
 
     def links(self, crosswalk_id: str, ids: Iterable[str] | None = None) -> list[Link]:
-        """Return what a crosswalk states, in order; with *ids* only what concerns these records."""
+        """Return the relations of a crosswalk, in order; with *ids* only those of these records."""
         if not self.exist:
             return []
         first, which, values = "", "", [crosswalk_id]
@@ -158,7 +158,7 @@ class RelationTable:
         self._drop_empty()
 
     def state(self, stated: CrosswalkLinks) -> None:
-        """Take what a crosswalk states, in a transaction."""
+        """Store the relations of a crosswalk, in a transaction."""
         crosswalk, links, adds = stated
         if not adds:
             self._remove(crosswalk.id)

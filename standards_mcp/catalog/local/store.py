@@ -140,7 +140,7 @@ class LocalStore:
         return [] if database is None else database.relations.crosswalks_of(ids)
 
     def links(self, crosswalk_id: str, ids: Iterable[str] | None = None) -> list[Link]:
-        """Return what a crosswalk states; with *ids* only what it states of these records."""
+        """Return the relations of a crosswalk; with *ids* only those of these records."""
         database = self._open_database()
         return [] if database is None else database.relations.links(crosswalk_id, ids)
 

@@ -109,9 +109,9 @@ def readings(text: str) -> tuple[Reading, ...]:
 
 
 def codes_of_places(text: str) -> Iterator[Reading]:
-    """Yield the readings of a code behind the name of a place, such as ``NY-AA.1``.
+    """Yield the readings of a code after the name of a place, such as ``NY-AA.1``.
 
-    A mark before a dot is no place: ``MA.3.FR.1`` is a code of Florida, not of Massachusetts.
+    Letters before a dot are no place: ``MA.3.FR.1`` is a code of Florida, not of Massachusetts.
     """
     bare = unwrapped(plain_text(text))
     if label := _FAMILY.match(bare):

@@ -69,7 +69,8 @@ def _listed(value: object) -> object:
 def _item(value: object, source: str, where: str) -> Item:
     if not is_object(value):
         return lost("not an object", source, where, type_name(value))
-    return (_relation if _CROSSWALK in value else _record)(value, source, where)
+    is_relation = _CROSSWALK in value and "_id" not in value
+    return (_relation if is_relation else _record)(value, source, where)
 
 
 def _relation(value: Object, source: str, where: str) -> Statement | Problem:
