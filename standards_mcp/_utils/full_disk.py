@@ -1,4 +1,4 @@
-"""Tell that a disk is full, whatever library met it, and what to do then."""
+"""Recognise errors of a full disk, whichever library reports them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Final
 
 MESSAGE: Final = "the disk is full; free some space on it or in your quota, then do the same again"
 _CODES: Final = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))  # Windows has no EDQUOT
-# That of tantivy is the system's; " requested and " is NumPy's for a write that was cut short.
+# tantivy repeats the system's text; NumPy reports "8 requested and 2 written".
 _TEXTS: Final = (*(os.strerror(code) for code in _CODES), " requested and ")
-# These say what is wrong, also on a full disk.
+# These codes name another cause, even if the disk is full.
 _OTHER_CAUSES: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _NEARLY_FULL: Final = 2**20  # bytes
 
@@ -25,7 +25,7 @@ def reason_of(error: OSError) -> str:
 
 
 def is_full(error: BaseException, path: Path | None = None) -> bool:
-    """Return whether an error means that the disk or a quota is full.
+    """Return True if an error means that the disk or a quota is full.
 
     Args:
         path: A file or folder on that disk. SQLite reports most errors of a full disk as others,

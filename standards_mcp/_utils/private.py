@@ -1,7 +1,7 @@
 """Create files and folders that only their owner can read, and close existing ones to others.
 
-The host and the catalog use it for all that they write by themselves. Files that a user names, such
-as an export, follow the umask. On Windows, where modes say little, folders inherit their rights.
+The host and the catalog use it for their own files. Files that a user names, such as an export,
+follow the umask. On Windows, modes have no effect, and files inherit the rights of their folder.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _FOLDER_MODE: Final = 0o700
 
 
 def private_folder(path: Path) -> Path:
-    """Create a folder and its missing parents, all of them for their owner alone; return *path*.
+    """Create a folder and its missing parents with the mode 0700, and return *path*.
 
-    An existing folder is closed to others, unless it is one for everybody, such as ``/tmp``.
+    An existing folder gets this mode, too, unless it is a shared one such as ``/tmp``.
 
     Raises:
         OSError: It cannot be created.

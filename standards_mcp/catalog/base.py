@@ -43,7 +43,8 @@ class SearchResult:
 
     Attributes:
         notes: Full sentences about how the search had to be done, for example without a model.
-        weak_below: Hits with a lower score hardly ever fit, by measurement; 0 where nobody knows.
+        weak_below: Hits with a lower score hardly ever fit, by measurement; 0 if that was not
+            measured for the store, as with Pinecone, whose results are never marked as weak.
     """
 
     hits: tuple[SearchHit, ...]

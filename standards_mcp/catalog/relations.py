@@ -9,7 +9,7 @@ crosswalk says relations of records that others have written.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, cast
 
@@ -57,6 +57,18 @@ class Crosswalk(NamedTuple):
 
     id: str
     title: str
+
+
+class CrosswalkLinks(NamedTuple):
+    """Relations that a crosswalk states.
+
+    Attributes:
+        adds: True if they are added to the earlier ones, False if they replace them.
+    """
+
+    crosswalk: Crosswalk
+    links: Iterable[Link]
+    adds: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,7 @@ from mcp_types import (
     RequestId,
 )
 
+from standards_mcp._utils.full_disk import reason_of
 from standards_mcp._utils.incidents import internal_error, new_incident
 from standards_mcp._utils.stdio.jsonrpc import MessageError, Received, read_message
 from standards_mcp._utils.stdio.lines import LineReader, LineWriter
@@ -86,7 +87,7 @@ async def serve_stdio(
     for failure in failures:
         # Windows reports a pipe that nobody reads as an invalid argument.
         if not isinstance(failure, ConnectionError) and failure.errno != errno.EINVAL:
-            raise StandardsMcpError(f"answers cannot be written to stdout: {failure.strerror}")
+            raise StandardsMcpError(f"answers cannot be written to stdout: {reason_of(failure)}")
 
 
 class _Unanswered:

@@ -35,8 +35,9 @@ class Standard(TypedDict):
     ``content`` is the standard's own text, or with full detail the text that was searched, in
     which the headings above it come first. ``description`` is there where ``content`` is not that,
     and ``statement_notation`` where the standard has a code, ``heading`` where it has none and
-    stands below one. A result that is ``weak`` hardly fits. One that is ``retired`` is no longer in
-    force; it has a status, and what replaces it.
+    stands below one. A result that is ``weak`` hardly fits; where that was never measured, as with
+    Pinecone, none is marked. One that is ``retired`` is no longer in force; it has a status, and
+    what replaces it.
     """
 
     _id: str
@@ -81,12 +82,19 @@ def found(
         if hit.record.id in retired:
             standard["retired"] = retired[hit.record.id].to_dict()
     told = (f"{each}." for each in told_of([hit.record for hit in result.hits], retired))
-    message = _with_notes(_count(len(results), weak), (*told, *result.notes))
+    count = _count(len(results), weak if result.weak_below else None)
+    message = _with_notes(count, (*told, *result.notes))
     return {"success": True, "results": results, "message": message}
 
 
-def _count(count: int, weak: int) -> str:
+def _count(count: int, weak: int | None) -> str:
+    """Return how many standards were found; *weak* is None if no threshold was measured."""
     standards = "standard" if count == 1 else "standards"
+    if weak is None:
+        return (
+            f"Found {count} {standards}, best first; weak matches are not marked here, so check "
+            "that each fits"
+        )
     if weak == count:
         return (
             f"Found {count} {standards}, but only weak matches: what the text is about is probably "

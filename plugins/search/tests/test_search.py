@@ -153,6 +153,7 @@ def test_what_hardly_fits_is_marked_and_told(
     assert answer["message"].startswith(message)
     unknown = found(SearchResult(hits=hits), full=False)
     assert not any("weak" in each for each in unknown["results"])
+    assert "weak matches are not marked here, so check that each fits" in unknown["message"]
 
 
 def test_what_no_standard_is_about_is_not_called_a_match(search: Search):
@@ -430,7 +431,8 @@ def test_a_search_without_the_model_says_so(tmp_path: Path, catalog: LocalCatalo
     call = partial(host.call_tool, "find_relevant_standards", {"activity": "pizza"})
     result = anyio.run(call)
     assert codes(result) == ["3.NF.A.1"]
-    assert result.structured["message"].startswith("Found 1 matching standard. Searched by words")
+    assert result.structured["message"].startswith("Found 1 standard, best first;")
+    assert "that each fits. Searched by words" in result.structured["message"]
 
 
 class TestPluginsCheck:

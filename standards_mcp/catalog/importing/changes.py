@@ -9,7 +9,7 @@ from standards_mcp._utils.chunks import chunks
 from standards_mcp._utils.text import counted
 from standards_mcp.catalog.local.store import LocalStore
 from standards_mcp.catalog.records import StandardRecord
-from standards_mcp.catalog.relations import Crosswalk, Link
+from standards_mcp.catalog.relations import CrosswalkLinks
 from standards_mcp.catalog.sets import GivenNames, leaving_sets, merged_with_stored, renamed
 
 from .problems import Problem, note
@@ -99,14 +99,13 @@ def renamed_along(
         report.add(note("renamed with the rest of its set", "catalog", detail=told))
 
 
-def changed_crosswalks(
-    store: LocalStore, staging: Staging
-) -> Iterator[tuple[Crosswalk, Iterable[Link]]]:
+def changed_crosswalks(store: LocalStore, staging: Staging) -> Iterator[CrosswalkLinks]:
     """Yield what crosswalks state now, and those of packages that no longer state anything."""
     yield from staging.crosswalks()
-    stored = {crosswalk.id: crosswalk for crosswalk, _ in store.crosswalks()}
-    for id_ in staging.silent_documents(stored):
-        yield stored[id_], ()
+    silent = staging.silent_crosswalks()
+    for crosswalk, _ in store.crosswalks():
+        if crosswalk.id in silent:
+            yield CrosswalkLinks(crosswalk, ())
 
 
 def told_crosswalks(
@@ -114,8 +113,8 @@ def told_crosswalks(
 ) -> Iterator[Problem]:
     """Yield what the import takes from crosswalks that are loaded."""
     before = {crosswalk.id: (crosswalk.title, count) for crosswalk, count in store.crosswalks()}
-    now = dict.fromkeys(staging.silent_documents(before), 0)
-    now |= {crosswalk.id: sum(1 for _ in links) for crosswalk, links in staging.crosswalks()}
+    now = dict.fromkeys(staging.silent_crosswalks(), 0)
+    now |= {each.crosswalk.id: len([*each.links]) for each in staging.crosswalks() if not each.adds}
     for id_, (title, count) in before.items():
         if id_ not in now:
             continue

@@ -18,6 +18,7 @@ from standards_mcp.catalog.base import Progress
 from standards_mcp.catalog.errors import CatalogError
 from standards_mcp.catalog.local.store import LocalStore
 from standards_mcp.catalog.records import StandardRecord
+from standards_mcp.catalog.relations import Crosswalk
 from standards_mcp.catalog.sets import GivenNames, renamed, with_names
 
 from .changes import (
@@ -166,6 +167,8 @@ def _read(
         elif isinstance(item, Statement):
             staging.add_statement(item)
             report.crosswalk_rows += 1
+        elif isinstance(item, Crosswalk):
+            staging.add_whole(item)
         else:
             report.read += 1
             place = staging.add(item, number, selected=is_selected(item))

@@ -11,6 +11,7 @@ from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.sets import leaving_sets, renamed, with_names
 from standards_mcp.catalog.starter import starter_records
 
+from .formats.jsonl import relation_line
 from .report import Report
 
 
@@ -108,6 +109,16 @@ def remove_crosswalk(store: LocalStore, crosswalk_id: str, *, dry_run: bool = Fa
 
 
 def export_lines(store: LocalStore, set_ids: Collection[str] | None = None) -> Iterator[str]:
-    """Yield records as lines of JSON, which `formats.jsonl` reads back unchanged."""
+    """Yield records as lines of JSON, then what crosswalks state of them.
+
+    `formats.jsonl` reads both back unchanged.
+    """
+    # Without a selection, relations of standards that are not loaded are exported, too.
+    ids: list[str] | None = None if set_ids is None else []
     for record in store.records(set_ids):
+        if ids is not None:
+            ids.append(record.id)
         yield record.model_dump_json(by_alias=True, exclude_none=True)
+    for crosswalk, _ in store.crosswalks():
+        for link in store.links(crosswalk.id, ids):
+            yield relation_line(crosswalk, link)

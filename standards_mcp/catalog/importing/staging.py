@@ -10,7 +10,7 @@ from typing import Final, Literal, Self
 from standards_mcp._utils import full_disk
 from standards_mcp.catalog.errors import CatalogError
 from standards_mcp.catalog.records import StandardRecord
-from standards_mcp.catalog.relations import Crosswalk, Link, links_of, stated_in
+from standards_mcp.catalog.relations import Crosswalk, CrosswalkLinks, Link, links_of, stated_in
 from standards_mcp.catalog.sets import memberships, merged
 from standards_mcp.catalog.texts import without_surrogates
 from standards_mcp.catalog.vocabulary.notation import record_keys
@@ -26,9 +26,10 @@ CREATE TABLE stating (id TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE incomplete (document INTEGER PRIMARY KEY);
 CREATE TABLE statements (
     number INTEGER PRIMARY KEY, crosswalk TEXT, title TEXT, start TEXT, relation TEXT, finish TEXT,
-    source TEXT, place TEXT, by_identifier INTEGER
+    source TEXT, place TEXT, by_identifier INTEGER, adds INTEGER
 );
-CREATE TABLE crosswalks (id TEXT PRIMARY KEY, title TEXT NOT NULL);
+CREATE TABLE whole (id TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE crosswalks (id TEXT PRIMARY KEY, title TEXT NOT NULL, adds INTEGER NOT NULL);
 CREATE TABLE links (
     crosswalk TEXT, start TEXT, kind TEXT, finish TEXT, PRIMARY KEY (crosswalk, start, kind, finish)
 ) WITHOUT ROWID;
@@ -92,18 +93,23 @@ class Staging:
         texts = (
             *each.crosswalk, each.start, each.relation, each.end, each.source, each.where
         )  # fmt: skip
-        row = (*map(without_surrogates, texts), each.by_identifier)
+        row = (*map(without_surrogates, texts), each.by_identifier, each.adds)
         self._connection.execute(
-            "INSERT INTO statements VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)", row
+            "INSERT INTO statements VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row
         )
+
+    def add_whole(self, crosswalk: Crosswalk) -> None:
+        """Remember that a document contains all relations of a crosswalk."""
+        row = (without_surrogates(crosswalk.id),)
+        self._connection.execute("INSERT OR IGNORE INTO whole VALUES (?)", row)
 
     def statements(self) -> Iterator[Statement]:
         """Yield what crosswalks state, in the order in which it was read."""
         rows = self._connection.execute("SELECT * FROM statements ORDER BY number")
-        for _, id_, title, start, relation, end, source, where, by_identifier in rows:
+        for _, id_, title, start, relation, end, source, where, by_identifier, adds in rows:
             yield Statement(
                 crosswalk=Crosswalk(id_, title), start=start, relation=relation, end=end,
-                source=source, where=where, by_identifier=bool(by_identifier),
+                source=source, where=where, by_identifier=bool(by_identifier), adds=bool(adds),
             )  # fmt: skip
 
     def index_keys(self) -> None:
@@ -120,9 +126,13 @@ class Staging:
         rows = self._connection.execute("SELECT id FROM keys WHERE key = ?", (key,))
         return [str(id_) for (id_,) in rows]
 
-    def add_link(self, crosswalk: Crosswalk, link: Link) -> None:
+    def add_link(self, crosswalk: Crosswalk, link: Link, *, adds: bool = False) -> None:
         """Keep a link that a crosswalk states."""
-        self._connection.execute("INSERT OR IGNORE INTO crosswalks VALUES (?, ?)", crosswalk)
+        self._connection.execute(
+            "INSERT INTO crosswalks VALUES (?, ?, ?)"
+            " ON CONFLICT (id) DO UPDATE SET adds = adds AND excluded.adds",
+            (*crosswalk, adds),
+        )
         self._insert_link(crosswalk.id, link)
 
     def links(self) -> int:
@@ -136,25 +146,19 @@ class Staging:
                 self._insert_link(_OF_RECORDS, link)
         return int(self._connection.execute("SELECT count(*) FROM links").fetchone()[0])
 
-    def crosswalks(self) -> Iterator[tuple[Crosswalk, Iterator[Link]]]:
+    def crosswalks(self) -> Iterator[CrosswalkLinks]:
         """Yield the crosswalks, each with its links."""
-        for row in self._connection.execute("SELECT id, title FROM crosswalks ORDER BY id"):
+        rows = self._connection.execute("SELECT id, title, adds FROM crosswalks ORDER BY id")
+        for id_, title, adds in rows:
             found = self._connection.execute(
-                "SELECT start, kind, finish FROM links WHERE crosswalk = ?", row[:1]
+                "SELECT start, kind, finish FROM links WHERE crosswalk = ?", (id_,)
             )
-            yield Crosswalk(*row), map(Link._make, found)
+            yield CrosswalkLinks(Crosswalk(id_, title), map(Link._make, found), bool(adds))
 
-    def silent_documents(self, ids: Iterable[str]) -> list[str]:
-        """Return those of *ids* that are documents with records and without links of others."""
-        if not (listed := list(ids)):
-            return []
-        rows = self._connection.execute(
-            "SELECT DISTINCT json_extract(body, '$.document_id') AS package FROM read"
-            " WHERE package IN (SELECT value FROM json_each(?))"
-            " AND package NOT IN (SELECT id FROM crosswalks)",
-            (json.dumps(listed),),
-        )
-        return [str(id_) for (id_,) in rows]
+    def silent_crosswalks(self) -> set[str]:
+        """Return the ids of crosswalks without any relation, see `add_whole`."""
+        rows = self._connection.execute("SELECT id FROM whole EXCEPT SELECT id FROM crosswalks")
+        return {str(id_) for (id_,) in rows}
 
     def _insert_link(self, crosswalk_id: str, link: Link) -> None:
         row = (crosswalk_id, *map(without_surrogates, link))
@@ -228,6 +232,10 @@ class Staging:
             bodies = self._connection.execute(statement, (id_,))
             same = [StandardRecord.model_validate_json(body) for (body,) in bodies]
             yield merged(same) if len(same) > 1 else same[0]
+
+    def selected(self, ids: Iterable[str]) -> Iterator[StandardRecord]:
+        """Yield the selected records with these ids; others are left out."""
+        return self.fetch(filter(self.is_selected, ids))
 
     def complete_sets(self) -> tuple[set[str], set[str]]:
         """Return the sets that were read whole, and those of which something was skipped."""

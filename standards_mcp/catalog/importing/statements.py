@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.relations import KINDS, Crosswalk, Link, link, parse_kind
+from standards_mcp.catalog.vocabulary.names import jurisdictions_named
 from standards_mcp.catalog.vocabulary.notation import identifier_key, spelled_keys
+from standards_mcp.catalog.vocabulary.readings import codes_of_places
 
 from .problems import Problem, lost
 
@@ -30,6 +32,7 @@ class Statement:
         source: The name of the document.
         where: The line in it.
         by_identifier: Whether the ends are identifiers that hold without being loaded.
+        adds: See `CrosswalkLinks`.
     """
 
     crosswalk: Crosswalk
@@ -39,10 +42,14 @@ class Statement:
     source: str
     where: str
     by_identifier: bool = False
+    adds: bool = False
 
 
-Item: TypeAlias = StandardRecord | Problem | Statement
-"""What readers yield."""
+Item: TypeAlias = StandardRecord | Problem | Statement | Crosswalk
+"""Items that readers yield.
+
+A `Crosswalk` marks a document that contains all relations of this crosswalk, possibly none.
+"""
 
 
 def settle(staging: Staging, store: LocalStore, deleted: Collection[str] = ()) -> Iterator[Problem]:
@@ -59,20 +66,44 @@ def settle(staging: Staging, store: LocalStore, deleted: Collection[str] = ()) -
         CatalogError: The store cannot be read.
     """
     staging.index_keys()
-
-    @lru_cache(_REMEMBERED)
-    def named(text: str) -> list[str]:
-        for key in spelled_keys(text):
-            if found := {*store.ids_under(key), *staging.ids_under(key)}.difference(deleted):
-                return sorted(found)
-        return []
-
+    named = lru_cache(_REMEMBERED)(_CodeLookup(staging, store, deleted).named)
     for statement in staging.statements():
         settled = _settled(statement, named)
         if isinstance(settled, Problem):
             yield settled
         else:
-            staging.add_link(statement.crosswalk, settled)
+            staging.add_link(statement.crosswalk, settled, adds=statement.adds)
+
+
+class _CodeLookup:
+    """Find standards by code or id, in the import and in the store."""
+
+    def __init__(self, staging: Staging, store: LocalStore, deleted: Collection[str]) -> None:
+        self._staging, self._store, self._deleted = staging, store, deleted
+
+    def named(self, text: str) -> list[str]:
+        """Return the ids for *text*; if there are none, for the code after the name of a place."""
+        if found := self._spelled(text):
+            return found
+        for reading in codes_of_places(text):
+            ids = self._spelled(reading.code)
+            records = (*self._store.fetch(ids), *self._staging.selected(ids))
+            titles = {each.id: each.jurisdiction_title for each in records}
+            meant = {
+                title
+                for place in reading.places
+                for title in jurisdictions_named(place, {*titles.values()})
+            }
+            if found := [id_ for id_ in ids if titles[id_] in meant]:
+                return found
+        return []
+
+    def _spelled(self, text: str) -> list[str]:
+        for key in spelled_keys(text):
+            found = {*self._store.ids_under(key), *self._staging.ids_under(key)}
+            if found := found.difference(self._deleted):
+                return sorted(found)
+        return []
 
 
 def _settled(statement: Statement, named: Callable[[str], Sequence[str]]) -> Link | Problem:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self
 
 from standards_mcp._utils.chunks import chunks
 from standards_mcp.catalog.records import StandardRecord
-from standards_mcp.catalog.relations import Crosswalk, Link
+from standards_mcp.catalog.relations import CrosswalkLinks
 from standards_mcp.catalog.sets import GivenNames, StandardSet, memberships, with_names
 from standards_mcp.catalog.texts import text_hash, without_surrogates
 from standards_mcp.catalog.vocabulary.notation import record_keys
@@ -100,7 +100,7 @@ class Database:
         self,
         records: Iterable[StandardRecord],
         deleted: Iterable[str],
-        crosswalks: Iterable[tuple[Crosswalk, Iterable[Link]]] = (),
+        crosswalks: Iterable[CrosswalkLinks] = (),
         names: GivenNames | None = None,
     ) -> int:
         """Add, replace and delete in one transaction; return how many are new, differ or went.
@@ -111,8 +111,8 @@ class Database:
         with self._file.transaction():
             changed = sum(self._upsert(chunk) for chunk in chunks(records, _CHUNK))
             changed += sum(self._delete(chunk) for chunk in chunks(deleted, _CHUNK))
-            for crosswalk, links in crosswalks:
-                self.relations.replace(crosswalk, links)
+            for each in crosswalks:
+                self.relations.state(each)
             self._file.run("DELETE FROM sets WHERE id NOT IN (SELECT set_id FROM records)")
             state = self._names_of_sets(names or {})
             if changed:

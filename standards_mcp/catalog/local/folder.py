@@ -128,7 +128,7 @@ class CatalogFolder:
         return [self.index, self._lock, *self.path.glob(f"{self.database.name}*")]
 
     def _has_other_files(self) -> bool:
-        """Return whether somebody keeps other files in the folder, too."""
+        """Return True if the folder also has files that are not the catalog's."""
         own = {path.name for path in self._own_files()}
         return self.path.is_dir() and any(path.name not in own for path in self.path.iterdir())
 

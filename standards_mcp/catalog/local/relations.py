@@ -12,6 +12,7 @@ from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.relations import (
     FIELDS,
     Crosswalk,
+    CrosswalkLinks,
     Link,
     StatedRelation,
     identifier_of,
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
 
 _MOST: Final = 1_000
 """How many relations of one standard are looked at."""
+_OWN_KEYS: Final = (
+    "WITH own AS (SELECT key FROM keys WHERE record_id IN (SELECT value FROM json_each(?)))"
+)
+_OF_OWN_KEYS: Final = "AND (start IN own OR finish IN own)"
 
 
 class Seen(NamedTuple):
@@ -103,12 +108,21 @@ class RelationTable:
 
     def crosswalks_of(self, ids: Iterable[str]) -> list[tuple[Crosswalk, int]]:
         """Return the crosswalks of records, each with how many of its relations are of these."""
-        return self._counted(
-            "WITH own AS (SELECT key FROM keys WHERE record_id IN"
-            " (SELECT value FROM json_each(?)))",
-            "AND (start IN own OR finish IN own)",
-            _json(list(ids)),
+        return self._counted(_OWN_KEYS, _OF_OWN_KEYS, _json(list(ids)))
+
+    def links(self, crosswalk_id: str, ids: Iterable[str] | None = None) -> list[Link]:
+        """Return the relations of a crosswalk, in order; with *ids* only those of these records."""
+        if not self.exist:
+            return []
+        first, which, values = "", "", [crosswalk_id]
+        if ids is not None:
+            first, which, values = _OWN_KEYS, _OF_OWN_KEYS, [_json(list(ids)), crosswalk_id]
+        rows = self._file.select(
+            f"{first} SELECT start, kind, finish FROM relations"  # noqa: S608  constants
+            f" WHERE is_crosswalk = 1 AND stated_by = ? {which} ORDER BY 1, 2, 3",
+            values,
         )
+        return list(map(Link._make, rows))
 
     def _counted(self, first: str, which: str = "", *values: str) -> list[tuple[Crosswalk, int]]:
         if not self.exist:
@@ -143,10 +157,12 @@ class RelationTable:
             )
         self._drop_empty()
 
-    def replace(self, crosswalk: Crosswalk, links: Iterable[Link]) -> None:
-        """Take what a crosswalk states, in place of what it stated before, in a transaction."""
-        self._remove(crosswalk.id)
-        self._file.run("INSERT INTO crosswalks VALUES (?, ?)", [crosswalk])
+    def state(self, stated: CrosswalkLinks) -> None:
+        """Store the relations of a crosswalk, in a transaction."""
+        crosswalk, links, adds = stated
+        if not adds:
+            self._remove(crosswalk.id)
+        self._file.run("INSERT OR REPLACE INTO crosswalks VALUES (?, ?)", [crosswalk])
         self._add((1, crosswalk.id, each) for each in links)
         self._drop_empty()
 

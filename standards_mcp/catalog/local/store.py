@@ -24,7 +24,7 @@ from standards_mcp.catalog.base import (
 )
 from standards_mcp.catalog.errors import CatalogUnavailableError
 from standards_mcp.catalog.records import StandardRecord
-from standards_mcp.catalog.relations import KINDS, Crosswalk, Link, StatedRelation
+from standards_mcp.catalog.relations import KINDS, Crosswalk, CrosswalkLinks, Link, StatedRelation
 from standards_mcp.catalog.sets import GivenNames, StandardSet, without_replaced
 from standards_mcp.catalog.vocabulary.grades import grade_order
 from standards_mcp.catalog.vocabulary.notation import canonical_key, codes_in, lookup_keys
@@ -138,6 +138,11 @@ class LocalStore:
         """
         database = self._open_database()
         return [] if database is None else database.relations.crosswalks_of(ids)
+
+    def links(self, crosswalk_id: str, ids: Iterable[str] | None = None) -> list[Link]:
+        """Return the relations of a crosswalk; with *ids* only those of these records."""
+        database = self._open_database()
+        return [] if database is None else database.relations.links(crosswalk_id, ids)
 
     def ids_under(self, key: str) -> list[str]:
         """Return the ids of the records with a key, see `vocabulary.notation.record_keys`."""
@@ -257,7 +262,7 @@ class LocalStore:
         records: Iterable[StandardRecord],
         deleted: Iterable[str] = (),
         progress: Progress | None = None,
-        crosswalks: Iterable[tuple[Crosswalk, Iterable[Link]]] = (),
+        crosswalks: Iterable[CrosswalkLinks] = (),
         names: GivenNames | None = None,
     ) -> int:
         """Add, replace and delete in one transaction, and make all of it searchable.
@@ -268,7 +273,7 @@ class LocalStore:
 
         Args:
             progress: Is told (done, total) while texts are embedded.
-            crosswalks: What crosswalks state now, in place of what they stated before.
+            crosswalks: What crosswalks state now.
             names: What users call sets from now on, to remember for whoever reads these sets
                 again; *records* have these names already. They are forgotten with the set.
 

@@ -108,6 +108,21 @@ def readings(text: str) -> tuple[Reading, ...]:
     return tuple(dict.fromkeys(each for each in found if each.code))
 
 
+def codes_of_places(text: str) -> Iterator[Reading]:
+    """Yield the readings of a code after the name of a place, such as ``NY-AA.1``.
+
+    Letters before a dot are no place: ``MA.3.FR.1`` is a code of Florida, not of Massachusetts.
+    """
+    bare = unwrapped(plain_text(text))
+    if label := _FAMILY.match(bare):
+        yield Reading(bare[label.end() :], places=LABELS[label[1].upper()].places)
+    if family_of(bare):
+        return
+    for state, rest in _states_before(bare):
+        if not rest.startswith("."):
+            yield Reading(rest.lstrip(_MARKS + "-"), places=(state,))
+
+
 def unwrapped(text: str) -> str:
     """Return a text without the marks around it; a bracket that it opens itself stays closed."""
     rest = text.strip(_MARKS).lstrip("(" + _MARKS)

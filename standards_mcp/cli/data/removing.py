@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 
 class _Removal(NamedTuple):
-    """One removal.
+    """A removal, and hints for the user.
 
     Attributes:
-        run: Does it, or with ``dry_run=True`` counts; the ``relations`` in its report are those of
-            crosswalks.
-        before: How to keep a copy.
-        after: How to get back what was removed.
+        run: Removes the data; with ``dry_run=True`` only counts it. ``relations`` in its report
+            counts relations of crosswalks.
+        before: Says how to keep a copy.
+        after: Says how to restore the data.
     """
 
     run: Callable[..., Report]
@@ -106,7 +106,7 @@ def _removal(
     jurisdiction: str | None,
     crosswalk: bool,
 ) -> _Removal:
-    """Return how to remove a set, those of a jurisdiction, the starter set or a crosswalk."""
+    """Return the removal of a set, a jurisdiction, the starter set or a crosswalk."""
     from standards_mcp.catalog.importing.maintenance import (
         remove_crosswalk,
         remove_sets,

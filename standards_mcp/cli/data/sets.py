@@ -135,7 +135,7 @@ def export(
 ) -> None:
     """Print the loaded records, one JSON object a line; `data import` reads them back.
 
-    Crosswalks are left out, which is told on standard error: keep the files they came from.
+    What crosswalks state of them follows, one relation a line.
     """
     from standards_mcp.catalog.importing.maintenance import export_lines
 
@@ -153,17 +153,6 @@ def export(
         except OSError as error:
             reason = f"{output} cannot be written: {reason_of(error)}"
             raise click.ClickException(reason) from None
-    if not (found := store.crosswalks()):
-        return
-    if wanted is not None:
-        found = store.crosswalks_of(each.id for each in store.records(wanted))
-    if count := sum(relations for _, relations in found):
-        names = ", ".join(each.title for each, _ in found)
-        print_text(
-            f"{counted(count, 'relation')} of crosswalks left out ({names}); keep "
-            "the files they came from",
-            err=True,
-        )
 
 
 @click.command(epilog=examples("data template csv > standards.csv"))

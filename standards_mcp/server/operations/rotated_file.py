@@ -25,7 +25,7 @@ class RotatedFile:
 
     Each line is one write to the end of the file, so that those of several processes do not mix. It
     is with the operating system when `append` returns, which no end of the process takes back; a
-    loss of power may. Of a line that does not fit on the disk, nothing stays. A file that was
+    loss of power may. A line that does not fit on the disk is removed again. A file that was
     renamed by somebody else is left to them. A link, such as ``/dev/stderr``, is written to, and
     never renamed.
 

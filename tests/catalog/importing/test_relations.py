@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -226,6 +227,45 @@ def test_another_reading_of_a_code_is_no_match(loader: Loader):
     assert report.skipped == {"unknown code": 1}
 
 
+@pytest.mark.parametrize(
+    "code", ["NY-AA.1", "ny-aa.1", "NY: AA.1", "New York AA.1", "NYS-AA.1", "NY AA.1"]
+)
+def test_a_code_behind_a_place_is_that_of_the_place(loader: Loader, code: str):
+    agency = "New York State Education Department"
+    loader.store.write([standard("X", "AA.1", agency), standard("Y", "AA.1", "Ohio")])
+    assert loader.table(f"from,to,relation\n{code},OH-AA.1,same\n").relations == 1
+    (found,) = loader.store.relations(loader.store.fetch(["X"]))
+    assert [each.identifier for each in found] == ["Y"]
+
+
+def test_a_code_behind_a_place_may_come_in_the_same_import(loader: Loader):
+    (loader.folder / "folder").mkdir()
+    rows = "AA.1,Learn it.,New York\nAA.1,Learn it.,Ohio\n"
+    (loader.folder / "folder" / "own.csv").write_text(f"code,text,jurisdiction\n{rows}")
+    (loader.folder / "folder" / "walk.csv").write_text("from,to,relation\nNY-AA.1,OH-AA.1,same\n")
+    documents = read_documents(open_sources([str(loader.folder / "folder")]))
+    assert import_sources(loader.store, documents).relations == 1
+
+
+def test_the_code_of_another_place_is_not_guessed(loader: Loader):
+    loader.store.write(
+        [
+            standard("X", "AA.1", "Ohio"),
+            standard("Y", "3.FR.1", "Massachusetts"),
+            standard("Z", "NY-BB.1", "Ohio"),
+            standard("U", "BB.1", "New York"),
+            standard("V", "3.NF.1", "Common Core State Standards"),
+        ]
+    )
+    for code in ("NY-AA.1", "MA.3.FR.1", "NY-3.NF.1"):
+        report = loader.table(f"from,to,relation\n{code},AA.1,same\n")
+        assert report.skipped == {"unknown code": 1}, code
+    # A code that is written so comes before one of the place.
+    assert loader.table("from,to,relation\nNY-BB.1,AA.1,same\n").relations == 1
+    (found,) = loader.store.relations(loader.store.fetch(["X"]))
+    assert [each.identifier for each in found] == ["Z"]
+
+
 def test_a_crosswalk_is_replaced_by_what_it_says_now(loader: Loader):
     loader.packages(package("a", "a1 a2"), package("b", "b1"))
     loader.table("from,to,relation\nA.1,B.1,same\nA.2,B.1,same\n")
@@ -342,6 +382,89 @@ def test_what_records_state_comes_along_with_an_export(loader: Loader):
     other.store.close()
 
 
+class TestAnExport:
+    @pytest.fixture
+    def other(self, loader: Loader) -> Iterator[Loader]:
+        (loader.folder / "other").mkdir()
+        other = Loader(loader.folder / "other")
+        yield other
+        other.store.close()
+
+    @pytest.fixture(autouse=True)
+    def filled(self, loader: Loader) -> None:
+        loader.packages(
+            package("a", "a1 a2", ("a1", "isPeerOf", "b1"), ("c1", "isPeerOf", "d1")),
+            package("b", "b1 b2", ("b2", "replacedBy", "a2"), ("a1", "precedes", "a2")),
+        )
+        loader.store.write([standard("S12345AB", "X.1"), standard("own id", "X.2")])
+        loader.table("from,to,relation\nA.1,B.1,same\nX.1,A.1,related\nX.2,X.1,part of\n")
+
+    def test_brings_crosswalks_along_and_loses_nothing(self, loader: Loader, other: Loader):
+        lines = list(export_lines(loader.store))
+        report = other.table("\n".join(lines), "all.jsonl")
+        assert (report.crosswalk_rows, dict(report.skipped)) == (5, {})
+        assert other.store.crosswalks() == loader.store.crosswalks()
+        assert [(each.id, count) for each, count in other.store.crosswalks()] == [
+            (uuid("a00"), 1), (uuid("b00"), 1), ("walk.csv", 3),
+        ]  # fmt: skip
+        assert list(export_lines(other.store)) == lines
+        for name in ("a1", "a2", "b1", "b2"):
+            assert other.seen(name) == loader.seen(name)
+
+    def test_is_read_as_one_document_too(self, loader: Loader, other: Loader):
+        lines = list(export_lines(loader.store))
+        other.table(f"[{','.join(lines)}]", "all.json")
+        assert list(export_lines(other.store)) == lines
+
+    def test_of_a_set_has_what_crosswalks_state_of_it(self, loader: Loader, other: Loader):
+        lines = list(export_lines(loader.store, [f"{uuid('b00')}_grade-03"]))
+        relations = [json.loads(line) for line in lines if "_crosswalk" in line]
+        assert relations == [
+            {"_crosswalk": "walk.csv", "title": "walk.csv", "from": uuid("a1"),
+             "relation": "exactMatchOf", "to": uuid("b1")},
+        ]  # fmt: skip
+        other.table("\n".join(lines), "b.jsonl")
+        assert other.seen("b1")[0] == ("exactMatchOf", uuid("a1"), "walk.csv", False)
+
+    def test_of_a_set_takes_nothing_from_the_crosswalks_that_are_there(self, loader: Loader):
+        before = list(export_lines(loader.store))
+        for set_id in (f"{uuid('a00')}_grade-03", f"{uuid('b00')}_grade-03"):
+            lines = "\n".join(export_lines(loader.store, [set_id]))
+            for options in ({}, {"replace": True}):
+                report = loader.table(lines, "part.jsonl", **options)
+                assert (report.written, report.notes) == (0, {})
+        assert list(export_lines(loader.store)) == before
+
+    def test_of_an_earlier_version_takes_nothing_from_crosswalks(self, loader: Loader):
+        before = list(export_lines(loader.store))
+        loader.table("\n".join(line for line in before if "_crosswalk" not in line), "old.jsonl")
+        assert list(export_lines(loader.store)) == before
+
+    def test_restores_what_a_removal_took(self, loader: Loader):
+        before = list(export_lines(loader.store))
+        set_id = f"{uuid('a00')}_grade-03"
+        kept = "\n".join(export_lines(loader.store, [set_id]))
+        remove_sets(loader.store, [set_id])
+        loader.table(kept, "kept.jsonl")
+        assert list(export_lines(loader.store)) == before
+
+    def test_with_damaged_relations_says_which(self, other: Loader):
+        damaged = (
+            {"_crosswalk": "w"},
+            {"_crosswalk": "w", "title": "w", "from": "a", "relation": "same", "to": 5},
+            {"_crosswalk": "w", "title": "w", "from": "a", "relation": "likes", "to": "b"},
+            {"_crosswalk": "w", "title": "w", "from": "a", "relation": "same", "to": "a"},
+        )
+        report = other.table("\n".join(map(json.dumps, damaged)), "x.jsonl")
+        assert report.skipped == {
+            "not a valid relation": 2, "unknown relation": 1, "related to itself": 1
+        }  # fmt: skip
+        assert "line 2: not a valid relation (to is missing or no text)" in "\n".join(
+            report.lines()
+        )
+        assert not report.has_effect
+
+
 def test_only_so_many_are_returned(loader: Loader):
     items = [f"a{number}" for number in range(10, 40)]
     loader.packages(
@@ -416,14 +539,14 @@ def test_an_upgrade_that_fails_leaves_the_earlier_version(
     connection.close()
 
 
-def standard(id_: str, code: str) -> StandardRecord:
+def standard(id_: str, code: str, jurisdiction: str = "J") -> StandardRecord:
     return StandardRecord(
         id=id_,
         content=f"Depth 0: {code}",
-        standard_set_id="S",
+        standard_set_id=f"S-{jurisdiction}",
         standard_set_title="S",
         subject="English",
-        jurisdiction_id="J",
-        jurisdiction_title="J",
+        jurisdiction_id=jurisdiction,
+        jurisdiction_title=jurisdiction,
         statement_notation=code,
     )

@@ -13,7 +13,7 @@ import pytest
 
 from standards_mcp import cli
 from standards_mcp.catalog.local.store import LocalStore
-from standards_mcp.catalog.relations import Crosswalk, link
+from standards_mcp.catalog.relations import Crosswalk, CrosswalkLinks, link
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -101,7 +101,7 @@ def test_what_crosswalks_say_of_a_set_is_counted_with_it(run: Run, tmp_path: Pat
 def test_crosswalks_of_one_title_are_told_apart_by_their_ids(run: Run, tmp_path: Path):
     store = LocalStore(tmp_path / "catalog", "none")
     links = [link("id:1", "isPeerOf", "id:2")]
-    walks = [(Crosswalk(id_, "Both"), links) for id_ in ("guid-1", "guid-2")]
+    walks = [CrosswalkLinks(Crosswalk(id_, "Both"), links) for id_ in ("guid-1", "guid-2")]
     store.write((), (), None, walks)
     store.close()
     assert run("crosswalks")[1].split() == ["1", "Both", "guid-1", "1", "Both", "guid-2"]
@@ -117,7 +117,15 @@ def share_names(folder: Path) -> None:
     store = LocalStore(folder / "catalog", "none")
     links = [link("id:1", "isPeerOf", "id:2")]
     (first, second) = (each.id for each in store.sets())
-    store.write((), (), None, [(Crosswalk("guid", "a"), links), (Crosswalk(second, "C"), links)])
+    store.write(
+        (),
+        (),
+        None,
+        [
+            CrosswalkLinks(Crosswalk("guid", "a"), links),
+            CrosswalkLinks(Crosswalk(second, "C"), links),
+        ],
+    )
     assert first != second
     store.close()
 
@@ -157,14 +165,15 @@ def test_commands_about_sets_say_what_is_a_crosswalk(run: Run, tmp_path: Path):
     assert run("crosswalks")[1].split() == ["1", "walk.csv"]
 
 
-def test_an_export_says_which_crosswalks_it_leaves_out(run: Run, tmp_path: Path):
-    assert run("export")[2] == ""
+def test_an_export_brings_crosswalks_back(run: Run, tmp_path: Path):
     run("import", walk(tmp_path, "A.1,A.2,same", "A.2,B.2,related"))
-    told = "of crosswalks left out (walk.csv); keep the files they came from\n"
     code, out, err = run("export")
-    assert (code, len(out.splitlines()), err) == (0, 4, f"2 relations {told}")
-    code, out, err = run("export", "--set", "B", "--output", str(tmp_path / "b.jsonl"))
-    assert (code, out, err) == (0, "", f"1 relation {told}")
+    assert (code, len(out.splitlines()), err) == (0, 6, "")
+    saved = tmp_path / "b.jsonl"
+    assert run("export", "--set", "B", "--output", str(saved)) == (0, "", "")
+    run("remove", "walk.csv", "--yes")
+    assert run("import", str(saved))[1].splitlines()[-1] == "Took 1 relation between standards."
+    assert run("crosswalks")[1].split() == ["1", "walk.csv"]
 
 
 def test_a_table_that_may_be_a_crosswalk_is_told_what_its_columns_are_called(

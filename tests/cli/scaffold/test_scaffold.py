@@ -231,7 +231,7 @@ def test_a_project_that_cannot_be_written_is_told_with_the_reason(
 
     monkeypatch.setattr(Path, "write_text", fail_at_last)
     assert cli.run(["plugins", "new", "acme"]) == 1
-    assert "standards-mcp-acme cannot be written: No space left" in capfd.readouterr().err
+    assert "standards-mcp-acme cannot be written: the disk is full; free" in capfd.readouterr().err
 
 
 # Installed

@@ -78,6 +78,7 @@ def _read_package(data: Object, source: str, today: str) -> Iterator[Item]:
             crosswalk=crosswalk, start=start, relation=kind, end=end, source=source, where="",
             by_identifier=True,
         )  # fmt: skip
+    yield crosswalk
 
 
 def _items(package: Fields, source: str, problems: list[Problem]) -> Iterator[tuple[str, Fields]]:

@@ -29,7 +29,7 @@ _LARGEST_HEADER: Final = 2**20
 _LOCAL_HEADER: Final = 30
 _READ_METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _LONGEST_NAME: Final = 300
-_LINK: Final = "link in an archive not followed"
+_LINK: Final = "link in an archive"
 _NOT_PLAIN: Final = "not a plain file"
 
 

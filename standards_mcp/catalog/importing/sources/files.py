@@ -44,8 +44,8 @@ _SMALL: Final = 64 * 2**20
 _READABLE: Final = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".txt", ".tab")
 _PACKED: Final = (".gz", ".tgz", ".tar", ".zip")
 _PEEK: Final = 65_536
-_LINK_OUTSIDE: Final = "link out of the folder not followed"
-_LINK_ADVICE: Final = "import what it leads to by its own path"
+_LINK_OUTSIDE: Final = "link that leaves the folder"
+_LINK_ADVICE: Final = "import its target by its own path"
 _DEEPEST: Final = 3
 
 

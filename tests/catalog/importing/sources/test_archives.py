@@ -126,7 +126,7 @@ def test_links_and_devices_in_archives_are_told(tmp_path):
             link = tarfile.TarInfo("link.csv")
             link.type, link.linkname = kind, "/etc/passwd"
             tar.addfile(link)
-    not_followed = "link.csv: link in an archive not followed"
+    not_followed = "link.csv: link in an archive"
     assert read(tmp_path / "x.zip") == ([], [f"{tmp_path / 'x.zip'}:{not_followed}"])
     assert read(tmp_path / "x.tar")[1] == [
         f"{tmp_path / 'x.tar'}:pipe.csv: not a plain file",
