@@ -25,6 +25,7 @@ from .health import Health
 from .metrics import Metrics
 from .sessions import Sessions
 from .sockets import is_private
+from .start_page import start_routes
 
 log = logging.getLogger(__name__)
 
@@ -88,6 +89,7 @@ def build_service(
         changes = Changes(host, reloading, server.tell_changed, audit)
         admin = Admin(host, principal_of, changes, health, sessions, lambda: in_flight.streams)
         routes += admin.routes()
+    routes += start_routes(settings)
     tokens = Tokens(auth)
     in_flight = build_app(sessions, settings, tokens, is_required, routes)
     app: ASGIApp = in_flight
