@@ -145,11 +145,11 @@ class _Authorized:
     def _refusal(self, scope: Scope, *, is_given: bool) -> Response:
         """Return the answer to a request without a valid token (RFC 6750)."""
         error, why = "invalid_token", _NOT_KNOWN
-        if not is_given:
-            error, why = "missing_token", _NOT_SIGNED_IN
-        elif expired := scope["state"].get(EXPIRED):
+        if expired := scope["state"].get(EXPIRED):
             why = f"the token expired at {expired}; ask for a new one"
         challenge = [f'error="{error}"', f'error_description="{why}"']
+        if not is_given:  # the RFC wants no error in the challenge then
+            error, why, challenge = "missing_token", _NOT_SIGNED_IN, ['realm="standards-mcp"']
         if self._metadata:
             challenge.append(f'resource_metadata="{self._metadata}"')
         headers = {"www-authenticate": f"Bearer {', '.join(challenge)}"}
