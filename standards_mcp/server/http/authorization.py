@@ -39,8 +39,6 @@ _OPERATORS: Final = frozenset({ADMIN, METRICS})
 ANONYMOUS: Final = Principal("anonymous")
 """Everybody, where no authorization is configured."""
 NOBODY: Final = Principal(ANONYMOUS.name, Access(names=()), frozenset())
-
-
 EXPIRED: Final = "expired"
 """The key in the state of a request whose token has expired; its value says when."""
 
@@ -114,10 +112,13 @@ class Tokens:
         # All are compared, so that the time tells nothing.
         for name, section in self._settings().tokens.items():
             if hmac.compare_digest(section.sha256, given):
-                found = _accepted(name, _identity(section), section.expires_at)
-                if section.is_expired:
-                    raise TokenExpiredError(section.expires)
-        return found
+                found = name, section
+        if found is None:
+            return None
+        name, section = found
+        if section.is_expired:
+            raise TokenExpiredError(section.expires)
+        return _accepted(name, _identity(section), section.expires_at)
 
 
 def _identity(section: TokenSection) -> str:
