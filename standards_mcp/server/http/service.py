@@ -17,7 +17,7 @@ from standards_mcp.server.reload import Reloading
 from standards_mcp.server.server import HostServer
 
 from .api.plugin_routes import PluginRoutes
-from .api.rest import Rest
+from .api.rest import Rest, most_values
 from .app import build_app
 from .authorization import Principals, Tokens, is_revoked
 from .guards import InFlight
@@ -60,7 +60,7 @@ def build_service(
 ) -> Service:
     """Return the service that the settings of a host describe."""
     settings = host.settings.server
-    sessions = Sessions(server, settings)
+    sessions = Sessions(server, settings, lambda: most_values(host.settings.tools))
     was_required = False
 
     def auth() -> AuthSettings:

@@ -17,10 +17,11 @@ from mcp.server.streamable_http import StreamableHTTPServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import INVALID_REQUEST, ErrorData, JSONRPCError
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from standards_mcp.config.models.http import HttpSettings
 
+from .api.bodies import has_more_values
 from .events import Events, SessionEvents
 from .guards import Answer, listens
 
@@ -33,9 +34,14 @@ class Sessions(StreamableHTTPSessionManager):
 
     A client is the holder of a token. Those who come without one are not told apart, and share all
     the room there is.
+
+    Args:
+        most_values: Returns how many values the JSON of a request may have.
     """
 
-    def __init__(self, server: Server[Any], settings: HttpSettings) -> None:
+    def __init__(
+        self, server: Server[Any], settings: HttpSettings, most_values: Callable[[], int]
+    ) -> None:
         super().__init__(
             server,
             json_response=settings.json_response,
@@ -45,7 +51,7 @@ class Sessions(StreamableHTTPSessionManager):
             max_sessions=settings.max_sessions,
             retry_interval=_RETRY_MILLISECONDS,
         )
-        self._share = settings.session_share
+        self._share, self._most_values = settings.session_share, most_values
         self._events = Events()
         self._events_of = dict[str, SessionEvents]()
         self._listening = dict[anyio.CancelScope, AuthorizationContext | None]()
@@ -95,6 +101,18 @@ class Sessions(StreamableHTTPSessionManager):
         await super()._discard_session(session_id, transport)
 
     async def _handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        whole = [await receive()]  # the base class has read the body
+
+        async def replay() -> Message:
+            return whole.pop() if whole else await receive()
+
+        if has_more_values(whole[0].get("body", b""), most := self._most_values()):
+            message = f"the request has more than {most:,} values; send fewer in one call"
+            await _refused(message, 413)(scope, replay, send)
+        else:
+            await self._handle(scope, replay, send)
+
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not listens(scope):
             await super()._handle_request(scope, receive, send)
             return
@@ -131,8 +149,12 @@ def _owner(scope: Scope) -> AuthorizationContext | None:
 
 def _too_many(what: str, share: int) -> Response:
     message = f"this token has {share} {what} open, and may not have more; end some of them"
+    return _refused(message, 429)
+
+
+def _refused(message: str, status: int) -> Response:
     error = JSONRPCError(
         jsonrpc="2.0", id=None, error=ErrorData(code=INVALID_REQUEST, message=message)
     )
     content = error.model_dump_json(by_alias=True, exclude_unset=True)
-    return Response(content, 429, media_type="application/json")
+    return Response(content, status, media_type="application/json")
