@@ -60,6 +60,12 @@ def reload_with(host: Host, ann_expires: str | None) -> None:
     host.take_over(host.loaded, host.settings.model_copy(update={"server": server}))
 
 
+async def open_session(client: httpx2.AsyncClient) -> dict[str, str]:
+    """Open a session with the token of Ann; return the headers of its requests."""
+    opened = await client.post("/mcp", json=INITIALIZE, headers=ACCEPT | bearer(ANN))
+    return ACCEPT | bearer(ANN) | {"mcp-session-id": opened.headers["mcp-session-id"]}
+
+
 async def test_a_missing_a_wrong_and_an_expired_token_get_different_answers(
     make_service: MakeHost,
 ):
@@ -99,8 +105,7 @@ async def test_a_browser_may_send_the_expired_token_as_a_password(make_service: 
 async def test_a_token_counts_until_it_expires_and_its_stream_ends_then(make_service: MakeHost):
     host = make_service(in_seconds(5))
     async with served_over_http(host) as url, httpx2.AsyncClient(base_url=url) as client:
-        opened = await client.post("/mcp", json=INITIALIZE, headers=ACCEPT | bearer(ANN))
-        session = ACCEPT | bearer(ANN) | {"mcp-session-id": opened.headers["mcp-session-id"]}
+        session = await open_session(client)
         with anyio.fail_after(WAIT):
             async with client.stream("GET", "/mcp", headers=session) as stream:
                 assert stream.status_code == 200
@@ -116,8 +121,7 @@ async def test_a_new_expiry_holds_for_open_streams_and_sessions_after_a_reload(
 ):
     host = make_service(in_seconds(172_800))
     async with served_over_http(host) as url, httpx2.AsyncClient(base_url=url) as client:
-        opened = await client.post("/mcp", json=INITIALIZE, headers=ACCEPT | bearer(ANN))
-        session = ACCEPT | bearer(ANN) | {"mcp-session-id": opened.headers["mcp-session-id"]}
+        session = await open_session(client)
         with anyio.fail_after(WAIT):
             async with client.stream("GET", "/mcp", headers=session) as stream:
                 reload_with(host, expires)
