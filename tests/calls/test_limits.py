@@ -141,6 +141,7 @@ async def test_a_call_that_is_answered_counts_once(serve: Any):
         {"text": [[[1, 2], [3, 4]], [[5, 6], [7, 8]]]},
         {"text": {"a": [{"b": 1, "c": 2}] * 5}},
         {"text": json.dumps(list(range(12)))},
+        {"text": f" \n{json.dumps(list(range(12)))}"},
         {"text": "{" + ",".join(f'"{index}":1' for index in range(12)) + "}"},
     ],
 )

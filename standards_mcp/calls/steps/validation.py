@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from standards_mcp.calls.call import Call, CallNext
 from standards_mcp.contributions.arguments.mistakes import schema_errors
 from standards_mcp.contributions.arguments.schemas import schema_validator
 from standards_mcp.errors import InvalidInputError, ToolError
+
+_JSON: Final = re.compile(r"\s*[\[{]")
 
 
 class Validation:
@@ -63,7 +66,7 @@ def check_values(arguments: Mapping[str, Any], most: int) -> None:
             )
         if isinstance(value, str):
             # Lists and objects that were sent as text are decoded later.
-            count += value.count(",") if value[:1] in ("[", "{") else 0
+            count += value.count(",") if _JSON.match(value) else 0
         elif isinstance(value, dict | list | tuple):
             held = cast("dict[str, object] | list[object]", value)
             count += len(held)

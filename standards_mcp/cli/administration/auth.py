@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import Final
 
 import click
 
@@ -10,12 +13,37 @@ from standards_mcp._utils.text import did_you_mean
 from standards_mcp._utils.tokens import new_token, token_hash
 from standards_mcp.cli.invocation import Invocation
 from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
-from standards_mcp.config.models.http import ALL, BUILT_IN, AuthSettings, TokenSection
+from standards_mcp.config.models.http import (
+    ADMIN,
+    ALL,
+    BUILT_IN,
+    METRICS,
+    AuthSettings,
+    TokenSection,
+)
 from standards_mcp.config.toml.editing import with_token, without_token
 
 from .config_edits import edit_config, settings_of
 
+_UNITS: Final = {"h": "hours", "d": "days", "w": "weeks"}
 _OVERRIDDEN = "a variable or --set says otherwise, see `standards-mcp config show`"
+
+
+def _expiry(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
+    """Return the time at which a new token expires.
+
+    Raises:
+        BadParameter: The text is not a number of hours, days or weeks.
+    """
+    if text is None:
+        return None
+    match = re.fullmatch(r"([1-9][0-9]{0,4})([hdw])", text)
+    if not match:
+        raise click.BadParameter(
+            f"{text!r} is not a time; give hours, days or weeks, such as 12h, 90d or 4w"
+        )
+    lifetime = timedelta(**{_UNITS[match[2]]: int(match[1])})
+    return (datetime.now(UTC) + lifetime).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @click.group()
@@ -32,12 +60,31 @@ def token() -> None:
     """
 
 
-@token.command(epilog=examples("auth token new library", "auth token new ann --scope teacher"))
+@token.command(
+    epilog=examples(
+        "auth token new library",
+        "auth token new ann --scope teacher",
+        "auth token new guest --expires 90d",
+    )
+)
 @click.argument("name")
 @click.option("--scope", "scopes", multiple=True, help="A scope of the token; may be repeated.")
+@click.option(
+    "--expires",
+    metavar="TIME",
+    callback=_expiry,
+    help="The token expires after this time, such as 12h, 90d or 4w.",
+)
 @click.option("--replace", is_flag=True, help="Replace the token with this name.")
 @click.pass_obj
-def new(invocation: Invocation, name: str, scopes: tuple[str, ...], *, replace: bool) -> None:
+def new(
+    invocation: Invocation,
+    name: str,
+    scopes: tuple[str, ...],
+    expires: str | None,
+    *,
+    replace: bool,
+) -> None:
     """Make a token for NAME, and print it: this once only.
 
     The scopes are those in [server.auth.scopes]; "*" is all that is served, "admin" the admin page
@@ -46,14 +93,15 @@ def new(invocation: Invocation, name: str, scopes: tuple[str, ...], *, replace: 
     settings = _settings(invocation)
     if name in settings.tokens and not replace:
         raise click.UsageError(f"there is a token {name!r}; --replace makes it void")
-    made, chosen = new_token(), _checked(scopes, settings)
+    made, chosen = new_token(), _checked(name, scopes, settings)
+    section = TokenSection(sha256=token_hash(made), scopes=chosen, expires=expires)
 
     def add(text: str) -> str:
-        changed = with_token(text, name, token_hash(made), chosen)
+        changed = with_token(text, name, section.sha256, chosen, expires)
         then = settings_of(invocation, changed).server.auth  # refuses a name that is none
         if not then.is_required:
             raise click.ClickException(f"the token would not be asked for: {_OVERRIDDEN}")
-        if then.tokens[name] != TokenSection(sha256=token_hash(made), scopes=chosen):
+        if then.tokens[name] != section:
             raise click.ClickException(f"another token {name!r} would count: {_OVERRIDDEN}")
         return changed
 
@@ -65,12 +113,19 @@ def new(invocation: Invocation, name: str, scopes: tuple[str, ...], *, replace: 
 @json_option
 @click.pass_obj
 def list_(invocation: Invocation, *, as_json: bool) -> None:
-    """List the names and scopes of the tokens."""
+    """List the names of the tokens, with their scopes and when they expire."""
     tokens = _settings(invocation).tokens
     if as_json:
-        print_json([{"name": name, "scopes": each.scopes} for name, each in tokens.items()])
+        print_json(
+            [
+                {"name": name, "scopes": each.scopes, "expires": each.expires}
+                for name, each in tokens.items()
+            ]
+        )
     elif tokens:
-        print_table([(name, ", ".join(each.scopes)) for name, each in tokens.items()])
+        print_table(
+            [(name, ", ".join(each.scopes), _lifetime(each)) for name, each in tokens.items()]
+        )
     else:
         print_text("There are no tokens; `standards-mcp auth token new NAME` makes one.")
 
@@ -94,12 +149,23 @@ def _settings(invocation: Invocation) -> AuthSettings:
     return invocation.host.settings.server.auth
 
 
-def _checked(scopes: tuple[str, ...], settings: AuthSettings) -> tuple[str, ...]:
-    """Return the scopes of a new token; where scopes are configured, none is chosen by itself."""
+def _lifetime(section: TokenSection) -> str:
+    if not section.expires:
+        return "does not expire"
+    return f"{'expired' if section.is_expired else 'expires'} {section.expires}"
+
+
+def _checked(name: str, scopes: tuple[str, ...], settings: AuthSettings) -> tuple[str, ...]:
+    """Return the scopes of a new token; none is chosen by default if there are scopes."""
     known = tuple(dict.fromkeys((*settings.scopes, *BUILT_IN)))
     if unknown := next((each for each in scopes if each not in known), None):
         hint = did_you_mean(unknown, known) or f"; there are: {', '.join(known)}"
         raise click.UsageError(f"there is no scope {unknown!r} in [server.auth.scopes]{hint}")
     if settings.scopes and not scopes:
-        raise click.UsageError(f"choose scopes by --scope; there are: {', '.join(known)}")
+        raise click.UsageError(
+            "choose the scopes of the token, since [server.auth.scopes] has some:"
+            f" {', '.join(settings.scopes)}; {ADMIN} and {METRICS} are for the pages of operators,"
+            f" '{ALL}' is for all that is served. For example:"
+            f" standards-mcp auth token new {name} --scope {next(iter(settings.scopes))}"
+        )
     return scopes or (ALL,)

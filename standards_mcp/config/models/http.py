@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Final, Self, TypeAlias
 
@@ -29,6 +31,10 @@ _Origin: TypeAlias = Annotated[
 Digest: TypeAlias = Annotated[
     str, Like(r"[0-9a-f]{64}", "a SHA-256 in 64 hexadecimal digits, which `auth token new` writes")
 ]
+Moment: TypeAlias = Annotated[
+    str,
+    Like(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "a time in UTC such as '2026-12-31T23:59:59Z'"),
+]
 Url: TypeAlias = Annotated[
     str, Like(r"https?://[^\s/]+(/\S*)?", "an address such as https://a.b/c")
 ]
@@ -51,10 +57,30 @@ class TokenSection(Table):
         sha256: The SHA-256 of the token. ``standards-mcp auth token new`` writes it.
         scopes: The scopes of the token. ``*`` stands for all that is served; ``admin`` and
             ``metrics`` are for the pages of these names.
+        expires: From this time on the token is refused, in UTC such as ``2026-12-31T23:59:59Z``.
+            ``standards-mcp auth token new --expires 90d`` writes it. By default it never expires.
     """
 
     sha256: Digest
     scopes: tuple[str, ...] = (ALL,)
+    expires: Moment | None = None
+
+    @field_validator("expires")
+    @classmethod
+    def _check_expires(cls, expires: str | None) -> str | None:
+        if expires is not None:
+            datetime.fromisoformat(expires)
+        return expires
+
+    @property
+    def expires_at(self) -> int | None:
+        """The time of its expiry, in seconds since 1970."""
+        return int(datetime.fromisoformat(self.expires).timestamp()) if self.expires else None
+
+    @property
+    def is_expired(self) -> bool:
+        """True if the token is no longer accepted."""
+        return self.expires_at is not None and self.expires_at <= time.time()
 
 
 class Scope(Table):

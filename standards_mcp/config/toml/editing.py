@@ -115,7 +115,9 @@ def _drop_empty(path: Sequence[str], kept: int, document: _Document) -> None:
         del table[key]
 
 
-def with_token(text: str, name: str, sha256: str, scopes: Sequence[str]) -> str:
+def with_token(
+    text: str, name: str, sha256: str, scopes: Sequence[str], expires: str | None = None
+) -> str:
     """Return *text* with the token ``[server.auth.tokens.<name>]``, and tokens required."""
 
     def change(document: _Document) -> None:
@@ -124,6 +126,9 @@ def with_token(text: str, name: str, sha256: str, scopes: Sequence[str]) -> str:
         token = _table(_table(auth, "tokens", is_super=True), name)
         token["sha256"] = sha256
         token["scopes"] = list(scopes)
+        token.pop("expires", None)
+        if expires:
+            token["expires"] = expires
 
     return _changed(text, change)
 

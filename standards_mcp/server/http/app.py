@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Sequence
-from http import HTTPStatus
 from typing import Any, Final
 
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, RequireAuthMiddleware
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import TokenVerifier
 from mcp.server.auth.routes import build_resource_metadata_url, cors_middleware
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from pydantic import AnyHttpUrl
 from starlette.applications import Starlette
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.authentication import AuthenticationMiddleware
@@ -21,13 +20,13 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from standards_mcp.config.models.http import AuthSettings, HttpSettings
 
 from .api.failures import refused
 from .api.rest import NOTES
-from .authorization import Credentials
+from .authorization import EXPIRED, Credentials
 from .guards import (
     LIVE,
     LOOPBACK,
@@ -43,6 +42,11 @@ from .sockets import is_local, is_private
 log = logging.getLogger(__name__)
 
 _CHALLENGE: Final = 'Basic realm="standards-mcp: a token as the password", charset="UTF-8"'
+_NOT_SIGNED_IN: Final = (
+    "a token is needed, as Authorization: Bearer TOKEN; who runs the service can make one with"
+    " standards-mcp auth token new NAME"
+)
+_NOT_KNOWN: Final = "the token is not valid here; check it, or ask for a new one"
 
 
 def build_app(
@@ -123,21 +127,36 @@ class _Authorized:
     def __init__(
         self, app: ASGIApp, is_required: Callable[[], bool], metadata: AnyHttpUrl | None
     ) -> None:
-        self._app, self._is_required = app, is_required
+        self._app, self._is_required, self._metadata = app, is_required, metadata
         self._open = {LIVE, metadata.path if metadata else None}
-        self._guarded = RequireAuthMiddleware(app, [], metadata)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         # What is no token is never taken for nobody, who may see more than its holder did.
         is_given = "authorization" in Headers(scope=scope)
-        is_needed = is_given or self._is_required()
-        is_open = scope["path"] in self._open or not is_needed
-        if is_given and not isinstance(scope["user"], AuthenticatedUser):
+        is_known = isinstance(scope["user"], AuthenticatedUser)
+        if is_given and not is_known:
             log.info("a request is refused", extra={"client": _address(scope), "reason": "token"})
-        if is_open:
+        is_needed = is_given or self._is_required()
+        if is_known or not is_needed or scope["path"] in self._open:
             await self._app(scope, receive, send)
         else:
-            await self._guarded(scope, receive, _asking(send) if _is_page(scope) else send)
+            await self._refusal(scope, is_given=is_given)(scope, receive, send)
+
+    def _refusal(self, scope: Scope, *, is_given: bool) -> Response:
+        """Return the answer to a request without a valid token (RFC 6750)."""
+        error, why = "invalid_token", _NOT_KNOWN
+        if expired := scope["state"].get(EXPIRED):
+            why = f"the token expired at {expired}; ask for a new one"
+        challenge = [f'error="{error}"', f'error_description="{why}"']
+        if not is_given:  # the RFC wants no error in the challenge then
+            error, why, challenge = "missing_token", _NOT_SIGNED_IN, ['realm="standards-mcp"']
+        if self._metadata:
+            challenge.append(f'resource_metadata="{self._metadata}"')
+        headers = {"www-authenticate": f"Bearer {', '.join(challenge)}"}
+        refusal = JSONResponse({"error": error, "error_description": why}, 401, headers)
+        if _is_page(scope):
+            refusal.headers.append("www-authenticate", _CHALLENGE)
+        return refusal
 
 
 def _address(scope: Scope) -> str:
@@ -148,15 +167,3 @@ def _address(scope: Scope) -> str:
 def _is_page(scope: Scope) -> bool:
     """Tell whether a browser asks for a page, so that a person can be asked for a token."""
     return scope.get("method") == "GET" and "text/html" in Headers(scope=scope).get("accept", "")
-
-
-def _asking(send: Send) -> Send:
-    async def send_asking(message: Message) -> None:
-        if (
-            message["type"] == "http.response.start"
-            and message["status"] == HTTPStatus.UNAUTHORIZED
-        ):
-            MutableHeaders(scope=message).append("www-authenticate", _CHALLENGE)
-        await send(message)
-
-    return send_asking

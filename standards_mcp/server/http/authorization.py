@@ -21,7 +21,15 @@ from starlette.requests import HTTPConnection, Request
 
 from standards_mcp._utils.tokens import token_hash
 from standards_mcp.calls.context import Principal
-from standards_mcp.config.models.http import ADMIN, ALL, BUILT_IN, METRICS, AuthSettings, Scope
+from standards_mcp.config.models.http import (
+    ADMIN,
+    ALL,
+    BUILT_IN,
+    METRICS,
+    AuthSettings,
+    Scope,
+    TokenSection,
+)
 from standards_mcp.contributions.visible.selection import EVERYTHING, Access
 from standards_mcp.server.context import Context
 
@@ -31,6 +39,12 @@ _OPERATORS: Final = frozenset({ADMIN, METRICS})
 ANONYMOUS: Final = Principal("anonymous")
 """Everybody, where no authorization is configured."""
 NOBODY: Final = Principal(ANONYMOUS.name, Access(names=()), frozenset())
+EXPIRED: Final = "expired"
+"""The key in the state of a request whose token has expired; its value says when."""
+
+
+class TokenExpiredError(Exception):
+    """A token was valid until the time in the message."""
 
 
 class Credentials(BearerAuthBackend):
@@ -44,7 +58,12 @@ class Credentials(BearerAuthBackend):
         if scheme.casefold() == "basic":
             headers = Headers({"authorization": f"Bearer {_password(given)}"})
             conn = HTTPConnection({**conn.scope, "headers": headers.raw})
-        found: tuple[AuthCredentials, AuthenticatedUser] | None = await super().authenticate(conn)
+        try:
+            found: tuple[AuthCredentials, AuthenticatedUser] | None
+            found = await super().authenticate(conn)
+        except TokenExpiredError as exc:
+            conn.scope["state"][EXPIRED] = str(exc)
+            return None
         return found
 
 
@@ -76,7 +95,11 @@ class Tokens:
             self._of_issuer.close()
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Return whose token it is, or None for one that is not valid."""
+        """Return whose token it is, or None for one that is not valid.
+
+        Raises:
+            TokenExpiredError: It is a token of the configuration that has expired.
+        """
         if found := self._own(token):
             return found
         found = await self._of_issuer.verify_token(token) if self._of_issuer else None
@@ -89,14 +112,26 @@ class Tokens:
         # All are compared, so that the time tells nothing.
         for name, section in self._settings().tokens.items():
             if hmac.compare_digest(section.sha256, given):
-                found = _accepted(name, given)
-        return found
+                found = name, section
+        if found is None:
+            return None
+        name, section = found
+        if section.is_expired:
+            raise TokenExpiredError(section.expires)
+        return _accepted(name, _identity(section), section.expires_at)
+
+
+def _identity(section: TokenSection) -> str:
+    """Return a text that changes with the token and with its expiry.
+
+    A session belongs to its client and subject, and a stream ends at the expiry that it began with.
+    """
+    return f"{section.sha256} {section.expires or ''}"
 
 
 @lru_cache(1_024)
-def _accepted(name: str, sha256: str) -> AccessToken:
-    # A session belongs to its client and subject: not to another token of the same name.
-    return AccessToken(token="", client_id=name, scopes=[], subject=sha256)
+def _accepted(name: str, subject: str, expires_at: int | None) -> AccessToken:
+    return AccessToken(token="", client_id=name, scopes=[], subject=subject, expires_at=expires_at)
 
 
 class Principals:
@@ -128,7 +163,7 @@ class Principals:
 
 
 def is_revoked(settings: AuthSettings, owner: AuthorizationContext | None) -> bool:
-    """Tell whether a token has been revoked or replaced since it was accepted.
+    """Tell whether a token has been revoked or replaced, or has expired, since it was accepted.
 
     Args:
         owner: Who it was accepted as; None for nobody, which may be forbidden since.
@@ -138,7 +173,7 @@ def is_revoked(settings: AuthSettings, owner: AuthorizationContext | None) -> bo
     if owner["issuer"] is not None:  # it is its issuer that says how long it counts
         return False
     section = settings.tokens.get(owner["client_id"])
-    return section is None or section.sha256 != owner["subject"]
+    return section is None or section.is_expired or _identity(section) != owner["subject"]
 
 
 def _principal(

@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from fnmatch import translate
 from typing import Final
-from urllib.parse import urlsplit
 
 import anyio
 from h11 import LocalProtocolError
@@ -25,6 +24,9 @@ log = logging.getLogger(__name__)
 MCP: Final = "/mcp"
 LIVE: Final = "/health/live"
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+_AUTHORITY: Final = re.compile(
+    r"(?:(?P<name>[a-z0-9._-]+)|\[(?P<address>[0-9a-f:.]+)\])(?::\d{1,5})?"
+)
 
 
 class KnownHosts:
@@ -52,9 +54,9 @@ class KnownHosts:
             await self._app(scope, receive, send)
             return
         name = _name(host)
-        if not any(each.match(name) for each in self._hosts):
+        if (host and not name) or not any(each.match(name) for each in self._hosts):
             refused = PlainTextResponse("this host is not served here", 421)
-        elif origin and origin not in self._origins and authority(origin) != host:
+        elif origin and origin not in self._origins and not is_own_origin(scope):
             refused = PlainTextResponse("this origin may not use the service", 403)
         else:
             await self._app(scope, receive, send)
@@ -95,16 +97,21 @@ def _is_forwarded(scope: Scope) -> bool:
 
 
 def _name(host: str) -> str:
-    with suppress(ValueError):
-        return urlsplit(f"//{host}").hostname or ""
-    return ""
+    """Return the name in a ``Host`` header without the port, or an empty string if it is wrong."""
+    match = _AUTHORITY.fullmatch(host)
+    return match["name"] or match["address"] if match else ""
 
 
-def authority(origin: str) -> str:
-    """Return the host of an origin, with the port if it has one."""
-    with suppress(ValueError):
-        return urlsplit(origin).netloc
-    return ""
+def is_own_origin(scope: Scope) -> bool:
+    """True if the page that sends a request has the scheme and the host of the request itself.
+
+    A proxy that this service does not know may speak TLS before it, but not under a name of this
+    machine.
+    """
+    headers = Headers(scope=scope)
+    host = headers.get("host", "").casefold()
+    schemes = {scope["scheme"]} if _name(host) in LOOPBACK else {scope["scheme"], "https"}
+    return headers.get("origin", "").casefold() in {f"{each}://{host}" for each in schemes}
 
 
 class WholeBodies:

@@ -17,7 +17,7 @@ from standards_mcp.server.reload import Reloading
 from standards_mcp.server.server import HostServer
 
 from .api.plugin_routes import PluginRoutes
-from .api.rest import Rest
+from .api.rest import Rest, most_values
 from .app import build_app
 from .authorization import Principals, Tokens, is_revoked
 from .guards import InFlight
@@ -25,6 +25,7 @@ from .health import Health
 from .metrics import Metrics
 from .sessions import Sessions
 from .sockets import is_private
+from .start_page import start_routes
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +60,7 @@ def build_service(
 ) -> Service:
     """Return the service that the settings of a host describe."""
     settings = host.settings.server
-    sessions = Sessions(server, settings)
+    sessions = Sessions(server, settings, lambda: most_values(host.settings.tools))
     was_required = False
 
     def auth() -> AuthSettings:
@@ -88,6 +89,7 @@ def build_service(
         changes = Changes(host, reloading, server.tell_changed, audit)
         admin = Admin(host, principal_of, changes, health, sessions, lambda: in_flight.streams)
         routes += admin.routes()
+    routes += start_routes(settings)
     tokens = Tokens(auth)
     in_flight = build_app(sessions, settings, tokens, is_required, routes)
     app: ASGIApp = in_flight

@@ -23,6 +23,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from standards_mcp.config.models.http import HttpSettings
 
+from .api.bodies import has_more_values
 from .events import Events, SessionEvents
 from .guards import Answer, listens
 
@@ -40,9 +41,14 @@ class Sessions(StreamableHTTPSessionManager):
 
     A client is the holder of a token. Those who come without one are not told apart, and share all
     the room there is.
+
+    Args:
+        most_values: Returns how many values the JSON of a request may have.
     """
 
-    def __init__(self, server: Server[Any], settings: HttpSettings) -> None:
+    def __init__(
+        self, server: Server[Any], settings: HttpSettings, most_values: Callable[[], int]
+    ) -> None:
         super().__init__(
             server,
             json_response=settings.json_response,
@@ -52,7 +58,7 @@ class Sessions(StreamableHTTPSessionManager):
             max_sessions=settings.max_sessions,
             retry_interval=_RETRY_MILLISECONDS,
         )
-        self._share = settings.session_share
+        self._share, self._most_values = settings.session_share, most_values
         self._events = Events()
         self._events_of = dict[str, SessionEvents]()
         self._listening = dict[anyio.CancelScope, AuthorizationContext | None]()
@@ -102,6 +108,18 @@ class Sessions(StreamableHTTPSessionManager):
         await super()._discard_session(session_id, transport)
 
     async def _handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        whole = [await receive()]  # the base class has read the body
+
+        async def replay() -> Message:
+            return whole.pop() if whole else await receive()
+
+        if has_more_values(whole[0].get("body", b""), most := self._most_values()):
+            message = f"the request has more than {most:,} values; send fewer in one call"
+            await _refused(message, 413)(scope, replay, send)
+        else:
+            await self._handle(scope, replay, send)
+
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not listens(scope):
             await super()._handle_request(scope, receive, send)
             return
@@ -157,8 +175,12 @@ def _owner(scope: Scope) -> AuthorizationContext | None:
 
 def _too_many(what: str, share: int) -> Response:
     message = f"this token has {share} {what} open, and may not have more; end some of them"
+    return _refused(message, 429)
+
+
+def _refused(message: str, status: int) -> Response:
     error = JSONRPCError(
         jsonrpc="2.0", id=None, error=ErrorData(code=INVALID_REQUEST, message=message)
     )
     content = error.model_dump_json(by_alias=True, exclude_unset=True)
-    return Response(content, 429, media_type="application/json")
+    return Response(content, status, media_type="application/json")

@@ -228,8 +228,20 @@ async def test_limits_of_rate_count_for_each_token(make_books: MakeHost):
         ({"host": "[bad"}, 421),
         ({"host": "localhost:1"}, 200),
         ({"host": "[::1]:8000"}, 200),
+        ({"host": "LOCALHOST"}, 200),
+        *(({"host": f"localhost{mark}.evil.example"}, 421) for mark in "#?/@\\ ,;%\t"),
+        *(({"host": host}, 421) for host in ("evil@localhost", "localhost:", "localhost:x")),
+        ({"host": "localhost:1:2"}, 421),
+        ({"host": "[::1].evil.example"}, 421),
         ({"origin": "https://evil.example"}, 403),
         ({"origin": "null"}, 403),
+        ({"host": "localhost:1", "origin": "http://localhost:1"}, 200),
+        ({"host": "localhost:1", "origin": "HTTP://Localhost:1"}, 200),
+        ({"host": "localhost:1", "origin": "https://localhost:1"}, 403),
+        ({"host": "localhost:1", "origin": "ftp://localhost:1"}, 403),
+        ({"host": "localhost:1", "origin": "localhost:1"}, 403),
+        ({"host": "localhost:1", "origin": "http://localhost:2"}, 403),
+        ({"host": "localhost:1", "origin": "http://localhost:1/"}, 403),
     ],
     ids=str,
 )
@@ -239,6 +251,34 @@ async def test_requests_name_a_host_and_an_origin_that_are_served(
     async with httpx2.AsyncClient(base_url=url, headers=ACCEPT) as client:
         answer = await client.post("/mcp", json=INITIALIZE, headers=headers)
         assert answer.status_code == status
+
+
+@pytest.mark.parametrize(
+    ("forwarded", "origin", "status"),
+    [
+        ({}, "https://mcp.example.org", 200),
+        ({}, "http://mcp.example.org", 200),
+        ({}, "ftp://mcp.example.org", 403),
+        ({"x-forwarded-proto": "https"}, "https://mcp.example.org", 200),
+        ({"x-forwarded-proto": "https"}, "http://mcp.example.org", 403),
+    ],
+    ids=str,
+)
+async def test_a_page_of_the_service_itself_has_its_scheme(
+    make_books: MakeHost, forwarded: dict[str, str], origin: str, status: int
+):
+    host = make_books(auth=auth(), allowed_hosts=["mcp.example.org"], trusted_proxies=["127.0.0.1"])
+    sent = {"host": "mcp.example.org", "origin": origin, **forwarded}
+    async with served_over_http(host) as url, httpx2.AsyncClient(base_url=url) as http:
+        answer = await http.get("/health", headers=bearer(BOB) | sent)
+    assert answer.status_code == status
+
+
+async def test_any_host_does_not_mean_a_host_with_a_path(make_books: MakeHost):
+    host = make_books(allowed_hosts=["*"])
+    async with served_over_http(host) as url, httpx2.AsyncClient(base_url=url) as http:
+        for name, status in (("any.example", 200), ("any.example/x", 421), ("a#b", 421)):
+            assert (await http.get("/health", headers={"host": name})).status_code == status
 
 
 @pytest.mark.parametrize(

@@ -241,3 +241,25 @@ async def test_other_clients_are_served_while_one_floods(url: str):
             with anyio.fail_after(WAIT):
                 assert (await client.get("/health/live")).status_code == 200
         tasks.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/tools/count_words"])
+async def test_a_body_with_very_many_values_is_refused_before_it_is_parsed(url: str, path: str):
+    keys = b"{" + b",".join(b'"%d":1' % index for index in range(10_000)) + b"}"
+    numbers = b'{"text":[' + b"1," * 30_000 + b"1"  # it is not closed
+    async with httpx2.AsyncClient(base_url=url, headers=ACCEPT | bearer(TOKEN)) as client:
+        sent = {"content-type": "application/json"}
+        refused = await client.post(path, content=numbers, headers=sent)
+        assert refused.status_code == 413
+        assert "more than 20,000 values" in refused.text
+        within = await client.post(path, content=keys, headers=sent)
+        assert within.status_code == 400
+
+
+@pytest.mark.parametrize("text", ["a, b, " * 8_000, ',\\"' * 8_000, '",' * 8_000, "\\," * 9_000])
+async def test_commas_in_texts_are_no_values(make_host: MakeHost, text: str):
+    tools = {"max_argument_values": 3}
+    host = make_host({"notes": NotesPlugin}, server={"port": 0, "rest": True}, tools=tools)
+    async with served_over_http(host) as url, httpx2.AsyncClient(base_url=url) as client:
+        answer = await client.post("/tools/count_words", json={"text": text})
+    assert answer.status_code == 200

@@ -20,7 +20,7 @@ from standards_mcp.config.models.http import ADMIN
 from standards_mcp.host import Host
 from standards_mcp.server.http.api.bodies import media_type, with_body
 from standards_mcp.server.http.authorization import ANONYMOUS
-from standards_mcp.server.http.guards import authority
+from standards_mcp.server.http.guards import is_own_origin
 from standards_mcp.server.http.health import CatalogState, Health
 from standards_mcp.server.http.sessions import Sessions
 from standards_mcp.server.http.sockets import is_private
@@ -240,10 +240,8 @@ def check_own_page(request: Request) -> None:
     Raises:
         HTTPException: It comes from elsewhere, or does not say from where.
     """
-    headers = request.headers
-    site, origin = headers.get("sec-fetch-site"), headers.get("origin", "")
-    is_own = authority(origin.casefold()) == headers.get("host", "").casefold()
-    if site not in (None, "same-origin") or not is_own:
+    site = request.headers.get("sec-fetch-site")
+    if site not in (None, "same-origin") or not is_own_origin(request.scope):
         raise HTTPException(403, "A change must come from a form of this page itself.")
 
 

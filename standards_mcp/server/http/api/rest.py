@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
 import pydantic_core
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from standards_mcp._utils.text import printable
 from standards_mcp.calls.context import Principal, Unattended
+from standards_mcp.config.models.tools import ToolSettings
 from standards_mcp.contributions.results import error_result
 from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.errors import InvalidInputError, UnknownToolError
@@ -19,7 +21,7 @@ from standards_mcp.host import Host
 from standards_mcp.plugin import ToolResult
 from standards_mcp.server.definitions import wire_result, wire_tool
 
-from .bodies import media_type, while_connected, with_body
+from .bodies import has_more_values, media_type, while_connected, with_body
 from .failures import failed, failed_with, json_response
 from .openapi import openapi
 from .swagger import docs_routes
@@ -83,6 +85,9 @@ class Rest:
             wanted = "send the arguments as JSON, with Content-Type: application/json"
             return failed_with("unsupported_media_type", wanted)
         body = await request.body()
+        most = most_values(self._host.settings.tools)
+        if has_more_values(body, most):
+            raise HTTPException(413, f"the body has more than {most:,} values; send fewer")
         async with while_connected(request):
             return _answered(name, await self._result(request, name, body))
 
@@ -97,6 +102,15 @@ class Rest:
             return error_result("not_found", str(exc))
         except InvalidInputError as exc:
             return error_result(exc.error_type, str(exc))
+
+
+def most_values(settings: ToolSettings) -> int:
+    """Return how many values a request may have before it is parsed.
+
+    That is twice what its arguments may have: slightly too many are refused in the call, where the
+    model reads why.
+    """
+    return 2 * settings.max_argument_values
 
 
 def _arguments(body: bytes) -> Mapping[str, Any]:

@@ -1,0 +1,199 @@
+"""Tokens of the configuration: how they expire, and what a refusal says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+from click.testing import CliRunner, Result
+from pydantic import ValidationError
+from support.http import ACCEPT, INITIALIZE, bearer, served_over_http
+from support.waiting import WAIT
+
+from standards_mcp import Plugin
+from standards_mcp._utils.tokens import new_token, token_hash
+from standards_mcp.cli import cli
+from standards_mcp.config.loading import Sources
+from standards_mcp.config.models.http import AuthSettings, TokenSection
+from standards_mcp.host import Host
+from standards_mcp.server.http.authorization import is_revoked
+
+pytestmark = pytest.mark.anyio
+MakeHost = Callable[..., Host]
+ANN, BOB = new_token(), new_token()
+PAST = "2001-01-01T00:00:00Z"
+PING = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+SCOPES = '[server.auth.scopes]\nteacher = ["find_*"]\nguest = ["get_*"]\n'
+
+
+def in_seconds(seconds: float) -> str:
+    return (datetime.now(UTC) + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def auth(ann_expires: str | None) -> dict[str, Any]:
+    return {
+        "tokens": {
+            "ann": {"sha256": token_hash(ANN), "expires": ann_expires},
+            "bob": {"sha256": token_hash(BOB)},
+        }
+    }
+
+
+@pytest.fixture
+def make_service(make_host: MakeHost) -> MakeHost:
+    def make(ann_expires: str | None = None, **server: Any) -> Host:
+        settings = {"port": 0, "auth": auth(ann_expires), **server}
+        return make_host({"empty": Plugin}, server=settings)
+
+    return make
+
+
+def reload_with(host: Host, ann_expires: str | None) -> None:
+    changed = {"auth": AuthSettings.model_validate(auth(ann_expires))}
+    server = host.settings.server.model_copy(update=changed)
+    host.take_over(host.loaded, host.settings.model_copy(update={"server": server}))
+
+
+async def open_session(client: httpx2.AsyncClient) -> dict[str, str]:
+    """Open a session with the token of Ann; return the headers of its requests."""
+    opened = await client.post("/mcp", json=INITIALIZE, headers=ACCEPT | bearer(ANN))
+    return ACCEPT | bearer(ANN) | {"mcp-session-id": opened.headers["mcp-session-id"]}
+
+
+async def test_a_missing_a_wrong_and_an_expired_token_get_different_answers(
+    make_service: MakeHost,
+):
+    cases: list[tuple[dict[str, str], str, str]] = [
+        ({}, "missing_token", "a token is needed, as Authorization: Bearer TOKEN"),
+        (bearer(new_token()), "invalid_token", "the token is not valid here"),
+        ({"authorization": "Digest x"}, "invalid_token", "the token is not valid here"),
+        (bearer(ANN), "invalid_token", f"the token expired at {PAST}; ask for a new one"),
+    ]
+    async with (
+        served_over_http(make_service(PAST)) as url,
+        httpx2.AsyncClient(base_url=url) as client,
+    ):
+        for headers, error, why in cases:
+            refused = await client.get("/health", headers=headers)
+            assert refused.status_code == 401
+            assert refused.json()["error"] == error
+            assert refused.json()["error_description"].startswith(why)
+            challenge = refused.headers["www-authenticate"]
+            assert challenge.startswith("Bearer ")
+            assert (f'error="{error}", error_description="{why}' in challenge) == bool(headers)
+        assert (await client.get("/health", headers=bearer(BOB))).status_code == 200
+
+
+async def test_a_browser_may_send_the_expired_token_as_a_password(make_service: MakeHost):
+    async with served_over_http(make_service(PAST)) as url:
+        login = httpx2.BasicAuth("ann", ANN)
+        async with httpx2.AsyncClient(base_url=url, auth=login) as client:
+            refused = await client.get("/health", headers={"accept": "text/html"})
+    assert "the token expired" in refused.text
+    assert [each.split()[0] for each in refused.headers.get_list("www-authenticate")] == [
+        "Bearer",
+        "Basic",
+    ]
+
+
+async def test_a_token_counts_until_it_expires_and_its_stream_ends_then(make_service: MakeHost):
+    host = make_service(in_seconds(5))
+    async with served_over_http(host) as url, httpx2.AsyncClient(base_url=url) as client:
+        session = await open_session(client)
+        with anyio.fail_after(WAIT):
+            async with client.stream("GET", "/mcp", headers=session) as stream:
+                assert stream.status_code == 200
+                assert [line async for line in stream.aiter_lines()] == []
+        with anyio.fail_after(WAIT):
+            while (await client.post("/mcp", json=PING, headers=session)).status_code != 401:  # noqa: ASYNC110
+                await anyio.sleep(0.1)
+
+
+@pytest.mark.parametrize("expires", [PAST, in_seconds(86_400)], ids=["past", "sooner"])
+async def test_a_new_expiry_holds_for_open_streams_and_sessions_after_a_reload(
+    make_service: MakeHost, expires: str
+):
+    host = make_service(in_seconds(172_800))
+    async with served_over_http(host) as url, httpx2.AsyncClient(base_url=url) as client:
+        session = await open_session(client)
+        with anyio.fail_after(WAIT):
+            async with client.stream("GET", "/mcp", headers=session) as stream:
+                reload_with(host, expires)
+                assert [line async for line in stream.aiter_lines()] == []
+        status = (await client.post("/mcp", json=PING, headers=session)).status_code
+        assert status == (401 if expires == PAST else 404)
+
+
+def test_an_expired_token_is_revoked():
+    owner: Any = {"client_id": "ann", "issuer": None, "subject": f"{token_hash(ANN)} {PAST}"}
+    assert is_revoked(AuthSettings.model_validate(auth(PAST)), owner)
+
+
+@pytest.mark.parametrize("expires", ["tomorrow", "2026-01-01", "2026-13-01T00:00:00Z", ""])
+def test_an_expiry_that_is_no_time_is_refused(expires: str):
+    with pytest.raises(ValidationError):
+        TokenSection(sha256=token_hash(ANN), expires=expires)
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["auth", "token", *arguments])
+
+
+@pytest.fixture
+def file() -> Path:
+    path = Path("standards-mcp.toml")
+    path.write_text("", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(("text", "hours"), [("12h", 12), ("90d", 90 * 24), ("4w", 4 * 7 * 24)])
+def test_a_token_is_made_for_a_time(file: Path, text: str, hours: int):
+    before = in_seconds(0)
+    assert run("new", "ann", "--expires", text).exit_code == 0
+    section = Sources(file).load().settings.server.auth.tokens["ann"]
+    assert section.expires_at is not None
+    began = datetime.fromisoformat(before).timestamp()
+    assert 0 <= section.expires_at - began - 3600 * hours < 3600
+    assert f"expires {section.expires}" in run("list").stdout
+    listed = json.loads(run("list", "--json").stdout)
+    assert listed == [{"name": "ann", "scopes": ["*"], "expires": section.expires}]
+
+
+def test_a_token_that_is_replaced_without_a_time_does_not_expire(file: Path):
+    assert run("new", "ann", "--expires", "1h").exit_code == 0
+    assert run("new", "ann", "--replace").exit_code == 0
+    assert Sources(file).load().settings.server.auth.tokens["ann"].expires is None
+    assert run("list").stdout.split() == ["ann", "*", "does", "not", "expire"]
+
+
+def test_the_list_says_which_tokens_have_expired(file: Path):
+    file.write_text(
+        f'[server.auth.tokens.ann]\nsha256 = "{"0" * 64}"\nexpires = "{PAST}"\n', encoding="utf-8"
+    )
+    assert f"expired {PAST}" in run("list").stdout
+
+
+@pytest.mark.parametrize("text", ["90", "0d", "d", "-1d", "1.5d", "99999999w", "2026-01-01", ""])
+def test_a_time_that_is_none_makes_no_token(file: Path, text: str):
+    refused = run("new", "ann", "--expires", text)
+    assert refused.exit_code == 2
+    assert "give hours, days or weeks, such as 12h, 90d or 4w" in " ".join(refused.output.split())
+    assert file.read_text("utf-8") == ""
+
+
+def test_a_token_without_a_scope_is_refused_with_the_scopes_and_a_command(file: Path):
+    file.write_text(SCOPES, encoding="utf-8")
+    refused = run("new", "ann")
+    assert refused.exit_code == 2
+    told = " ".join(refused.output.split())
+    assert "teacher, guest" in told
+    assert "admin and metrics are for the pages of operators" in told
+    command = "standards-mcp auth token new ann --scope teacher"
+    assert told.endswith(command)
+    assert run(*command.split()[3:]).exit_code == 0
