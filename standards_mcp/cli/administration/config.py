@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -16,7 +17,7 @@ from standards_mcp.cli.service_checks import service_warnings
 from standards_mcp.commands import examples, json_option, print_json, print_text
 from standards_mcp.config.errors import Problem
 from standards_mcp.config.layers import key_name, leaves
-from standards_mcp.config.loading import FILE_NAME
+from standards_mcp.config.loading import config_paths
 from standards_mcp.config.programs import check_programs
 from standards_mcp.config.schema import config_schema, config_template
 from standards_mcp.config.sources import file_text
@@ -37,19 +38,24 @@ def config() -> None:
 @config.command(
     epilog=examples("config init", "config init ~/.config/standards-mcp/standards-mcp.toml")
 )
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False), default=FILE_NAME)
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False), required=False)
 @click.option("--force", is_flag=True, help="Replace a file that is there; a copy is kept.")
 @click.pass_obj
-def init(invocation: Invocation, /, file: Path, *, force: bool) -> None:
+def init(invocation: Invocation, /, file: Path | None, *, force: bool) -> None:
     """Write a commented FILE that changes nothing yet: every key with its default.
 
-    FILE is standards-mcp.toml in this folder unless given.
+    FILE is that of --config or STANDARDS_MCP_CONFIG unless given, and else standards-mcp.toml in
+    this folder.
     """
+    if file and invocation.config and file != invocation.config:
+        raise click.UsageError(f"--config names {invocation.config}, and FILE is {file}; give one")
+    file = file or config_paths(invocation.config)[0]
     if file.exists() and not force:
         raise click.ClickException(f"{file} is there already; use --force to replace it")
     try:
         gone = _keys_of(file)
-        backup = replace_text(file, config_template(_models(invocation)))
+        known = invocation if file.exists() else replace(invocation, config=None)
+        backup = replace_text(file, config_template(_models(known)))
     except OSError as exc:
         raise click.ClickException(f"{file} cannot be written: {exc}") from None
     print_text(f"Wrote {file}" + (f"; the old file is {backup.name}" if backup else ""))

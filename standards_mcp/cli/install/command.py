@@ -29,13 +29,15 @@ from .files import (
     without_secrets,
     without_server,
 )
-from .known import CLIENTS, Client, Entry, Launch, System, own_command
+from .known import CLIENTS, IMPORTING, Client, Entry, Launch, System, own_command
 from .options import Options, lost, options_in_force
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,30}")
 
 
-_BY_KEY: Final = {client.key: client for client in CLIENTS}
+_BY_KEY: Final = {client.key: client for client in (*CLIENTS, *IMPORTING)}
+_JSON: Final = Path("servers.json")
+"""Tells the format of what a user imports."""
 
 
 def _client_of(_: click.Context, __: click.Parameter, key: str) -> Client:
@@ -86,22 +88,23 @@ def install(invocation: Invocation, /, client: Client, name: str, **options: Any
 
     The client starts this installation, with the configuration file that is in force here. The
     rest of the client's file stays as it is, and a copy of the old file is kept. Before an entry
-    loses its configuration, its profile or a setting, that is told and asked for.
+    loses its configuration, its profile or a setting, that is told and asked for. A client without
+    a file, such as Cherry Studio, imports what is printed in its own settings.
     """
-    if not _NAME.fullmatch(name):
-        raise click.UsageError(
-            f"--name {name!r}: use letters, digits, '-' and '_', at most 30 of them"
-        )
+    _check_name(name)
     if options["profile"]:
         invocation = replace(invocation, profile=options["profile"])
     variables = _variables(invocation)
     _refuse_secrets(invocation)
     launch = _launch(invocation, options["pairs"], variables)
+    if client.settings is None and not options["project"]:
+        if not options["only_print"]:
+            print_text(f"Nothing is changed. {client.after} Paste this:", err=True)
+        _print_entry(client, _JSON, name, launch, variables)
+        return
     file = _file(client, project=options["project"])
     if options["only_print"]:
-        text = snippet(client, file, name, launch)
-        click.echo(text, nl=False)
-        _warn_of_missing(client, servers(client, file, text)[name], variables)
+        _print_entry(client, file, name, launch, variables)
         return
     yes: bool = options["yes"] or options["dry_run"]
 
@@ -158,18 +161,21 @@ def clients() -> None:
 def list_clients(*, as_json: bool) -> None:
     """List the clients, and whether this server is in the user's configuration of each."""
     system = System.current()
-    found = [_as_data(client, system) for client in CLIENTS]
+    found = [_as_data(client, system) for client in (*CLIENTS, *IMPORTING)]
     if as_json:
         print_json(found)
         return
     for each in found:
         print_table([(f"{each['client']:<14}", each["title"], _state(each))])
-        print_text(f"  {each['file']}")
+        print_text(f"  {each['file'] or 'Import in its settings what `install --print` prints.'}")
 
 
 def _as_data(client: Client, system: System) -> dict[str, Any]:
+    data: dict[str, Any] = {"client": client.key, "title": client.title, "file": None}
+    if client.settings is None:
+        return data | {"present": None, "names": [], "error": ""}
     file = client.file(system)
-    data: dict[str, Any] = {"client": client.key, "title": client.title, "file": str(file)}
+    data["file"] = str(file)
     try:
         names = list(own_servers(client, file))
         return data | {"present": file.parent.is_dir(), "names": names, "error": ""}
@@ -182,6 +188,8 @@ def _state(data: dict[str, Any]) -> str:
         return str(data["error"])
     if data["names"]:
         return "added as " + ", ".join(map(repr, data["names"]))
+    if data["present"] is None:
+        return "not known: its servers are in its own settings"
     return "not added" if data["present"] else "not found on this machine"
 
 
@@ -228,6 +236,21 @@ def _refuse_secrets(invocation: Invocation) -> None:
                 f"--set {key}: a secret does not belong on the command line of the server, where "
                 f"others can read it; use --env {variable_name(path)}=..."
             )
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise click.UsageError(
+            f"--name {name!r}: use letters, digits, '-' and '_', at most 30 of them"
+        )
+
+
+def _print_entry(
+    client: Client, file: Path, name: str, launch: Launch, variables: Iterable[str]
+) -> None:
+    text = snippet(client, file, name, launch)
+    click.echo(text, nl=False)
+    _warn_of_missing(client, servers(client, file, text)[name], variables)
 
 
 def _options(client: Client, file: Path, text: str, name: str) -> Options:

@@ -172,6 +172,21 @@ def test_a_plugin_whose_settings_no_schema_can_tell_spoils_none(install: Install
 # config init
 
 
+def test_init_writes_the_file_that_was_named_for_all_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    file = tmp_path / "school.toml"
+    assert done("--config", str(file), "config", "init") == f"Wrote {file}\n"
+    assert "# [plugins.search]" in file.read_text("utf-8")
+    refused = run("--config", str(file), "config", "init", "other.toml")
+    assert refused.exit_code == 2
+    assert f"--config names {file}, and FILE is other.toml; give one" in refused.stderr
+    monkeypatch.setenv("STANDARDS_MCP_CONFIG", str(tmp_path / "named.toml"))
+    assert done("config", "init") == f"Wrote {tmp_path / 'named.toml'}\n"
+    assert not Path("other.toml").exists()
+    assert not Path("standards-mcp.toml").exists()
+
+
 @pytest.mark.usefixtures("acme")
 def test_a_new_file_changes_nothing():
     before = json.loads(done("config", "show", "--json"))
