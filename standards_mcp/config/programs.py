@@ -1,4 +1,4 @@
-"""Programs that the configuration names, and what to do about one that is not found."""
+"""Check the programs and folders that the configuration names."""
 
 from __future__ import annotations
 
@@ -30,6 +30,21 @@ def check_programs(settings: Settings) -> Iterator[Problem]:
         if why := why_not_found(program, None, folder):
             fix = f"set {key_name(path)} to the whole path of {what} that is there"
             yield Problem(path, f"{program!r} cannot be started: {why}", fix)
+
+
+def check_folders(settings: Settings) -> Iterator[Problem]:
+    """Yield the folders of data that cannot be opened and, since their parent is missing, made."""
+    named = {("catalog", "path"): settings.catalog.path, ("state_dir",): settings.state_dir}
+    for path, folder in named.items():
+        if folder is None or folder.is_dir():
+            continue
+        if folder.exists():
+            why = f"{folder} is no folder"
+        elif not folder.parent.is_dir():
+            why = f"there is no folder {folder.parent}, in which it would be made"
+        else:
+            continue
+        yield Problem(path, f"{why}; correct the path, or make the folder", f"set {key_name(path)}")
 
 
 def why_not_found(program: str, path: str | None, folder: Path | None = None) -> str:

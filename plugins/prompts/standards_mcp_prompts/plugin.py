@@ -15,6 +15,7 @@ class PromptsPlugin(Plugin):
     """Contributes five prompts for planning lessons and units."""
 
     title = "Educational standards"
+
     @hookimpl
     def register_prompts(self) -> Iterable[Prompt]:
         """Return the prompts."""

@@ -67,6 +67,7 @@ class ResourcesPlugin(Plugin):
     """Contributes resources under ``standards://`` and two tools that walk the tree."""
 
     title = "Educational standards"
+
     async def complete_set(self, typed: str, _: Mapping[str, str]) -> list[str]:
         """Return the ids of the sets that a text begins, or their titles."""
         return await completing.set_ids(self.context.catalog, typed)

@@ -14,6 +14,7 @@ import click
 
 from standards_mcp._utils.files import Edit, diff, edit_text
 from standards_mcp._utils.secrets import looks_secret, mask
+from standards_mcp._utils.text import describe_decoding
 from standards_mcp.cli.administration.agreement import agree, yes_option
 from standards_mcp.cli.invocation import Invocation, keys_of
 from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
@@ -107,23 +108,8 @@ def install(invocation: Invocation, /, client: Client, name: str, **options: Any
         _print_entry(client, file, name, launch, variables)
         return
     yes: bool = options["yes"] or options["dry_run"]
-
-    def change(text: str) -> str:
-        after = with_server(client, file, text, name, launch)
-        if loses := lost(*(_options(client, file, each, name) for each in (text, after))):
-            what = f"{name!r} loses {', '.join(loses)}; now also served: what that kept back"
-            agree(what, yes=yes)
-        return after
-
-    done = _edit(file, change, dry_run=options["dry_run"])
-    if not done.changes:
-        print_text(f"{client.title} has it already: {name!r} in {file}")
-    elif options["dry_run"]:
-        _show(client, file, done)
-    else:
-        _report(file, done)
-        print_text(f"Added {name!r} to {client.title}. {client.after}")
-    _warn_of_missing(client, servers(client, file, done.after)[name], variables)
+    entry = _add(client, file, name, launch, yes=yes, dry_run=options["dry_run"])
+    _warn_of_missing(client, entry, variables)
 
 
 @click.command(epilog=examples("uninstall claude-desktop", "uninstall cursor --project"))
@@ -238,6 +224,29 @@ def _refuse_secrets(invocation: Invocation) -> None:
             )
 
 
+def _add(
+    client: Client, file: Path, name: str, launch: Launch, *, yes: bool, dry_run: bool
+) -> Entry:
+    """Write the entry into a client's file, say so, and return it."""
+
+    def change(text: str) -> str:
+        after = with_server(client, file, text, name, launch)
+        if loses := lost(*(_options(client, file, each, name) for each in (text, after))):
+            what = f"{name!r} loses {', '.join(loses)}; now also served: what that kept back"
+            agree(what, yes=yes)
+        return after
+
+    done = _edit(file, change, dry_run=dry_run)
+    if not done.changes:
+        print_text(f"{client.title} has it already: {name!r} in {file}")
+    elif dry_run:
+        _show(client, file, done)
+    else:
+        _report(file, done)
+        print_text(f"Added {name!r} to {client.title}. {client.after}")
+    return servers(client, file, done.after)[name]
+
+
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
         raise click.UsageError(
@@ -269,7 +278,9 @@ def _file(client: Client, *, project: bool) -> Path:
 def _edit(file: Path, change: Callable[[str], str], *, dry_run: bool) -> Edit:
     try:
         return edit_text(file, change, dry_run=dry_run)
-    except (OSError, UnicodeDecodeError) as exc:
+    except UnicodeDecodeError as exc:
+        raise ClientFileError(f"{file}: {describe_decoding(exc)}; left as it is") from None
+    except OSError as exc:
         raise ClientFileError(f"{file} cannot be changed: {exc}; left as it is") from None
 
 

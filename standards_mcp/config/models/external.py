@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias, cast
 from urllib.parse import unquote
 
-from pydantic import BeforeValidator, Field, SecretStr, model_validator
+from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_validator
 
 from standards_mcp._utils.secrets import SHORTEST_SECRET, looks_secret, query_secrets
-from standards_mcp._utils.text import describe_exception
+from standards_mcp._utils.text import describe_decoding, describe_exception
 from standards_mcp.errors import ConfigError
 from standards_mcp.plugin import PluginSettings
 
@@ -101,6 +101,13 @@ class ServerSection(ServerSettings):
     enabled: bool = True
     required: bool = False
 
+    @field_validator("url")
+    @classmethod
+    def _check_url(cls, url: str | None) -> str | None:
+        if url and not url.startswith(("http://", "https://", "${")):
+            raise ValueError("input should begin with https:// or http://")
+        return url
+
     @model_validator(mode="after")
     def _check_target(self) -> Self:
         if self.enabled and self.command is None and self.url is None:
@@ -161,6 +168,8 @@ def read_servers_file(file: Path) -> dict[str, Any]:
         data = json.loads(file.read_text(encoding="utf-8-sig"))
     except OSError as exc:
         raise ConfigError(f"{file}: cannot be read: {exc.strerror}") from None
+    except UnicodeDecodeError as exc:
+        raise ConfigError(f"{file}: {describe_decoding(exc)}") from None
     except (ValueError, RecursionError) as exc:
         raise ConfigError(f"{file}: not valid JSON: {describe_exception(exc)}") from None
     tables: Mapping[str, Any] = cast("Any", data) if isinstance(data, dict) else {}

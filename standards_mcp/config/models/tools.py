@@ -24,6 +24,8 @@ ToolName = Annotated[
     ),
 ]
 Count = Annotated[int, Field(gt=0), NoFlag]
+Tokens = Annotated[int, Field(ge=100), NoFlag]
+"""The least leaves room for an error and for the note that an answer was cut."""
 RATE_LIMIT: Final = r"[1-9][0-9]*/(second|minute|hour|day)"
 RateLimit = Annotated[
     str,
@@ -106,7 +108,7 @@ class Override(Table):
     timeout: Seconds | None = None
     rate_limit: RateLimit | None = None
     concurrency: Count | None = None
-    max_output_tokens: Count | None = None
+    max_output_tokens: Tokens | None = None
 
 
 class ContributionSettings(Rules):
@@ -122,7 +124,7 @@ class ContributionSettings(Rules):
     """
 
     rate_limit: RateLimit | None = None
-    max_output_tokens: Count | None = None
+    max_output_tokens: Tokens | None = None
     overrides: dict[str, Override] = Field(default_factory=dict[str, Override])
 
 
@@ -185,7 +187,7 @@ class ToolSettings(ToolRules):
     timeout: Seconds = 30.0
     concurrency: Count = 16
     rate_limit: RateLimit | None = None
-    max_output_tokens: Count = 20_000
+    max_output_tokens: Tokens = 20_000
     storage: Annotated[SecretStr | None, AtStart()] = None
     overrides: dict[str, ToolOverride] = Field(default_factory=dict[str, ToolOverride])
 
