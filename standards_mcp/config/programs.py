@@ -1,4 +1,4 @@
-"""Check the programs and folders that the configuration names."""
+"""Check the programs, addresses and folders that the configuration names."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from .errors import Problem
 from .layers import key_name
 from .models.settings import Settings
+
+_ADDRESSES: Final = ("https://", "http://", "${")
 
 
 def check_programs(settings: Settings) -> Iterator[Problem]:
@@ -30,6 +33,13 @@ def check_programs(settings: Settings) -> Iterator[Problem]:
         if why := why_not_found(program, None, folder):
             fix = f"set {key_name(path)} to the whole path of {what} that is there"
             yield Problem(path, f"{program!r} cannot be started: {why}", fix)
+
+
+def check_addresses(settings: Settings) -> Iterator[Problem]:
+    """Yield the addresses of enabled servers that are none; those with a variable are not known."""
+    for name, server in settings.servers.items():
+        if server.enabled and server.url and not server.url.startswith(_ADDRESSES):
+            yield Problem(("servers", name, "url"), "input should begin with https:// or http://")
 
 
 def check_folders(settings: Settings) -> Iterator[Problem]:

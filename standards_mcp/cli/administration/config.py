@@ -18,7 +18,7 @@ from standards_mcp.commands import examples, json_option, print_json, print_text
 from standards_mcp.config.errors import Problem
 from standards_mcp.config.layers import key_name, leaves
 from standards_mcp.config.loading import config_paths
-from standards_mcp.config.programs import check_folders, check_programs
+from standards_mcp.config.programs import check_addresses, check_folders, check_programs
 from standards_mcp.config.schema import config_schema, config_template
 from standards_mcp.config.sources import file_text
 from standards_mcp.config.toml.keys import toml_key, toml_value
@@ -109,7 +109,8 @@ def check(ctx: click.Context) -> None:
         if record.status is Status.FAILED
     ]
     values = [each.line(host.loaded.layers) for each in _value_problems(host)]
-    named = (*check_programs(host.settings), *check_folders(host.settings))
+    checks = (check_programs, check_addresses, check_folders)
+    named = [each for find in checks for each in find(host.settings)]
     missing = [each.line(host.loaded.layers) for each in named]
     blocked = service_problems(host.settings.server)
     problems = [*failed, *host.warnings(), *values, *missing, *blocked]

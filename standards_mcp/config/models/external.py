@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias, cast
 from urllib.parse import unquote
 
-from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_validator
+from pydantic import BeforeValidator, Field, SecretStr, model_validator
 
 from standards_mcp._utils.secrets import SHORTEST_SECRET, looks_secret, query_secrets
 from standards_mcp._utils.text import describe_decoding, describe_exception
@@ -100,13 +100,6 @@ class ServerSection(ServerSettings):
 
     enabled: bool = True
     required: bool = False
-
-    @field_validator("url")
-    @classmethod
-    def _check_url(cls, url: str | None) -> str | None:
-        if url and not url.startswith(("http://", "https://", "${")):
-            raise ValueError("input should begin with https:// or http://")
-        return url
 
     @model_validator(mode="after")
     def _check_target(self) -> Self:

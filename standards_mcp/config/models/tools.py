@@ -25,7 +25,7 @@ ToolName = Annotated[
 ]
 Count = Annotated[int, Field(gt=0), NoFlag]
 Tokens = Annotated[int, Field(ge=100), NoFlag]
-"""The least leaves room for an error and for the note that an answer was cut."""
+"""An answer of a tool that is cut to less says nothing."""
 RATE_LIMIT: Final = r"[1-9][0-9]*/(second|minute|hour|day)"
 RateLimit = Annotated[
     str,
@@ -108,7 +108,7 @@ class Override(Table):
     timeout: Seconds | None = None
     rate_limit: RateLimit | None = None
     concurrency: Count | None = None
-    max_output_tokens: Tokens | None = None
+    max_output_tokens: Count | None = None
 
 
 class ContributionSettings(Rules):
@@ -124,7 +124,7 @@ class ContributionSettings(Rules):
     """
 
     rate_limit: RateLimit | None = None
-    max_output_tokens: Tokens | None = None
+    max_output_tokens: Count | None = None
     overrides: dict[str, Override] = Field(default_factory=dict[str, Override])
 
 
@@ -166,6 +166,7 @@ class ToolOverride(Override):
     """
 
     arguments: dict[str, ArgumentOverride] = Field(default_factory=dict[str, ArgumentOverride])
+    max_output_tokens: Tokens | None = None
     cache_ttl: Annotated[float, Field(ge=0, allow_inf_nan=False), NoFlag] | None = None
 
 

@@ -1130,7 +1130,7 @@ REFUSED = {
     ),
     "url": (
         '[servers.x]\nurl = "example.org"\n',
-        2,
+        1,
         "standards-mcp.toml:2: [servers.x] url: input should begin with https:// or http://",
     ),
     "tokens": (
