@@ -83,7 +83,6 @@ def enable(invocation: Invocation, /, pattern: str, *, dry_run: bool, yes: bool)
         yes=yes,
     )
     with suppress(StandardsMcpError):  # the edit is made; other commands report this
-        _warn_of_no_match(invocation, pattern)
         if not dry_run:
             _warn_of_hidden_tools(invocation, pattern)
 
@@ -99,8 +98,6 @@ def disable(invocation: Invocation, /, pattern: str, *, dry_run: bool) -> None:
     """
     _refuse_no_match(invocation, pattern)
     edit_config(invocation, lambda text: with_tool_disabled(text, pattern), dry_run=dry_run)
-    with suppress(StandardsMcpError):
-        _warn_of_no_match(invocation, pattern)
 
 
 def _gains(invocation: Invocation, before: Settings, after: Settings) -> list[str]:
@@ -117,7 +114,7 @@ def _gains(invocation: Invocation, before: Settings, after: Settings) -> list[st
 
 
 def _refuse_no_match(invocation: Invocation, pattern: str) -> None:
-    """Refuse a pattern for which no tool can be meant; a plugin that failed may have others.
+    """Refuse a pattern that no tool can match; warn if a plugin that is not loaded may have one.
 
     Raises:
         click.UsageError: It matches no tool, and has a near name or all tools are known.
@@ -133,12 +130,7 @@ def _refuse_no_match(invocation: Invocation, pattern: str) -> None:
     is_all = not any(each.reason for each in records) and all(each.is_known for each in providers)
     if is_all or did_you_mean(pattern.strip("*?"), names):
         raise click.UsageError(f"{no_match(pattern, 'tools', names)}; nothing is changed")
-
-
-def _warn_of_no_match(invocation: Invocation, pattern: str) -> None:
-    names = invocation.loaded_host.visible().names["tools"]
-    if not first_match(names, (pattern,)):
-        print_text(no_match(pattern, "tools", names), err=True)
+    print_text(no_match(pattern, "tools", names), err=True)
 
 
 def _warn_of_hidden_tools(invocation: Invocation, pattern: str) -> None:

@@ -646,7 +646,7 @@ def test_a_preview_of_a_table_on_one_line_shows_no_value_of_a_plugin(text: str):
 def test_a_preview_shows_no_value_under_a_name_of_secrets():
     text = 'tools = {overrides = {x = {arguments = {api_key = {fixed = "hushhush"}}}}}\n'
     FILE.write_text(text)
-    preview = done("tools", "disable", "y", "--dry-run")
+    preview = done("tools", "disable", "find_*", "--dry-run")
     assert 'fixed = "***"' in preview
     assert "hushhush" not in preview
     assert "hushhush" not in done("config", "show")
@@ -654,7 +654,7 @@ def test_a_preview_shows_no_value_under_a_name_of_secrets():
 
 def test_edits_at_one_time_are_all_kept():
     FILE.write_text("# mine\n")
-    names = [f"tool_{number}" for number in range(6)]
+    names = ["find_*", "find_r*", "find_re*", "find_rel*", "find_rele*", "find_relev*"]
     edit = [sys.executable, "-m", "standards_mcp", "tools", "disable"]
     edits = [subprocess.Popen([*edit, name], stdout=subprocess.DEVNULL) for name in names]
     assert [each.wait(60) for each in edits] == [0] * len(edits)
@@ -1103,15 +1103,11 @@ def test_a_check_tells_of_patterns_that_match_nothing_in_force_or_not(text: str,
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('host = "0.0.0.0"', "anybody who reaches it could use the service"),
         ('host = "0.0.0.0"\nallowed_hosts = ["a.example.org"]', "asks for no token"),
-        ("workers = 2", "a session lives in one process"),
-        ('uds = "gone/socket"', "[server] uds: there is no folder"),
-        ('audit.path = "gone/log"', "[server] audit.path: there is no folder"),
         ("auth.required = true", "there is no token"),
     ],
 )
-def test_a_check_tells_what_is_in_the_way_of_serving_over_http(text: str, told: str):
+def test_a_check_tells_whom_a_service_lets_in(text: str, told: str):
     FILE.write_text(f"[server]\n{text}\n")
     result = run("config", "check")
     assert result.exit_code == 0
@@ -1139,6 +1135,7 @@ REFUSED = {
         "[tools] max_output_tokens: input should be greater than or equal to 100",
     ),
     "exposed": ('[server]\nhost = "0.0.0.0"\n', 1, "[server] host is '0.0.0.0', and anybody who"),
+    "socket": ('[server]\nuds = "gone/socket"\n', 1, "[server] uds: there is no folder"),
     "workers": ("[server]\nworkers = 4\n", 1, "[server] workers is 4, and a session lives in one"),
     "audit": (
         '[server.audit]\npath = "none/audit.jsonl"\n',
@@ -1167,8 +1164,10 @@ REFUSED = {
 
 @pytest.mark.usefixtures("starter_catalog")
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_work_is_no_valid_configuration(name: str):
+def test_what_cannot_work_is_no_valid_configuration(name: str, monkeypatch: pytest.MonkeyPatch):
     text, code, message = REFUSED[name]
+    if "path" in text:  # the variable would win
+        monkeypatch.delenv("STANDARDS_MCP_CATALOG__PATH")
     FILE.write_text(text, encoding="utf-8")
     result = run("config", "check")
     assert result.exit_code == code
@@ -1220,7 +1219,7 @@ def test_a_pattern_without_a_tool_is_refused_and_not_written(command: str, patte
     assert result.exit_code == 2
     hint = "did you mean 'acme.find'?" if pattern == "acme.fnd" else "see `standards-mcp tools`"
     assert f"{pattern!r} matches no tool; {hint}; nothing is changed" in result.output
-    assert not FILE.exists()
+    assert FILE.read_text() == WITH_TOKEN
 
 
 @pytest.mark.usefixtures("acme")
