@@ -42,6 +42,7 @@ class ToolOptions(TypedDict, total=False):
     cache_scope: Literal["private", "public"]
     rate_limit: str | None
     max_output_tokens: int | None
+    check_argument: Callable[[str, Any], Awaitable[None]] | None
     input_schema: Mapping[str, Any] | None
     output_schema: Mapping[str, Any] | type | None
     meta: Mapping[str, Any]

@@ -65,6 +65,7 @@ EXPORTED = [
 ]
 FOR_COMMANDS = [
     "examples",
+    "install_command",
     "json_option",
     "print_answer",
     "print_json",
@@ -72,6 +73,7 @@ FOR_COMMANDS = [
     "print_table",
     "print_text",
     "progress_bar",
+    "upgrade_command",
 ]
 
 

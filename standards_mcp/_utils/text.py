@@ -31,6 +31,14 @@ def counted(count: int, noun: str, plural: str = "") -> str:
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
+def describe_decoding(error: UnicodeDecodeError) -> str:
+    """Return in plain words that a file is not UTF-8, with the line and what to do."""
+    if error.object.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "it is UTF-16 text; save it as UTF-8"
+    line = error.object.count(b"\n", 0, error.start) + 1
+    return f"line {line} is not UTF-8 text; save the file as UTF-8"
+
+
 def describe_exception(exc: BaseException) -> str:
     """Return an exception as one line."""
     try:

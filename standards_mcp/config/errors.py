@@ -25,7 +25,10 @@ _MESSAGES: Final = {
     **dict.fromkeys(
         ("list_type", "tuple_type"), """input should be a list, for example '["a", "b"]'"""
     ),
-    "path_type": "input should be a path",
+    **dict.fromkeys(
+        ("string_type", "secret_type"), """input should be text in quotes, for example '"abc"'"""
+    ),
+    "path_type": """input should be a path in quotes, for example '"/srv/standards"'""",
 }
 _MISSING: Final = object()
 

@@ -133,8 +133,11 @@ def find_config(config: Path | None = None) -> Path | None:
     """Return the configuration file in force, or None.
 
     Raises:
-        ConfigError: The file that was named does not exist.
+        ConfigError: The file that was named does not exist, or a folder has its name.
     """
+    for path in config_paths(config):
+        if path.is_dir():
+            raise ConfigError(f"{path}: it is a folder, and should be a TOML file; rename it")
     named = _named_file(config)
     if named and not named.is_file():
         raise ConfigError(f"{named}: no such file; check --config or STANDARDS_MCP_CONFIG")

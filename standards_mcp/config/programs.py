@@ -1,4 +1,4 @@
-"""Programs that the configuration names, and what to do about one that is not found."""
+"""Check the programs, addresses and folders that the configuration names."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from .errors import Problem
 from .layers import key_name
 from .models.settings import Settings
+
+_ADDRESSES: Final = ("https://", "http://", "${")
 
 
 def check_programs(settings: Settings) -> Iterator[Problem]:
@@ -30,6 +33,28 @@ def check_programs(settings: Settings) -> Iterator[Problem]:
         if why := why_not_found(program, None, folder):
             fix = f"set {key_name(path)} to the whole path of {what} that is there"
             yield Problem(path, f"{program!r} cannot be started: {why}", fix)
+
+
+def check_addresses(settings: Settings) -> Iterator[Problem]:
+    """Yield the addresses of enabled servers that are none; those with a variable are not known."""
+    for name, server in settings.servers.items():
+        if server.enabled and server.url and not server.url.startswith(_ADDRESSES):
+            yield Problem(("servers", name, "url"), "input should begin with https:// or http://")
+
+
+def check_folders(settings: Settings) -> Iterator[Problem]:
+    """Yield the folders of data that cannot be opened and, since their parent is missing, made."""
+    named = {("catalog", "path"): settings.catalog.path, ("state_dir",): settings.state_dir}
+    for path, folder in named.items():
+        if folder is None or folder.is_dir():
+            continue
+        if folder.exists():
+            why = f"{folder} is no folder"
+        elif not folder.parent.is_dir():
+            why = f"there is no folder {folder.parent}, in which it would be made"
+        else:
+            continue
+        yield Problem(path, f"{why}; correct the path, or make the folder", f"set {key_name(path)}")
 
 
 def why_not_found(program: str, path: str | None, folder: Path | None = None) -> str:

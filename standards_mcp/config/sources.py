@@ -15,7 +15,7 @@ from typing import Any, Final, cast, get_origin
 
 from pydantic import BaseModel, SecretStr
 
-from standards_mcp._utils.text import BYTE_ORDER_MARK, nearest
+from standards_mcp._utils.text import BYTE_ORDER_MARK, describe_decoding, nearest
 from standards_mcp.errors import ConfigError
 
 from .layers import DOT_ENV, ENVIRONMENT, Layer, leaves, merged, path_of, variable_name
@@ -73,7 +73,7 @@ def dot_env_layer() -> Layer:
     try:
         variables = DotEnvSettingsSource(BaseSettings, file).env_vars
     except UnicodeDecodeError as exc:
-        raise ConfigError(f".env: is not UTF-8 text: {exc}") from None
+        raise ConfigError(f".env: {describe_decoding(exc)}") from None
     except OSError as exc:
         raise ConfigError(f".env: cannot be read: {exc.strerror}") from None
     if CONFIG_VARIABLE.lower() in variables:
@@ -98,8 +98,8 @@ def file_layer(file: Path, text: str | None = None) -> Layer:
         text = file_text(file) if text is None else text.removeprefix(BYTE_ORDER_MARK)
     except OSError as exc:
         raise ConfigError(f"{file}: cannot be read: {exc.strerror}") from None
-    except ValueError as exc:
-        raise ConfigError(f"{file}: not valid TOML: {exc}") from None
+    except UnicodeDecodeError as exc:
+        raise ConfigError(f"{file}: {describe_decoding(exc)}") from None
     try:
         values = tomllib.loads(text)
     except (ValueError, RecursionError) as exc:  # also for a number or a nesting without end

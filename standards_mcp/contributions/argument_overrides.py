@@ -13,7 +13,7 @@ from standards_mcp.catalog.errors import CatalogError
 from standards_mcp.config.errors import Problem
 from standards_mcp.config.models.tools import ArgumentOverride, ToolOverride
 from standards_mcp.errors import ToolError
-from standards_mcp.plugin import Filter
+from standards_mcp.plugin import Filter, Tool
 
 from .arguments.mistakes import refuse_unknown
 from .arguments.schemas import Schema
@@ -62,10 +62,10 @@ def override_problem(
     return None
 
 
-async def filter_problems(
+async def value_problems(
     tools: Iterable[RegisteredTool], overrides: Mapping[str, ToolOverride]
 ) -> list[Problem]:
-    """Return which values that overrides give to filters the filters refuse, and why.
+    """Return the values of overrides that a filter or the tool's own check refuses, and why.
 
     They may look into the catalog for it, so it takes time, and is not done at a start.
     """
@@ -77,6 +77,11 @@ async def filter_problems(
             for key, value in _values(changed.get(each.name) or ArgumentOverride()):
                 if why := await _filter_refusal(each, value):
                     path = ("tools", "overrides", keys[0], "arguments", each.name, key)
+                    problems.append(Problem(path, why))
+        for name, override in changed.items():
+            for key, value in _values(override):
+                if why := await _tool_refusal(item.tool, name, value):
+                    path = ("tools", "overrides", keys[0], "arguments", name, key)
                     problems.append(Problem(path, why))
     return problems
 
@@ -90,6 +95,16 @@ def _values(override: ArgumentOverride) -> Iterator[tuple[str, Any]]:
 def _refused(arguments: Arguments, name: str, value: Any) -> str:
     """Return why the tool's own validation refuses a value that fits the schema."""
     return arguments.mistake(name, value) if isinstance(arguments, ModelArguments) else ""
+
+
+async def _tool_refusal(tool: Tool, name: str, value: Any) -> str:
+    if tool.check_argument is None:
+        return ""
+    try:
+        await tool.check_argument(name, value)
+    except Exception as exc:  # noqa: BLE001  - the check is code of a plugin
+        return str(exc) if isinstance(exc, ToolError | CatalogError) else describe_exception(exc)
+    return ""
 
 
 async def _filter_refusal(item: Filter, value: Any) -> str:

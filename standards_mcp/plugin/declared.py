@@ -45,6 +45,9 @@ class Tool:
             limit for all tools counts beside it.
         max_output_tokens: About how long an answer may be, where that is less than the
             configuration allows; more is cut.
+        check_argument: An async function for ``config check``. It gets the name and the value of an
+            argument that an admin's override sets, and raises `InvalidInputError` if no call takes
+            that value, such as a subject that the catalog does not have.
         input_schema: A hand-written JSON Schema instead of the derived one; the function gets
             the validated arguments by keyword.
         output_schema: A pydantic model, a ``TypedDict`` or a dataclass, or a JSON Schema of an
@@ -68,6 +71,7 @@ class Tool:
     cache_scope: Literal["private", "public"] = "private"
     rate_limit: str | None = None
     max_output_tokens: int | None = None
+    check_argument: Callable[[str, Any], Awaitable[None]] | None = field(default=None, repr=False)
     input_schema: Mapping[str, Any] | None = None
     output_schema: Mapping[str, Any] | type | None = None
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])

@@ -319,15 +319,15 @@ async def test_the_rules_for_tools_hold_for_those_of_servers(make_host: MakeHost
     async with started(make_host(servers={"peer": entry(folder)}, tools=tools)) as host:
         assert served(host) == ["say"]
         assert text_of(await host.call_tool("say", {})) == "mine"
-    tools = {"disable": ["peer.*"], "max_output_tokens": 10}
+    tools = {"disable": ["peer.*"], "max_output_tokens": 100}
     async with started(make_host(servers={"peer": entry(folder)}, tools=tools)) as host:
         assert served(host) == []
     async with started(
-        make_host(servers={"peer": entry(folder)}, tools={"max_output_tokens": 10})
+        make_host(servers={"peer": entry(folder)}, tools={"max_output_tokens": 100})
     ) as host:
-        result = await host.call_tool("peer_echo", {"value": "x" * 100})
-        assert result.content[0]["text"] == "x" * 40
-        assert "Cut to about 10" in result.notes[0]
+        result = await host.call_tool("peer_echo", {"value": "x" * 1000})
+        assert result.content[0]["text"] == "x" * 400
+        assert "Cut to about 100" in result.notes[0]
 
 
 async def test_what_a_server_writes_goes_to_the_log_line_by_line_and_not_without_end(

@@ -127,8 +127,16 @@ class SearchPlugin(Plugin[SearchSettings]):
                 open_world=False,
                 returns_untrusted_text=True,
                 accepts_filters=True,
+                check_argument=self._check_argument,
             )
         ]
+
+    async def _check_argument(self, name: str, value: Any) -> None:
+        """Refuse a subject of which the catalog has nothing."""
+        from .scope import scope_filter  # noqa: PLC0415  - costs start-up time
+
+        if name == "subject":
+            await scope_filter(self.context.catalog, None, value, None)
 
     @hookimpl
     def register_commands(self) -> Iterable[click.Command]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -13,16 +14,16 @@ from standards_mcp._utils.files import replace_text
 from standards_mcp._utils.full_disk import reason_of
 from standards_mcp._utils.stdio.streams import divert_stdout
 from standards_mcp.cli.invocation import Invocation
-from standards_mcp.cli.service_checks import service_warnings
+from standards_mcp.cli.service_checks import service_problems, service_warnings
 from standards_mcp.commands import examples, json_option, print_json, print_text
 from standards_mcp.config.errors import Problem
 from standards_mcp.config.layers import key_name, leaves
-from standards_mcp.config.loading import FILE_NAME
-from standards_mcp.config.programs import check_programs
+from standards_mcp.config.loading import config_paths
+from standards_mcp.config.programs import check_addresses, check_folders, check_programs
 from standards_mcp.config.schema import config_schema, config_template
 from standards_mcp.config.sources import file_text
 from standards_mcp.config.toml.keys import toml_key, toml_value
-from standards_mcp.contributions.argument_overrides import filter_problems
+from standards_mcp.contributions.argument_overrides import value_problems
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.host import Host
 from standards_mcp.loading.providers import provider_of
@@ -38,19 +39,24 @@ def config() -> None:
 @config.command(
     epilog=examples("config init", "config init ~/.config/standards-mcp/standards-mcp.toml")
 )
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False), default=FILE_NAME)
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False), required=False)
 @click.option("--force", is_flag=True, help="Replace a file that is there; a copy is kept.")
 @click.pass_obj
-def init(invocation: Invocation, /, file: Path, *, force: bool) -> None:
+def init(invocation: Invocation, /, file: Path | None, *, force: bool) -> None:
     """Write a commented FILE that changes nothing yet: every key with its default.
 
-    FILE is standards-mcp.toml in this folder unless given.
+    FILE is that of --config or STANDARDS_MCP_CONFIG unless given, and else standards-mcp.toml in
+    this folder.
     """
+    if file and invocation.config and file != invocation.config:
+        raise click.UsageError(f"--config names {invocation.config}, and FILE is {file}; give one")
+    file = file or config_paths(invocation.config)[0]
     if file.exists() and not force:
         raise click.ClickException(f"{file} is there already; use --force to replace it")
     try:
         gone = _keys_of(file)
-        backup = replace_text(file, config_template(_models(invocation)))
+        known = invocation if file.exists() else replace(invocation, config=None)
+        backup = replace_text(file, config_template(_models(known)))
     except OSError as exc:
         raise click.ClickException(f"{file} cannot be written: {reason_of(exc)}") from None
     print_text(f"Wrote {file}" + (f"; the old file is {backup.name}" if backup else ""))
@@ -90,10 +96,10 @@ def show(invocation: Invocation, *, origin: bool, as_json: bool) -> None:
 def check(ctx: click.Context) -> None:
     """Read the configuration as `serve` does and say what is wrong with it.
 
-    Exit code 1 when a plugin fails, a pattern names nothing, or a tool refuses a value that an
-    override gives it; 2 when the file is refused. A plugin's secret in the file is reported, and
-    so is what is in the way of serving over HTTP; neither is a failure. Isolated plugins and
-    servers are not started: `plugins check` does that.
+    Exit code 1 when a plugin fails, a pattern names nothing, a tool refuses a value that an
+    override gives it, a folder or a program is missing, or the service over HTTP could not start;
+    2 when the file is refused. A plugin's secret in the file is reported, and is no failure.
+    Isolated plugins and servers are not started: `plugins check` does that.
     """
     invocation = ctx.ensure_object(Invocation)
     invocation.report_alone()
@@ -103,14 +109,19 @@ def check(ctx: click.Context) -> None:
         for record in host.manager.records.values()
         if record.status is Status.FAILED
     ]
-    filters = [each.line(host.loaded.layers) for each in _filter_problems(host)]
-    programs = [each.line(host.loaded.layers) for each in check_programs(host.settings)]
-    problems = [*failed, *host.warnings(), *filters, *programs]
+    values = [each.line(host.loaded.layers) for each in _value_problems(host)]
+    checks = (check_programs, check_addresses, check_folders)
+    named = [each for find in checks for each in find(host.settings)]
+    missing = [each.line(host.loaded.layers) for each in named]
+    blocked = service_problems(host.settings.server)
+    problems = [*failed, *host.warnings(), *values, *missing, *blocked]
     for line in (*problems, *host.exposed_secrets(), *service_warnings(host.settings.server)):
         print_text(line)
     if problems:
         ctx.exit(1)
     print_text(f"ok: {host.loaded.file or 'no file; every key has its default'}")
+    if (path := host.settings.catalog.path) and not path.exists():
+        print_text(f"[catalog] path: {path} does not exist yet; it is made at its first use")
     records = host.manager.records.values()
     if elsewhere := ", ".join(record.name for record in records if provider_of(record)):
         print_text(
@@ -128,11 +139,11 @@ def schema(invocation: Invocation) -> None:
     print_json(config_schema(_models(invocation)))
 
 
-def _filter_problems(host: Host) -> list[Problem]:
+def _value_problems(host: Host) -> list[Problem]:
     async def ask() -> list[Problem]:
         tools, overrides = host.manager.contributions.tools, host.settings.tools.overrides
         try:
-            return await filter_problems(tools, overrides)
+            return await value_problems(tools, overrides)
         finally:
             await host.catalog.aclose()  # a filter may have opened it
 

@@ -8,6 +8,7 @@ import click
 
 from standards_mcp._utils.files import diff
 from standards_mcp._utils.secrets import mask
+from standards_mcp._utils.text import describe_decoding
 from standards_mcp.cli.invocation import Invocation
 from standards_mcp.commands import print_text
 from standards_mcp.config.changes import Gains, change_config, file_to_change, for_everybody
@@ -51,7 +52,9 @@ def edit_config(
             agree=lambda what: agree(f"Now also served: {what}", yes=yes or dry_run),
             dry_run=dry_run,
         )
-    except (OSError, UnicodeDecodeError) as exc:
+    except UnicodeDecodeError as exc:
+        raise click.ClickException(f"{file}: {describe_decoding(exc)}") from None
+    except OSError as exc:
         raise click.ClickException(f"{file} cannot be changed: {exc}") from None
     if not done.changes:
         says(f"{file} says so already.")

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import click
 
+from standards_mcp._utils.text import did_you_mean
 from standards_mcp.calls.steps.output import definition_tokens
 from standards_mcp.cli.completion import all_tools, offer, served_tools
 from standards_mcp.cli.failures import show_failures
@@ -69,8 +70,11 @@ def enable(invocation: Invocation, /, pattern: str, *, dry_run: bool, yes: bool)
     """Change the configuration file so that the tools of GLOB are served again.
 
     It takes GLOB out of `disable`; if it is not there, it adds GLOB to `enable`, where that is set.
-    What is then served beyond what was served before is listed first, and asked for.
+    What is then served beyond what was served before is listed first, and asked for. A GLOB that
+    matches no tool is refused, unless it is in `disable`.
     """
+    if pattern not in invocation.load_settings().settings.tools.disable:
+        _refuse_no_match(invocation, pattern)
     edit_config(
         invocation,
         lambda text: with_tool_enabled(text, pattern),
@@ -79,7 +83,6 @@ def enable(invocation: Invocation, /, pattern: str, *, dry_run: bool, yes: bool)
         yes=yes,
     )
     with suppress(StandardsMcpError):  # the edit is made; other commands report this
-        _warn_of_no_match(invocation, pattern)
         if not dry_run:
             _warn_of_hidden_tools(invocation, pattern)
 
@@ -89,10 +92,12 @@ def enable(invocation: Invocation, /, pattern: str, *, dry_run: bool, yes: bool)
 @dry_run_option
 @click.pass_obj
 def disable(invocation: Invocation, /, pattern: str, *, dry_run: bool) -> None:
-    """Change the configuration file so that the tools of GLOB are no longer served."""
+    """Change the configuration file so that the tools of GLOB are no longer served.
+
+    A GLOB that matches no tool is refused.
+    """
+    _refuse_no_match(invocation, pattern)
     edit_config(invocation, lambda text: with_tool_disabled(text, pattern), dry_run=dry_run)
-    with suppress(StandardsMcpError):
-        _warn_of_no_match(invocation, pattern)
 
 
 def _gains(invocation: Invocation, before: Settings, after: Settings) -> list[str]:
@@ -108,10 +113,24 @@ def _gains(invocation: Invocation, before: Settings, after: Settings) -> list[st
     return gained_now
 
 
-def _warn_of_no_match(invocation: Invocation, pattern: str) -> None:
-    names = invocation.loaded_host.visible().names["tools"]
-    if not first_match(names, (pattern,)):
-        print_text(no_match(pattern, "tools", names), err=True)
+def _refuse_no_match(invocation: Invocation, pattern: str) -> None:
+    """Refuse a pattern that no tool can match; warn if a plugin that is not loaded may have one.
+
+    Raises:
+        click.UsageError: It matches no tool, and has a near name or all tools are known.
+    """
+    try:
+        host = invocation.loaded_host
+    except StandardsMcpError:  # the edit may be what corrects the file
+        return
+    names = host.visible().names["tools"]
+    if first_match(names, (pattern,)):
+        return
+    records, providers = host.manager.records.values(), host.manager.providers()
+    is_all = not any(each.reason for each in records) and all(each.is_known for each in providers)
+    if is_all or did_you_mean(pattern.strip("*?"), names):
+        raise click.UsageError(f"{no_match(pattern, 'tools', names)}; nothing is changed")
+    print_text(no_match(pattern, "tools", names), err=True)
 
 
 def _warn_of_hidden_tools(invocation: Invocation, pattern: str) -> None:

@@ -22,7 +22,7 @@ from standards_mcp.catalog import CatalogError
 from standards_mcp.cli.install.files import missing_variables, own_servers
 from standards_mcp.cli.install.known import CLIENTS, Client, Entry, System
 from standards_mcp.cli.install.options import configuration_of, install_command, options_of
-from standards_mcp.cli.service_checks import service_warnings
+from standards_mcp.cli.service_checks import service_problems, service_warnings
 from standards_mcp.config.layers import key_name
 from standards_mcp.config.loading import LoadedSettings, user_config_file
 from standards_mcp.config.models.settings import Settings
@@ -111,7 +111,8 @@ def _configuration(host: Host) -> Iterator[Finding]:
         yield Finding("configuration", "warning", warning, _CORRECT)
     for line in host.exposed_secrets():
         yield Finding("configuration", "warning", line, "Set the variable, and take the key out.")
-    for line in service_warnings(host.settings.server):
+    settings = host.settings.server
+    for line in (*service_problems(settings), *service_warnings(settings)):
         yield Finding("service", "warning", line, _CORRECT)
 
 

@@ -14,6 +14,7 @@ import click
 
 from standards_mcp._utils.files import Edit, diff, edit_text
 from standards_mcp._utils.secrets import looks_secret, mask
+from standards_mcp._utils.text import describe_decoding
 from standards_mcp.cli.administration.agreement import agree, yes_option
 from standards_mcp.cli.invocation import Invocation, keys_of
 from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
@@ -29,13 +30,15 @@ from .files import (
     without_secrets,
     without_server,
 )
-from .known import CLIENTS, Client, Entry, Launch, System, own_command
+from .known import CLIENTS, IMPORTING, Client, Entry, Launch, System, own_command
 from .options import Options, lost, options_in_force
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,30}")
 
 
-_BY_KEY: Final = {client.key: client for client in CLIENTS}
+_BY_KEY: Final = {client.key: client for client in (*CLIENTS, *IMPORTING)}
+_JSON: Final = Path("servers.json")
+"""Tells the format of what a user imports."""
 
 
 def _client_of(_: click.Context, __: click.Parameter, key: str) -> Client:
@@ -86,41 +89,27 @@ def install(invocation: Invocation, /, client: Client, name: str, **options: Any
 
     The client starts this installation, with the configuration file that is in force here. The
     rest of the client's file stays as it is, and a copy of the old file is kept. Before an entry
-    loses its configuration, its profile or a setting, that is told and asked for.
+    loses its configuration, its profile or a setting, that is told and asked for. A client without
+    a file, such as Cherry Studio, imports what is printed in its own settings.
     """
-    if not _NAME.fullmatch(name):
-        raise click.UsageError(
-            f"--name {name!r}: use letters, digits, '-' and '_', at most 30 of them"
-        )
+    _check_name(name)
     if options["profile"]:
         invocation = replace(invocation, profile=options["profile"])
     variables = _variables(invocation)
     _refuse_secrets(invocation)
     launch = _launch(invocation, options["pairs"], variables)
+    if client.settings is None and not options["project"]:
+        if not options["only_print"]:
+            print_text(f"Nothing is changed. {client.after} Paste this:", err=True)
+        _print_entry(client, _JSON, name, launch, variables)
+        return
     file = _file(client, project=options["project"])
     if options["only_print"]:
-        text = snippet(client, file, name, launch)
-        click.echo(text, nl=False)
-        _warn_of_missing(client, servers(client, file, text)[name], variables)
+        _print_entry(client, file, name, launch, variables)
         return
     yes: bool = options["yes"] or options["dry_run"]
-
-    def change(text: str) -> str:
-        after = with_server(client, file, text, name, launch)
-        if loses := lost(*(_options(client, file, each, name) for each in (text, after))):
-            what = f"{name!r} loses {', '.join(loses)}; now also served: what that kept back"
-            agree(what, yes=yes)
-        return after
-
-    done = _edit(file, change, dry_run=options["dry_run"])
-    if not done.changes:
-        print_text(f"{client.title} has it already: {name!r} in {file}")
-    elif options["dry_run"]:
-        _show(client, file, done)
-    else:
-        _report(file, done)
-        print_text(f"Added {name!r} to {client.title}. {client.after}")
-    _warn_of_missing(client, servers(client, file, done.after)[name], variables)
+    entry = _add(client, file, name, launch, yes=yes, dry_run=options["dry_run"])
+    _warn_of_missing(client, entry, variables)
 
 
 @click.command(epilog=examples("uninstall claude-desktop", "uninstall cursor --project"))
@@ -158,18 +147,21 @@ def clients() -> None:
 def list_clients(*, as_json: bool) -> None:
     """List the clients, and whether this server is in the user's configuration of each."""
     system = System.current()
-    found = [_as_data(client, system) for client in CLIENTS]
+    found = [_as_data(client, system) for client in (*CLIENTS, *IMPORTING)]
     if as_json:
         print_json(found)
         return
     for each in found:
         print_table([(f"{each['client']:<14}", each["title"], _state(each))])
-        print_text(f"  {each['file']}")
+        print_text(f"  {each['file'] or 'Import in its settings what `install --print` prints.'}")
 
 
 def _as_data(client: Client, system: System) -> dict[str, Any]:
+    data: dict[str, Any] = {"client": client.key, "title": client.title, "file": None}
+    if client.settings is None:
+        return data | {"present": None, "names": [], "error": ""}
     file = client.file(system)
-    data: dict[str, Any] = {"client": client.key, "title": client.title, "file": str(file)}
+    data["file"] = str(file)
     try:
         names = list(own_servers(client, file))
         return data | {"present": file.parent.is_dir(), "names": names, "error": ""}
@@ -182,6 +174,8 @@ def _state(data: dict[str, Any]) -> str:
         return str(data["error"])
     if data["names"]:
         return "added as " + ", ".join(map(repr, data["names"]))
+    if data["present"] is None:
+        return "not known: its servers are in its own settings"
     return "not added" if data["present"] else "not found on this machine"
 
 
@@ -230,6 +224,44 @@ def _refuse_secrets(invocation: Invocation) -> None:
             )
 
 
+def _add(
+    client: Client, file: Path, name: str, launch: Launch, *, yes: bool, dry_run: bool
+) -> Entry:
+    """Write the entry into a client's file, say so, and return it."""
+
+    def change(text: str) -> str:
+        after = with_server(client, file, text, name, launch)
+        if loses := lost(*(_options(client, file, each, name) for each in (text, after))):
+            what = f"{name!r} loses {', '.join(loses)}; now also served: what that kept back"
+            agree(what, yes=yes)
+        return after
+
+    done = _edit(file, change, dry_run=dry_run)
+    if not done.changes:
+        print_text(f"{client.title} has it already: {name!r} in {file}")
+    elif dry_run:
+        _show(client, file, done)
+    else:
+        _report(file, done)
+        print_text(f"Added {name!r} to {client.title}. {client.after}")
+    return servers(client, file, done.after)[name]
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise click.UsageError(
+            f"--name {name!r}: use letters, digits, '-' and '_', at most 30 of them"
+        )
+
+
+def _print_entry(
+    client: Client, file: Path, name: str, launch: Launch, variables: Iterable[str]
+) -> None:
+    text = snippet(client, file, name, launch)
+    click.echo(text, nl=False)
+    _warn_of_missing(client, servers(client, file, text)[name], variables)
+
+
 def _options(client: Client, file: Path, text: str, name: str) -> Options:
     """Return the options of an entry in a client's file; none where there is no such entry."""
     entry = servers(client, file, text).get(name)
@@ -246,7 +278,9 @@ def _file(client: Client, *, project: bool) -> Path:
 def _edit(file: Path, change: Callable[[str], str], *, dry_run: bool) -> Edit:
     try:
         return edit_text(file, change, dry_run=dry_run)
-    except (OSError, UnicodeDecodeError) as exc:
+    except UnicodeDecodeError as exc:
+        raise ClientFileError(f"{file}: {describe_decoding(exc)}; left as it is") from None
+    except OSError as exc:
         raise ClientFileError(f"{file} cannot be changed: {exc}; left as it is") from None
 
 

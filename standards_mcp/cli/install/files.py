@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from standards_mcp._utils.files import read_text
 from standards_mcp._utils.secrets import MASK, secret_paths
-from standards_mcp._utils.text import BYTE_ORDER_MARK, keeping_style
+from standards_mcp._utils.text import BYTE_ORDER_MARK, describe_decoding, keeping_style
 from standards_mcp.errors import ClientFileError
 
 from . import jsonc
@@ -48,7 +48,9 @@ def own_servers(client: Client, file: Path) -> dict[str, Entry]:
     """
     try:
         text = read_text(file) or ""
-    except (OSError, UnicodeDecodeError) as exc:
+    except UnicodeDecodeError as exc:
+        raise ClientFileError(f"{file}: {describe_decoding(exc)}") from None
+    except OSError as exc:
         raise ClientFileError(f"{file} cannot be read: {exc}; correct it") from None
     entries = servers(client, file, text).items()
     return {name: entry for name, entry in entries if is_ours(client, entry)}

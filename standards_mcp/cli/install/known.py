@@ -97,7 +97,8 @@ class Client:
     Attributes:
         key: Its name on the command line.
         table: The keys that lead to its servers.
-        settings: Returns the file of a user's servers; its ending tells the format.
+        settings: Returns the file of a user's servers; its ending tells the format. None if the
+            client has no such file, and its user imports JSON.
         project: The file of a project's servers, below the project's folder, if there is one.
         entry: Returns what it stores about a server, given the server's name.
         command: The key of the command in that entry, and of its environment.
@@ -107,7 +108,7 @@ class Client:
     key: str
     title: str
     table: tuple[str, ...]
-    settings: Callable[[System], Path]
+    settings: Callable[[System], Path] | None = None
     project: str = ""
     entry: Callable[[str, Launch], Entry]
     command: str = "command"
@@ -118,8 +119,10 @@ class Client:
         """Return the file that holds the user's servers, or the project's.
 
         Raises:
-            LookupError: The client knows no servers of a project.
+            LookupError: The client knows no servers of a project, or has no file at all.
         """
+        if self.settings is None:
+            raise LookupError(f"{self.title} has no file of servers. {self.after}")
         if not project:
             return self.settings(system)
         if not self.project:
@@ -263,3 +266,17 @@ CLIENTS: Final = (
         after="Start a new Goose session.",
     ),
 )
+"""The clients with a file of servers, which commands can change."""
+IMPORTING: Final = (
+    Client(
+        key="cherry-studio",
+        title="Cherry Studio",
+        table=("mcpServers",),
+        entry=_plain,
+        after=(
+            "Its servers are in its own settings: MCP Servers, Add, Import from JSON; "
+            "there you also remove them."
+        ),
+    ),
+)
+"""The clients whose users import JSON in the settings."""

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from pydantic import BeforeValidator, Field, SecretStr, model_validator
 
 from standards_mcp._utils.secrets import SHORTEST_SECRET, looks_secret, query_secrets
-from standards_mcp._utils.text import describe_exception
+from standards_mcp._utils.text import describe_decoding, describe_exception
 from standards_mcp.errors import ConfigError
 from standards_mcp.plugin import PluginSettings
 
@@ -165,6 +165,8 @@ def read_servers_file(file: Path) -> dict[str, Any]:
         data = json.loads(file.read_text(encoding="utf-8-sig"))
     except OSError as exc:
         raise ConfigError(f"{file}: cannot be read: {exc.strerror}") from None
+    except UnicodeDecodeError as exc:
+        raise ConfigError(f"{file}: {describe_decoding(exc)}") from None
     except (ValueError, RecursionError) as exc:
         raise ConfigError(f"{file}: not valid JSON: {describe_exception(exc)}") from None
     tables: Mapping[str, Any] = cast("Any", data) if isinstance(data, dict) else {}

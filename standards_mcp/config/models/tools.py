@@ -24,6 +24,8 @@ ToolName = Annotated[
     ),
 ]
 Count = Annotated[int, Field(gt=0), NoFlag]
+Tokens = Annotated[int, Field(ge=100), NoFlag]
+"""An answer of a tool that is cut to less says nothing."""
 RATE_LIMIT: Final = r"[1-9][0-9]*/(second|minute|hour|day)"
 RateLimit = Annotated[
     str,
@@ -164,6 +166,7 @@ class ToolOverride(Override):
     """
 
     arguments: dict[str, ArgumentOverride] = Field(default_factory=dict[str, ArgumentOverride])
+    max_output_tokens: Tokens | None = None
     cache_ttl: Annotated[float, Field(ge=0, allow_inf_nan=False), NoFlag] | None = None
 
 
@@ -187,7 +190,7 @@ class ToolSettings(ToolRules):
     timeout: Seconds = 30.0
     concurrency: Count = 16
     rate_limit: RateLimit | None = None
-    max_output_tokens: Count = 20_000
+    max_output_tokens: Tokens = 20_000
     max_argument_values: Count = 10_000
     storage: Annotated[SecretStr | None, AtStart()] = None
     overrides: dict[str, ToolOverride] = Field(default_factory=dict[str, ToolOverride])

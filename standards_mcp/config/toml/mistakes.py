@@ -14,6 +14,12 @@ _WORDS: Final = {
     **dict.fromkeys(("False", "FALSE", "no", "No", "off", "Off"), "write false"),
     **dict.fromkeys(("None", "null", "nil", "NULL"), "leave the key out"),
 }
+_TWICE: Final = (
+    "Cannot declare",
+    "Cannot overwrite",
+    "Cannot mutate immutable",
+    "Duplicate inline table key",
+)
 _WINDOWS_PATH: Final = re.compile(r'"((?:[A-Za-z]:|\\\\[^\\"]+)\\(?!\\)[^"]*)"')
 _EATEN: Final = re.compile(r"[A-Za-z]:[\b\t\n\f\r]")
 
@@ -36,9 +42,26 @@ def explain(text: str, error: str) -> str:
         for at in (number,) if number else range(1, len(lines) + 1):
             if advice := path_advice(lines[at - 1]):
                 return f":{at}: not valid TOML: {advice}"
+    if error.startswith(_TWICE):
+        return _twice(lines, number)
     rest = lines[number - 1][column - 1 :] if 0 < number <= len(lines) else ""
     where = f":{number}" if number else ""
     return f"{where}: not valid TOML: {_advice(rest, error) or error}"
+
+
+def _twice(lines: list[str], number: int) -> str:
+    """Return that a table or a key is there twice, with both lines where they can be found."""
+    number = number or len("\n".join(lines).rstrip().split("\n"))  # at the end of the document
+    line = lines[number - 1].split("#")[0].strip()
+    name = line if line.startswith("[") else line.partition("=")[0].strip()
+    same = [
+        at
+        for at, each in enumerate(lines[: number - 1], 1)
+        if each.split("#")[0].split("=")[0].strip() == name
+    ]
+    before = f" (line {same[-1]})" if same else ""
+    how = "put its keys into one table" if line.startswith("[") else "keep one of them"
+    return f":{number}: not valid TOML: {name} is set twice{before}; {how}"
 
 
 def is_eaten_path(value: object) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final, cast
@@ -73,7 +73,7 @@ class _Fit:
                 for key, item in table.items()
             }
         if isinstance(value, list):
-            items: list[Any] = value
+            items = list(cast("Iterable[Any]", value))
             fitting = [each for each in alternatives if _admits(each, "array")]
             return [
                 self.value(item, _children(fitting, at), (*path, at))
@@ -175,10 +175,14 @@ def _may_be(table: Mapping[str, Any], schema: _Schema) -> bool:
     properties = _table(schema, "properties")
     if schema.get("additionalProperties") is False and not table.keys() <= properties.keys():
         return False
-    return _admits(schema, "object") and all(
-        not isinstance(each.get("const"), str) or table[key] == each["const"]
+    constants = {
+        key: cast("_Schema", each).get("const")
         for key, each in properties.items()
         if key in table and isinstance(each, Mapping)
+    }
+    return _admits(schema, "object") and all(
+        not isinstance(constant, str) or table[key] == constant
+        for key, constant in constants.items()
     )
 
 

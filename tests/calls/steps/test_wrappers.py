@@ -240,6 +240,6 @@ async def test_the_answer_of_a_wrapper_is_capped_as_any_other(make_host: MakeHos
     async def swell(call_next: ToolHandler, call: ToolCall) -> ToolResult:
         return replace(await call_next(call), text="x" * 4000, structured=None)
 
-    host = make_host({"big": wrapping(swell), "work": WorkPlugin}, tools={"max_output_tokens": 10})
+    host = make_host({"big": wrapping(swell), "work": WorkPlugin}, tools={"max_output_tokens": 100})
     result = await host.call_tool("work", {})
-    assert len(result.text) == 40
+    assert len(result.text) == 400

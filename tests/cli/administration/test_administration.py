@@ -172,6 +172,21 @@ def test_a_plugin_whose_settings_no_schema_can_tell_spoils_none(install: Install
 # config init
 
 
+def test_init_writes_the_file_that_was_named_for_all_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    file = tmp_path / "school.toml"
+    assert done("--config", str(file), "config", "init") == f"Wrote {file}\n"
+    assert "# [plugins.search]" in file.read_text("utf-8")
+    refused = run("--config", str(file), "config", "init", "other.toml")
+    assert refused.exit_code == 2
+    assert f"--config names {file}, and FILE is other.toml; give one" in refused.stderr
+    monkeypatch.setenv("STANDARDS_MCP_CONFIG", str(tmp_path / "named.toml"))
+    assert done("config", "init") == f"Wrote {tmp_path / 'named.toml'}\n"
+    assert not Path("other.toml").exists()
+    assert not Path("standards-mcp.toml").exists()
+
+
 @pytest.mark.usefixtures("acme")
 def test_a_new_file_changes_nothing():
     before = json.loads(done("config", "show", "--json"))
@@ -639,7 +654,7 @@ def test_a_preview_of_a_table_on_one_line_shows_no_value_of_a_plugin(text: str):
 def test_a_preview_shows_no_value_under_a_name_of_secrets():
     text = 'tools = {overrides = {x = {arguments = {api_key = {fixed = "hushhush"}}}}}\n'
     FILE.write_text(text)
-    preview = done("tools", "disable", "y", "--dry-run")
+    preview = done("tools", "disable", "find_*", "--dry-run")
     assert 'fixed = "***"' in preview
     assert "hushhush" not in preview
     assert "hushhush" not in done("config", "show")
@@ -647,7 +662,7 @@ def test_a_preview_shows_no_value_under_a_name_of_secrets():
 
 def test_edits_at_one_time_are_all_kept():
     FILE.write_text("# mine\n")
-    names = [f"tool_{number}" for number in range(6)]
+    names = ["find_*", "find_r*", "find_re*", "find_rel*", "find_rele*", "find_relev*"]
     edit = [sys.executable, "-m", "standards_mcp", "tools", "disable"]
     edits = [subprocess.Popen([*edit, name], stdout=subprocess.DEVNULL) for name in names]
     assert [each.wait(60) for each in edits] == [0] * len(edits)
@@ -1096,18 +1111,127 @@ def test_a_check_tells_of_patterns_that_match_nothing_in_force_or_not(text: str,
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('host = "0.0.0.0"', "anybody who reaches it could use the service"),
         ('host = "0.0.0.0"\nallowed_hosts = ["a.example.org"]', "asks for no token"),
-        ("workers = 2", "a session lives in one process"),
-        ('uds = "gone/socket"', "[server] uds: there is no folder"),
-        ('audit.path = "gone/log"', "[server] audit.path: there is no folder"),
         ("auth.required = true", "there is no token"),
     ],
 )
-def test_a_check_tells_what_is_in_the_way_of_serving_over_http(text: str, told: str):
+def test_a_check_tells_whom_a_service_lets_in(text: str, told: str):
     FILE.write_text(f"[server]\n{text}\n")
     result = run("config", "check")
     assert result.exit_code == 0
     warning, verdict = result.stdout.splitlines()
     assert told in warning
     assert verdict.startswith("ok: ")
+
+
+# config check: what keeps the service from starting, and what no call accepts
+
+REFUSED = {
+    "subject": (
+        '[tools.overrides.find_relevant_standards.arguments]\nsubject = { fixed = "mathz" }\n',
+        1,
+        "2: [tools.overrides.find_relevant_standards.arguments.subject] fixed: Unknown subject",
+    ),
+    "url": (
+        '[servers.x]\nurl = "example.org"\n',
+        1,
+        "standards-mcp.toml:2: [servers.x] url: input should begin with https:// or http://",
+    ),
+    "tokens": (
+        "[tools]\nmax_output_tokens = 99\n",
+        2,
+        "[tools] max_output_tokens: input should be greater than or equal to 100",
+    ),
+    "exposed": ('[server]\nhost = "0.0.0.0"\n', 1, "[server] host is '0.0.0.0', and anybody who"),
+    "socket": ('[server]\nuds = "gone/socket"\n', 1, "[server] uds: there is no folder"),
+    "workers": ("[server]\nworkers = 4\n", 1, "[server] workers is 4, and a session lives in one"),
+    "audit": (
+        '[server.audit]\npath = "none/audit.jsonl"\n',
+        1,
+        "[server] audit.path: there is no folder",
+    ),
+    "catalog": ('[catalog]\npath = "none/such"\n', 1, "2: [catalog] path: there is no folder"),
+    "file": ('[catalog]\npath = "standards-mcp.toml"\n', 1, "standards-mcp.toml is no folder; c"),
+    "twice": (
+        "[tools]\ntimeout = 5\n\n[tools]\n",
+        2,
+        "standards-mcp.toml:4: not valid TOML: [tools] is set twice (line 1); put its keys into",
+    ),
+    "key": (
+        "[tools]\ntimeout = 5  # s\ntimeout = 6\n",
+        2,
+        "standards-mcp.toml:3: not valid TOML: timeout is set twice (line 2); keep one of them",
+    ),
+    "text": (
+        "[catalog.local]\nmodel = 5\n",
+        2,
+        "2: [catalog.local] model: input should be text in quotes, for example",
+    ),
+}
+
+
+@pytest.mark.usefixtures("starter_catalog")
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_work_is_no_valid_configuration(name: str, monkeypatch: pytest.MonkeyPatch):
+    text, code, message = REFUSED[name]
+    if "path" in text:  # the variable would win
+        monkeypatch.delenv("STANDARDS_MCP_CATALOG__PATH")
+    FILE.write_text(text, encoding="utf-8")
+    result = run("config", "check")
+    assert result.exit_code == code
+    assert message in result.output
+    assert "ok: " not in result.output
+
+
+@pytest.mark.usefixtures("starter_catalog")
+def test_a_value_that_calls_accept_is_fixed():
+    table = "[tools.overrides.find_relevant_standards.arguments]"
+    FILE.write_text(f'{table}\nsubject = {{ fixed = "math" }}\ngrade = {{ fixed = "3" }}\n')
+    assert done("config", "check").startswith("ok: ")
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (
+            b"[tools]\n# \xff\n",
+            "standards-mcp.toml: line 2 is not UTF-8 text; save the file as UTF-8",
+        ),
+        ("[tools]".encode("utf-16"), "standards-mcp.toml: it is UTF-16 text; save it as UTF-8"),
+    ],
+)
+def test_a_file_that_is_not_utf_8_is_told_by_its_line(data: bytes, message: str):
+    FILE.write_bytes(data)
+    for command in (["config", "check"], ["tools", "disable", "find_*"]):
+        result = run(*command)
+        assert result.exit_code in (1, 2)
+        assert message in result.output
+        assert "codec" not in result.output
+    assert FILE.read_bytes() == data
+
+
+def test_a_folder_with_the_name_of_the_file_is_refused():
+    FILE.mkdir()
+    result = run("config", "check")
+    assert result.exit_code == 2
+    assert (
+        "standards-mcp.toml: it is a folder, and should be a TOML file; rename it" in result.output
+    )
+
+
+@pytest.mark.parametrize("pattern", ["nosuch", "nosuch.*", "acme.fnd"])
+@pytest.mark.parametrize("command", ["enable", "disable"])
+@pytest.mark.usefixtures("acme")
+def test_a_pattern_without_a_tool_is_refused_and_not_written(command: str, pattern: str):
+    result = run("tools", command, pattern)
+    assert result.exit_code == 2
+    hint = "did you mean 'acme.find'?" if pattern == "acme.fnd" else "see `standards-mcp tools`"
+    assert f"{pattern!r} matches no tool; {hint}; nothing is changed" in result.output
+    assert FILE.read_text() == WITH_TOKEN
+
+
+@pytest.mark.usefixtures("acme")
+def test_a_pattern_without_a_tool_is_taken_out_again():
+    FILE.write_text('[tools]\ndisable = ["gone"]\n')
+    assert "Changed" in done("tools", "enable", "gone", "--yes")
+    assert "gone" not in FILE.read_text()

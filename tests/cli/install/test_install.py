@@ -447,3 +447,28 @@ def test_without_a_script_the_interpreter_starts_it(
 ):
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     assert own_command() == (str(tmp_path / "python"), "-m", "standards_mcp")
+
+
+def test_a_client_that_imports_json_gets_it_printed_and_no_file_changed(tmp_path: Path):
+    command, *args = own_command()
+    printed = run("install", "cherry-studio", "--name", "school", "--env", "A=b", "--print")
+    assert json.loads(printed.stdout) == {
+        "mcpServers": {"school": {"command": command, "args": args, "env": {"A": "b"}}}
+    }
+    assert printed.stderr == ""
+    explained = run("install", "cherry-studio", "--name", "school", "--env", "A=b")
+    assert explained.stdout == printed.stdout
+    assert "Nothing is changed. Its servers are in its own settings: " in explained.stderr
+    assert not list(tmp_path.rglob("*servers*"))
+    for words in (["install", "cherry-studio", "--project"], ["uninstall", "cherry-studio"]):
+        refused = run(*words)
+        assert refused.exit_code == 2
+        assert "Cherry Studio has no file of servers. Its servers are in" in refused.stderr
+    listed = run("clients", "list").stdout
+    assert "Cherry Studio  not known: its servers are in its own settings" in listed
+    (found,) = (
+        each
+        for each in json.loads(run("clients", "list", "--json").stdout)
+        if each["client"] == "cherry-studio"
+    )
+    assert found["file"] is None

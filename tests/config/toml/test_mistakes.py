@@ -79,7 +79,7 @@ def test_a_table_of_a_profile_has_its_name_in_the_plural(text: str, line: int, t
 
 
 def test_other_mistakes_are_told_in_the_words_of_the_parser():
-    assert "Cannot overwrite a value" in told("strict = true\nstrict = true")
+    assert "strict is set twice (line 1)" in told("strict = true\nstrict = true")
     assert "Invalid hex value" in told('profile = "\\uZZ"')
     assert "Unterminated string" in told('profile = """x')
 
