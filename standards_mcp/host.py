@@ -79,7 +79,8 @@ class Host:
         self._secrets = secrets_of(self.settings)
         self.catalog = catalog or _configured_catalog(self.settings.catalog)
         self.state_dir = self.settings.state_dir or user_state_dir()
-        quarantine = Quarantine(self.state_dir if remembers else None, timing.hung)
+        folder = self.state_dir if remembers else None
+        quarantine = Quarantine(folder, timing, self._try_apart)
         plugins = installed_plugins() if installed is None else installed
         plugins = _with_remote(plugins, loaded, self.state_dir, timing)
         self.manager = PluginManager(
@@ -112,6 +113,12 @@ class Host:
         self._tell(self._warnings(self.loaded, self.visible()))
         for line in self.exposed_secrets():
             log.warning(line)
+
+    def _try_apart(self, info: PluginInfo, phase: str) -> str:
+        """Try a plugin in another process. See `Quarantine`."""
+        from .remote.isolated.trial import try_apart  # noqa: PLC0415  - few starts need it
+
+        return try_apart(info.name, phase, self.loaded, self.state_dir, self.manager.timing)
 
     def observe(self, observer: Observer) -> None:
         """Give *observer* the record of each call from now on."""

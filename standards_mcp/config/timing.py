@@ -15,8 +15,9 @@ class Timing:
         head_start: Until the next plugin is started beside one that takes longer.
         stop: For a plugin's lifespan to stop, after which it is abandoned.
         end: For all plugins together to stop, after which the process is ended.
-        hung: Until a plugin that is loading is named in the log. If the process never ends, the
-            plugin counts as crashed.
+        hung: Until a plugin that is loading is named in the log, and suspected by other processes.
+        patience: For the trial of a plugin that an earlier start ended at, before the host starts
+            without it; the least patient client waits for 10.
         health: For the health checks of all plugins together.
         wrappers: For all wrappers of a call together, beside the time that the tool has.
         redis: For one answer of Redis, after which the call goes on without it.
@@ -28,7 +29,7 @@ class Timing:
         slow_server: Above this `doctor` says that the start is slow; the least patient client
             waits for 10.
         slow_plugin: Above this `doctor` blames a plugin for a slow start.
-        trial: For the whole life of the server that `doctor` starts.
+        trial: For the whole life of the server that `doctor` starts, and for the trial of a plugin.
     """
 
     start: float = 20.0
@@ -36,6 +37,7 @@ class Timing:
     stop: float = 5.0
     end: float = 8.0
     hung: float = 10.0
+    patience: float = 8.0
     health: float = 10.0
     wrappers: float = 5.0
     redis: float = 2.0

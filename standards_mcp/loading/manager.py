@@ -93,13 +93,15 @@ class PluginManager:
         """Import, configure and register the enabled plugins, then validate their tools.
 
         Args:
-            again: Also try plugins that ended or hung earlier starts.
+            again: Also try plugins that were left out of earlier starts.
 
         Raises:
             PluginError: A plugin failed that is required, or any under ``strict``.
         """
-        if not again:
-            self.leave_out_quarantined()
+        for record in self._suspects():
+            is_decisive = again or self._is_required(record)
+            if why := self.quarantine.judge(record.info, again=is_decisive):
+                self.fail(record, why)
         for record in self.records.values():
             self._attempt(record, Status.DISCOVERED, self._construct)
         for record in self.records.values():
@@ -113,12 +115,17 @@ class PluginManager:
                 log.warning("plugin %r is out of date: %s", record.name, use)
 
     def leave_out_quarantined(self) -> None:
-        """Fail the plugins that ended or hung earlier starts, except required and isolated ones."""
-        for record in self.records.values():
+        """Fail the plugins that a trial has refused, without a trial; required ones stay."""
+        for record in self._suspects():
             why = self.quarantine.reason(record.info)
-            is_kept = record.info.kind is not PluginKind.IMPORTED or self._is_required(record)
-            if why and record.status is Status.DISCOVERED and not is_kept:
+            if why and not self._is_required(record):
                 self.fail(record, why)
+
+    def _suspects(self) -> list[PluginRecord]:
+        """Return the plugins whose code would run in this process."""
+        records = self.records.values()
+        imported = (each for each in records if each.info.kind is PluginKind.IMPORTED)
+        return [each for each in imported if each.status is Status.DISCOVERED]
 
     async def wait_listed(self) -> None:
         """Wait until the tools of all providers are known; each limits its own wait."""

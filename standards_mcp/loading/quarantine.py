@@ -1,9 +1,9 @@
-"""Leaves out plugins that ended or hung the process while they were loaded or started.
+"""Leave out plugins that end or hang the process while they are loaded or started.
 
-Such a plugin would do so at every start, and nothing else would be served. So a file names the
-plugin that is being loaded. If a start finds the file left behind, that plugin has crashed. After
-two crashes within a day, without a success between, it is left out for a day. One crash may be
-chance, because clients end the process, too.
+A file names the plugin that is being loaded. If a start finds a name there, the start before ended
+at this plugin: the plugin ended it, or hung until a client gave up, or a client ended it by chance.
+A trial in another process decides. A plugin that ends or hangs that process, too, is left out for a
+day, and any other is loaded.
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
 from standards_mcp._utils.files import of_environment
 from standards_mcp._utils.private import FILE_MODE, private_folder, write_private
+from standards_mcp.config.timing import Timing
 
 from .records import PluginInfo, PluginRecord, Status
 
@@ -31,67 +32,86 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MAX_CRASHES: Final = 2
 QUARANTINE_SECONDS: Final = 86_400.0
-_STARTUP: Final = "startup"
-_CRASHES: Final = "crashes"
+_NAME: Final = "quarantine"
+_LOCK_SECONDS: Final = 10.0
+_UNDECIDED: Final = (
+    "an earlier start ended or hung while it was loading, and a trial in a process of its own is "
+    "not over yet; the next start knows the outcome"
+)
+
+Trial: TypeAlias = Callable[[PluginInfo, str], str]
+"""Load a plugin in another process, and start it in the phase ``starting``.
+
+Returns how that process ended or hung, or an empty string if it did not.
+"""
 
 
-class _Attempt(TypedDict):
-    """An attempt to load or to start a plugin.
+class _Entry(TypedDict):
+    """A plugin that is being loaded or started, or was when the process ended, or is left out.
 
     Attributes:
-        phase: ``loading`` or ``starting``; a plugin that crashes in one may pass the other.
-        since: When it began, in seconds since 1970.
+        phase: ``loading`` or ``starting``.
+        since: Seconds since 1970: of the attempt, or of the verdict.
+        verdict: Why it is left out, or an empty string.
     """
 
-    name: str
     distribution: str
     version: str
     phase: str
     since: float
+    verdict: str
 
 
-_ATTEMPTS: Final = TypeAdapter(list[_Attempt])
+_ENTRIES: Final = TypeAdapter(dict[str, _Entry])
 
 
 class Quarantine:
-    """Keeps the crashes of earlier starts, and names the plugin that is being loaded now.
+    """Names the plugin that is being loaded now, and leaves out those that a trial has refused.
 
-    A folder that cannot be read or written is no error; then no crash is known.
+    A folder that cannot be read or written is no error; then no plugin is suspected.
 
     Args:
         folder: The host's state folder; None to read and write nothing.
-        hung_seconds: See `Timing.hung`.
+        trial: Tries a plugin that an earlier start ended at.
     """
 
-    def __init__(self, folder: Path | None, hung_seconds: float) -> None:
-        self._hung_seconds = hung_seconds
+    def __init__(self, folder: Path | None, timing: Timing, trial: Trial) -> None:
+        self._timing = timing
+        self._trial = trial
         self._folder = folder
         self._lock: filelock.BaseFileLock | None = None
-        self._crashes: list[_Attempt] = []
+        self._entries: dict[str, _Entry] = {}
+        self._changing = threading.Lock()
         self._phase = ""
-        self._passed: set[str] = set()
 
     def reason(self, info: PluginInfo) -> str:
-        """Return why a plugin is left out, or an empty string."""
+        """Return why a plugin is left out without another trial, or an empty string."""
+        entry = self._entry(info)
         recent = time.time() - QUARANTINE_SECONDS
-        crashes = [
-            each["since"]
-            for each in self._crashes
-            if each["since"] > recent and _identity(each) == (info.distribution, info.version)
-            if each["name"] == info.name
-        ]
-        if len(crashes) < MAX_CRASHES:
-            return ""
-        when = datetime.fromtimestamp(max(crashes), UTC)
-        return (
-            f"the start of {when:%Y-%m-%d %H:%M} UTC ended or hung while it was loading, so it is "
-            "left out for a day; `standards-mcp plugins check` tries it again"
+        return entry["verdict"] if entry and entry["since"] > recent else ""
+
+    def judge(self, info: PluginInfo, *, again: bool) -> str:
+        """Return why a plugin is left out, or an empty string; try it if a start ended at it.
+
+        Args:
+            again: Also try a plugin that was refused before, and wait for the end of the trial.
+        """
+        entry = self._entry(info)
+        why = "" if again else self.reason(info)
+        if entry is None or why:
+            return why
+        log.warning(
+            "an earlier start ended at plugin %r: it is tried in another process first", info.name
         )
+        # A trial may take longer than a client waits for the server. It goes on beside the server.
+        trial = threading.Thread(target=self._try, args=(info, entry), daemon=True)
+        trial.start()
+        trial.join(None if again else self._timing.patience)
+        return _UNDECIDED if trial.is_alive() else self.reason(info)
 
     def load(self) -> None:
-        """Read the crashes of earlier starts."""
+        """Read what earlier starts have left."""
         if self._folder and self._folder.is_dir():
             with self._locked():
                 self._load()
@@ -107,109 +127,110 @@ class Quarantine:
         if not any(map(_may_crash, records)):
             yield
             return
-        self._phase, self._passed = phase, set()
+        self._phase = phase
         with self._locked():
             self._load()
-            try:
-                yield
-            finally:
-                self._clear()
+            yield
 
     @contextmanager
     def trying(self, record: PluginRecord) -> Generator[None]:
-        """Name a plugin in the file while the body tries it, and then that it has passed."""
+        """Name a plugin in the file while the body tries it."""
         if not _may_crash(record):
             yield
             return
         info = record.info
-        attempt = _Attempt(
-            name=info.name,
+        message = "plugin %r is still loading; nothing else can go on"
+        # A plugin that hangs blocks this thread and the event loop, so another thread logs.
+        timer = threading.Timer(self._timing.hung, log.error, (message, info.name))
+        timer.daemon = True
+        timer.start()
+        entry = _Entry(
             distribution=info.distribution,
             version=info.version,
             phase=self._phase,
             since=time.time(),
+            verdict="",
         )
-        message = "plugin %r is still loading; nothing else can go on"
-        # A plugin that hangs blocks this thread and the event loop, so another thread logs.
-        timer = threading.Timer(self._hung_seconds, log.error, (message, info.name))
-        timer.daemon = True
-        timer.start()
-        self._write(_STARTUP, [attempt])
+        self._set(info.name, entry)
         try:
             yield
         finally:
             timer.cancel()
-            self._passed.add(info.name)
-            self._write(_STARTUP, [])
+            self._set(info.name, None)
 
-    def _clear(self) -> None:
-        """Forget the crashes of plugins that have now passed the same phase."""
-        kept = [
-            each
-            for each in self._crashes
-            if each["name"] not in self._passed or each["phase"] != self._phase
-        ]
-        if kept != self._crashes:
-            self._crashes = kept
-            self._write(_CRASHES, kept)
+    def _entry(self, info: PluginInfo) -> _Entry | None:
+        entry = self._entries.get(info.name)
+        identity = (info.distribution, info.version)
+        return entry if entry and (entry["distribution"], entry["version"]) == identity else None
+
+    def _try(self, info: PluginInfo, entry: _Entry) -> None:
+        """Try a plugin, and keep the verdict, also if the start is over by then."""
+        how, now = self._trial(info, entry["phase"]), time.time()
+        verdict = (
+            f"the start of {datetime.fromtimestamp(entry['since'], UTC):%Y-%m-%d %H:%M} UTC ended "
+            f"or hung while it was loading, and so did a trial in a process of its own ({how}). It "
+            "is left out for a day; `standards-mcp plugins check` tries it again"
+        )
+        decided: _Entry | None = {**entry, "since": now, "verdict": verdict} if how else None
+        if self._lock:
+            self._set(info.name, decided)
+            return
+        with self._locked(_LOCK_SECONDS):
+            self._load()
+            self._set(info.name, decided)
 
     @contextmanager
-    def _locked(self) -> Generator[None]:
+    def _locked(self, seconds: float = 0) -> Generator[None]:
         import filelock  # noqa: PLC0415  - only where something is loaded
 
         # The system releases the lock when a process ends: a name in the file without a lock is
         # that of a plugin which its process did not survive.
+        held: filelock.BaseFileLock | None = None
         with suppress(OSError, filelock.Timeout):
             if self._folder:
                 private_folder(self._folder)
-                file = of_environment(self._folder, _STARTUP, ".lock")
+                file = of_environment(self._folder, _NAME, ".lock")
                 lock = filelock.FileLock(file, mode=FILE_MODE)
-                lock.acquire(timeout=0)
-                self._lock = lock
+                lock.acquire(timeout=seconds)
+                held = self._lock = lock
         try:
             yield
         finally:
-            if self._lock:
-                self._lock.release()
-            self._lock = None
+            if held:
+                held.release()
+                self._lock = None
 
     def _load(self) -> None:
-        self._crashes = self._read(_CRASHES)
-        left_behind = self._read(_STARTUP)
-        if self._lock:
-            self._crashes += left_behind
-            if left_behind:
-                self._write(_CRASHES, self._crashes)
-                self._write(_STARTUP, [])
-            return
-        # Another process holds the lock and is loading. After so long its plugin hangs, which is
-        # proof enough: it counts as often as it takes to be left out.
-        hung = [each for each in left_behind if time.time() - each["since"] > self._hung_seconds]
-        self._crashes += hung * MAX_CRASHES
-
-    def _read(self, name: str) -> list[_Attempt]:
+        self._entries = {}
         if self._folder is None:
-            return []
-        try:
-            text = of_environment(self._folder, name, ".json").read_bytes()
-            return _ATTEMPTS.validate_json(text)
-        except (OSError, ValueError):
-            return []
+            return
+        with suppress(OSError, ValueError):
+            text = of_environment(self._folder, _NAME, ".json").read_bytes()
+            self._entries = _ENTRIES.validate_json(text)
+        if not self._lock:
+            # Another process is loading. After so long its plugin hangs, and is suspected.
+            recent = time.time() - self._timing.hung
+            self._entries = {
+                name: entry
+                for name, entry in self._entries.items()
+                if entry["verdict"] or entry["since"] < recent
+            }
 
-    def _write(self, name: str, attempts: list[_Attempt]) -> None:
-        if self._lock and self._folder:
-            with suppress(OSError):
-                file = of_environment(self._folder, name, ".json")
-                if attempts:
-                    write_private(file, json.dumps(attempts))
-                else:
-                    file.unlink(missing_ok=True)
+    def _set(self, name: str, entry: _Entry | None) -> None:
+        """Keep the entry of a plugin, or forget it."""
+        with self._changing, suppress(OSError):  # a trial may end at any moment
+            self._entries.pop(name, None)
+            if entry:
+                self._entries[name] = entry
+            if not self._lock or not self._folder:
+                return
+            file = of_environment(self._folder, _NAME, ".json")
+            if self._entries:
+                write_private(file, json.dumps(self._entries))
+            else:
+                file.unlink(missing_ok=True)
 
 
 def _may_crash(record: PluginRecord) -> bool:
     """Tell whether a plugin is to be tried, and does not come with the host."""
     return not record.info.is_own and record.status in (Status.DISCOVERED, Status.REGISTERED)
-
-
-def _identity(attempt: _Attempt) -> tuple[str, str]:
-    return attempt["distribution"], attempt["version"]

@@ -106,28 +106,36 @@ def _isolated(
         "layers": loaded.layers,
         "timing": timing,
     }
-    inner = {
-        "state_dir": str(state_dir),
-        "catalog": revealed(settings.catalog),
-        "plugins": {name: revealed(section.options)},
-    }
     isolation = IsolationSettings(
         python=section.python or sys.executable,
         processes=section.processes,
         env=section.env,
-        worker=WorkerConfig(
-            name=name,
-            memory=section.memory_bytes,
-            settings=inner,
-            folders=_folders(loaded.layers, name, section.options),
-            timing=timing,
-        ),
+        worker=worker_config(name, loaded, state_dir, timing),
     )
     return replace(
         info,
         kind=PluginKind.ISOLATED,
         load=partial(type, "IsolatedPlugin", (IsolatedPlugin,), facts),
         settings=isolation,
+    )
+
+
+def worker_config(
+    name: str, loaded: LoadedSettings, state_dir: Path, timing: Timing
+) -> WorkerConfig:
+    """Return what a process must know that runs a plugin, without variables."""
+    settings = loaded.settings
+    section = settings.section(name)
+    return WorkerConfig(
+        name=name,
+        memory=section.memory_bytes,
+        settings={
+            "state_dir": str(state_dir),
+            "catalog": revealed(settings.catalog),
+            "plugins": {name: revealed(section.options)},
+        },
+        folders=_folders(loaded.layers, name, section.options),
+        timing=timing,
     )
 
 

@@ -23,6 +23,8 @@ CALLER: Final = "standards-mcp/caller"
 """In the ``_meta`` of a call: the name of who calls."""
 LOG_FIELDS: Final = "standards-mcp/log-fields"
 """In the ``_meta`` of a result: what the plugin adds to the host's log line of the call."""
+TRIAL_PASSED: Final = 79
+"""The exit code of a trial; a plugin that ends the process has another one, such as 0 or 1."""
 FILTER_ARGUMENT: Final = "standards_mcp_filter"
 """The argument of a call with the expression that the host made of the values of filters."""
 
@@ -36,6 +38,8 @@ class WorkerConfig(BaseModel):
         folders: Where relative paths start, by the keys of the plugin's table.
         variables: Those of ``.env`` that set keys of the plugin.
         timing: The host's.
+        trial: A trial: the phase in which an earlier start ended. The process ends with
+            `TRIAL_PASSED` once the plugin is loaded, and in the phase ``starting`` has started.
     """
 
     name: str
@@ -44,6 +48,7 @@ class WorkerConfig(BaseModel):
     folders: dict[str, str] = {}
     variables: dict[str, str] = {}
     timing: Timing = DEFAULT_TIMING
+    trial: Literal["", "loading", "starting"] = ""
 
 
 class Described(BaseModel):

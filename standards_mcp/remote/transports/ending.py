@@ -8,13 +8,15 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
-from typing import Final
+from typing import Final, TypeAlias
 
 import anyio
 
 GRACE_SECONDS: Final = 2.0
 """How long a process may take to end once its stdin is closed, and again once it is asked to."""
 _POLL_SECONDS: Final = 0.02
+
+_Process: TypeAlias = "asyncio.subprocess.Process | subprocess.Popen[bytes]"
 
 
 async def end_process(process: asyncio.subprocess.Process) -> None:
@@ -39,12 +41,12 @@ async def _ended(process: asyncio.subprocess.Process) -> bool:
     return process.returncode is not None
 
 
-def kill_tree(process: asyncio.subprocess.Process) -> None:
+def kill_tree(process: _Process) -> None:
     """End the process and all that it started, at once."""
     _signal_tree(process, getattr(signal, "SIGKILL", signal.SIGTERM))
 
 
-def _signal_tree(process: asyncio.subprocess.Process, number: int) -> None:
+def _signal_tree(process: _Process, number: int) -> None:
     """Signal the process and all that it started; those may still be there when it is gone."""
     if sys.platform != "win32":
         with suppress(ProcessLookupError, PermissionError):

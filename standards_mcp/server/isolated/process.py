@@ -16,6 +16,7 @@ import os
 import select
 import signal
 import sys
+import threading
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -42,6 +43,10 @@ def main() -> None:
     config = wire.WorkerConfig.model_validate_json(_first_line(0))
     limit_memory(config.memory)
     _end_with_parent()
+    if config.trial:  # also where the kernel does not end it with the host
+        late = threading.Timer(config.timing.trial + 5, os._exit, (1,))
+        late.daemon = True
+        late.start()
     host: Host | None = None
     configure_logging(logging.WARNING, lambda: host.secrets() if host else ())
     # The host outside logs the calls. What the plugin logs, nobody else can.
@@ -49,6 +54,8 @@ def main() -> None:
     reader, writer = claim_standard_streams()
     unlimited = Unlimited()
     host = load_host(config, unlimited)
+    if config.trial:
+        anyio.run(_end_trial, host, config.trial)
 
     # After the failures of the plugin, which are told faster so.
     from standards_mcp.server.run import run  # noqa: PLC0415
@@ -74,6 +81,15 @@ def main() -> None:
     # A plugin's threads may never end, and nobody waits for them.
     logging.shutdown()
     os._exit(0)
+
+
+async def _end_trial(host: Host, phase: str) -> None:
+    """End the process once the plugin has survived the steps up to a phase."""
+    host.manager.commands()
+    if phase == "starting":
+        async with host.running():
+            os._exit(wire.TRIAL_PASSED)
+    os._exit(wire.TRIAL_PASSED)
 
 
 def _first_line(descriptor: int) -> bytes:
