@@ -1,4 +1,4 @@
-"""Keep the approved definitions of a server in the state folder, and find those that differ."""
+"""Keep the approved definitions of a server in the state folder, and find changed ones."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Approvals:
 
     @property
     def message(self) -> str:
-        """Which definitions are not served and what to do, in one line; empty if all are served."""
+        """One line about the definitions that are not approved; empty if all are."""
         if not self.changes:
             return ""
         hint = how_to_approve(self._server)
@@ -96,7 +96,7 @@ class Approvals:
         """Set `changes` to the definitions of a listing that are not approved.
 
         Args:
-            listing: Empty if it is not known what the server has.
+            listing: Empty if the server has not listed anything yet.
         """
         if not listing:
             self.changes, self.excerpt = [], ""
@@ -115,7 +115,7 @@ class Approvals:
         self._log_changes()
 
     def approve(self, changes: Iterable[Change]) -> None:
-        """Approve definitions, beside those that were approved before.
+        """Approve definitions in addition to the earlier ones.
 
         Removed definitions stay approved: they are served if they come back unchanged.
 
@@ -148,7 +148,7 @@ class Approvals:
         )
 
     def _refresh(self) -> None:
-        """Read the file if it has changed; without a file, what is known goes on to count."""
+        """Read the file if it has changed; keep the known definitions if it is gone."""
         stamp = _stamp(self._file)
         if stamp == self._stamp:
             return
@@ -196,7 +196,7 @@ class Approvals:
 
 
 def _definitions(text: bytes) -> dict[Key, Definition]:
-    """Return what a file holds.
+    """Return the definitions in a file.
 
     Raises:
         ValueError: It is damaged.

@@ -38,7 +38,7 @@ class RefusedError(ApiError):
 
 
 class NotApprovedError(ToolError):
-    """The server defines differently now what was called."""
+    """The definition of the called item changed and is not approved."""
 
     error_type = "disabled"  # as for other calls of what is not served
 

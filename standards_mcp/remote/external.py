@@ -190,7 +190,7 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
         return replace(item, error=item.error or self._withheld.get(key, ""))
 
     async def _watch_approvals(self) -> None:
-        """Take over what a command approves while something is not approved."""
+        """Serve withheld definitions once a command has approved them."""
         while True:
             await asyncio.sleep(_APPROVAL_POLL_SECONDS)
             if self.approvals and self.approvals.changes and self.approvals.is_outdated:
@@ -198,7 +198,10 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
                 self.on_change()
 
     async def _check_approved(self, kind: str, name: str) -> None:
-        """Refuse a call of what the server, which this call may start, defines differently now."""
+        """Refuse a call if its definition changed while the server was not running.
+
+        The call may be the one that starts the server, and so the first to notice.
+        """
         await self.connection.open()
         if reason := self._withheld.get((kind, name)):
             raise NotApprovedError(f"{name} is not served here ({reason}). Ask the administrator.")

@@ -1,4 +1,4 @@
-"""Compare what a server defines with what was approved, and show the difference to people."""
+"""Compare the definitions of a server with the approved ones, and show the difference."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Change:
     """A definition that is not approved.
 
     Attributes:
-        before: The approved definition; None if there is none of this name.
+        before: The approved definition; None for a new item.
     """
 
     key: Key
@@ -128,7 +128,7 @@ def summary(changes: list[Change]) -> str:
 
 
 def _as_a_whole(before: list[str], after: list[str]) -> Iterator[str]:
-    """Yield all lines between the first and the last that differ, those of *before* first."""
+    """Yield the lines from the first to the last difference: of *before*, then of *after*."""
     start = _shared(before, after)
     end = _shared(reversed(before[start:]), reversed(after[start:]))
     yield from (f"-{line}" for line in before[start : len(before) - end])

@@ -59,7 +59,8 @@ def approve(invocation: Invocation, /, name: str, *, yes: bool) -> None:
     try:
         approvals.approve(approvals.changes)
     except OSError as exc:
-        raise click.ClickException(f"nothing is approved, because of {exc}") from None
+        why = f"the approval cannot be kept: {exc}"
+        raise click.ClickException(f"{why}. Make the state folder writable") from None
     print_text(f"Approved: {found} of {name}.")
 
 
