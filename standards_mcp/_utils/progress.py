@@ -1,4 +1,4 @@
-"""Print the progress of a long command where there is no terminal for a bar."""
+"""Print the progress of a long command if stderr is not a terminal."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def progress_lines(line: Callable[[], str], write: Callable[[str], None]) -> Gen
         while not ended.wait(PAUSE):
             try:
                 write(f"{line()}, {time.monotonic() - began:,.0f} s")
-            except (OSError, ValueError):  # nobody reads it any more
+            except (OSError, ValueError):  # stderr is closed
                 return
 
     thread = threading.Thread(target=write_lines, name="progress", daemon=True)

@@ -27,7 +27,9 @@ def loggable(query: object) -> str:
 
     Of a query that is not a text, return the type; of a missing one, an empty text.
     """
-    text = query or "" if isinstance(query, str | None) else f"({type(query).__name__})"
+    if query is None:
+        return ""
+    text = query if isinstance(query, str) else f"({type(query).__name__})"
     line = "".join(each if each.isprintable() else " " for each in text[:_READ])
     return _SECRETS.sub("***", line)[:_LONGEST]
 

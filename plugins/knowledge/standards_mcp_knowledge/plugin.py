@@ -87,7 +87,7 @@ cite the path of each passage that you use.
         health = await self._service.health()
         wrong = [f"{each['id']}: {each['error']}" for each in health["details"] if "error" in each]
         message = f"{health['datasets']['ready']} datasets, workers {health['worker']['state']}"
-        if not health["datasets"]["total"]:
+        if health["status"] == "ok" and not health["datasets"]["total"]:
             message = "no datasets yet; `standards-mcp knowledge build` makes one"
         return Health(status=health["status"], message="; ".join([message, *wrong]))
 

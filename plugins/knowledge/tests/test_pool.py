@@ -160,6 +160,17 @@ async def test_workers_start_with_the_first_call():
         group.cancel_scope.cancel()
 
 
+async def test_who_has_time_waits_longer_for_a_worker_that_is_slow_to_start():
+    async def start() -> Worker:
+        await anyio.sleep(1)
+        return await start_worker(Begin(2 * 10**9, Encoders()), LOG)
+
+    async with pool(start=start, attempt=0.2, hope=0.1) as workers:
+        with pytest.raises(UnavailableError):
+            await call(workers, os.getpid)
+        assert await workers.run(tasks.call, os.getpid, seconds=WAIT)
+
+
 async def never_started() -> Worker:
     raise OSError("no processes left")
 

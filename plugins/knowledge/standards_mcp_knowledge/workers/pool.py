@@ -151,7 +151,7 @@ class Pool:
         all were gone, the call waits for the next one.
 
         Args:
-            seconds: For its answer, instead of those of `Times`.
+            seconds: For a worker to become free, and for its answer, instead of `Times.attempt`.
 
         Raises:
             OverdueError: There was no answer in time. The worker that was asked has ended.
@@ -193,7 +193,7 @@ class Pool:
         self, only: Worker | None, seconds: float, function: Callable[..., T], *arguments: Any
     ) -> T:
         outcome = _Outcome()
-        worker = await self._acquired(only)
+        worker = await self._acquired(only, seconds)
         if self._tasks is None:
             raise UnavailableError(self.next_start)
         # The exchange outlives a caller that gives up: the next one must not get its answer.
@@ -234,11 +234,11 @@ class Pool:
         finally:
             outcome.done.set()
 
-    async def _acquired(self, only: Worker | None) -> Worker:
+    async def _acquired(self, only: Worker | None, seconds: float) -> Worker:
         waiter = _Waiter(only)
         self._waiters.append(waiter)
         self._hand_out()
-        end = anyio.current_time() + self.times.attempt
+        end = anyio.current_time() + seconds
         try:
             while waiter.worker is None:
                 with anyio.move_on_after(min(self.times.hope, end - anyio.current_time())):
@@ -299,12 +299,14 @@ class Pool:
 
     async def _live(self, number: int, failures: int) -> bool:
         """Start a worker and wait for its end. Return whether it has been of use."""
+        worker: Worker | None = None
         try:
             # A start that is cancelled halfway leaves a process and its pipes behind.
             with anyio.CancelScope(shield=True):
                 worker = await self._start()
         except OSError as error:
             self._tell(None, f"it cannot be started: {error}")
+        if worker is None:
             return False
         ready = 0
         try:

@@ -1,4 +1,4 @@
-"""Which column of a file each field of a product comes from."""
+"""Map the columns of a file to the fields of products."""
 
 from __future__ import annotations
 
@@ -135,8 +135,9 @@ def read_mapping(file: Path | None) -> Names:
     Raises:
         InvalidInputError: It cannot be read, or names what cannot be mapped.
     """
+    parsed: Mapping[str, object] = _parsed(file) if file else {}
     mapping: dict[str, Sequence[str]] = {}
-    for name, given in (_parsed(file) if file else {}).items():
+    for name, given in parsed.items():
         if name in _COMPUTED or not _NAME.fullmatch(name):
             raise InvalidInputError(
                 f"{file}: {name!r} cannot be mapped. A name has letters, digits, '_', '-' and '.', "
