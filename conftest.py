@@ -106,7 +106,7 @@ def _clean_environment(
     """
     if not request.node.get_closest_marker("measured"):
         monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
-    ours = ("STANDARDS_MCP_", "PINECONE_", "CSP_", "PYTHONUNBUFFERED")
+    ours = ("STANDARDS_MCP_", "PINECONE_", "CSP_", "MCP_PORT", "PYTHONUNBUFFERED")
     for name in [name for name in os.environ if name.startswith(ours)]:
         monkeypatch.delenv(name)
     home = tmp_path / "home"

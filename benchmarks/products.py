@@ -28,7 +28,7 @@ import numpy as np
 from calls import Client
 
 from standards_mcp.catalog.embedding import open_encoder
-from standards_mcp_products.building import build, read_columns
+from standards_mcp_products.building import build, read_mapping
 from standards_mcp_products.filters import read_filters
 from standards_mcp_products.service import Catalogue, catalogue_of
 from standards_mcp_products.settings import ProductsSettings
@@ -200,7 +200,7 @@ def measure(folder: Path, count: int, encoded: int, calls: int) -> None:
     catalogue = catalogue_of(ProductsSettings(), folder / "state" / "plugins" / "products")
     for about in ("all new", "all unchanged"):
         began = time.perf_counter()
-        report = build(catalogue, file, read_columns(None), Given(encoder.name, vectors))
+        report = build(catalogue, file, read_mapping(None), Given(encoder.name, vectors))
         assert report["read"] == count
         print(f"building, {about:14} {time.perf_counter() - began:7.1f} s", flush=True)
     place = catalogue.place.key

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from standards_mcp._utils.installation import install_command, upgrade_command
+from standards_mcp._utils.progress import progress_lines
 from standards_mcp._utils.text import printable
 
 if TYPE_CHECKING:
@@ -102,13 +103,24 @@ def print_answer(
 def progress_bar(label: str, *, is_shown: bool = True) -> Generator[Callable[[int, int], None]]:
     """Give a function that takes how many are done, and of how many.
 
-    It draws a bar on stderr if that is a terminal, and does nothing otherwise.
+    It draws a bar on stderr if that is a terminal. Otherwise it prints a line there every ten
+    seconds, also while the function is not called.
 
     Args:
-        is_shown: False for no bar at all.
+        is_shown: False for neither.
     """
-    if not is_shown or not sys.stderr.isatty():
+    if not is_shown:
         yield lambda _done, _total: None
+        return
+    if not sys.stderr.isatty():
+        counts = ""
+
+        def count(done: int, total: int) -> None:
+            nonlocal counts
+            counts = f": {done:,} of {total:,}"
+
+        with progress_lines(lambda: f"{label}{counts}", lambda line: print_text(line, err=True)):
+            yield count
         return
     with click.progressbar(length=1, label=label, file=sys.stderr) as bar:
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
+import threading
 from collections.abc import Callable
 
 import click
 import pytest
 from click.testing import CliRunner
+from support.waiting import wait_until
 
 from standards_mcp import ToolResult
+from standards_mcp._utils import progress as progress_module
 from standards_mcp.commands import (
     examples,
     json_option,
@@ -159,14 +163,50 @@ def test_a_bar_counts_up_on_a_terminal(capsys: Captured, monkeypatch: pytest.Mon
     assert [share in err for share in ("25%", "50%", "100%")] == [True] * 3
 
 
-@pytest.mark.parametrize(("is_terminal", "is_shown"), [(False, True), (True, False)])
-def test_there_is_no_bar_elsewhere_or_where_none_is_wanted(
-    is_terminal: bool, is_shown: bool, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_there_is_no_bar_and_no_line_where_none_is_wanted(
+    is_terminal: bool, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
-    with progress_bar("Reading", is_shown=is_shown) as progress:
+    monkeypatch.setattr(progress_module, "PAUSE", 0.01)
+    with progress_bar("Reading", is_shown=False) as progress:
         progress(1, 1)
+        assert not lines_are_printed()
     assert tuple(capsys.readouterr()) == ("", "")
+
+
+def test_without_a_terminal_a_line_says_how_far_it_is_also_before_anything_is_done(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(progress_module, "PAUSE", 0.01)
+    printed = ""
+
+    def has(line: str) -> re.Match[str] | None:
+        nonlocal printed
+        out, err = capsys.readouterr()
+        assert out == ""
+        printed += err
+        return re.search(line, printed, re.MULTILINE)
+
+    with progress_bar("Reading") as progress:
+        wait_until(lambda: has(r"^Reading, \d+ s$"))
+        progress(1_500, 4_000)
+        wait_until(lambda: has(r"^Reading: 1,500 of 4,000, \d+ s$"))
+    assert not lines_are_printed()
+
+
+def lines_are_printed() -> bool:
+    return "progress" in {each.name for each in threading.enumerate()}
+
+
+def test_a_stderr_that_nobody_reads_ends_no_command(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(progress_module, "PAUSE", 0.01)
+    closed = io.TextIOWrapper(io.BytesIO())
+    closed.isatty = lambda: False  # type: ignore[method-assign]
+    monkeypatch.setattr(sys, "stderr", closed)
+    with progress_bar("Reading"):
+        closed.close()
+        wait_until(lambda: not lines_are_printed())
 
 
 def test_a_command_takes_the_option_and_shows_examples():

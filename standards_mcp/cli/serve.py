@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
+import re
 import signal
 import sys
 from collections.abc import Awaitable, Callable
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from standards_mcp.server.server import HostServer
 
 _ONE_ORDER_SECONDS: Final = 1.0
+_PORT_VARIABLE: Final = "MCP_PORT"
+_LAST_PORT: Final = 65_535
 
 
 @click.command(
@@ -42,7 +46,9 @@ _ONE_ORDER_SECONDS: Final = 1.0
 )
 @click.option("--host", help="Listen at this address, with --transport http.")
 @click.option(
-    "--port", type=click.IntRange(0, 65_535), help="Listen at this port, with --transport http."
+    "--port",
+    type=click.IntRange(0, _LAST_PORT),
+    help=f"Listen at this port, with --transport http; else {_PORT_VARIABLE} may have it.",
 )
 @click.option(
     "--uds",
@@ -85,11 +91,32 @@ def serve(
     given = [f"server.{key}={value}" for key, value in options.items() if value is not None]
     if transport == "http":
         invocation.pairs += (*given,)
+        invocation.pairs += _port_of_environment(invocation)
         _serve_http(invocation, watch=watch, insecure=insecure)
     elif given or insecure:
         raise click.UsageError("these options need --transport http")
     else:
         _serve_stdio(invocation, watch=watch)
+
+
+def _port_of_environment(invocation: Invocation) -> tuple[str, ...]:
+    """Return the port of the environment as a setting, if no other setting says where to listen.
+
+    Only this command reads the variable: other programs may have set it for themselves.
+
+    Raises:
+        click.UsageError: It is not a port.
+    """
+    text = os.environ.get(_PORT_VARIABLE, "").strip()
+    layers = invocation.load_settings().layers
+    if not text or any(layers.source(("server", key)) for key in ("port", "uds")):
+        return ()
+    if not re.fullmatch(r"[0-9]{1,5}", text) or int(text) > _LAST_PORT:
+        raise click.UsageError(
+            f"{_PORT_VARIABLE} in the environment is not a port from 0 to {_LAST_PORT}. Correct "
+            "it, or use --port, which counts more."
+        )
+    return (f"server.port={int(text)}",)
 
 
 def _serve_stdio(invocation: Invocation, *, watch: bool) -> None:

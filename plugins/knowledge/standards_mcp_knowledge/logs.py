@@ -1,11 +1,17 @@
-"""What a log line may say of a query."""
+"""Log lines of searches, without secrets."""
 
 from __future__ import annotations
 
+import logging
 import re
+from time import perf_counter
 from typing import Final
 
+SEARCH_TOOL: Final = "knowledge.search"
 _LONGEST: Final = 100
+_LONGEST_ID: Final = 64
+_READ: Final = 2000
+"""Characters of a query that are looked at: a refused one may have millions."""
 _SECRETS: Final = re.compile(
     r"""
     (?<![^\W_])(?:sk|pk|pcsk|ghp|gho|ghs|github_pat|xox[a-z])[-_][\w-]+   # keys of known services
@@ -16,7 +22,40 @@ _SECRETS: Final = re.compile(
 )
 
 
-def loggable(query: str) -> str:
-    """Return the beginning of a query on one line, with what looks like a secret as ``***``."""
-    line = "".join(each if each.isprintable() else " " for each in query)
+def loggable(query: object) -> str:
+    """Return the beginning of a query on one line, with what looks like a secret as ``***``.
+
+    Of a query that is not a text, return the type; of a missing one, an empty text.
+    """
+    if query is None:
+        return ""
+    text = query if isinstance(query, str) else f"({type(query).__name__})"
+    line = "".join(each if each.isprintable() else " " for each in text[:_READ])
     return _SECRETS.sub("***", line)[:_LONGEST]
+
+
+def log_search(
+    log: logging.Logger, dataset: object, query: object, *, began: float, outcome: str, count: int
+) -> float:
+    """Write the line of one search. Return how many milliseconds it took.
+
+    Args:
+        dataset: As the client sent it, like the query.
+        began: What `perf_counter` said when it began.
+        outcome: ``ok``, ``cancelled``, or the type of the error.
+        count: How many results it has.
+    """
+    is_id = isinstance(dataset, str) and len(dataset) <= _LONGEST_ID
+    milliseconds = round((perf_counter() - began) * 1000, 1)
+    log.info(
+        "knowledge search",
+        extra={
+            "tool": SEARCH_TOOL,
+            "dataset": dataset if is_id else loggable(dataset),
+            "query": loggable(query),
+            "result_count": count,
+            "duration_ms": milliseconds,
+            "outcome": outcome,
+        },
+    )
+    return milliseconds

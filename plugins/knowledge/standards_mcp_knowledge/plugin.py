@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
+from time import perf_counter
 from typing import Annotated, Final
 
 import click
 from pydantic import Field, StrictBool
 
-from standards_mcp import ApiError, Health, Plugin, Tool, hookimpl, resource
+from standards_mcp import (
+    ApiError,
+    Health,
+    InvalidInputError,
+    Plugin,
+    Tool,
+    ToolCall,
+    ToolHandler,
+    ToolResult,
+    hookimpl,
+    resource,
+)
 
 from .answers import HealthAnswer, ListAnswer, SearchAnswer
+from .logs import SEARCH_TOOL, log_search
 from .service import ATTEMPTS, Service, serving
 from .settings import KnowledgeSettings
 
@@ -74,8 +87,9 @@ cite the path of each passage that you use.
         """Name the datasets that are left out, and what is wrong with the workers."""
         health = await self._service.health()
         wrong = [f"{each['id']}: {each['error']}" for each in health["details"] if "error" in each]
-        worker = health["worker"]
-        message = f"{health['datasets']['ready']} datasets, workers {worker['state']}"
+        message = f"{health['datasets']['ready']} datasets, workers {health['worker']['state']}"
+        if health["status"] == "ok" and not health["datasets"]["total"]:
+            message = "no datasets yet; `standards-mcp knowledge build` makes one"
         return Health(status=health["status"], message="; ".join([message, *wrong]))
 
     @hookimpl
@@ -96,11 +110,34 @@ cite the path of each passage that you use.
                 timeout=timeout,
             )
             for name, title, description, function in (
-                ("knowledge.search", "Search documentation", SEARCH, self.search),
+                (SEARCH_TOOL, "Search documentation", SEARCH, self.search),
                 ("knowledge.listDatasets", "List datasets", LIST, self.list_datasets),
                 ("knowledge.health", "Health of the datasets", HEALTH, self.health),
             )
         ]
+
+    @hookimpl
+    def wrap_tool_call(self, call_next: ToolHandler) -> ToolHandler:
+        """Log searches with wrong arguments, too, most of which the host refuses by the schema."""
+
+        async def handle(call: ToolCall) -> ToolResult:
+            if call.tool != SEARCH_TOOL:
+                return await call_next(call)
+            began = perf_counter()
+            result = await call_next(call)
+            if (result.structured or {}).get("error_type") == InvalidInputError.error_type:
+                given = call.arguments
+                log_search(
+                    self.context.log,
+                    given.get("dataset"),
+                    given.get("query"),
+                    began=began,
+                    outcome=InvalidInputError.error_type,
+                    count=0,
+                )
+            return result
+
+        return handle
 
     @hookimpl
     def register_commands(self) -> list[click.Command]:

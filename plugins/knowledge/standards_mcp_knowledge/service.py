@@ -28,7 +28,7 @@ from .answers import (
 from .datasets import Dataset, Shelf
 from .errors import DatasetError
 from .library import Library
-from .logs import loggable
+from .logs import log_search
 from .settings import KnowledgeSettings
 from .workers import tasks
 from .workers.messages import Begin
@@ -59,6 +59,7 @@ def pool_of(settings: KnowledgeSettings, log: logging.Logger) -> Pool:
 async def workers_of(settings: KnowledgeSettings, log: logging.Logger) -> AsyncGenerator[Pool]:
     """Run the workers of these settings alone, for commands."""
     pool = pool_of(settings, log)
+    pool.start()
     raised: Exception | None = None
     async with anyio.create_task_group() as group:
         group.start_soon(pool.serve)
@@ -75,7 +76,7 @@ async def workers_of(settings: KnowledgeSettings, log: logging.Logger) -> AsyncG
 async def serving(
     settings: KnowledgeSettings, root: Path, log: logging.Logger
 ) -> AsyncGenerator[Service]:
-    """Start the workers and look for datasets, and wait for neither.
+    """Look for datasets, start the workers if there is one, and wait for neither.
 
     Args:
         root: The folder with the datasets.
@@ -157,16 +158,17 @@ class Service:
         return shelf
 
     async def search(self, dataset: str, query: str, top_k: int | None) -> SearchAnswer:
-        """Return the passages of a dataset that answer a query.
+        """Return the passages of a dataset that answer a query, and log the search.
 
         Raises:
+            InvalidInputError: The query is too short or too long. The caller logs that.
             ToolError: There are none, for a reason that its message names.
         """
         began = perf_counter()
         query = query.strip()
+        _check(query)
         outcome, count = "cancelled", 0
         try:
-            _check(query)
             with self._in_time():
                 shelf = await self.shelf(dataset)
                 found = self._found(shelf, dataset)
@@ -180,17 +182,8 @@ class Service:
             outcome = "internal_error"
             raise
         finally:
-            milliseconds = round((perf_counter() - began) * 1000, 1)
-            self._log.info(
-                "knowledge search",
-                extra={
-                    "tool": "knowledge.search",
-                    "dataset": dataset,
-                    "query": loggable(query),
-                    "result_count": count,
-                    "duration_ms": milliseconds,
-                    "outcome": outcome,
-                },
+            milliseconds = log_search(
+                self._log, dataset, query, began=began, outcome=outcome, count=count
             )
         return search_answer(dataset, query, results, milliseconds)
 
@@ -230,10 +223,12 @@ class Service:
     async def health(self) -> HealthAnswer:
         """Say how the datasets and the workers are."""
         # It is asked most when nothing starts, so it does not wait for that.
-        await self._library.current(self._group, _PATIENCE)
+        known = await self._library.current(self._group, _PATIENCE)
         shelf = await self._library.settled(_PATIENCE)
         state = self._pool.state
-        is_well = state == "ready" and not shelf.left_out and not shelf.opening
+        # No worker is needed before the first dataset.
+        has_workers = state == "ready" or (known is not None and not self._pool.is_started)
+        is_well = has_workers and not shelf.left_out and not shelf.opening
         return {
             "status": "failed" if self._pool.is_failing else "ok" if is_well else "degraded",
             "version": version("standards-mcp-knowledge"),

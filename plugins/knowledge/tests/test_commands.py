@@ -7,13 +7,14 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from standards_mcp.catalog.embedding import Vectors
+from standards_mcp_knowledge.building.worker import read_vectors, write_index
 
 DOCS = Path(__file__).parents[3] / "docs"
 pytestmark = [pytest.mark.usefixtures("installed"), pytest.mark.measured]
@@ -29,8 +30,10 @@ def run(root: Path, tmp_path: Path) -> Run:
     text = f"state_dir = {json.dumps(str(tmp_path / 'state'))}\n[plugins.knowledge]\n"
     file.write_text(f"{text}root = {json.dumps(str(root))}\n", "utf-8")
 
-    def run(*arguments: str | Path, status: int = 0) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "standards_mcp", "--config", str(file), "knowledge"]
+    def run(
+        *arguments: str | Path, status: int = 0, group: Sequence[str] = ("knowledge",)
+    ) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "standards_mcp", "--config", str(file), *group]
         done = subprocess.run(
             [*command, *map(str, arguments)],
             capture_output=True,
@@ -57,6 +60,26 @@ def test_the_main_job_takes_one_command(run: Run, tmp_path: Path):
     said = run("try", folder, QUESTION, "--top", "1").stdout
     assert said.startswith("1. ")
     assert len(said.splitlines()) == 2
+
+
+def test_try_and_build_reuse_the_vectors_of_each_other(run: Run, root: Path, tmp_path: Path):
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "cake.txt").write_text("Bake the cake for an hour.")
+    (folder / "tools.md").write_text("# Tools\n\nA tool is switched off in the settings.")
+    about = ("--id", "guide", "--name", "Guide", "--description", "Tools and cakes.")
+    run("try", folder, QUESTION)
+    assert json.loads(run("build", folder, *about, "--json").stdout)["unchanged"] == 2
+    # Only a vector that was not encoded anew can be another one than that of its text.
+    tried = tmp_path / "state/plugins/knowledge/tried"
+    shutil.rmtree(tried)
+    index = root / "guide/index/docs.index"
+    vectors = read_vectors(index)
+    vectors[1] = -vectors[1]
+    write_index(vectors, index)
+    run("try", folder, QUESTION)
+    (found,) = tried.glob("*/index/docs.index")
+    assert np.allclose(read_vectors(found), vectors)
 
 
 def test_a_dataset_is_built_checked_listed_and_searched(run: Run, root: Path, tmp_path: Path):
@@ -100,6 +123,13 @@ def test_letters_that_a_pipe_does_not_know_end_no_command(
     (folder / "Ł.md").write_text("# Ł\n\nThe depot is closed.\n", "utf-8")
     monkeypatch.setenv("PYTHONIOENCODING", "cp1252")
     assert run("try", folder, "When is it open?").stdout.startswith("1. \\u0141.md  \\u0141  (")
+
+
+def test_the_health_of_an_empty_library_says_how_to_fill_it(run: Run):
+    checked = run("plugins", "check", group=())
+    assert "no datasets yet; `standards-mcp knowledge build` makes one" in " ".join(
+        checked.stdout.split()
+    )
 
 
 def test_a_check_tells_what_is_wrong_with_each(

@@ -39,6 +39,7 @@ async def pool(
         return await start_worker(Begin(memory, Encoders()), LOG)
 
     made = Pool(start or start_one, size, LOG, Times(**times))
+    made.start()
     async with anyio.create_task_group() as group:
         group.start_soon(made.serve)
         await anyio.lowlevel.checkpoint()
@@ -121,6 +122,57 @@ async def test_a_call_whose_worker_crashes_is_tried_once_more(caplog: pytest.Log
         assert await call(workers, os.getpid)
         await until(lambda: workers.state == "ready", "both workers run again")
     assert sorted(causes(caplog.records)) == ["signal SIGABRT", "signal SIGABRT"]
+
+
+async def test_a_call_waits_for_the_next_worker_if_all_have_been_killed():
+    async with pool(2) as workers:
+        await until(lambda: workers.state == "ready", "both workers run")
+        for _ in range(2):
+            pids = await both_pids(workers)
+            for pid in pids:
+                os.kill(pid, signal.SIGKILL)
+            assert await call(workers, os.getpid) not in pids
+            await until(lambda: workers.state == "ready", "both workers run again")
+
+
+async def both_pids(workers: Pool) -> set[int]:
+    pids: set[int] = set()
+
+    async def ask() -> None:
+        pids.add(await call(workers, os.getpid))
+
+    while len(pids) < 2:
+        async with anyio.create_task_group() as group:
+            group.start_soon(ask)
+            group.start_soon(ask)
+    return pids
+
+
+async def test_workers_start_with_the_first_call():
+    made = Pool(never_started, 1, LOG, Times(hope=0.2))
+    async with anyio.create_task_group() as group:
+        group.start_soon(made.serve)
+        await anyio.lowlevel.checkpoint()
+        assert (made.state, made.processes, made.restarts) == ("stopped", 0, 0)
+        with pytest.raises(UnavailableError):
+            await call(made, os.getpid)
+        assert made.restarts
+        group.cancel_scope.cancel()
+
+
+async def test_who_has_time_waits_longer_for_a_worker_that_is_slow_to_start():
+    async def start() -> Worker:
+        await anyio.sleep(1)
+        return await start_worker(Begin(2 * 10**9, Encoders()), LOG)
+
+    async with pool(start=start, attempt=0.2, hope=0.1) as workers:
+        with pytest.raises(UnavailableError):
+            await call(workers, os.getpid)
+        assert await workers.run(tasks.call, os.getpid, seconds=WAIT)
+
+
+async def never_started() -> Worker:
+    raise OSError("no processes left")
 
 
 async def test_a_worker_that_takes_too_much_memory_ends(caplog: pytest.LogCaptureFixture):

@@ -114,7 +114,7 @@ async def test_each_kind_of_index_finds_the_known_neighbour(
     [
         ({"query": "  "}, "invalid_input", "query has 0 characters; it needs 1 to 1,024."),
         ({"query": ""}, "invalid_input", "query: "),
-        ({"query": "q" * 1025}, "invalid_input", "query has 1025 characters"),
+        ({"query": "a b " * 257}, "invalid_input", "query has 1027 characters"),
         ({"query": 7}, "invalid_input", "query: "),
         ({"topK": 0}, "invalid_input", "topK: "),
         ({"topK": 101}, "invalid_input", "topK: "),
@@ -137,13 +137,36 @@ async def test_wrong_input_is_told_in_one_sentence(
     arguments: dict[str, Any],
     error_type: str,
     message: str,
+    caplog: pytest.LogCaptureFixture,
 ):
     make_dataset()
     (root / "broken.manifest.json").write_text('{"id": "broken"}', "utf-8")
+    caplog.set_level("INFO", "standards_mcp.plugins.knowledge")
     async with connect(KnowledgePlugin, name="knowledge", root=root, workers=1) as client:
         found = said(await search(client, **arguments))
     assert found[0] == error_type
     assert found[1].startswith(message)
+    (logged,) = [vars(each) for each in caplog.records if each.message == "knowledge search"]
+    assert (logged["tool"], logged["outcome"]) == ("knowledge.search", error_type)
+    given = {"dataset": "guide", "query": QUERY, **arguments}
+    assert logged["dataset"] == ("***" if len(given["dataset"]) > 64 else given["dataset"])
+    assert logged["query"] == ("(int)" if given["query"] == 7 else given["query"][:100])
+
+
+async def test_the_log_of_a_refused_search_has_no_secret_and_little_of_a_long_text(
+    connect: Connect, root: Path, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level("INFO", "standards_mcp.plugins.knowledge")
+    async with connect(KnowledgePlugin, name="knowledge", root=root) as client:
+        await search(client, query="find\nkey=hunter2", topK=0)
+        await search(client, dataset="words " * 1000, query=["a list"])
+        await client.call_tool("knowledge_search", {})
+    found = [vars(each) for each in caplog.records if each.message == "knowledge search"]
+    assert [(each["dataset"], each["query"]) for each in found] == [
+        ("guide", "find key=***"),
+        (("words " * 1000)[:100], "(list)"),
+        ("", ""),
+    ]
 
 
 async def test_what_is_wrong_with_a_dataset_is_listed_and_the_others_are_served(
@@ -215,9 +238,26 @@ async def test_nothing_there_is_an_empty_list_and_flags_are_booleans(
         assert "includeErrors" in said(await call(client, "listDatasets", includeErrors=1))[1]
         message = "Dataset 'guide' not found. Available datasets: none"
         assert said(await search(client)) == ("not_found", message)
-        health = await until_state(client, "ready")
+        assert (await search(client, query=""))["error_type"] == "invalid_input"
+        health = await call(client, "health")
+        assert worker_pids() == []
     assert health["status"] == "ok"
-    assert health["worker"] == {"state": "ready", "processes": 2, "restarts": 0}
+    assert health["worker"] == {"state": "stopped", "processes": 0, "restarts": 0}
+
+
+async def test_workers_start_with_the_first_dataset(
+    connect: Connect, make_dataset: MakeDataset, root: Path
+):
+    async with connect(KnowledgePlugin, name="knowledge", root=root, reload_seconds=0) as client:
+        assert (await call(client, "health"))["worker"]["state"] == "stopped"
+        make_dataset()
+        assert (await search(client))["results"]
+        health = await until_state(client, "ready")
+        assert health["status"] == "ok"
+        assert len(worker_pids()) == health["worker"]["processes"] == 2
+        shutil.rmtree(root / "guide")
+        health = await call(client, "health")
+        assert (health["status"], health["datasets"]["total"]) == ("ok", 0)
 
 
 async def test_datasets_come_change_and_go_without_a_restart(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Final, Self
 
@@ -16,21 +15,13 @@ NAMES: Final = r"^[a-zA-Z0-9][a-zA-Z0-9._-]{1,510}[a-zA-Z0-9]$"
 """What Chroma takes as the name of a collection."""
 
 
-def _folder(path: str) -> str:
-    folder = Path(path)
-    with suppress(RuntimeError):  # there is no such home
-        folder = folder.expanduser()
-    if not folder.is_absolute():
-        raise ValueError("give the whole path, such as /srv/products or ~/products")
-    return str(folder)
-
-
 class ProductsSettings(PluginSettings):
     """Settings.
 
     Attributes:
-        path: The folder of the products: a whole path, or one below ~. Without it, that is the
-            folder chroma in the plugin's state folder. Given by INDEX_PATH.
+        path: The folder of the products. A relative one begins in the folder of the configuration
+            file, and by INDEX_PATH in the working directory. Without it, that is the folder
+            chroma in the plugin's state folder. Given by INDEX_PATH.
         url: The address of a Chroma server that has the products in place of a folder.
         auth_token: What that server asks for.
         collection: The name of the products, as builds and searches use it.
@@ -39,7 +30,7 @@ class ProductsSettings(PluginSettings):
         timeout: Seconds for one question to the store.
     """
 
-    path: Annotated[Annotated[str, AfterValidator(_folder)] | None, Variable("INDEX_PATH")] = None
+    path: Annotated[Path | None, Variable("INDEX_PATH")] = None
     url: ServiceUrl | None = None
     auth_token: ApiKey | None = None
     collection: str = Field("amazon2020", pattern=NAMES)
@@ -51,7 +42,7 @@ class ProductsSettings(PluginSettings):
 
     def path_in(self, state_dir: Path) -> Path:
         """Return the folder of the products."""
-        return Path(self.path) if self.path else state_dir / "chroma"
+        return self.path or state_dir / "chroma"
 
     @model_validator(mode="after")
     def _encrypted(self) -> Self:

@@ -15,7 +15,7 @@ from mcp import Client
 from standards_mcp.catalog.embedding import open_encoder
 from standards_mcp.cli import run as run_program
 from standards_mcp.testing import Connect
-from standards_mcp_products.building import Options, Report, build, read_columns
+from standards_mcp_products.building import Options, Report, build, read_mapping
 from standards_mcp_products.plugin import ProductsPlugin
 from standards_mcp_products.service import catalogue_of
 from standards_mcp_products.settings import ProductsSettings
@@ -134,7 +134,7 @@ def make(write: Write, state: Path, encoder: Counting) -> Build:
     ) -> Report:
         catalogue = catalogue_of(ProductsSettings(**settings), state)
         return build(
-            catalogue, file or write(*rows, name=name), read_columns(mapping), made_by, options
+            catalogue, file or write(*rows, name=name), read_mapping(mapping), made_by, options
         )
 
     return make_products

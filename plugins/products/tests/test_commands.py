@@ -58,6 +58,9 @@ def test_ones_own_products_are_built_and_asked(
     shown = run("products", "build", file).stdout
     assert shown == (
         "amazon2020 is built of 3 rows: 2 indexed, 0 unchanged, 0 removed.\n"
+        "Columns: sku from Uniq Id, title from Product Name, features from About Product, category "
+        "from Category, brand from Brand Name, price from Selling Price, rating from Rating, "
+        "ingredients from Ingredients.\n"
         "Row 3 is skipped: has no 'Uniq Id'.\n"
     )
     told = json.loads(run("products", "build", file, "--limit", "1", "--json").stdout)
@@ -75,6 +78,17 @@ def test_ones_own_products_are_built_and_asked(
     assert "collection: amazon2020\nproducts: 1\n" in run("products", "status").stdout
 
 
+def test_a_file_with_usual_names_needs_no_mapping_and_the_one_used_is_told(run: Run, write: Write):
+    file = write({"sku": "A1", "name": "Desk lamp", "price": "12.50", "colour": "red"})
+    built = json.loads(run("products", "build", file, "--json").stdout)
+    assert built["mapping"] == {"sku": ["sku"], "title": ["name"], "price": ["price"]}
+    assert (built["indexed"], built["unused"]) == (1, ["colour"])
+    shown = run("products", "build", file).stdout
+    assert "\nColumns: sku from sku, title from name, price from price.\n" in shown
+    shown = run("products", "search", "a light").stdout
+    assert shown == "1. Desk lamp\n   $12.50, A1\n"
+
+
 def test_many_skipped_rows_are_counted(run: Run, write: Write, lamp: Row):
     shown = run("products", "build", write(lamp, *[lamp | {"Uniq Id": ""}] * 25)).stdout
     assert shown.count("is skipped") == 20
@@ -83,10 +97,15 @@ def test_many_skipped_rows_are_counted(run: Run, write: Write, lamp: Row):
 
 def test_another_collection_and_a_mapping_are_named(run: Run, write: Write, tmp_path: Path):
     mapping = tmp_path / "mapping.toml"
-    mapping.write_text('sku = "id"\ntitle = "name"\n')
-    file = write({"id": "1", "name": "Oats"})
+    mapping.write_text('sku = "id"\ntitle = "name"\nweight = ["grams", "g"]\n')
+    file = write({"id": "1", "name": "Oats", "bag": "2 kg"})
     shown = run("products", "build", file, "--mapping", mapping, "--collection", "oats").stdout
-    assert shown.startswith("oats is built of 1 rows")
+    assert shown == (
+        "oats is built of 1 rows: 1 indexed, 0 unchanged, 0 removed.\n"
+        "Columns: sku from id, title from name.\n"
+        "The file has no column that the mapping names for weight.\n"
+        "Columns that are not used: bag. A mapping can add them.\n"
+    )
     assert "There are no products 'amazon2020'" in run("products", "search", "x", status=1).stderr
     run("--set", "plugins.products.collection=oats", "products", "search", "x")
     assert run("products", "build", file, "--collection", "a b", status=2).stderr
@@ -101,7 +120,7 @@ def test_a_command_that_cannot_do_its_work_says_why(run: Run, write: Write, tmp_
     assert "filters.price: unknown operator '$lower'; use $eq" in told
     assert "the query is empty" in run("products", "try", " ", status=1).stderr
     told = run("products", "build", write({"a": "b"}), status=1).stderr
-    assert "no column 'Uniq Id' for sku" in told
+    assert "no column for sku, the id of a product. It has a. Write the line sku = " in told
     run("products", "build", tmp_path / "none.csv", status=2)
     answer = run("products", "search", "x", "--json", status=1).stdout
     assert json.loads(answer)["error_type"] == "api_error"

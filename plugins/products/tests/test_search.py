@@ -342,8 +342,7 @@ def test_the_plugin_keeps_the_rules(lamp: Row, make: Build, tmp_path: Path):
         ({"url": "http://example.org", "auth_token": "opensesame"}, "unencrypted"),
         ({"url": "http://host:99999"}, "check its host and its port"),
         ({"url": "http://host:abc"}, "check its host and its port"),
-        ({"path": "products"}, "give the whole path"),
-        ({"path": "~nobody-of-this-name/products"}, "give the whole path"),
+        ({"path": "~nobody-of-this-name/products"}, "write the whole path"),
         ({"collection": "a b c"}, "pattern"),
         ({"collection": "ab"}, "pattern"),
         ({"model": "none"}, "cannot be none"),
@@ -359,9 +358,20 @@ async def test_settings_that_cannot_work_fail_the_plugin(
     assert "opensesame" not in str(caught.value)
 
 
-def test_a_folder_may_be_in_the_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def test_a_folder_may_be_in_the_home_or_beside_the_configuration_file(
+    lamp: Row, make: Build, run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    make(lamp, path=str(tmp_path / "elsewhere"))
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert ProductsSettings(path="~/products").path == str(tmp_path / "products")
+    with (tmp_path / "config.toml").open("a", encoding="utf-8") as file:
+        file.write("[plugins.products]\npath = 'elsewhere'\n")
+    (tmp_path / "deeper").mkdir()
+    monkeypatch.chdir(tmp_path / "deeper")
+    assert json.loads(run("products", "status", "--json").stdout)["products"] == 1
+    monkeypatch.setenv("INDEX_PATH", "~/elsewhere")
+    assert json.loads(run("products", "status", "--json").stdout)["products"] == 1
+    monkeypatch.setenv("INDEX_PATH", "../elsewhere")
+    assert json.loads(run("products", "status", "--json").stdout)["products"] == 1
 
 
 def test_an_address_is_never_the_built_in_encoder():
@@ -393,5 +403,7 @@ async def test_the_original_variables_are_read(
     monkeypatch.setenv("OPENAI_API_KEY", "")
     found = json.loads(run("products", "status", "--json").stdout)
     assert (found["store"], found["products"]) == (str(tmp_path / "elsewhere"), 1)
-    monkeypatch.setenv("INDEX_PATH", "elsewhere")
-    assert "give the whole path" in run("products", "status", status=1).stderr
+    monkeypatch.chdir(tmp_path)
+    for relative in ("elsewhere", "./elsewhere"):
+        monkeypatch.setenv("INDEX_PATH", relative)
+        assert json.loads(run("products", "status", "--json").stdout)["products"] == 1

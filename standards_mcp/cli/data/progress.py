@@ -1,12 +1,16 @@
-"""How a long command tells how far it is: on a terminal, on stderr, and otherwise not at all."""
+"""Show the progress of an import or a build on stderr."""
 
 from __future__ import annotations
 
 import sys
 import time
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Self
 
 import click
+
+from standards_mcp._utils.progress import progress_lines
+from standards_mcp.commands import print_text
 
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
@@ -19,7 +23,8 @@ _PAUSE = 0.1
 class ImportProgress:
     """One line that counts what is read, then a bar for texts being embedded, with the time left.
 
-    It is a `standards_mcp.catalog.base.Progress`.
+    Where there is no terminal, a line every ten seconds says the same. This is a
+    `standards_mcp.catalog.base.Progress`.
     """
 
     def __init__(self) -> None:
@@ -28,8 +33,14 @@ class ImportProgress:
         self._of = ""
         self._line = ""
         self._bar: ProgressBar[Any] | None = None
+        self._state = "Working"
+        self._lines = ExitStack()
 
     def __enter__(self) -> Self:
+        if not self._is_terminal:
+            self._lines.enter_context(
+                progress_lines(lambda: self._state, lambda line: print_text(line, err=True))
+            )
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -42,14 +53,17 @@ class ImportProgress:
     def read(self, report: Report) -> None:
         """Tell how much is read, and how fast."""
         now = time.monotonic()
-        if self._is_terminal and now - self._told > _PAUSE:
+        if now - self._told > _PAUSE:
             self._told = now
             rate = report.read / max(now - self._began, _PAUSE)
             documents = f"{report.documents:,} documents{self._of}"
-            self._show(f"Read {report.read:,} records in {documents}, {rate:,.0f} a second")
+            self._state = f"Read {report.read:,} records in {documents}, {rate:,.0f} a second"
+            if self._is_terminal:
+                self._show(self._state)
 
     def __call__(self, done: int, total: int) -> None:
         """Tell how many texts are embedded."""
+        self._state = f"Embedding: {done:,} of {total:,}"
         if not self._is_terminal:
             return
         if self._bar is None:
@@ -61,6 +75,7 @@ class ImportProgress:
 
     def close(self) -> None:
         """End the line."""
+        self._lines.close()
         self._clear()
         if self._bar is not None:
             self._bar.render_finish()

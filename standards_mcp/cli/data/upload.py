@@ -5,11 +5,14 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import click
 
+from standards_mcp._utils.progress import progress_lines
 from standards_mcp._utils.stdio.streams import divert_stdout
 from standards_mcp.cli.invocation import Invocation
 from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
@@ -87,19 +90,28 @@ def _run(
     work: Callable[..., Awaitable[Report]],
 ) -> Report:
     local, client = _stores(invocation)
+    is_terminal = sys.stderr.isatty()
+    state = "Working"
+
+    def tell(report: Report) -> None:
+        nonlocal state
+        state = f"{report.read:,} records read, {report.written:,} written"
+        if is_terminal:
+            click.echo(f"\r{state}", nl=False, err=True)
 
     async def run() -> Report:
         try:
             wanted = chosen_sets(local.store, **chosen)
             held = {each.id for each in local.store.records()} if wanted else set[str]()
-            return await work(local.store.records(wanted), client, progress=_tell, held=held)
+            return await work(local.store.records(wanted), client, progress=tell, held=held)
         finally:
-            if sys.stderr.isatty():
-                click.echo(err=True)  # ends the line of `_tell`
+            if is_terminal:
+                click.echo(err=True)  # ends the line of `tell`
             await client.aclose()
             await local.aclose()
 
-    with divert_stdout():
+    lines = progress_lines(lambda: state, partial(print_text, err=True))
+    with divert_stdout(), nullcontext() if is_terminal else lines:
         return anyio.run(run)
 
 
@@ -111,13 +123,6 @@ def _stores(invocation: Invocation) -> tuple[LocalCatalog, PineconeClient]:
     if access is None:
         raise ConfigError("Pinecone needs a key; set PINECONE_API_KEY in the environment or .env")
     return invocation.embedded_catalog, open_pinecone(access)
-
-
-def _tell(report: Report) -> None:
-    if sys.stderr.isatty():
-        click.echo(
-            f"\r{report.read:,} records read, {report.written:,} written", nl=False, err=True
-        )
 
 
 def _show(report: Report, *, as_json: bool) -> None:

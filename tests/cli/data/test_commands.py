@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from support.waiting import wait_until
 
 from standards_mcp.catalog.importing.formats.tabular import template
 from standards_mcp.catalog.importing.report import Report
@@ -275,11 +276,22 @@ def test_progress_is_a_line_while_reading_and_a_bar_while_embedding(capsys, monk
     assert told.out == ""
 
 
-def test_progress_says_nothing_where_nobody_looks(capsys):
+def test_progress_is_a_line_now_and_then_without_a_terminal(capsys, monkeypatch):
+    monkeypatch.setattr("standards_mcp._utils.progress.PAUSE", 0.01)
+    monkeypatch.setattr("standards_mcp.cli.data.progress._PAUSE", -1)
+    told = []
+
+    def tells(text):
+        told.append(capsys.readouterr().err)
+        return text in "".join(told)
+
     with ImportProgress() as progress:
-        progress.read(Report(read=1, documents=1))
-        progress(1, 2)
-    assert capsys.readouterr().err == ""
+        wait_until(lambda: tells("Working, "))
+        progress.read(Report(read=1_200, documents=1))
+        wait_until(lambda: tells("Read 1,200 records in 1 documents"))
+        progress(100, 200)
+        wait_until(lambda: tells("Embedding: 100 of 200, "))
+    assert "\r" not in "".join(told)
 
 
 class TestStatus:

@@ -25,15 +25,21 @@ Progress = Callable[[int, int], None]
 
 
 def build_dataset(
-    folder: Path, out: Path, options: BuildOptions, work: Work, progress: Progress
+    folder: Path,
+    out: Path,
+    options: BuildOptions,
+    work: Work,
+    progress: Progress,
+    others: Sequence[Path] = (),
 ) -> BuildReport:
     """Make a dataset of the documents in *folder*, or bring the one at *out* up to date.
 
     The dataset at *out* is replaced as a whole at the end: whatever happens before, it stays.
-    Passages that were in it with the same title and text keep their vectors.
+    Passages with the same title and text as in it, or in one of *others*, keep their vectors.
 
     Args:
         out: The dataset's folder.
+        others: Folders of further datasets.
         progress: Called with the number of passages that have a vector, and of all passages.
 
     Raises:
@@ -47,7 +53,7 @@ def build_dataset(
         unchanged = 0
         if passages:
             texts = [passage.to_encode for passage in passages]
-            known = known_vectors(draft.out, options.model, set(texts), work)
+            known = known_vectors((draft.out, *others), options.model, set(texts), work)
             unchanged = sum(text in known for text in texts)
             vectors = _encode(texts, known, work, progress)
             with writing(draft.out):

@@ -71,7 +71,7 @@ class BuildReport:
         path: The dataset's folder.
         files: How many files have passages in it.
         chunks: How many passages it has. With 0 of them nothing was written.
-        unchanged: How many of them kept the vectors of the dataset that was there before.
+        unchanged: How many of them kept the vectors of an earlier build.
     """
 
     id: str

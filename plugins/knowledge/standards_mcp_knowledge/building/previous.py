@@ -1,8 +1,10 @@
-"""The dataset that a build replaces: whether it may, and which vectors are still good."""
+"""Earlier datasets: whether a build may replace one, and which vectors it can reuse."""
 
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -46,25 +48,42 @@ def check_replaceable(out: Path, identifier: str) -> None:
         raise BuildError(f"{out} also holds {min(others)}, which would be lost; move it elsewhere")
 
 
-def known_vectors(out: Path, model: str, texts: set[str], work: Work) -> dict[str, Vectors]:
-    """Return the vectors in the dataset at *out* that belong to some of *texts*, by text.
+def known_vectors(
+    datasets: Iterable[Path], model: str, texts: set[str], work: Work
+) -> dict[str, Vectors]:
+    """Return the vectors in built datasets that belong to some of *texts*, by text.
+
+    Datasets are read in their order until all texts are known.
+    """
+    known: dict[str, Vectors] = {}
+    for folder in datasets:
+        if missing := texts - known.keys():
+            known |= _vectors_in(folder, model, missing, work)
+    return known
+
+
+def _vectors_in(folder: Path, model: str, texts: set[str], work: Work) -> dict[str, Vectors]:
+    """Return the vectors of one dataset.
 
     One of the texts is encoded anew. If that gives another vector, the encoder has changed behind
     its name, and no vector is returned.
     """
-    metadata = _json(out / METADATA)
-    if metadata.get("model") != model:
-        return {}
     try:
+        place = folder.stat()
+        metadata = _json(folder / METADATA)
+        if metadata.get("model") != model or _json(folder / MANIFEST).get("builtBy") != BUILT_BY:
+            return {}
         rows = [Passage.read(document).to_encode for document in metadata["documents"]]
-        vectors = work.read_vectors(out / INDEX)
+        if texts.isdisjoint(rows):
+            return {}
+        vectors = work.read_vectors(folder / INDEX)
+        # Another build may have replaced the folder: the index would belong to other texts.
+        is_replaced = not os.path.samestat(place, folder.stat())
     except (OSError, KeyError, TypeError):
         return {}
-    if len(rows) != len(vectors):
+    if is_replaced or len(rows) != len(vectors):
         return {}
     known = {text: vector for text, vector in zip(rows, vectors, strict=True) if text in texts}
-    if not known:
-        return {}
     text, vector = next(iter(known.items()))
     again = work.encode([text])[0]
     return known if again.shape == vector.shape and np.dot(again, vector) > _ALIKE else {}

@@ -18,10 +18,10 @@ def commands(settings: KnowledgeSettings, state: Path, log: logging.Logger) -> l
     Args:
         state: The plugin's state folder.
     """
-    root = settings.root_in(state)
+    root, tried = settings.root_in(state), state / "tried"
     return [
-        building.try_command(settings, state / "tried", log),
-        building.build_command(settings, root, log),
+        building.try_command(settings, root, tried, log),
+        building.build_command(settings, root, tried, log),
         checking.check_command(settings, root, log),
         checking.schema,
         asking.list_datasets,

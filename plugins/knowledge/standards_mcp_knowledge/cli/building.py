@@ -14,7 +14,7 @@ import click
 from standards_mcp.commands import examples, json_option, print_result, progress_bar
 from standards_mcp_knowledge.answers import SearchAnswer, search_answer
 from standards_mcp_knowledge.building import BuildError, BuildOptions, BuildReport
-from standards_mcp_knowledge.datasets import LeftOut, read_source
+from standards_mcp_knowledge.datasets import LeftOut, manifests_in, read_source
 from standards_mcp_knowledge.encoders import DEFAULT_MODEL
 from standards_mcp_knowledge.errors import DatasetError
 from standards_mcp_knowledge.manifests import NAME
@@ -30,8 +30,15 @@ _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 _RESULTS = 5
 
 
-def build_command(settings: KnowledgeSettings, root: Path, log: logging.Logger) -> click.Command:
-    """Return the command ``build``."""
+def build_command(
+    settings: KnowledgeSettings, root: Path, tried: Path, log: logging.Logger
+) -> click.Command:
+    """Return the command ``build``.
+
+    Args:
+        root: Where it puts datasets.
+        tried: Where ``try`` keeps its datasets, whose vectors are reused.
+    """
 
     @click.command(
         "build",
@@ -57,7 +64,8 @@ def build_command(settings: KnowledgeSettings, root: Path, log: logging.Logger) 
         async def make() -> BuildReport:
             async with workers_of(settings, log) as pool:
                 with progress_bar("Encoding", is_shown=not as_json) as progress:
-                    return await build(pool, folder, place, wanted, progress)
+                    others = [tried / options_for(folder).id]
+                    return await build(pool, folder, place, wanted, progress, others)
 
         built = anyio.run(make)
         print_result(showing.report_json(built), lambda: showing.report(built), as_json=as_json)
@@ -66,10 +74,13 @@ def build_command(settings: KnowledgeSettings, root: Path, log: logging.Logger) 
     return build_dataset
 
 
-def try_command(settings: KnowledgeSettings, tried: Path, log: logging.Logger) -> click.Command:
+def try_command(
+    settings: KnowledgeSettings, root: Path, tried: Path, log: logging.Logger
+) -> click.Command:
     """Return the command ``try``.
 
     Args:
+        root: Where ``build`` puts datasets, whose vectors are reused.
         tried: Where its datasets are kept.
     """
 
@@ -89,7 +100,8 @@ def try_command(settings: KnowledgeSettings, tried: Path, log: logging.Logger) -
         async def answer() -> SearchAnswer:
             async with workers_of(settings, log) as pool:
                 with progress_bar("Encoding", is_shown=not as_json) as progress:
-                    built = await build(pool, folder, tried / wanted.id, wanted, progress)
+                    others = [each.parent for each in manifests_in(root) if each.name == NAME]
+                    built = await build(pool, folder, tried / wanted.id, wanted, progress, others)
                 _check_not_empty(built, folder)
                 return await _search(pool, tried / wanted.id, question.strip(), top or _RESULTS)
 

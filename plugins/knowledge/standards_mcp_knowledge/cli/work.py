@@ -101,9 +101,17 @@ class PoolWork:
 
 
 async def build(
-    pool: Pool, folder: Path, out: Path, options: BuildOptions, progress: Callable[[int, int], None]
+    pool: Pool,
+    folder: Path,
+    out: Path,
+    options: BuildOptions,
+    progress: Callable[[int, int], None],
+    others: Sequence[Path],
 ) -> BuildReport:
     """Make a dataset of a folder with these workers.
+
+    Args:
+        others: Folders of datasets whose vectors can be reused.
 
     Raises:
         BuildError: It cannot be made.
@@ -111,7 +119,9 @@ async def build(
     """
     work = PoolWork(pool, options.model)
     try:
-        return await anyio.to_thread.run_sync(build_dataset, folder, out, options, work, progress)
+        return await anyio.to_thread.run_sync(
+            build_dataset, folder, out, options, work, progress, others
+        )
     except DatasetError as error:
         raise BuildError(error.reason) from error
     except (UnavailableError, OverdueError) as error:

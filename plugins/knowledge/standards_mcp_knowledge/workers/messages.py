@@ -1,7 +1,8 @@
 """What the host and its workers tell each other.
 
 A request is a function with its arguments, and an answer what it returned or raised, both pickled,
-with their length in 8 bytes before them.
+with their length in 8 bytes before them. Before its answer, a worker sends `BEGUN`: the host can
+tell a worker that a call has ended from one that was gone before.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, Final, TypeAlias
 from standards_mcp_knowledge.encoders import Encoders
 
 LENGTH: Final = 8
+BEGUN: Final = b"\x01"
 OUT_OF_MEMORY: Final = 77
 """The exit status of a worker that may not have as much memory as it needs."""
 

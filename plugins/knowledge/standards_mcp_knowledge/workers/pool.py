@@ -16,11 +16,12 @@ from standards_mcp_knowledge.errors import DatasetError
 from standards_mcp_knowledge.manifests import Files
 
 from . import tasks
-from .worker import Worker, WorkerEndedError
+from .worker import Worker, WorkerEndedError, WorkerGoneError
 
 T = TypeVar("T")
 Start: TypeAlias = Callable[[], Awaitable[Worker]]
 State: TypeAlias = Literal["starting", "ready", "restarting", "stopped"]
+_ATTEMPTS: Final = 2
 _LAST_WORDS: Final = 2.0
 """Seconds that a worker has to end by itself once it has broken off an answer."""
 
@@ -77,7 +78,7 @@ class _Outcome:
 
 
 class Pool:
-    """Workers that stay, for as long as `serve` runs.
+    """Workers that begin with the first call, and stay for as long as `serve` runs.
 
     Args:
         start: Starts one worker.
@@ -94,6 +95,7 @@ class Pool:
         self.times = times
         self.restarts = 0
         self._tasks: TaskGroup | None = None
+        self._wanted = anyio.Event()
         self._workers: list[Worker] = []
         self._idle: list[Worker] = []
         self._waiters: deque[_Waiter] = deque()
@@ -106,9 +108,14 @@ class Pool:
         return len(self._workers)
 
     @property
+    def is_started(self) -> bool:
+        """True if the workers have been asked to run."""
+        return self._wanted.is_set()
+
+    @property
     def state(self) -> State:
         """What the workers do: they are ready if all run."""
-        if self._tasks is None:
+        if self._tasks is None or not self.is_started:
             return "stopped"
         if len(self._workers) == self.size:
             return "ready"
@@ -119,11 +126,16 @@ class Pool:
         """Whether no worker runs, since none can be started."""
         return len(self._failing) == self.size
 
+    def start(self) -> None:
+        """Start the workers, as the first call does."""
+        self._wanted.set()
+
     async def serve(self) -> None:
-        """Keep all workers running, until this is cancelled."""
+        """Keep all workers running once they have been started, until this is cancelled."""
         async with anyio.create_task_group() as group:
             self._tasks = group
             try:
+                await self._wanted.wait()
                 for number in range(self.size):
                     group.start_soon(self._keep, number)
                 await anyio.sleep_forever()
@@ -135,23 +147,28 @@ class Pool:
     ) -> T:
         """Run a function of `tasks` in a worker; in another one if the first ends.
 
+        A worker that was gone before it began with the call does not count as one that ended. If
+        all were gone, the call waits for the next one.
+
         Args:
-            seconds: For its answer, instead of those of `Times`.
+            seconds: For a worker to become free, and for its answer, instead of `Times.attempt`.
 
         Raises:
             OverdueError: There was no answer in time. The worker that was asked has ended.
             UnavailableError: No worker runs, or two have ended.
             Exception: What the function raised.
         """
+        self.start()
         seconds = seconds or self.times.attempt
-        try:
-            return await self._attempt(None, seconds, function, *arguments)
-        except WorkerEndedError:
-            pass
-        try:
-            return await self._attempt(None, seconds, function, *arguments)
-        except WorkerEndedError:
-            raise UnavailableError(self.next_start) from None
+        ended, gone = 0, 0
+        while ended < _ATTEMPTS and gone <= self.size:
+            try:
+                return await self._attempt(None, seconds, function, *arguments)
+            except WorkerGoneError:
+                gone += 1
+            except WorkerEndedError:
+                ended += 1
+        raise UnavailableError(self.next_start)
 
     def warm(self, datasets: Sequence[Files]) -> None:
         """Let every worker open these datasets, now and when it is started again."""
@@ -176,7 +193,7 @@ class Pool:
         self, only: Worker | None, seconds: float, function: Callable[..., T], *arguments: Any
     ) -> T:
         outcome = _Outcome()
-        worker = await self._acquired(only)
+        worker = await self._acquired(only, seconds)
         if self._tasks is None:
             raise UnavailableError(self.next_start)
         # The exchange outlives a caller that gives up: the next one must not get its answer.
@@ -217,11 +234,11 @@ class Pool:
         finally:
             outcome.done.set()
 
-    async def _acquired(self, only: Worker | None) -> Worker:
+    async def _acquired(self, only: Worker | None, seconds: float) -> Worker:
         waiter = _Waiter(only)
         self._waiters.append(waiter)
         self._hand_out()
-        end = anyio.current_time() + self.times.attempt
+        end = anyio.current_time() + seconds
         try:
             while waiter.worker is None:
                 with anyio.move_on_after(min(self.times.hope, end - anyio.current_time())):
@@ -282,10 +299,14 @@ class Pool:
 
     async def _live(self, number: int, failures: int) -> bool:
         """Start a worker and wait for its end. Return whether it has been of use."""
+        worker: Worker | None = None
         try:
-            worker = await self._start()
+            # A start that is cancelled halfway leaves a process and its pipes behind.
+            with anyio.CancelScope(shield=True):
+                worker = await self._start()
         except OSError as error:
             self._tell(None, f"it cannot be started: {error}")
+        if worker is None:
             return False
         ready = 0
         try:

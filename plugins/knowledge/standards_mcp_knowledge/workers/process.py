@@ -13,7 +13,7 @@ import traceback
 from queue import SimpleQueue
 from typing import Any, BinaryIO
 
-from .messages import LENGTH, OUT_OF_MEMORY, Answer, Begin, Request, framed
+from .messages import BEGUN, LENGTH, OUT_OF_MEMORY, Answer, Begin, Request, framed
 from .opened import Opened
 
 
@@ -30,8 +30,10 @@ def main() -> None:
     _limit_memory(begin.memory)
     opened = Opened(begin.encoders)
     while True:
+        request: Request = requests.get()
+        _write(answers, BEGUN)
         try:
-            _write(answers, answer_to(requests.get(), opened))
+            _write(answers, framed(answer_to(request, opened)))
         except MemoryError:
             os._exit(OUT_OF_MEMORY)
 
@@ -59,8 +61,8 @@ def _read(stream: BinaryIO, requests: SimpleQueue[Any]) -> None:
     os._exit(0)
 
 
-def _write(stream: BinaryIO, answer: Answer) -> None:
-    stream.write(framed(answer))
+def _write(stream: BinaryIO, data: bytes) -> None:
+    stream.write(data)
     stream.flush()
 
 

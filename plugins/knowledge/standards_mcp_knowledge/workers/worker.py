@@ -15,7 +15,7 @@ from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 from anyio.streams.text import TextReceiveStream
 
-from .messages import LENGTH, OUT_OF_MEMORY, Answer, Begin, framed
+from .messages import BEGUN, LENGTH, OUT_OF_MEMORY, Answer, Begin, framed
 
 T = TypeVar("T")
 
@@ -26,6 +26,10 @@ _MOST_OF_A_LINE: Final = 1000
 
 class WorkerEndedError(Exception):
     """The worker was gone before it answered."""
+
+
+class WorkerGoneError(WorkerEndedError):
+    """The worker was gone before it began with the call."""
 
 
 class Worker:
@@ -66,18 +70,16 @@ class Worker:
         """Run a function of `tasks` there, and return what it returns.
 
         Raises:
-            WorkerEndedError: It ended.
+            WorkerEndedError: It ended; `WorkerGoneError` if it had not begun with this call.
             Exception: What the function raised, with the traceback as a note.
         """
         if self._unsent is not None:
             await self._send(self._unsent)
             self._unsent = None
         await self._send((function, arguments))
-        try:
-            head = await self._answers.receive_exactly(LENGTH)
-            data = await self._answers.receive_exactly(int.from_bytes(head))
-        except (anyio.IncompleteRead, anyio.BrokenResourceError, anyio.ClosedResourceError):
-            raise WorkerEndedError from None
+        await self._receive(len(BEGUN), WorkerGoneError)
+        head = await self._receive(LENGTH, WorkerEndedError)
+        data = await self._receive(int.from_bytes(head), WorkerEndedError)
         self.answered += 1
         answer: Answer = pickle.loads(data)  # noqa: S301  - it is this program
         if answer.error is not None:
@@ -85,12 +87,18 @@ class Worker:
         value: T = answer.value
         return value
 
+    async def _receive(self, size: int, error: type[WorkerEndedError]) -> bytes:
+        try:
+            return await self._answers.receive_exactly(size)
+        except (anyio.IncompleteRead, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            raise error from None
+
     async def _send(self, message: object) -> None:
         assert self._process.stdin is not None  # noqa: S101  - it was asked for
         try:
             await self._process.stdin.send(framed(message))
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
-            raise WorkerEndedError from None
+            raise WorkerGoneError from None
 
     def end(self, cause: str = "") -> None:
         """Kill the process."""

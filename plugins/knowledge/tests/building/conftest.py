@@ -79,11 +79,13 @@ def write(folder: Path) -> Callable[[Mapping[str, str | bytes]], None]:
 
 @pytest.fixture
 def build(folder: Path, out: Path, work: HashingWork) -> Build:
-    """Build the dataset, with these options."""
+    """Build the dataset, with these options; in *place*, if that is given."""
 
     def build(**options: Any) -> BuildReport:
         given = {"id": "guide", "name": "Guide", "description": "What we know", **options}
-        return build_dataset(folder, out, BuildOptions(**given), work, lambda _done, _total: None)
+        place, others = given.pop("place", out), given.pop("others", ())
+        wanted = BuildOptions(**given)
+        return build_dataset(folder, place, wanted, work, lambda _done, _total: None, others)
 
     return build
 

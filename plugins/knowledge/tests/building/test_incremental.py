@@ -70,6 +70,54 @@ def test_an_encoder_that_has_changed_behind_its_name_keeps_no_vector(write, buil
     assert np.array_equal(rows()["Two."], work.encode(["b\nTwo."])[0])
 
 
+def test_vectors_of_other_datasets_are_reused(write, build, work, rows, tmp_path):
+    write({"a.md": "One.", "b.md": "Two."})
+    others = [tmp_path / "none", tmp_path / "tried"]
+    build(id="tried", place=others[1])
+    work.encoded.clear()
+    write({"c.md": "Three."})
+
+    report = build(others=others)
+
+    assert (report.chunks, report.unchanged) == (3, 2)
+    assert work.encoded == ["a\nOne.", "c\nThree."], "one text shows that the encoder is the same"
+    assert np.array_equal(rows()["Two."], work.encode(["b\nTwo."])[0])
+    assert build(others=others).unchanged == 3
+    write({"a.md": "Four.", "b.md": "Five.", "c.md": "Six."})
+    assert build(others=others).unchanged == 0, "no text is known"
+
+
+@pytest.mark.parametrize("manifest", [b"{}", b'{"builtBy": "another program"}'])
+def test_vectors_of_datasets_that_others_made_are_not_reused(manifest, write, build, tmp_path):
+    write({"a.md": "One."})
+    other = tmp_path / "other"
+    build(id="other", place=other)
+    (other / "manifest.json").write_bytes(manifest)
+
+    assert build(others=[other]).unchanged == 0
+
+
+def test_vectors_of_a_dataset_that_is_replaced_meanwhile_are_not_reused(
+    write, build, work, rows, tmp_path, folder, monkeypatch
+):
+    other = tmp_path / "other"
+    write({"a.md": "One."})
+    build(id="other", place=other)
+    read = work.read_vectors
+
+    def replace(path):
+        monkeypatch.undo()
+        (folder / "a.md").write_text("Two.")
+        build(id="other", place=other)
+        (folder / "a.md").write_text("One.")
+        return read(path)
+
+    monkeypatch.setattr(work, "read_vectors", replace)
+
+    assert build(others=[other]).unchanged == 0
+    assert np.array_equal(rows()["One."], work.encode(["a\nOne."])[0])
+
+
 @pytest.mark.parametrize("damaged", ["metadata.json", "index/docs.index"])
 def test_a_dataset_that_is_damaged_is_made_anew(damaged, write, build, out):
     write({"a.md": "One."})

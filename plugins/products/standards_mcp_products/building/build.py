@@ -15,8 +15,8 @@ from standards_mcp import ApiError, InvalidInputError
 from standards_mcp_products.service import Catalogue
 from standards_mcp_products.store import translated
 
-from .columns import Columns
-from .files import read_rows
+from .columns import Names, columns_of
+from .files import read_heading, read_rows
 from .products import Products, read_products
 from .work import Encodes, Progress, Report, Work
 
@@ -45,7 +45,7 @@ class Options:
 def build(
     catalogue: Catalogue,
     file: Path,
-    columns: Columns,
+    mapping: Names,
     encoder: Encodes,
     options: Options = Options(),
     progress: Progress = lambda _done, _total: None,
@@ -53,12 +53,14 @@ def build(
     """Make the products of a file those that searches find.
 
     Args:
+        mapping: As `read_mapping` returns it.
         progress: Is told how many products of how many are stored.
 
     Raises:
         InvalidInputError: The file cannot be read, or has no product.
         ApiError: The store fails, or another build runs.
     """
+    columns = columns_of(read_heading(file), mapping)
     products = read_products(islice(read_rows(file, columns), options.limit), columns)
     if not products.found:
         raise InvalidInputError(f"{file} has no products. {_reasons(products)}")

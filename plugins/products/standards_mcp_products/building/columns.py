@@ -1,4 +1,4 @@
-"""Which column of a file each field of a product comes from."""
+"""Map the columns of a file to the fields of products."""
 
 from __future__ import annotations
 
@@ -6,18 +6,22 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias, cast
 
 from standards_mcp import InvalidInputError
 
+from .names import FIELDS, usual_columns
 from .values import is_missing
+
+Names: TypeAlias = Mapping[str, Sequence[str]]
+"""Names of columns by the fields that they are for."""
 
 FEATURES: Final = "features"
 """What a product is like: a part of the text that is searched, and no field."""
-_EXPORT: Final[Mapping[str, Sequence[str]]] = {
+_EXPORT: Final[Names] = {
     "sku": ("Uniq Id",),
     "title": ("Product Name",),
     FEATURES: ("About Product",),
@@ -30,19 +34,28 @@ _EXPORT: Final[Mapping[str, Sequence[str]]] = {
 """The columns of Amazon's export of 2020. Of a field's columns, the first with a value counts."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 _COMPUTED: Final = ("doc_id", "document", "price_per_oz")
+_REQUIRED: Final = {"sku": "the id of a product", "title": "its name"}
+_MOST_SHOWN: Final = 50
+_LONGEST_SHOWN: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Where fields come from.
+    """The columns of a file.
 
     Attributes:
         known: The columns of each field that products always may have, and of their features.
-        further: The columns of fields that a mapping adds.
+        further: The columns of other fields.
+        mapping: The columns of all fields that have one, or that the user has named one for.
+        unused: The columns that no field comes from.
+        is_export: True for the columns of Amazon's export, whose texts are taken as they are.
     """
 
-    known: Mapping[str, Sequence[str]] = field(default_factory=lambda: _EXPORT)
-    further: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    known: Names
+    further: Names
+    mapping: Mapping[str, list[str]]
+    unused: list[str]
+    is_export: bool
 
     @property
     def names(self) -> list[str]:
@@ -56,7 +69,7 @@ class Columns:
 
     def value(self, name: str, row: Mapping[str, Any]) -> object:
         """Return what the first column of a field that is not empty has in a row; None if none."""
-        columns = self.known.get(name) or self.further[name]
+        columns = self.known[name] if name in self.known else self.further[name]
         given = (row.get(column) for column in columns)
         return next((each for each in given if not is_missing(each)), None)
 
@@ -64,22 +77,57 @@ class Columns:
         """Return the names of a field's columns, for messages."""
         return " or ".join(map(repr, self.known[name]))
 
-    def check(self, heading: Sequence[str]) -> None:
-        """Check that a file with this heading can have products.
 
-        Raises:
-            InvalidInputError: It has no column for what each product needs.
-        """
-        for name in ("sku", "title"):
-            if not set(self.known[name]) & set(heading):
-                raise InvalidInputError(
-                    f"The file has no column {self.shown(name)} for {name}. Name the columns by "
-                    f"--mapping; it has {', '.join(heading)}."
-                )
+def columns_of(heading: Sequence[str], mapping: Names) -> Columns:
+    """Return the columns of a file: by the mapping, by Amazon's export, or by their usual names.
+
+    Args:
+        heading: The names of its columns. A file without any has no rows.
+        mapping: As `read_mapping` returns it.
+
+    Raises:
+        InvalidInputError: There is no column for the id or the name of a product, or it is not
+            clear which one it is.
+    """
+    names = set(heading)
+    is_export = all(names.issuperset(_EXPORT[each]) for each in _REQUIRED)
+    found: dict[str, list[str]] = {}
+    for name in (*FIELDS, *mapping):
+        if name in mapping or is_export:
+            wanted = mapping.get(name) or _EXPORT.get(name, ())
+            found[name] = [each for each in wanted if each in names]
+        else:
+            found[name] = usual_columns(name, heading)
+        if name in _REQUIRED and heading and not found[name]:
+            raise _missing(name, heading, mapping.get(name, ()))
+    used = set(chain(*found.values()))
+    return Columns(
+        known={name: found[name] for name in _EXPORT},
+        further={name: found[name] for name in found if name not in _EXPORT},
+        mapping={name: each for name, each in found.items() if each or name in mapping},
+        unused=[each for each in heading if each not in used],
+        is_export=is_export,
+    )
 
 
-def read_columns(file: Path | None) -> Columns:
-    """Return the columns that a mapping names, and those of the export for all other fields.
+def _missing(name: str, heading: Sequence[str], named: Sequence[str]) -> InvalidInputError:
+    mapped = f" {' or '.join(map(repr, named))}, which the mapping names" if named else ""
+    return InvalidInputError(
+        f"The file has no column{mapped} for {name}, {_REQUIRED[name]}. It has {shown(heading)}. "
+        f'Write the line {name} = "COLUMN" into a file mapping.toml, with the right column, and '
+        "add --mapping mapping.toml."
+    )
+
+
+def shown(columns: Sequence[str]) -> str:
+    """Return the names of columns for messages, as many as people read."""
+    first = ", ".join(each[:_LONGEST_SHOWN] for each in columns[:_MOST_SHOWN])
+    more = len(columns) - _MOST_SHOWN
+    return f"{first} and {more:,} more" if more > 0 else first
+
+
+def read_mapping(file: Path | None) -> Names:
+    """Return the columns that a mapping names for fields; without a file, none.
 
     Args:
         file: TOML or JSON: an object from names of fields to columns.
@@ -87,11 +135,9 @@ def read_columns(file: Path | None) -> Columns:
     Raises:
         InvalidInputError: It cannot be read, or names what cannot be mapped.
     """
-    if file is None:
-        return Columns()
-    known: dict[str, Sequence[str]] = dict(_EXPORT)
-    further: dict[str, Sequence[str]] = {}
-    for name, given in _parsed(file).items():
+    parsed: Mapping[str, object] = _parsed(file) if file else {}
+    mapping: dict[str, Sequence[str]] = {}
+    for name, given in parsed.items():
         if name in _COMPUTED or not _NAME.fullmatch(name):
             raise InvalidInputError(
                 f"{file}: {name!r} cannot be mapped. A name has letters, digits, '_', '-' and '.', "
@@ -100,8 +146,8 @@ def read_columns(file: Path | None) -> Columns:
         columns = cast("list[object]", given) if isinstance(given, list) else [given]
         if not columns or not all(isinstance(each, str) and each for each in columns):
             raise InvalidInputError(f"{file}: {name} must be the name of a column, or a list.")
-        (known if name in known else further)[name] = tuple(map(str, columns))
-    return Columns(known, further)
+        mapping[name] = tuple(map(str, columns))
+    return mapping
 
 
 def _parsed(file: Path) -> Mapping[str, object]:

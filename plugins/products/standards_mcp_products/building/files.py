@@ -1,10 +1,11 @@
-"""Reads rows of CSV, JSONL and Parquet."""
+"""Read the headings and rows of CSV, JSONL and Parquet."""
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -16,6 +17,9 @@ from standards_mcp.commands import install_command
 from .columns import Columns
 
 LONGEST_CELL: Final = 10_000_000
+_LONGEST_HEADING: Final = 1_000_000
+_DELIMITERS: Final = ",;\t"
+"""The one that the first line has most of counts; of equal ones the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,33 +34,72 @@ class Unreadable:
 
 
 Row: TypeAlias = Mapping[str, Any] | Unreadable
+_Readers: TypeAlias = tuple[Callable[[Path], list[str]], Callable[[Path, Columns], Iterator[Row]]]
+"""The functions that read the heading and the rows of a format."""
+
+
+def read_heading(file: Path) -> list[str]:
+    """Return the names of a file's columns. A JSONL file has those of all its rows.
+
+    Raises:
+        InvalidInputError: The file cannot be read.
+    """
+    heading, _ = _readers(file)
+    with _reading(file):
+        return heading(file)
 
 
 def read_rows(file: Path, columns: Columns) -> Iterator[Row]:
     """Yield the rows of a file in their order.
 
     Raises:
-        InvalidInputError: The file cannot be read, or has no column that each product needs.
+        InvalidInputError: The file cannot be read.
     """
-    reader = _READERS.get(file.suffix.lower())
-    if reader is None:
+    _, rows = _readers(file)
+    with _reading(file):
+        yield from rows(file, columns)
+
+
+def _readers(file: Path) -> _Readers:
+    readers = _BY_SUFFIX.get(file.suffix.lower())
+    if readers is None:
         raise InvalidInputError(f"{file} is none of {', '.join(SUFFIXES)}.")
+    return readers
+
+
+@contextmanager
+def _reading(file: Path) -> Generator[None]:
     try:
-        yield from reader(file, columns)
+        yield
     except OSError as error:
         raise InvalidInputError(f"{file} cannot be read: {error.strerror or error}") from None
 
 
-def _csv(file: Path, columns: Columns) -> Iterator[Row]:
+def _csv_heading(file: Path) -> list[str]:
+    with closing(_csv(file)) as rows:
+        return [_shown(each) for each in next(rows)]
+
+
+def _csv_rows(file: Path, _: Columns) -> Iterator[Row]:
+    rows = _csv(file)
+    next(rows)
+    yield from map(_csv_row, rows)
+
+
+def _csv(file: Path) -> Generator[Any]:
+    """Yield the heading, and then each row by its columns."""
     csv.field_size_limit(LONGEST_CELL)
     with file.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as lines:
+        first_line = lines.readline(_LONGEST_HEADING)
+        lines.seek(0)
+        delimiter = max(_DELIMITERS, key=first_line.count)
         # Else a quote that nobody closes takes in the rows below it.
-        reader, first = csv.DictReader(lines, strict=True), 1
+        reader, first = csv.DictReader(lines, delimiter=delimiter, strict=True), 1
         try:
-            columns.check([_shown(each) for each in reader.fieldnames or ()])
+            yield list(reader.fieldnames or ())
             first = reader.line_num + 1
             for row in reader:
-                yield _csv_row(cast("dict[str | None, Any]", row))
+                yield row
                 first = reader.line_num + 1
         except csv.Error as error:
             raise InvalidInputError(
@@ -73,7 +116,12 @@ def _csv_row(row: Mapping[str | None, Any]) -> Row:
     return cast("Mapping[str, Any]", row)
 
 
-def _jsonl(file: Path, _: Columns) -> Iterator[Row]:
+def _jsonl_heading(file: Path) -> list[str]:
+    rows = (row for row in _jsonl_rows(file) if not isinstance(row, Unreadable))
+    return list(dict.fromkeys(key for row in rows for key in row))
+
+
+def _jsonl_rows(file: Path, _: Columns | None = None) -> Iterator[Row]:
     with file.open("rb") as lines:
         for line in lines:
             if not line.strip():
@@ -88,7 +136,19 @@ def _jsonl(file: Path, _: Columns) -> Iterator[Row]:
                 yield Unreadable("is no JSON object")
 
 
-def _parquet(file: Path, columns: Columns) -> Iterator[Row]:
+def _parquet_heading(file: Path) -> list[str]:
+    with _parquet(file) as opened:
+        return list(opened.schema_arrow.names)
+
+
+def _parquet_rows(file: Path, columns: Columns) -> Iterator[Row]:
+    with _parquet(file) as opened:
+        for batch in opened.iter_batches(columns=columns.sources):
+            yield from _batch_rows(batch)
+
+
+@contextmanager
+def _parquet(file: Path) -> Generator[Any]:
     try:
         pyarrow: Any = import_module("pyarrow")
         parquet: Any = import_module("pyarrow.parquet")
@@ -98,14 +158,12 @@ def _parquet(file: Path, columns: Columns) -> Iterator[Row]:
         ) from None
     try:
         with parquet.ParquetFile(file) as opened:
-            columns.check(opened.schema_arrow.names)
-            for batch in opened.iter_batches(columns=columns.sources):
-                yield from _parquet_rows(batch)
+            yield opened
     except pyarrow.ArrowException as error:
         raise InvalidInputError(f"{file} cannot be read as Parquet: {error}") from None
 
 
-def _parquet_rows(batch: Any) -> Iterator[Row]:
+def _batch_rows(batch: Any) -> Iterator[Row]:
     try:
         yield from batch.to_pylist()
     # A text that is not UTF-8, a time that Python has not, an unknown time zone.
@@ -114,7 +172,7 @@ def _parquet_rows(batch: Any) -> Iterator[Row]:
             yield Unreadable("has a value that cannot be read")
             return
         for position in range(batch.num_rows):
-            yield from _parquet_rows(batch.slice(position, 1))
+            yield from _batch_rows(batch.slice(position, 1))
 
 
 def _is_broken(text: str) -> bool:
@@ -125,9 +183,11 @@ def _shown(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-_READERS: Final[Mapping[str, Callable[[Path, Columns], Iterator[Row]]]] = {
-    ".csv": _csv,
-    ".jsonl": _jsonl,
-    ".parquet": _parquet,
+_CSV: Final[_Readers] = (_csv_heading, _csv_rows)
+_BY_SUFFIX: Final[Mapping[str, _Readers]] = {
+    ".csv": _CSV,
+    ".tsv": _CSV,
+    ".jsonl": (_jsonl_heading, _jsonl_rows),
+    ".parquet": (_parquet_heading, _parquet_rows),
 }
-SUFFIXES: Final = tuple(_READERS)
+SUFFIXES: Final = tuple(_BY_SUFFIX)

@@ -41,11 +41,13 @@ class Products:
     """The products of a file.
 
     Attributes:
+        columns: The columns that they come from.
         read: How many rows it has.
         found: The products by their ids.
         skipped: The rows that are no product.
     """
 
+    columns: Columns
     read: int = 0
     found: dict[str, Product] = field(default_factory=dict[str, Product])
     skipped: list[Skipped] = field(default_factory=list[Skipped])
@@ -53,7 +55,7 @@ class Products:
 
 def read_products(rows: Iterable[Row], columns: Columns) -> Products:
     """Return the products of rows. The last of equal ids counts."""
-    products, places = Products(), dict[str, int]()
+    products, places = Products(columns), dict[str, int]()
     for number, row in enumerate(rows, 1):
         products.read = number
         found = row.reason if isinstance(row, Unreadable) else _product(row, columns)
@@ -73,10 +75,10 @@ def read_products(rows: Iterable[Row], columns: Columns) -> Products:
 def _product(row: Mapping[str, Any], columns: Columns) -> tuple[str, Product] | str:
     """Return the id and the product of a row, or why it is none."""
     cells = {name: columns.value(name, row) for name in columns.names}
-    sku, title, features, category, brand, ingredients = (
-        values.text(cells[name])
-        for name in ("sku", "title", FEATURES, "category", "brand", "ingredients")
-    )
+    sku, brand, ingredients = (values.text(cells[name]) for name in ("sku", "brand", "ingredients"))
+    # Exports of shops have HTML in these.
+    read_text = values.text if columns.is_export else values.without_tags
+    title, features, category = (read_text(cells[name]) for name in ("title", FEATURES, "category"))
     for name, found in (("sku", sku), ("title", title)):
         if found is None:
             return f"has no {columns.shown(name)}"

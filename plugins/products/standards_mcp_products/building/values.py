@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 import re
 from collections.abc import Sequence
@@ -50,6 +51,7 @@ _PART: Final = re.compile(
     re.IGNORECASE,
 )
 """What makes a number of ounces a part of another one, where it stands before it."""
+_TAG: Final = re.compile(r"<(?:/?[A-Za-z]|!)[^<>]*>")
 _EXACT: Final = 2**53
 _BEST: Final = 5
 
@@ -71,6 +73,12 @@ def text(value: object) -> str | None:
     whole = str(value).encode("utf-8", "replace").decode("utf-8")
     joined = " ".join(_CONTROLS.sub(" ", whole).split())
     return None if joined.casefold() in _MISSING else joined
+
+
+def without_tags(value: object) -> str | None:
+    """Return a text as `text` does, without the tags and entities of HTML."""
+    found = text(value)
+    return found and text(html.unescape(_TAG.sub(" ", found)))
 
 
 def is_missing(value: object) -> bool:

@@ -33,11 +33,14 @@ _LONGEST_NAME: Final = 490
 class Report(TypedDict):
     """What a build has done.
 
-    `indexed` are new or changed, `unchanged` have kept their vectors, and `removed` were in the
-    last build and are in the file no more.
+    `mapping` has the columns of each field, and `unused` those of no field. `indexed` are new or
+    changed, `unchanged` have kept their vectors, and `removed` were in the last build and are in
+    the file no more.
     """
 
     collection: str
+    mapping: Mapping[str, list[str]]
+    unused: list[str]
     read: int
     indexed: int
     unchanged: int
@@ -82,6 +85,8 @@ class Work:
         unchanged, all_ = len(self._unchanged), len(self._products.found)
         return {
             "collection": self._catalogue.name,
+            "mapping": self._products.columns.mapping,
+            "unused": self._products.columns.unused,
             "read": self._products.read,
             "indexed": all_ - unchanged,
             "unchanged": unchanged,

@@ -9,7 +9,7 @@ from typing import Final
 import click
 
 from standards_mcp.commands import examples, json_option, print_result, progress_bar
-from standards_mcp_products.building import SUFFIXES, Options, build, read_columns
+from standards_mcp_products.building import SUFFIXES, Options, build, read_mapping
 from standards_mcp_products.encoders import Encoder
 from standards_mcp_products.service import catalogue_of
 from standards_mcp_products.settings import NAMES, ProductsSettings
@@ -47,7 +47,7 @@ def build_command(settings: ProductsSettings, state_dir: Path) -> click.Command:
         as_json: bool,
     ) -> None:
         wanted = _named(settings, collection)
-        columns = read_columns(mapping)
+        columns = read_mapping(mapping)
         encoder = Encoder(settings.model, settings.embedding_api_key)
         with progress_bar("Building", is_shown=not as_json) as progress:
             built = build(

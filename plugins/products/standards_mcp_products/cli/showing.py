@@ -9,6 +9,7 @@ from typing import Any, Final
 import click
 
 from standards_mcp import InvalidInputError
+from standards_mcp_products.building import shown
 
 _MOST_SKIPPED: Final = 20
 
@@ -47,6 +48,7 @@ def report(built: Mapping[str, Any], *, dry_run: bool = False) -> str:
     counts = ", ".join(f"{built[each]:,} {each}" for each in ("indexed", "unchanged", "removed"))
     verb = "would be" if dry_run else "is"
     lines = [f"{built['collection']} {verb} built of {built['read']:,} rows: {counts}."]
+    lines += _mapping(built["mapping"], built["unused"])
     skipped = built["skipped"]
     lines += [
         f"Row {each['row']} is skipped: {each['reason']}." for each in skipped[:_MOST_SKIPPED]
@@ -54,6 +56,18 @@ def report(built: Mapping[str, Any], *, dry_run: bool = False) -> str:
     if len(skipped) > _MOST_SKIPPED:
         lines.append(f"{len(skipped) - _MOST_SKIPPED:,} more are skipped; --json has all.")
     return "\n".join(lines)
+
+
+def _mapping(mapping: Mapping[str, Sequence[str]], unused: Sequence[str]) -> list[str]:
+    """Return which columns fields come from, and which are not used."""
+    used = [f"{name} from {' or '.join(columns)}" for name, columns in mapping.items() if columns]
+    missing = [name for name, columns in mapping.items() if not columns]
+    lines = [f"Columns: {', '.join(used)}."]
+    if missing:
+        lines.append(f"The file has no column that the mapping names for {shown(missing)}.")
+    if unused:
+        lines.append(f"Columns that are not used: {shown(unused)}. A mapping can add them.")
+    return lines
 
 
 def _product(rank: int, found: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from standards_mcp import InvalidInputError
 from standards_mcp.commands import examples, json_option, print_result, progress_bar
 from standards_mcp_products import data
 from standards_mcp_products.answers import SearchAnswer
-from standards_mcp_products.building import Options, build, read_columns
+from standards_mcp_products.building import Options, build, read_mapping
 from standards_mcp_products.encoders import Encoder
 from standards_mcp_products.service import Service, catalogue_of
 from standards_mcp_products.settings import ProductsSettings
@@ -47,7 +47,7 @@ def try_command(settings: ProductsSettings, state_dir: Path) -> click.Command:
         if not (wanted := query.strip()):
             raise InvalidInputError("Ask something: the query is empty.")
         folder = state_dir / "tried"
-        changes = {"path": str(folder / "chroma"), "url": None, "collection": _NAME}
+        changes = {"path": folder / "chroma", "url": None, "collection": _NAME}
         catalogue = catalogue_of(settings.model_copy(update=changes), folder)
         encoder = Encoder(settings.model, settings.embedding_api_key)
         with (
@@ -55,7 +55,7 @@ def try_command(settings: ProductsSettings, state_dir: Path) -> click.Command:
             progress_bar("Building", is_shown=not as_json) as progress,
         ):
             waiting = Options(patience=_PATIENCE)
-            build(catalogue, file, read_columns(None), encoder, waiting, progress)
+            build(catalogue, file, read_mapping(None), encoder, waiting, progress)
         service = Service(catalogue, encoder, settings.timeout)
 
         async def search() -> SearchAnswer:

@@ -99,4 +99,6 @@ def place_of(settings: ProductsSettings, state_dir: Path) -> Place:
     """Return where the settings have the products."""
     if settings.url is not None:
         return Place(url=settings.url, token=settings.auth_token, timeout=settings.timeout)
-    return Place(path=settings.path_in(state_dir).absolute())
+    path = settings.path_in(state_dir).absolute()
+    # `active.json` knows a folder by its path: ../shop must be the same from wherever it is named.
+    return Place(path=path.resolve() if ".." in path.parts else path)

@@ -21,7 +21,7 @@ from pydantic import SecretStr
 
 from standards_mcp import ApiError, CatalogError, InvalidInputError
 from standards_mcp_products.building import Options
-from standards_mcp_products.building.columns import read_columns
+from standards_mcp_products.building.columns import read_mapping
 from standards_mcp_products.encoders import Encoder
 
 Build = Write = Callable[..., Any]
@@ -56,8 +56,11 @@ def collections(path: Path) -> list[str]:
 
 def test_a_row_becomes_a_text_and_fields(make: Build, stored: Any, lamp: Row, soap: Row, tent: Row):
     report = make(lamp, soap, tent)
+    mapping = report.pop("mapping")
+    assert (mapping["sku"], mapping["brand"]) == (["Uniq Id"], ["Brand Name"])
     assert report == {
         "collection": "amazon2020",
+        "unused": [],
         "read": 3,
         "indexed": 3,
         "unchanged": 0,
@@ -170,9 +173,17 @@ def test_broken_rows_are_skipped(make: Build, tmp_path: Path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("x.txt", b"", r"is none of \.csv, \.jsonl, \.parquet"),
-        ("x.csv", b"", "no column 'Uniq Id' for sku"),
-        ("x.csv", b"Uniq Id,Name\n1,x\n", "no column 'Product Name' for title.* Uniq Id, Name"),
+        ("x.txt", b"", r"is none of \.csv, \.tsv, \.jsonl, \.parquet"),
+        ("x.csv", b"", "has no products. It has no rows"),
+        ("x.csv", b"Uniq Id,Nom\n1,x\n", "no column for title, its name. It has Uniq Id, Nom. Wr"),
+        (
+            "x.jsonl",
+            b'{"Name": "x", "Preis": 1}',
+            "no column for sku, .* It has Name, Preis. Write",
+        ),
+        ("x.parquet", "Nom", "no column for sku, the id of a product. It has Nom. Write the line"),
+        ("x.csv", b"sku,Name,name\n1,x,y\n", "'Name' and 'name' could both be the title of a prod"),
+        ("x.csv", b"sku,sku,name\n1,2,y\n", "'sku' and 'sku' could both be the sku of a product"),
         ("x.csv", b"Uniq Id,Product Name\n", "has no products. It has no rows"),
         ("x.csv", b"Uniq Id,Product Name\n1,\n", "All 1 rows were skipped; row 1 has no 'Product"),
         (
@@ -202,7 +213,10 @@ def test_files_without_products_are_refused_and_leave_the_old_ones(
 ):
     make(lamp)
     file = tmp_path / name
-    if content is not None:
+    if isinstance(content, str):
+        pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        parquet.write_table(pyarrow.Table.from_pylist([{content: "x"}]), file)
+    elif content is not None:
         file.write_bytes(content)
     with pytest.raises(InvalidInputError, match=message):
         make(file=file)
@@ -272,6 +286,41 @@ def test_a_mapping_names_columns_and_adds_fields(make: Build, stored: Any, tmp_p
     assert stored() == {"5": ("Tea, 2 oz Green", fields)}
 
 
+def test_products_of_a_shop_have_no_html_and_a_row_without_a_number_has_its_other_id(
+    make: Build, tmp_path: Path, stored: Any
+):
+    file = tmp_path / "shop.tsv"
+    lines = (
+        "ID\tSKU\tName\tDescription\tRegular price\tImages\tPermalink",
+        "7\tL-1\tSalt &amp; lamp\t<p>For <b>desks</b> &lt;2 m.<br/></p><!-- x -->\t12.50\t\thttps://a.b/7",
+        "8\t\tSoap\tIf 3 < 5 and 5 > 3\t12,99\thttps://a.b/8.jpg\t",
+    )
+    file.write_text("\n".join(lines), "utf-8-sig")
+    report = make(file=file)
+    assert (report["indexed"], report["skipped"]) == (2, [])
+    assert stored() == {
+        "L-1": (
+            "Salt & lamp For desks <2 m.",
+            {"sku": "L-1", "title": "Salt & lamp", "price": 12.5, "url": "https://a.b/7"},
+        ),
+        "8": (
+            "Soap If 3 < 5 and 5 > 3",
+            {"sku": "8", "title": "Soap", "image": "https://a.b/8.jpg"},
+        ),
+    }
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_columns_of_csv_are_separated_by_what_the_heading_has_most_of(
+    make: Build, tmp_path: Path, stored: Any, separator: str
+):
+    file = tmp_path / "products.csv"
+    rows = (("sku", "name", "brand"), ("1", '"A, b; c"', "Glow"))
+    file.write_text("".join(separator.join(row) + "\n" for row in rows))
+    make(file=file)
+    assert stored() == {"1": ("A, b; c", {"sku": "1", "title": "A, b; c", "brand": "Glow"})}
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -292,7 +341,7 @@ def test_a_mapping_that_has_no_meaning_is_refused(
     if content is not None:
         (tmp_path / name).write_text(content)
     with pytest.raises(InvalidInputError, match=message):
-        read_columns(tmp_path / name)
+        read_mapping(tmp_path / name)
 
 
 def test_a_price_per_ounce_is_finite_or_unknown(make: Build, stored: Any, soap: Row):

@@ -30,7 +30,7 @@ import os, sys, json
 from pathlib import Path
 import chromadb
 import numpy as np
-from standards_mcp_products.building import build, read_columns
+from standards_mcp_products.building import build, read_mapping
 from standards_mcp_products.service import catalogue_of
 from standards_mcp_products.settings import ProductsSettings
 
@@ -47,7 +47,7 @@ def builds():
         row = {"Product Name": f"v{number}", "List Price": 5}
         rows = ({"Uniq Id": str(each), **row} for each in range(COUNT))
         file.write_text("".join(json.dumps(each) + "\\n" for each in rows))
-        build(catalogue_of(ProductsSettings(), state), file, read_columns(None), Encoder())
+        build(catalogue_of(ProductsSettings(), state), file, read_mapping(None), Encoder())
         os.write(1, b"built\\n")
         number += 1
 
