@@ -55,7 +55,7 @@ def open_career(settings: CareerSettings) -> Career:
     """
     ids, clock = TimeIds(), utc_now
     with _closed_if_it_fails(open_store(settings.db)) as store:
-        answer = import_files(store, settings.load)
+        answer = import_files(store, settings.load, settings.tokens)
         for mistake in answer["errors"]:
             raise ApiError(f"plugins.career.load: {mistake['where']}: {mistake['message']}")
     audit = AuditLog(store, ids, clock)
@@ -71,8 +71,8 @@ def open_career(settings: CareerSettings) -> Career:
         coordinator=coordinator,
         interactions=Interactions(coordinator, audit, ids),
         ingest=Ingest(store, audit, ids, clock, limits),
-        matching=Matching(store, audit, ids, clock, embedder, vectors),
-        validation=Validation(audit, ids),
+        matching=Matching(store, audit, ids, clock, embedder, vectors, tokens=settings.tokens),
+        validation=Validation(store, audit, ids, settings.tokens),
         indexing=Indexing(store, audit, ids, clock, embedder, vectors),
     )
 
