@@ -143,21 +143,21 @@ class CareerPlugin(Plugin[CareerSettings]):
         """Make vectors of what is new or has changed, for hybrid and semantic matching."""
         return self._career().indexing.build(scope, trace_id)
 
-    @tool(read_only=True, title="Read a decision")
+    @tool(read_only=True, idempotent=True, open_world=False, title="Read a decision")
     def get_decision(
         self, decision_id: Annotated[str, Field(description="Of match_opportunity.")]
     ) -> Decision:
         """Return what a match has decided: which atom meets which requirement, and why."""
         return self._career().matching.get_decision(decision_id)
 
-    @tool(read_only=True, title="List the decisions of a trace")
+    @tool(read_only=True, idempotent=True, open_world=False, title="List the decisions of a trace")
     def list_decisions(
         self, trace_id: Annotated[str, Field(description="The trace_id of an answer.")]
     ) -> DecisionList:
         """Return all decisions of a trace, the oldest first."""
         return self._career().matching.list_decisions(trace_id)
 
-    @tool(read_only=True, title="Read an audit trace")
+    @tool(read_only=True, idempotent=True, open_world=False, title="Read an audit trace")
     def get_audit_trace(
         self,
         trace_id: Annotated[str, Field(description="The trace_id of an answer.")],

@@ -47,8 +47,11 @@ class Career:
         self.store.close()
 
 
-def open_career(settings: CareerSettings) -> Career:
+def open_career(settings: CareerSettings, *, reads_any_resume: bool = False) -> Career:
     """Open what the settings name, and import the files of ``load``.
+
+    Args:
+        reads_any_resume: For commands: their user may read what the user names.
 
     Raises:
         ApiError: The database cannot be opened, or a file of ``load`` has mistakes.
@@ -60,7 +63,8 @@ def open_career(settings: CareerSettings) -> Career:
             raise ApiError(f"plugins.career.load: {mistake['where']}: {mistake['message']}")
     audit = AuditLog(store, ids, clock)
     coordinator = _coordinator(settings, store)
-    limits = Limits(settings.resume_roots, settings.max_resume_bytes)
+    roots = None if reads_any_resume else settings.resume_roots
+    limits = Limits(roots, settings.max_resume_bytes)
     embedder = embedder_of(settings.embedding)
     vectors = _vectors(settings, embedder)
     return Career(

@@ -86,7 +86,7 @@ def draft_command(settings: CareerSettings) -> click.Command:
     @json_option
     def draft(resume: Path, *, as_json: bool) -> None:
         """Print an atom for each list item of RESUME, as YAML to check and import."""
-        limits = Limits(settings.resume_roots, settings.max_resume_bytes)
+        limits = Limits(None, settings.max_resume_bytes)
         drafted = list(
             draft_atoms(read_resume(str(resume.absolute()), limits, marks_lists=True).text)
         )
@@ -117,7 +117,7 @@ def _examples(settings: CareerSettings) -> Generator[tuple[Career, Path]]:
 
 @contextmanager
 def _own(settings: CareerSettings, resume: Path) -> Generator[tuple[Career, Path]]:
-    with closing(open_career(settings)) as career:
+    with closing(open_career(settings, reads_any_resume=True)) as career:
         with career.store.reading() as connection:
             is_proved = any(each.verified for each in atoms.read_all(connection))
         if not is_proved:
