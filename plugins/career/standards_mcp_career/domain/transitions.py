@@ -74,9 +74,12 @@ def is_sound(position: Position, receipt: Receipt | None = None) -> bool:
         led_to = TRANSITIONS.get(receipt.event, {}).values()
         is_of_event = receipt.after.state in led_to and is_sound(receipt.after)
         return is_of_event and receipt.after.index <= position.index
-    numbers: tuple[object, object] = (position.state, position.index)
-    is_whole = all(isinstance(each, int) for each in numbers)
+    is_whole = _is_whole(position.state) and _is_whole(position.index)
     return is_whole and position.state in range(len(STATES)) and position.index >= 0
+
+
+def _is_whole(number: object) -> bool:
+    return isinstance(number, int)
 
 
 def not_found(interaction_id: str) -> Outcome:

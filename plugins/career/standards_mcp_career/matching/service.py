@@ -53,7 +53,8 @@ class Matching:
         tokens: Tokens,
     ) -> None:
         self._store, self._audit, self._ids, self._clock = store, audit, ids, clock
-        self._embedder, self._vectors, self._tokens = embedder, vectors, tokens
+        self._embedder, self._vectors = embedder, vectors
+        self._tokens: Tokens = tokens
         self._words: tuple[int, WordIndex] | None = None
         self._reading = threading.Lock()
 

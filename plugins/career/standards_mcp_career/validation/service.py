@@ -18,7 +18,8 @@ class Validation:
     """Validates match reports."""
 
     def __init__(self, store: Store, audit: AuditLog, ids: Ids, tokens: Tokens) -> None:
-        self._store, self._audit, self._ids, self._tokens = store, audit, ids, tokens
+        self._store, self._audit, self._ids = store, audit, ids
+        self._tokens: Tokens = tokens
 
     def validate_match_report(
         self,
