@@ -168,9 +168,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name, redis_of(Path(name)) as redis:
         folder = Path(name)
         for settings in (
-            CareerSettings(db=folder / "career.db"),
+            CareerSettings(db=folder / "career.db", tokens="original"),
             CareerSettings(
                 db=folder / "beside.db",
+                tokens="original",
                 redis=redis,
                 vector_backend="lancedb",
                 lancedb_path=folder / "vectors",

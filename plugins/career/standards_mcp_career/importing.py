@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
@@ -21,6 +22,8 @@ from standards_mcp_career.domain.records import (
     normalised_opportunity,
     problem,
 )
+from standards_mcp_career.domain.text import Split, words_by
+from standards_mcp_career.settings import Tokens
 from standards_mcp_career.store import atoms, interactions, opportunities
 from standards_mcp_career.store.database import Store
 
@@ -55,10 +58,13 @@ class _Found:
     errors: list[Mistake] = field(default_factory=list[Mistake])
 
 
-def import_files(store: Store, files: Sequence[Path], *, dry_run: bool = False) -> ImportAnswer:
+def import_files(
+    store: Store, files: Sequence[Path], tokens: Tokens, *, dry_run: bool = False
+) -> ImportAnswer:
     """Import files of one object each, with lists of atoms, opportunities and interactions.
 
     Args:
+        tokens: What splits tags into words; the setting of this name.
         dry_run: Only tell what would be imported.
 
     Raises:
@@ -66,7 +72,7 @@ def import_files(store: Store, files: Sequence[Path], *, dry_run: bool = False) 
     """
     found = _Found()
     for file in files:
-        _read(file, found)
+        _read(file, found, words_by(tokens))
     if not files:
         return _answer(found)
     with store.reading() as connection:
@@ -110,7 +116,7 @@ def _twice(found: _Found) -> Iterator[Mistake]:
                 yield {"where": f"{name} {identifier}", "message": f"stands {count} times"}
 
 
-def _read(file: Path, found: _Found) -> None:
+def _read(file: Path, found: _Found, words: Split) -> None:
     try:
         content = parsed(file)
     except OSError as error:
@@ -125,8 +131,9 @@ def _read(file: Path, found: _Found) -> None:
     told = {str(key): value for key, value in cast("dict[object, object]", content).items()}
     for key in sorted(told.keys() - set(_KINDS)):
         _mistake(found, f"{file}: {key}", f"is none of {', '.join(_KINDS)}")
-    found.atoms += _records(file, told, found, Atom, normalised_atom)
-    found.opportunities += _records(file, told, found, Opportunity, normalised_opportunity)
+    found.atoms += _records(file, told, found, Atom, partial(normalised_atom, words=words))
+    normalised = partial(normalised_opportunity, words=words)
+    found.opportunities += _records(file, told, found, Opportunity, normalised)
     found.interactions += _records(file, told, found, Interaction, lambda record: record)
 
 

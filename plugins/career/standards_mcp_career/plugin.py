@@ -149,21 +149,39 @@ class CareerPlugin(Plugin[CareerSettings]):
         """Make vectors of what is new or has changed, for hybrid and semantic matching."""
         return self._career().indexing.build(scope, trace_id)
 
-    @tool(read_only=True, title="Read a decision", returns_untrusted_text=True)
+    @tool(
+        read_only=True,
+        idempotent=True,
+        open_world=False,
+        title="Read a decision",
+        returns_untrusted_text=True,
+    )
     def get_decision(
         self, decision_id: Annotated[str, Field(description="Of match_opportunity.")]
     ) -> Decision:
         """Return what a match has decided: which atom meets which requirement, and why."""
         return self._career().matching.get_decision(decision_id)
 
-    @tool(read_only=True, title="List the decisions of a trace", returns_untrusted_text=True)
+    @tool(
+        read_only=True,
+        idempotent=True,
+        open_world=False,
+        title="List the decisions of a trace",
+        returns_untrusted_text=True,
+    )
     def list_decisions(
         self, trace_id: Annotated[str, Field(description="The trace_id of an answer.")]
     ) -> DecisionList:
         """Return all decisions of a trace, the oldest first."""
         return self._career().matching.list_decisions(trace_id)
 
-    @tool(read_only=True, title="Read an audit trace", returns_untrusted_text=True)
+    @tool(
+        read_only=True,
+        idempotent=True,
+        open_world=False,
+        title="Read an audit trace",
+        returns_untrusted_text=True,
+    )
     def get_audit_trace(
         self,
         trace_id: Annotated[str, Field(description="The trace_id of an answer.")],

@@ -47,20 +47,24 @@ class Career:
         self.store.close()
 
 
-def open_career(settings: CareerSettings) -> Career:
+def open_career(settings: CareerSettings, *, reads_any_resume: bool = False) -> Career:
     """Open what the settings name, and import the files of ``load``.
+
+    Args:
+        reads_any_resume: For commands: their user may read what the user names.
 
     Raises:
         ApiError: The database cannot be opened, or a file of ``load`` has mistakes.
     """
     ids, clock = TimeIds(), utc_now
     with _closed_if_it_fails(open_store(settings.db)) as store:
-        answer = import_files(store, settings.load)
+        answer = import_files(store, settings.load, settings.tokens)
         for mistake in answer["errors"]:
             raise ApiError(f"plugins.career.load: {mistake['where']}: {mistake['message']}")
     audit = AuditLog(store, ids, clock)
     coordinator = _coordinator(settings, store)
-    limits = Limits(settings.resume_roots, settings.max_resume_bytes)
+    roots = None if reads_any_resume else settings.resume_roots
+    limits = Limits(roots, settings.max_resume_bytes)
     embedder = embedder_of(settings.embedding)
     vectors = _vectors(settings, embedder)
     return Career(
@@ -71,8 +75,8 @@ def open_career(settings: CareerSettings) -> Career:
         coordinator=coordinator,
         interactions=Interactions(coordinator, audit, ids),
         ingest=Ingest(store, audit, ids, clock, limits),
-        matching=Matching(store, audit, ids, clock, embedder, vectors),
-        validation=Validation(audit, ids),
+        matching=Matching(store, audit, ids, clock, embedder, vectors, tokens=settings.tokens),
+        validation=Validation(store, audit, ids, settings.tokens),
         indexing=Indexing(store, audit, ids, clock, embedder, vectors),
     )
 

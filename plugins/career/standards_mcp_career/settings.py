@@ -18,6 +18,7 @@ Strategy: TypeAlias = Literal["lexical", "hybrid", "semantic"]
 StrategyName: TypeAlias = Literal[
     "deterministic_lexical_v0.1", "hybrid_lexical_embedding_v0.2", "hybrid_semantic_v0.3"
 ]
+Tokens: TypeAlias = Literal["meaningful", "original"]
 Scope: TypeAlias = Literal["all", "atoms", "resumes", "opps"]
 STUB: Final = "stub"
 LARGEST_RESUME: Final = 10_485_760
@@ -45,6 +46,8 @@ class CareerSettings(PluginSettings):
         lancedb_path: The folder of LanceDB, made where it is missing.
         matching_strategy: How a match is made whose call names no strategy: lexical, hybrid or
             semantic.
+        tokens: What counts as evidence: meaningful, or original for each shared word of ASCII
+            letters and digits, as in reports of the original program.
         embedding: What makes vectors: stub, or a text encoder such as minilm.
         load: Files that are imported at each start.
         resume_roots: Folders in which resumes may lie, never in hidden ones.
@@ -56,6 +59,7 @@ class CareerSettings(PluginSettings):
     vector_backend: Literal["inmemory", "lancedb"] = "inmemory"
     lancedb_path: Path | None = None
     matching_strategy: Strategy = "lexical"
+    tokens: Tokens = "meaningful"
     embedding: Annotated[str, AfterValidator(_embedding)] = STUB
     load: tuple[Path, ...] = ()
     resume_roots: tuple[Path, ...] = Field(default_factory=lambda: (Path.home(),))

@@ -93,6 +93,24 @@ def test_a_resume_is_ingested_and_its_trace_verified(run: Run, tmp_path: Path):
     assert "audit.jsonl: Line 1 is no event of an export" in damaged.stderr
 
 
+@pytest.mark.parametrize("folder", ["other", ".hidden"])
+def test_the_command_line_reads_the_resume_that_its_user_names(
+    run: Run, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, folder: str
+):
+    place = tmp_path_factory.mktemp("outside") / folder
+    place.mkdir()
+    (place / "resume.md").write_text("- Baked bread\n")
+    assert "claim: Baked bread" in run("career", "draft", place / "resume.md").stdout
+    assert ": stored\n" in run("career", "ingest", place / "resume.md").stdout
+    atoms = [{"atom_id": "a", "claim": "Baked bread", "verified": True}]
+    asked = {"opportunity_id": "o", "company": "c", "role_title": "r"}
+    records = {"atoms": atoms, "opportunities": [{**asked, "requirements": [{"text": "Bread"}]}]}
+    (tmp_path / "records.json").write_text(json.dumps(records))
+    run("career", "import", "records.json")
+    tried = json.loads(run("career", "try", place / "resume.md", "--json").stdout)
+    assert tried["matches"][0]["match_report"]["matched_atoms"] == ["a"]
+
+
 def test_an_empty_log_is_not_called_valid_and_an_older_export_does_not_stay(
     run: Run, tmp_path: Path
 ):

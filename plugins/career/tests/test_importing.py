@@ -11,6 +11,7 @@ import pytest
 from standards_mcp import InvalidInputError
 from standards_mcp_career.domain.records import Atom, Interaction, Opportunity, Requirement
 from standards_mcp_career.importing import import_files
+from standards_mcp_career.settings import Tokens
 from standards_mcp_career.store import atoms, interactions, opportunities
 from standards_mcp_career.store.database import Store
 
@@ -38,7 +39,10 @@ def written(folder: Path, name: str, content: object) -> Path:
     return file
 
 
-def test_records_are_imported_in_their_regular_form(store: Store, tmp_path: Path):
+@pytest.mark.parametrize(("tokens", "tags"), [("meaningful", ("b",)), ("original", ())])
+def test_records_are_imported_in_their_regular_form(
+    store: Store, tmp_path: Path, tokens: Tokens, tags: tuple[str, ...]
+):
     files = [
         written(tmp_path, "a.yaml", YAML),
         written(tmp_path, "o.json", {"opportunities": [OPPORTUNITY], "atoms": None}),
@@ -49,10 +53,10 @@ def test_records_are_imported_in_their_regular_form(store: Store, tmp_path: Path
         ),
     ]
     expected = {"atoms": 1, "opportunities": 1, "interactions": 1, "errors": []}
-    assert import_files(store, files, dry_run=True) == expected
+    assert import_files(store, files, tokens, dry_run=True) == expected
     with store.reading() as connection:
         assert atoms.read_all(connection) == []
-    assert import_files(store, files) == expected
+    assert import_files(store, files, tokens) == expected
     with store.reading() as connection:
         assert atoms.read_all(connection) == [
             Atom(
@@ -65,7 +69,7 @@ def test_records_are_imported_in_their_regular_form(store: Store, tmp_path: Path
                 evidence_refs=("https://example.org",),
             )
         ]
-        requirement = Requirement("Kafka", (), required=False)
+        requirement = Requirement("Kafka", tags, required=False)
         assert opportunities.read_all(connection) == [
             Opportunity("o-1", "Reed Works", "Engineer", "", (requirement,))
         ]
@@ -140,7 +144,7 @@ def test_each_mistake_is_told_with_its_place(
 ):
     good = written(tmp_path, "good.yaml", YAML)
     bad = written(tmp_path, "bad.json", content)
-    answer = import_files(store, [good, bad])
+    answer = import_files(store, [good, bad], "meaningful")
     assert (answer["atoms"], answer["opportunities"], answer["interactions"]) == (0, 0, 0)
     mistake = answer["errors"][0]
     assert mistake["where"] == f"{bad}{where}"
@@ -156,7 +160,7 @@ def test_each_mistake_is_told_with_its_place(
 def test_yaml_that_is_damaged_or_makes_objects_is_refused(
     store: Store, tmp_path: Path, content: str
 ):
-    (mistake,) = import_files(store, [written(tmp_path, "a.yml", content)])["errors"]
+    (mistake,) = import_files(store, [written(tmp_path, "a.yml", content)], "meaningful")["errors"]
     assert mistake["message"].startswith("cannot be read: ")
 
 
@@ -165,21 +169,21 @@ def test_a_dry_run_refuses_what_the_database_refuses(store: Store, tmp_path: Pat
     half = {"atom_id": "a", "claim": "\ud800"}
     file = written(tmp_path, "a.json", {"atoms": [half]})
     with pytest.raises(InvalidInputError, match="half of a character"):
-        import_files(store, [file], dry_run=dry_run)
+        import_files(store, [file], "meaningful", dry_run=dry_run)
 
 
 def test_an_id_that_stands_twice_is_a_mistake(store: Store, tmp_path: Path):
     twice = [{"atom_id": "a", "claim": "one"}, {"atom_id": "a", "claim": "two"}]
     files = [written(tmp_path, "a.json", {"atoms": twice[:1]})]
     files.append(written(tmp_path, "b.json", {"atoms": twice[1:]}))
-    (mistake,) = import_files(store, files)["errors"]
+    (mistake,) = import_files(store, files, "meaningful")["errors"]
     assert mistake == {"where": "atom a", "message": "stands 2 times"}
 
 
 def test_files_that_cannot_be_read_are_told(store: Store, tmp_path: Path):
     (tmp_path / "bytes.json").write_bytes(b"\xff")
     names = ("none.json", "bytes.json", "")
-    errors = import_files(store, [tmp_path / name for name in names])["errors"]
+    errors = import_files(store, [tmp_path / name for name in names], "meaningful")["errors"]
     assert [each["message"][:14] for each in errors] == [
         "No such file o",
         "cannot be read",
@@ -190,8 +194,10 @@ def test_files_that_cannot_be_read_are_told(store: Store, tmp_path: Path):
 def test_an_interaction_needs_its_opportunity(store: Store, tmp_path: Path):
     interaction = {"interaction_id": "i-1", "opportunity_id": "o-1"}
     file = written(tmp_path, "i.json", {"interactions": [interaction]})
-    assert import_files(store, [file])["errors"] == [
+    assert import_files(store, [file], "meaningful")["errors"] == [
         {"where": "interaction i-1", "message": "Opportunity not found: o-1"}
     ]
-    import_files(store, [written(tmp_path, "o.json", {"opportunities": [OPPORTUNITY]})])
-    assert import_files(store, [file])["interactions"] == 1
+    import_files(
+        store, [written(tmp_path, "o.json", {"opportunities": [OPPORTUNITY]})], "meaningful"
+    )
+    assert import_files(store, [file], "meaningful")["interactions"] == 1

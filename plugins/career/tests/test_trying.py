@@ -141,7 +141,7 @@ def test_an_opportunity_is_matched_by_its_id_or_from_a_file(run: Run, tmp_path: 
     shown = run("career", "match", "baker").stdout
     assert shown == (
         "baker: 0.50, accepted\n"
-        "   met 1.00  Bread for guests  (a: bread, for, guests)\n"
+        "   met 1.00  Bread for guests  (a: bread, guests)\n"
         "   missing   Pastry\n"
     )
     (tmp_path / "one.yaml").write_text(json.dumps(POSITION))

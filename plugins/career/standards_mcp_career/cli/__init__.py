@@ -18,7 +18,7 @@ def commands(settings: CareerSettings) -> list[click.Command]:
         records.list_command(settings),
         records.show_command(settings),
         records.migrate_command(settings),
-        ingesting.ingest,
+        ingesting.ingest_command(settings),
         matching.index,
         matching.match_command(settings),
         matching.validate_command(settings),

@@ -42,7 +42,7 @@ def import_command(settings: CareerSettings) -> click.Command:
         """Import atoms, opportunities and interactions from FILES of JSON or YAML."""
         _check_kept(settings)
         with closing(open_career(settings)) as career:
-            answer = import_files(career.store, files, dry_run=dry_run)
+            answer = import_files(career.store, files, settings.tokens, dry_run=dry_run)
         print_result(answer, lambda: _imported(answer), as_json=as_json)
         context.exit(int(bool(answer["errors"])))
 

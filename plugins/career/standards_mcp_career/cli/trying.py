@@ -23,7 +23,7 @@ from standards_mcp_career.importing import import_files
 from standards_mcp_career.matching.strategies import Options
 from standards_mcp_career.resumes.reading import Limits, read_resume
 from standards_mcp_career.service import Career, open_career
-from standards_mcp_career.settings import CareerSettings
+from standards_mcp_career.settings import CareerSettings, Tokens
 from standards_mcp_career.store import atoms, opportunities
 
 from .matching import match_lines
@@ -70,7 +70,7 @@ def try_command(settings: CareerSettings) -> click.Command:
             )
         with _examples(settings) if resume is None else _own(settings, resume) as (career, path):
             if file is not None:
-                _import(career, [file])
+                _import(career, [file], settings.tokens)
             tried = _tried(career, path)
         print_result(tried, lambda: _shown(tried), as_json=as_json)
         context.exit(int(not tried["matches"] or not tried["audit"]["valid"]))
@@ -86,7 +86,7 @@ def draft_command(settings: CareerSettings) -> click.Command:
     @json_option
     def draft(resume: Path, *, as_json: bool) -> None:
         """Print an atom for each list item of RESUME, as YAML to check and import."""
-        limits = Limits(settings.resume_roots, settings.max_resume_bytes)
+        limits = Limits(None, settings.max_resume_bytes)
         drafted = list(
             draft_atoms(read_resume(str(resume.absolute()), limits, marks_lists=True).text)
         )
@@ -111,13 +111,13 @@ def _examples(settings: CareerSettings) -> Generator[tuple[Career, Path]]:
         shutil.copy(shipped / "resume.md", place)
         changes = {**_IN_MEMORY, "resume_roots": (place,)}
         with closing(open_career(settings.model_copy(update=changes))) as career:
-            _import(career, [shipped / "records.yaml"])
+            _import(career, [shipped / "records.yaml"], settings.tokens)
             yield career, place / "resume.md"
 
 
 @contextmanager
 def _own(settings: CareerSettings, resume: Path) -> Generator[tuple[Career, Path]]:
-    with closing(open_career(settings)) as career:
+    with closing(open_career(settings, reads_any_resume=True)) as career:
         with career.store.reading() as connection:
             is_proved = any(each.verified for each in atoms.read_all(connection))
         if not is_proved:
@@ -129,8 +129,8 @@ def _own(settings: CareerSettings, resume: Path) -> Generator[tuple[Career, Path
         yield career, resume.absolute()
 
 
-def _import(career: Career, names: Sequence[Path]) -> None:
-    for mistake in import_files(career.store, names)["errors"]:
+def _import(career: Career, names: Sequence[Path], tokens: Tokens) -> None:
+    for mistake in import_files(career.store, names, tokens)["errors"]:
         raise InvalidInputError(f"{mistake['where']}: {mistake['message']}")
 
 

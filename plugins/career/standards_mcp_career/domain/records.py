@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Final
 
-from .text import lower, tags, trim
+from .text import Split, lower, tags, trim
 
 _TAGS: Final = "tags must be normalized (lowercase, sorted, deduplicated)"
 _STATES: Final = 5
@@ -76,30 +76,34 @@ class Interaction:
     transition_index: int = 0
 
 
-def normalised_atom(atom: Atom) -> Atom:
-    """Return an atom with regular texts and tags."""
+def normalised_atom(atom: Atom, words: Split) -> Atom:
+    """Return an atom with regular texts and tags, which *words* splits."""
     return replace(
         atom,
         domain=lower(trim(atom.domain)),
         title=trim(atom.title),
         claim=trim(atom.claim),
-        tags=tags(atom.tags),
+        tags=tags(atom.tags, words),
         evidence_refs=tuple(ref for ref in map(trim, atom.evidence_refs) if ref),
     )
 
 
-def normalised_opportunity(opportunity: Opportunity) -> Opportunity:
-    """Return an opportunity with regular texts and tags."""
+def normalised_opportunity(opportunity: Opportunity, words: Split) -> Opportunity:
+    """Return an opportunity with regular texts and tags, which *words* splits."""
     return replace(
         opportunity,
         company=trim(opportunity.company),
         role_title=trim(opportunity.role_title),
         source=trim(opportunity.source),
         requirements=tuple(
-            replace(each, text=trim(each.text), tags=tags(each.tags))
+            replace(each, text=trim(each.text), tags=tags(each.tags, words))
             for each in opportunity.requirements
         ),
     )
+
+
+def _are_regular(given: tuple[str, ...]) -> bool:
+    return given == tuple(sorted({lower(tag) for tag in given}))
 
 
 @singledispatch
@@ -118,7 +122,7 @@ def _(atom: Atom) -> str | None:
         return "atom_id must not be empty"
     if not atom.claim:
         return "claim must not be empty"
-    if atom.tags != tags(atom.tags):
+    if not _are_regular(atom.tags):
         return _TAGS
     return "domain must be normalized (lowercase)" if atom.domain != lower(atom.domain) else None
 
@@ -127,7 +131,7 @@ def _(atom: Atom) -> str | None:
 def _(requirement: Requirement) -> str | None:
     if not requirement.text:
         return "requirement text must not be empty"
-    return _TAGS if requirement.tags != tags(requirement.tags) else None
+    return None if _are_regular(requirement.tags) else _TAGS
 
 
 @problem.register

@@ -6,8 +6,12 @@ import hashlib
 import json
 import re
 import string
-from collections.abc import Iterable
-from typing import Any, Final, cast
+from collections.abc import Callable, Iterable
+from typing import Any, Final, TypeAlias, cast
+
+from standards_mcp_career.language.reading import surface_words
+
+Split: TypeAlias = Callable[[str], Iterable[str]]
 
 _WORD: Final = re.compile("[A-Za-z0-9]+")
 _LOWER: Final = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
@@ -35,9 +39,14 @@ def tokens(text: str, least: int = 2) -> list[str]:
     return [word for word in _WORD.findall(lower(text)) if len(word) >= least]
 
 
-def tags(given: Iterable[str]) -> tuple[str, ...]:
+def words_by(setting: str) -> Split:
+    """Return what splits a tag into words, by the setting ``tokens``."""
+    return tokens if setting == "original" else surface_words
+
+
+def tags(given: Iterable[str], words: Split) -> tuple[str, ...]:
     """Return the words of all tags, sorted, each once."""
-    return tuple(sorted({word for tag in given for word in tokens(tag)}))
+    return tuple(sorted({word for tag in given for word in words(tag)}))
 
 
 def listed(stored: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ OutcomeName: TypeAlias = Literal[
 
 STATES: Final = ("Draft", "Ready", "Sent", "Responded", "Closed")
 """The names of the states 0 to 4."""
-TRANSITIONS: Final[Mapping[Event, Mapping[int, int]]] = {
+TRANSITIONS: Final[Mapping[str, Mapping[int, int]]] = {
     "Prepare": {0: 1},
     "Send": {1: 2},
     "ReceiveReply": {2: 3},
@@ -63,6 +63,23 @@ class Outcome:
     def after(self) -> Position:
         """Return where the interaction is by this."""
         return Position(self.after_state, self.index)
+
+
+def is_sound(position: Position, receipt: Receipt | None = None) -> bool:
+    """Return True if events can have led to a position, or to that of a receipt.
+
+    Whoever may write to the database or to Redis may have damaged both.
+    """
+    if receipt is not None:
+        led_to = TRANSITIONS.get(receipt.event, {}).values()
+        is_of_event = receipt.after.state in led_to and is_sound(receipt.after)
+        return is_of_event and receipt.after.index <= position.index
+    is_whole = _is_whole(position.state) and _is_whole(position.index)
+    return is_whole and position.state in range(len(STATES)) and position.index >= 0
+
+
+def _is_whole(number: object) -> bool:
+    return isinstance(number, int)
 
 
 def not_found(interaction_id: str) -> Outcome:

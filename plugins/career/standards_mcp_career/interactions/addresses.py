@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import unquote
 
+# Nothing here may look like a user in an address: the host masks those in all that it prints.
 FORMS: Final = (
-    "redis://[user[:password]@]host[:port][/db], the same with rediss://, "
-    "unix:///path[?db=N] or tcp://host[:port]"
+    "redis://HOST, redis://HOST:PORT/DB, rediss://HOST, tcp://HOST:PORT, unix:///PATH or "
+    "unix:///PATH?db=N; a user and a password stand before HOST as USER:PASSWORD and an at sign"
 )
+_SCHEMES: Final = ("redis", "rediss", "tcp", "unix")
 _LARGEST_PORT: Final = 65535
 _DEFAULT_PORT: Final = 6379
 _NETWORK: Final = re.compile(
@@ -60,7 +62,7 @@ def parse_address(text: str) -> RedisAddress:
     found = _NETWORK.fullmatch(text)
     port = int(found["port"] or _DEFAULT_PORT) if found else 0
     if not found or not 1 <= port <= _LARGEST_PORT or _is_too_much(found):
-        raise ValueError(f"the address of Redis has one of these forms: {FORMS}")
+        raise ValueError(f"{_mistake(text)}. Write {FORMS}")
     return RedisAddress(
         host=found["host"].strip("[]"),
         port=port,
@@ -69,6 +71,40 @@ def parse_address(text: str) -> RedisAddress:
         password=unquote(found["password"] or "") or None,
         is_encrypted=found["scheme"] == "rediss",
     )
+
+
+def _mistake(text: str) -> str:
+    """Return what is wrong with an address, without its parts: any may be a password."""
+    scheme, colon, rest = text.partition("://")
+    user, _, place = rest.rpartition("@")
+    host, slash, database = place.partition("/")
+    mistakes = (
+        (not text.strip(), "the address is empty"),
+        (not colon, "the address has no scheme, such as redis://"),
+        (scheme not in _SCHEMES, f"the scheme is none of {', '.join(_SCHEMES)}"),
+        (
+            scheme == "unix",
+            "the path of the socket is not absolute, or something other than ?db=N follows it",
+        ),
+        (
+            re.search(r"[\s?#]", rest) or re.search("[@/]", user),
+            "a character must be encoded, such as @ as %40, / as %2F, ? as %3F and # as %23",
+        ),
+        (
+            scheme == "tcp" and (user or slash),
+            "tcp:// takes a host and a port only; use redis:// for a user or a database",
+        ),
+        (
+            slash and not re.fullmatch(r"[0-9]{1,9}", database),
+            "the database after the slash is not a number",
+        ),
+        (
+            re.match(r"(?:\[.*\]|[^\[:]+):", host),
+            f"the port is not a number from 1 to {_LARGEST_PORT}",
+        ),
+    )
+    found = (message for is_wrong, message in mistakes if is_wrong)
+    return next(found, "the host is missing or malformed")
 
 
 def _is_too_much(found: re.Match[str]) -> bool:

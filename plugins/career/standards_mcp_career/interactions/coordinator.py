@@ -11,6 +11,7 @@ from standards_mcp_career.domain.transitions import (
     Receipt,
     backend_error,
     decide,
+    is_sound,
     not_found,
 )
 from standards_mcp_career.store import interactions
@@ -32,6 +33,14 @@ class Coordinator(Protocol):
         ...
 
 
+def damaged_row(what: str, interaction_id: str) -> Outcome:
+    """Return the outcome for a row of the database that no event can have led to."""
+    return backend_error(
+        f"The database holds a damaged {what} of interaction {interaction_id}, so nothing was "
+        "changed. Restore the file of plugins.career.db from a backup."
+    )
+
+
 class SqliteCoordinator:
     """Decides in a transaction of the database, which may be in memory."""
 
@@ -45,7 +54,11 @@ class SqliteCoordinator:
                 now = interactions.position(connection, interaction_id)
                 if now is None:
                     return not_found(interaction_id)
+                if not is_sound(now):
+                    return damaged_row("state", interaction_id)
                 receipt = interactions.receipt(connection, interaction_id, key)
+                if receipt is not None and not is_sound(now, receipt):
+                    return damaged_row("receipt", interaction_id)
                 outcome = decide(now, receipt, event)
                 if outcome.name == "applied":
                     interactions.move(connection, interaction_id, outcome.after)

@@ -21,36 +21,62 @@ from standards_mcp_career.domain.transitions import (
     OutcomeName,
     Position,
     backend_error,
+    is_sound,
     not_found,
 )
 from standards_mcp_career.store import interactions
 from standards_mcp_career.store.database import Store
 
 from .addresses import RedisAddress
+from .coordinator import damaged_row
 
 _log = logging.getLogger("standards_mcp.plugins.career")
 _PREFIX: Final = "standards-mcp:career:interaction:"
 _SECONDS: Final = 5.0
 _MESSAGES: Final[dict[OutcomeName, str]] = {"conflict": CONFLICT, "invalid_transition": INVALID}
 # KEYS: the interaction, a hash that has its receipts, too.
-# ARGV: event, idempotency key, state and index in the repository, state after each state.
-# Where the repository is ahead, this Redis has lost what it knew.
+# ARGV: event, idempotency key, state and index in the repository, state after each state by event.
+# Where the repository is ahead, this Redis has lost what it knew. Before anything is written, all
+# that Redis holds must be what events can have led to: anybody may have written it.
 _SCRIPT: Final = """
+local transitions = cjson.decode(ARGV[5])
+local function whole(value, most)
+  local number = tonumber(value)
+  return number and number % 1 == 0 and number >= 0 and number <= most and number
+end
 local known = redis.call('HMGET', KEYS[1], 'state', 'index')
-local state, index = tonumber(known[1] or -1), tonumber(known[2] or -1)
+local state, index = -1, -1
+if known[1] or known[2] then
+  state, index = whole(known[1] or '', 4), whole(known[2] or '', 2000000000)
+  if not state or not index then
+    return {'backend_error', 'state'}
+  end
+end
 if index < tonumber(ARGV[4]) then
   state, index = tonumber(ARGV[3]), tonumber(ARGV[4])
 end
 local field = 'receipt:' .. ARGV[2]
 local kept = redis.call('HGET', KEYS[1], field)
 if kept then
-  local receipt = cjson.decode(kept)
+  local is_json, receipt = pcall(cjson.decode, kept)
+  local is_sound = false
+  if is_json and type(receipt) == 'table' and type(receipt.event) == 'string'
+      and type(receipt.state) == 'number' and type(receipt.index) == 'number'
+      and whole(receipt.index, index) then
+    for _, after in pairs(transitions[receipt.event] or {}) do
+      is_sound = is_sound or after == receipt.state
+    end
+    is_sound = is_sound and (receipt.index < index or receipt.state == state)
+  end
+  if not is_sound then
+    return {'backend_error', 'receipt'}
+  end
   if receipt.event == ARGV[1] then
     return {'already_applied', receipt.state, receipt.state, receipt.index}
   end
   return {'conflict', state, state, index}
 end
-local after = cjson.decode(ARGV[5])[tostring(state)]
+local after = transitions[ARGV[1]][tostring(state)]
 if not after then
   return {'invalid_transition', state, state, index}
 end
@@ -82,18 +108,29 @@ class RedisCoordinator:
             return backend_error(str(error))
         if now is None:
             return not_found(interaction_id)
-        after_states = json.dumps(TRANSITIONS[event])
-        arguments: list[str | int] = [event, key, now.state, now.index, after_states]
+        if not is_sound(now):
+            return damaged_row("state", interaction_id)
+        arguments: list[str | int] = [event, key, now.state, now.index, json.dumps(TRANSITIONS)]
         try:
             found: Any = self._script(keys=[_PREFIX + interaction_id], args=arguments)
         except (RedisError, UnicodeError) as error:  # no host has such a name
             return backend_error(f"Redis at {self._address} failed: {error}")
         name: OutcomeName = found[0].decode()
+        if name == "backend_error":
+            return self._damaged(found[1].decode(), interaction_id)
         before, after, index = found[1:]
         outcome = Outcome(name, before, after, index, _MESSAGES.get(name, ""))
         if outcome.name in ("applied", "already_applied") and outcome.index > now.index:
             self._follow(interaction_id, outcome.after)
         return outcome
+
+    def _damaged(self, what: str, interaction_id: str) -> Outcome:
+        return backend_error(
+            f"Redis at {self._address} holds a damaged {what} of interaction {interaction_id}, so "
+            f"nothing was changed. Restore its data, or delete the key {_PREFIX}{interaction_id} "
+            "in it: the interaction then goes on from the database, without its receipts, and an "
+            "event that is sent again counts again."
+        )
 
     def _follow(self, interaction_id: str, after: Position) -> None:
         try:

@@ -10,10 +10,9 @@ import numpy as np
 
 from standards_mcp_career.answers import Breakdown, MatchReport, RequirementMatch
 from standards_mcp_career.domain.records import Opportunity, Requirement
-from standards_mcp_career.domain.text import tokens
 
 from .strategies import NAMES, Matcher, Options, Parts
-from .words import WordIndex, words_of
+from .words import WordIndex
 
 _LEXICAL_SHARE: Final = 0.55
 _OPTIONAL_WEIGHT: Final = 0.5
@@ -74,13 +73,13 @@ def _best(parts: Parts) -> _Best:
 
 def _matched(requirement: Requirement, best: _Best, words: WordIndex) -> RequirementMatch:
     atom = None if best.place is None else words.atoms[best.place]
-    evidence = words_of(atom).intersection(tokens(requirement.text)) if atom else ()
+    evidence = [] if best.place is None else words.evidence(requirement.text, best.place)
     return {
         "requirement_text": requirement.text,
         "matched": atom is not None,
         "best_score": best.total,
         "contributing_atom_id": atom.atom_id if atom else None,
-        "evidence_tokens": sorted(evidence),
+        "evidence_tokens": evidence,
     }
 
 

@@ -17,16 +17,18 @@ from standards_mcp_career.answers import (
 from standards_mcp_career.audit.log import AuditLog, Entry
 from standards_mcp_career.domain.ids import Clock, Ids
 from standards_mcp_career.domain.records import Opportunity, normalised_opportunity, problem
+from standards_mcp_career.domain.text import words_by
 from standards_mcp_career.indexing.embedding import Embedder
 from standards_mcp_career.indexing.vectors import VectorStore
+from standards_mcp_career.settings import Tokens
 from standards_mcp_career.store import atoms, decisions, opportunities
 from standards_mcp_career.store.database import Store
 from standards_mcp_career.validation.reports import GivenReport
-from standards_mcp_career.validation.rules import validate
+from standards_mcp_career.validation.rules import optional_texts, validate
 
 from .report import match
 from .strategies import Matcher, Options
-from .words import Mask, WordIndex
+from .words import Mask, WordIndex, word_index
 
 _VERSION: Final = "0.3"
 _MOST_RULES: Final = 3
@@ -39,7 +41,7 @@ class Matching:
         embedder: None for no vectors.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  - the parts that a match needs
         self,
         store: Store,
         audit: AuditLog,
@@ -47,9 +49,12 @@ class Matching:
         clock: Clock,
         embedder: Embedder | None,
         vectors: VectorStore,
+        *,
+        tokens: Tokens,
     ) -> None:
         self._store, self._audit, self._ids, self._clock = store, audit, ids, clock
         self._embedder, self._vectors = embedder, vectors
+        self._tokens: Tokens = tokens
         self._words: tuple[int, WordIndex] | None = None
         self._reading = threading.Lock()
 
@@ -78,16 +83,21 @@ class Matching:
         trace_id = trace_id or drawn
         if (opportunity is None) == (opportunity_id is None):
             raise InvalidInputError("Must provide either opportunity or opportunity_id")
-        given = None if opportunity is None else _checked(opportunity)
+        given = None if opportunity is None else _checked(opportunity, self._tokens)
         started = {"source": "app_service", "operation": "match_pipeline"}
-        more = {} if resume_id is None else {"resume_id": resume_id}
-        self._audit.append(trace_id, "RunStarted", started | more)
+        if resume_id is not None:
+            started["resume_id"] = resume_id
+        if self._tokens != "original":  # whose events are as they were
+            started["tokens"] = self._tokens
+        self._audit.append(trace_id, "RunStarted", started)
         wanted = given or self._stored(opportunity_id or "")
         words = self._current_words()
         allowed = _allowed(words, atom_ids)
         matcher = Matcher(words, allowed, options, self._vectors, self._embedder)
         report = match(wanted, words, matcher, options)
-        found = validate(GivenReport.model_validate(report), trace_id)
+        found = validate(
+            GivenReport.model_validate(report), trace_id, self._tokens, optional_texts(wanted)
+        )
         decision = self._decision(report, found)
         self._write(report, found, decision)
         return {
@@ -127,7 +137,7 @@ class Matching:
         with self._reading, self._store.reading() as connection:
             revision = atoms.revision(connection)
             if self._words is None or self._words[0] != revision:
-                self._words = revision, WordIndex(atoms.read_all(connection))
+                self._words = revision, word_index(atoms.read_all(connection), self._tokens)
             return self._words[1]
 
     def _decision(self, report: MatchReport, found: ValidationReport) -> Decision:
@@ -175,8 +185,8 @@ class Matching:
             self._audit.write(connection, found["trace_id"], told)
 
 
-def _checked(opportunity: Opportunity) -> Opportunity:
-    normalised = normalised_opportunity(opportunity)
+def _checked(opportunity: Opportunity, tokens: Tokens) -> Opportunity:
+    normalised = normalised_opportunity(opportunity, words_by(tokens))
     if wrong := problem(normalised):
         raise InvalidInputError(wrong)
     return normalised

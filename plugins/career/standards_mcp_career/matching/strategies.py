@@ -9,7 +9,6 @@ from typing import Final
 import numpy as np
 
 from standards_mcp_career.domain.records import Opportunity, Requirement
-from standards_mcp_career.domain.text import tokens
 from standards_mcp_career.indexing.embedding import Embedder
 from standards_mcp_career.indexing.vectors import Scores, VectorStore
 from standards_mcp_career.settings import Strategy, StrategyName
@@ -94,7 +93,7 @@ class Matcher:
 
     def candidates(self, opportunity: Opportunity) -> Candidates:
         """Return the atoms to look at for an opportunity."""
-        asked = {word for each in opportunity.requirements for word in tokens(each.text)}
+        asked = {word for each in opportunity.requirements for word in self._words.asked(each.text)}
         if self._options.strategy == "lexical" or not asked:
             return Candidates(self._allowed, int(np.count_nonzero(self._allowed)), 0)
         lexical = self._first_by_words(asked)
@@ -153,8 +152,7 @@ class Matcher:
             yield from cosines
 
     def _of(self, requirement: Requirement, mask: Mask, cosines: Scores | None) -> Parts:
-        asked = set(tokens(requirement.text))
-        lexical = np.where(mask, self._words.shared(asked) / max(1, len(asked)), 0.0)
+        lexical = self._words.lexical(requirement.text, mask)
         if cosines is None:
             none = np.zeros_like(lexical)
             return Parts(lexical, lexical, none, none)

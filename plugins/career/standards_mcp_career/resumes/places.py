@@ -4,38 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final, TypeAlias
 
 from standards_mcp import InvalidInputError, NotFoundError
 
+Roots: TypeAlias = Sequence[Path] | None
+"""Absolute folders in which files must lie; None for any file, which a person has named."""
+_WHERE: Final = (
+    "It is missing or cannot be read, or it is not in a folder of plugins.career.resume_roots, or "
+    "in a hidden folder. Check the path, or move the file there."
+)
 
-def readable_path(input_path: str, roots: Sequence[Path]) -> Path:
+
+def readable_path(input_path: str, roots: Roots) -> Path:
     """Return the real path of a file, symbolic links followed.
 
-    Args:
-        roots: Absolute folders, in which it must lie.
-
     Raises:
-        InvalidInputError: It may not be read.
-        NotFoundError: There cannot be such a file.
+        InvalidInputError: The path is not absolute.
+        NotFoundError: There cannot be such a file, or it may not be read. Callers may be remote:
+            the answer does not tell whether a file outside of the roots exists.
     """
     path = Path(input_path)
     if not path.is_absolute():
         raise InvalidInputError(f"input_path must be an absolute path, not {input_path!r}.")
     try:
         real = path.resolve()
-        is_inside = any(real.is_relative_to(root.resolve()) for root in roots)
+        is_inside = roots is None or any(real.is_relative_to(root.resolve()) for root in roots)
     except (OSError, RuntimeError, ValueError) as error:  # too long, a loop of links, a NUL
-        raise failed_to_open(input_path) from error
-    if not is_inside or any(part.startswith(".") for part in real.parts):
-        folders = ", ".join(map(str, roots))
-        raise InvalidInputError(
-            f"Resumes are read from {folders} only, and never from hidden folders. "
-            "Move the file, or let plugins.career.resume_roots name its folder."
-        )
+        raise failed_to_open(input_path, roots) from error
+    is_hidden = roots is not None and any(part.startswith(".") for part in real.parts)
+    if is_hidden or not is_inside:
+        raise failed_to_open(input_path, roots)
     return real
 
 
-def read_bytes(path: Path, input_path: str, most: int) -> bytes:
+def read_bytes(path: Path, input_path: str, most: int, roots: Roots) -> bytes:
     """Return what is in a file.
 
     Args:
@@ -48,11 +51,11 @@ def read_bytes(path: Path, input_path: str, most: int) -> bytes:
     """
     try:
         if not path.is_file():  # a pipe would make its reader wait
-            raise failed_to_open(input_path)
+            raise failed_to_open(input_path, roots)
         with path.open("rb") as file:
             data = file.read(most + 1)
     except OSError as error:
-        raise failed_to_open(input_path) from error
+        raise failed_to_open(input_path, roots) from error
     if len(data) > most:
         raise InvalidInputError(
             f"The file has more than {most:,} bytes, which plugins.career.max_resume_bytes limits."
@@ -62,6 +65,7 @@ def read_bytes(path: Path, input_path: str, most: int) -> bytes:
     return data
 
 
-def failed_to_open(input_path: str) -> NotFoundError:
-    """Return the error for a file that cannot be read."""
-    return NotFoundError(f"Ingestion failed: Failed to open file: {input_path}")
+def failed_to_open(input_path: str, roots: Roots) -> NotFoundError:
+    """Return the error for a file that cannot be read, the same for each reason."""
+    message = f"Ingestion failed: Failed to open file: {input_path}"
+    return NotFoundError(message if roots is None else f"{message}. {_WHERE}")

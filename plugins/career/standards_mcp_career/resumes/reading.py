@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from .extraction import check_extension, extract
 from .hygiene import normalise
-from .places import read_bytes, readable_path
+from .places import Roots, read_bytes, readable_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +16,11 @@ class Limits:
     """What may be read.
 
     Attributes:
-        roots: Absolute folders, in which resumes lie.
+        roots: Absolute folders, in which resumes lie; None for any file.
         most_bytes: The size of a file.
     """
 
-    roots: Sequence[Path]
+    roots: Roots
     most_bytes: int
 
 
@@ -55,7 +54,7 @@ def read_resume(input_path: str, limits: Limits, *, marks_lists: bool = False) -
     path = readable_path(input_path, limits.roots)
     extension = path.suffix.lower()
     check_extension(extension)
-    data = read_bytes(path, input_path, limits.most_bytes)
+    data = read_bytes(path, input_path, limits.most_bytes, limits.roots)
     extracted = extract(data, extension, marks_lists=marks_lists)
     file_hash = hashlib.sha256(data).hexdigest()
     return ResumeText(normalise(extracted.markdown), extracted.method, path, file_hash)

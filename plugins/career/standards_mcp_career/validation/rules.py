@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Final, Literal, TypeAlias
 
 from standards_mcp_career.answers import Finding, ValidationReport
+from standards_mcp_career.domain.records import Opportunity
+from standards_mcp_career.language.evidence import weakness
+from standards_mcp_career.settings import Tokens
 
 from .reports import GivenReport
 
-CONSTITUTION: Final = ("default", "0.1.0")
+CONSTITUTION: Final = "default"
+_VERSIONS: Final[dict[Tokens, str]] = {"original": "0.1.0", "meaningful": "0.2.0"}
+"""The constitution of the original, and the one that has the rule on thin evidence."""
 Severity: TypeAlias = Literal["BLOCK", "FAIL", "WARN"]
 _STATUS: Final[dict[Severity, Literal["blocked", "rejected", "needs_review"]]] = {
     "BLOCK": "blocked",
@@ -19,21 +24,38 @@ _STATUS: Final[dict[Severity, Literal["blocked", "rejected", "needs_review"]]] =
 _ORDER: Final = list(_STATUS)
 
 
-def validate(report: GivenReport | None, trace_id: str) -> ValidationReport:
-    """Return what the rules find in a report, the worst first."""
+def optional_texts(opportunity: Opportunity | None) -> frozenset[str]:
+    """Return the texts of the requirements that are merely welcome."""
+    asked = opportunity.requirements if opportunity else ()
+    return frozenset(each.text for each in asked if not each.required)
+
+
+def validate(
+    report: GivenReport | None,
+    trace_id: str,
+    tokens: Tokens,
+    optional: Collection[str] = frozenset(),
+) -> ValidationReport:
+    """Return what the rules find in a report, the worst first.
+
+    Args:
+        tokens: With "original", thin evidence is no finding.
+        optional: The texts of requirements that are merely welcome.
+    """
     found: list[Finding] = [
         {"rule_id": rule_id, "severity": severity, "message": message}
         for rule_id, severity, rule in _RULES
         for message in rule(report)
     ]
+    if tokens == "meaningful":
+        found += _thin(report, optional)
     found.sort(key=lambda each: (_ORDER.index(each["severity"]), each["rule_id"]))
-    identifier, version = CONSTITUTION
     artifact_id = f"match-report-{report.opportunity_id if report else ''}"
     return {
         "report_id": f"report-{artifact_id}",
         "artifact_id": artifact_id,
-        "constitution_id": identifier,
-        "constitution_version": version,
+        "constitution_id": CONSTITUTION,
+        "constitution_version": _VERSIONS[tokens],
         "status": _STATUS[found[0]["severity"]] if found else "accepted",
         "finding_count": len(found),
         "findings": found,
@@ -66,6 +88,20 @@ def _evidence(report: GivenReport | None) -> Iterable[str]:
             yield f"{name} missing contributing_atom_id"
         if each.matched and not each.evidence_tokens:
             yield f"{name} has no evidence_tokens"
+
+
+def _thin(report: GivenReport | None, optional: Collection[str]) -> Iterator[Finding]:
+    for each in report.requirement_matches if report else ():
+        if not each.matched or not each.evidence_tokens:
+            continue
+        text, evidence = each.requirement_text, each.evidence_tokens
+        if why := weakness(text, evidence):
+            yield {
+                "rule_id": "EVID-002",
+                "severity": "WARN" if text in optional else "FAIL",
+                "message": f"Matched requirement '{text}' rests on thin evidence "
+                f"({', '.join(evidence)}): {why}",
+            }
 
 
 def _scores(report: GivenReport | None) -> Iterable[str]:

@@ -5,17 +5,21 @@ from __future__ import annotations
 from standards_mcp_career.answers import ValidationAnswer
 from standards_mcp_career.audit.log import AuditLog
 from standards_mcp_career.domain.ids import Ids
+from standards_mcp_career.settings import Tokens
+from standards_mcp_career.store import opportunities
+from standards_mcp_career.store.database import Store
 
 from .override import Override, counts
 from .reports import GivenReport
-from .rules import validate
+from .rules import optional_texts, validate
 
 
 class Validation:
     """Validates match reports."""
 
-    def __init__(self, audit: AuditLog, ids: Ids) -> None:
-        self._audit, self._ids = audit, ids
+    def __init__(self, store: Store, audit: AuditLog, ids: Ids, tokens: Tokens) -> None:
+        self._store, self._audit, self._ids = store, audit, ids
+        self._tokens: Tokens = tokens
 
     def validate_match_report(
         self,
@@ -33,7 +37,9 @@ class Validation:
         """
         drawn = self._ids.new("trace")
         trace_id = trace_id or drawn
-        found = validate(report, trace_id)
+        with self._store.reading() as connection:
+            stored = opportunities.get(connection, report.opportunity_id)
+        found = validate(report, trace_id, self._tokens, optional_texts(stored))
         told = {"status": found["status"], "finding_count": found["finding_count"]}
         self._audit.append(trace_id, "ValidationCompleted", told, [report.opportunity_id])
         if override and counts(override, found):

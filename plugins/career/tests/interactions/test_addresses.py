@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from standards_mcp_career.interactions.addresses import RedisAddress, parse_address
@@ -67,7 +69,28 @@ def test_each_form_is_read(text: str, expected: RedisAddress, shown: str):
     ],
 )
 def test_all_else_is_refused_with_the_forms_and_without_the_text(text: str):
-    with pytest.raises(ValueError, match=r"redis://.*rediss://.*unix://.*tcp://") as raised:
+    with pytest.raises(ValueError, match=r"redis://.*rediss://.*tcp://.*unix://") as raised:
         parse_address(text)
     assert "u:p" not in str(raised.value)
     assert "host/1/2" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        ("", "is empty"),
+        ("host:6379", "has no scheme"),
+        ("http://host", "scheme is none of"),
+        ("redis://host:65536", "port is not a number from 1 to 65535"),
+        ("redis://host/x", "database after the slash"),
+        ("redis://user:pass@word@host", "must be encoded"),
+        ("redis://:6379", "host is missing"),
+        ("tcp://host/1", "host and a port only"),
+        ("unix://relative", "not absolute"),
+    ],
+)
+def test_an_address_that_is_refused_is_told_with_its_mistake(text: str, mistake: str):
+    with pytest.raises(ValueError, match=mistake) as raised:
+        parse_address(text)
+    assert not re.search(r"://[^ ]*@", str(raised.value))  # the host would mask it
+    assert "word" not in str(raised.value).lower().replace("password", "")

@@ -25,7 +25,7 @@ from standards_mcp_career.indexing.vectors import Kept, MemoryVectors, VectorSto
 from standards_mcp_career.matching.report import match
 from standards_mcp_career.matching.service import Matching
 from standards_mcp_career.matching.strategies import Matcher, Options
-from standards_mcp_career.matching.words import WordIndex, words_of
+from standards_mcp_career.matching.words import MeaningfulWords, OriginalWords, words_of
 from standards_mcp_career.store import atoms, opportunities
 from standards_mcp_career.store.database import Store
 
@@ -71,7 +71,7 @@ def matching(store: Store, audit: AuditLog, ids: CountingIds, vectors: VectorSto
         atoms.upsert(connection, [OPS, DATA, DRAFT])
         opportunities.upsert(connection, [POSITION])
     Indexing(store, audit, ids, clock, StubEmbedder(), vectors).build("atoms")
-    return Matching(store, audit, ids, clock, StubEmbedder(), vectors)
+    return Matching(store, audit, ids, clock, StubEmbedder(), vectors, tokens="original")
 
 
 def test_words_alone_match_as_in_the_known_example(matching: Matching):
@@ -218,7 +218,7 @@ def test_meaning_tags_and_what_is_required_count_in_the_third_strategy(matching:
 @pytest.mark.parametrize("strategy", ["lexical", "hybrid", "semantic"])
 def test_the_scores_of_many_requirements_are_not_in_memory_together(strategy: Any):
     known = [Atom(f"a-{n:04}", claim=f"Kafka word{n % 97}", verified=True) for n in range(2000)]
-    words, vectors, options = WordIndex(known), MemoryVectors(), Options(strategy, 25, 25)
+    words, vectors, options = MeaningfulWords(known), MemoryVectors(), Options(strategy, 25, 25)
     rows = StubEmbedder().embed([atom.claim for atom in known])
     vectors.put(
         {("atom", atom.atom_id): Kept("", row) for atom, row in zip(known, rows, strict=True)}
@@ -239,6 +239,50 @@ def test_the_scores_of_many_requirements_are_not_in_memory_together(strategy: An
     assert most < of_one_part_of_all
 
 
+def test_reports_with_meaningful_words_need_three_quarters_of_a_requirement(
+    store: Store, audit: AuditLog, ids: CountingIds
+):
+    claims = ["Taught in schools", "Wrote C++ and C# for six years", "Five years of Java, some Go"]
+    known = [Atom(f"a-{n}", claim=claim, verified=True) for n, claim in enumerate(claims)]
+    with store.writing() as connection:
+        atoms.upsert(connection, known)
+    texts = ("PhD in education", "C++", "Five years of C#", "Five years of Go", "Java in schools")
+    position = Opportunity("o", "c", "r", requirements=tuple(map(Requirement, texts)))
+    matching = Matching(store, audit, ids, clock, None, MemoryVectors(), tokens="meaningful")
+    for strategy in ("lexical", "hybrid", "semantic"):
+        options = Options(strategy, 25, 25)
+        answer = matching.match_opportunity(options=options, opportunity=position, trace_id="t")
+        report = answer["match_report"]
+        assert [
+            (each["contributing_atom_id"], each["evidence_tokens"])
+            for each in report["requirement_matches"]
+        ] == [
+            (None, []),
+            ("a-1", ["c++"]),
+            ("a-1", ["c#", "five years"]),
+            (None, []),
+            (None, []),
+        ]
+        assert answer["validation_report"]["status"] == "accepted"
+        assert answer["validation_report"]["constitution_version"] == "0.2.0"
+        started = audit.page("t")["events"][0]["payload"]
+        assert started["tokens"] == "meaningful"
+
+
+def test_a_number_of_years_alone_is_matched_and_rejected_as_thin(
+    store: Store, audit: AuditLog, ids: CountingIds
+):
+    with store.writing() as connection:
+        atoms.upsert(connection, [Atom("a", claim="Six years in a choir", verified=True)])
+    matching = Matching(store, audit, ids, clock, None, MemoryVectors(), tokens="meaningful")
+    for is_required, status in ((True, "rejected"), (False, "needs_review")):
+        asked = (Requirement("Five years of experience", required=is_required),)
+        position = Opportunity("o", "c", "r", requirements=asked)
+        answer = matching.match_opportunity(options=LEXICAL, opportunity=position)
+        assert answer["match_report"]["matched_atoms"] == ["a"]
+        assert answer["validation_report"]["status"] == status
+
+
 WORDS = st.lists(st.sampled_from(["kafka", "go", "sql", "rust", "x1", "é", "a"]), max_size=5)
 TEXTS = WORDS.map(" ".join)
 ATOMS = st.lists(
@@ -249,7 +293,7 @@ ATOMS = st.lists(
         claim=TEXTS.map(lambda text: f"{text} claim"),
         tags=WORDS.map(tuple),
         verified=st.booleans(),
-    ).map(normalised_atom),
+    ).map(lambda atom: normalised_atom(atom, tokens)),
     max_size=8,
     unique_by=lambda atom: atom.atom_id,
 )
@@ -259,7 +303,7 @@ ATOMS = st.lists(
 @given(ATOMS, st.lists(TEXTS.map(lambda text: f"{text} !"), max_size=4))
 def test_an_inverted_index_gives_what_a_plain_loop_gives(known: list[Atom], texts: Sequence[str]):
     position = Opportunity("o", "c", "r", requirements=tuple(map(Requirement, texts)))
-    words = WordIndex(known)
+    words = OriginalWords(known)
     matcher = Matcher(words, words.all(), LEXICAL, MemoryVectors(), None)
     found = match(position, words, matcher, LEXICAL)["requirement_matches"]
     verified = sorted((each for each in known if each.verified), key=lambda each: each.atom_id)

@@ -8,7 +8,10 @@ import pytest
 
 from standards_mcp_career.audit.log import AuditLog
 from standards_mcp_career.domain.ids import CountingIds
+from standards_mcp_career.domain.records import Opportunity, Requirement
 from standards_mcp_career.domain.text import sha256
+from standards_mcp_career.store import opportunities
+from standards_mcp_career.store.database import Store
 from standards_mcp_career.validation.override import Override
 from standards_mcp_career.validation.reports import GivenReport
 from standards_mcp_career.validation.rules import validate
@@ -30,7 +33,7 @@ def report(*matches: dict[str, Any], overall: float = 1) -> GivenReport:
 
 
 def found(given: GivenReport | None) -> tuple[str, list[tuple[str, str, str]]]:
-    told = validate(given, "t")
+    told = validate(given, "t", "original")
     assert told["finding_count"] == len(told["findings"])
     findings = [(each["severity"], each["rule_id"], each["message"]) for each in told["findings"]]
     return told["status"], findings
@@ -39,7 +42,7 @@ def found(given: GivenReport | None) -> tuple[str, list[tuple[str, str, str]]]:
 def test_a_good_report_is_accepted():
     assert found(report(GOOD)) == ("accepted", [])
     assert found(report(overall=0)) == ("accepted", [])
-    whole = validate(report(GOOD), "t")
+    whole = validate(report(GOOD), "t", "original")
     assert (whole["report_id"], whole["artifact_id"]) == (
         "report-match-report-o",
         "match-report-o",
@@ -93,7 +96,7 @@ def test_a_match_without_evidence_is_rejected_and_scores_of_zero_need_a_review()
     ],
 )
 def test_a_person_overrules_the_rule_that_blocks_this_report_only(
-    audit: AuditLog, changes: dict[str, str], status: str
+    store: Store, audit: AuditLog, changes: dict[str, str], status: str
 ):
     said = {
         "rule_id": "SCHEMA-001",
@@ -103,7 +106,7 @@ def test_a_person_overrules_the_rule_that_blocks_this_report_only(
         **changes,
     }
     given = report({**GOOD, "best_score": -1})
-    answer = Validation(audit, CountingIds()).validate_match_report(
+    answer = Validation(store, audit, CountingIds(), "meaningful").validate_match_report(
         given, "t", Override.model_validate(said)
     )
     found = answer["validation_report"]
@@ -113,3 +116,43 @@ def test_a_person_overrules_the_rule_that_blocks_this_report_only(
     applied = [each["payload"] for each in told[1:]]
     names = ("rule_id", "operator_id", "reason")
     assert applied == ([{name: said[name] for name in names}] if status == "overridden" else [])
+
+
+THIN = {**GOOD, "requirement_text": "PhD in education", "evidence_tokens": ["in"]}
+
+
+def test_a_required_requirement_that_rests_on_thin_evidence_fails_the_report():
+    told = validate(report(GOOD, THIN), "t", "meaningful")
+    assert (told["status"], told["constitution_version"]) == ("rejected", "0.2.0")
+    assert told["findings"] == [
+        {
+            "rule_id": "EVID-002",
+            "severity": "FAIL",
+            "message": "Matched requirement 'PhD in education' rests on thin evidence (in): "
+            "it lacks phd, education",
+        }
+    ]
+    welcome = validate(report(GOOD, THIN), "t", "meaningful", {"PhD in education"})
+    assert (welcome["status"], welcome["findings"][0]["severity"]) == ("needs_review", "WARN")
+
+
+def test_the_original_rules_know_nothing_of_thin_evidence():
+    assert found(report(GOOD, THIN)) == ("accepted", [])
+
+
+def test_a_match_without_any_evidence_is_one_finding_by_both_rules():
+    given = report({**GOOD, "evidence_tokens": []})
+    for tokens in ("original", "meaningful"):
+        findings = validate(given, "t", tokens)["findings"]
+        assert [each["rule_id"] for each in findings] == ["EVID-001"]
+
+
+def test_what_is_required_is_read_from_the_stored_opportunity(store: Store, audit: AuditLog):
+    asked = (Requirement("PhD in education", required=False),)
+    validation = Validation(store, audit, CountingIds(), "meaningful")
+    unknown = validation.validate_match_report(report(THIN))
+    with store.writing() as connection:
+        opportunities.upsert(connection, [Opportunity("o", "c", "r", requirements=asked)])
+    stored = validation.validate_match_report(report(THIN))
+    statuses = [each["validation_report"]["status"] for each in (unknown, stored)]
+    assert statuses == ["rejected", "needs_review"]

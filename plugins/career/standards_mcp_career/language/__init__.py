@@ -1,0 +1,1 @@
+"""Read what texts of requirements and claims say: meaningful words, numbers and negations."""

@@ -1,0 +1,168 @@
+"""Decide whether a claim meets a requirement, by their meaningful words and quantities."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from .quantities import Quantity
+from .reading import Clause, read
+from .stems import stem
+
+SHARE: Final = 0.75
+"""The share of a requirement's meaningful words that evidence must have.
+
+Chosen with ``benchmarks/career_evidence.py``.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """What a claim must have: one meaningful word, one of several, or a quantity.
+
+    Attributes:
+        words: The text of each word by its stem.
+        quantity: None for words.
+        objects: For a quantity the words that say of what, such as "Go" in "five years of Go".
+    """
+
+    words: dict[str, str]
+    quantity: Quantity | None = None
+    objects: tuple[Slot, ...] = ()
+
+    @property
+    def keys(self) -> Collection[str]:
+        """The keys under which `Proof.keys` has it."""
+        return self.words if self.quantity is None else [_key(self.quantity.nouns[-1])]
+
+    @property
+    def text(self) -> str:
+        """Return it for people."""
+        return " or ".join(self.words.values()) if self.quantity is None else self.quantity.text
+
+    def found_in(self, known: Collection[str]) -> list[str]:
+        """Return the texts of its words that are among these stems."""
+        return [text for key, text in self.words.items() if key in known]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a requirement asks for."""
+
+    slots: tuple[Slot, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What an atom says.
+
+    Attributes:
+        clauses: Those of the claim and of the title.
+        heading: The stems of the title, which hold for all of them.
+        tags: Likewise, but a quantity is of none of them: "five years of Java" may have a tag "go".
+    """
+
+    clauses: Sequence[Clause]
+    heading: frozenset[str]
+    tags: frozenset[str]
+
+    def keys(self) -> set[str]:
+        """Return all stems, and a key for the noun of each quantity."""
+        parts = [part for clause in self.clauses for part in clause.parts]
+        nouns = {_key(noun) for part in parts for each in part.quantities for noun in each.nouns}
+        return nouns.union(self.tags, *(part.words for part in parts))
+
+
+class Verdict(NamedTuple):
+    """How far a requirement is met: the share of its slots, 0 if that is too little."""
+
+    share: float
+    words: list[str]
+
+
+def asked_by(text: str) -> Asked:
+    """Return what a requirement asks for."""
+    slots, known = list[Slot](), set[str]()
+    for clause in read(text):
+        texts = {key: word for part in clause.parts for key, word in part.words.items()}
+        for part in clause.parts:
+            objects = list[Slot]()
+            for key in part.words:
+                if key not in known:
+                    joined = clause.alternatives.get(key, [key])
+                    keys = [each for each in joined if each not in known]
+                    objects.append(Slot({each: texts[each] for each in keys}))
+                    known.update(keys)
+            slots += objects
+            slots += [Slot({}, each, tuple(objects)) for each in part.quantities]
+    return Asked(tuple(slots))
+
+
+@lru_cache(maxsize=20_000)  # atoms that have not changed are not read again
+def proof_of(claim: str, title: str, tags: tuple[str, ...]) -> Proof:
+    """Return what an atom says."""
+    titled = read(title, is_claim=True)
+    heading = frozenset(key for clause in titled for part in clause.parts for key in part.words)
+    return Proof([*read(claim, is_claim=True), *titled], heading, frozenset(map(stem, tags)))
+
+
+def judge(asked: Asked, proof: Proof, least: float = SHARE) -> Verdict:
+    """Return how far the best clause of an atom meets a requirement.
+
+    One clause must have the share of the words: words that stand far apart say something else.
+    Every quantity must hold.
+    """
+    best = Verdict(0.0, [])
+    for clause in proof.clauses:
+        known = proof.heading.union(proof.tags, *(part.words for part in clause.parts))
+        words, met = list[str](), 0
+        for slot in asked.slots:
+            if slot.quantity is None:
+                found = slot.found_in(known)
+            elif _holds(slot, clause, proof.heading):
+                found = [slot.quantity.text]
+            else:
+                break
+            words, met = words + found, met + bool(found)
+        else:
+            share = met / len(asked.slots) if asked.slots else 0.0
+            best = max(best, Verdict(share, sorted(words)), key=lambda each: each.share)
+    return best if best.share >= least else Verdict(0.0, [])
+
+
+def _holds(slot: Slot, clause: Clause, heading: frozenset[str]) -> bool:
+    """Return True if a part of a clause has the quantity, and what it is of."""
+    for part in clause.parts:
+        known = heading | part.words.keys()
+        met = sum(bool(each.found_in(known)) for each in slot.objects)
+        if met >= SHARE * len(slot.objects) and any(
+            slot.quantity is not None and slot.quantity.is_met_by(each) for each in part.quantities
+        ):
+            return True
+    return False
+
+
+def weakness(text: str, evidence: Iterable[str]) -> str | None:
+    """Return why the words of a report are thin evidence for a requirement, None if they suffice.
+
+    Args:
+        text: The requirement.
+    """
+    given = set(evidence)
+    stems = given.union(map(stem, given), (f"!{stem(each)}" for each in given))
+    met, missing = list[Slot](), list[Slot]()
+    for slot in asked_by(text).slots:
+        is_met = slot.quantity.text in given if slot.quantity else stems & slot.words.keys()
+        (met if is_met else missing).append(slot)
+    if not any(slot.words for slot in (*met, *missing)):
+        return "the requirement does not say of what; name it"
+    share = len(met) / (len(met) + len(missing))
+    if share >= SHARE and all(slot.words for slot in missing):
+        return None
+    return f"it lacks {', '.join(slot.text for slot in missing)}"
+
+
+def _key(noun: str) -> str:
+    return f"#{noun}"

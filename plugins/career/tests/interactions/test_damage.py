@@ -1,0 +1,109 @@
+"""Damaged and forged data in Redis and in the database: refused, named, and never passed on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from redis import Redis
+
+from standards_mcp_career.domain.transitions import Position
+from standards_mcp_career.interactions.addresses import parse_address
+from standards_mcp_career.interactions.coordinator import SqliteCoordinator
+from standards_mcp_career.interactions.redis_coordinator import RedisCoordinator
+from standards_mcp_career.store import interactions
+from standards_mcp_career.store.database import Store
+
+KEY = "standards-mcp:career:interaction:i"
+READY = {"state": "1", "index": "1"}
+
+
+def receipt(event: str = "Prepare", state: object = 1, index: object = 1) -> str:
+    return json.dumps({"event": event, "state": state, "index": index})
+
+
+@pytest.mark.parametrize(
+    ("held", "what"),
+    [
+        ({"state": "99", "index": "7"}, "state"),
+        ({"state": "-1", "index": "1"}, "state"),
+        ({"state": "1.5", "index": "1"}, "state"),
+        ({"state": "nan", "index": "1"}, "state"),
+        ({"state": "1", "index": "1e300"}, "state"),
+        ({"state": "x", "index": "1"}, "state"),
+        ({"state": "1"}, "state"),
+        ({**READY, "receipt:k": receipt(state=99, index=7)}, "receipt"),
+        ({**READY, "receipt:k": receipt(state=3)}, "receipt"),
+        ({**READY, "receipt:k": receipt(index=7)}, "receipt"),
+        ({**READY, "receipt:k": receipt("Close", 4, 1)}, "receipt"),
+        ({**READY, "receipt:k": receipt("Prepare", None)}, "receipt"),
+        ({**READY, "receipt:k": receipt("Launch")}, "receipt"),
+        ({**READY, "receipt:k": receipt(index="x")}, "receipt"),
+        ({**READY, "receipt:k": "{"}, "receipt"),
+        ({**READY, "receipt:k": "[]"}, "receipt"),
+        ({**READY, "receipt:k": "7"}, "receipt"),
+    ],
+)
+def test_what_no_event_can_have_led_to_is_refused_and_not_written_to_the_database(
+    redis_address: str,
+    store: Store,
+    add_interaction: Callable[..., None],
+    held: dict[str, str],
+    what: str,
+):
+    address = parse_address(redis_address)
+    add_interaction(store, "i")
+    coordinator = RedisCoordinator(store, address)
+    with Redis(port=address.port, password=address.password, db=address.db) as client:
+        client.hset(KEY, mapping=held)
+        for event in ("Prepare", "Close"):
+            outcome = coordinator.apply("i", event, "k")
+            assert outcome.name == "backend_error"
+            assert f"a damaged {what} of interaction i" in outcome.message
+            assert f"delete the key {KEY}" in outcome.message
+        assert client.hgetall(KEY) == {name.encode(): text.encode() for name, text in held.items()}
+    with store.reading() as connection:
+        assert interactions.position(connection, "i") == Position(0, 0)
+    coordinator.close()
+
+
+def test_a_key_that_holds_something_else_is_told_with_the_next_step(
+    redis_address: str, store: Store, add_interaction: Callable[..., None]
+):
+    address = parse_address(redis_address)
+    add_interaction(store, "i")
+    coordinator = RedisCoordinator(store, address)
+    with Redis(port=address.port, password=address.password, db=address.db) as client:
+        client.set(KEY, "text")
+        outcome = coordinator.apply("i", "Prepare", "k")
+        assert (outcome.name, "WRONGTYPE" in outcome.message) == ("backend_error", True)
+        client.delete(KEY)
+    assert coordinator.apply("i", "Prepare", "k").name == "applied"
+    coordinator.close()
+
+
+@pytest.mark.parametrize(
+    ("statement", "what"),
+    [
+        ("UPDATE interactions SET state = 99", "state"),
+        ("UPDATE interactions SET state = 'x'", "state"),
+        ("UPDATE interactions SET transition_index = -1", "state"),
+        ("UPDATE interaction_receipts SET after_state = 99", "receipt"),
+        ("UPDATE interaction_receipts SET after_state = 'x'", "receipt"),
+        ("UPDATE interaction_receipts SET transition_index = 'x'", "receipt"),
+        ("UPDATE interaction_receipts SET event = 'Launch'", "receipt"),
+    ],
+)
+def test_a_damaged_database_is_told_with_the_next_step(
+    store: Store, add_interaction: Callable[..., None], statement: str, what: str
+):
+    add_interaction(store, "i")
+    coordinator = SqliteCoordinator(store)
+    assert coordinator.apply("i", "Prepare", "k").name == "applied"
+    with store.writing() as connection:
+        connection.exec_driver_sql(statement)
+    outcome = coordinator.apply("i", "Prepare", "k")
+    assert outcome.name == "backend_error"
+    assert f"a damaged {what} of interaction i" in outcome.message
+    assert "backup" in outcome.message
