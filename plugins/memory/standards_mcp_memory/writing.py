@@ -21,6 +21,7 @@ from .store import points as point_jobs
 from .store.collections import Collection
 
 BATCH: Final = 64
+_CONFLICT: Final = 409
 _NONE: Final[frozenset[int | None]] = frozenset()
 
 
@@ -193,8 +194,13 @@ class Writer:
             name = await self._memory.encoder.name()
             vectors = await self._memory.encoder.encode(["memory"], "document")
             made = Collection(collection, 0, name, vectors.shape[1], has_words=True)
-            await self._memory.store.create(made)
-            return made
+            try:
+                await self._memory.store.create(made)
+            except ApiError as error:
+                if error.status != _CONFLICT:
+                    raise
+                # Another writer was faster, perhaps with another model.
+            found = await self._memory.describe(collection)
         await self._memory.check_model(found)
         return found
 

@@ -122,7 +122,8 @@ class _QdrantHandler(_Handler):
             with self.server.lock:
                 result = self._result(self.server.store, parts, body)
         except ValueError as error:
-            status = 404 if "not found" in str(error) else 400
+            known = {"not found": 404, "already exists": 409}
+            status = next((code for text, code in known.items() if text in str(error)), 400)
             return status, json.dumps({"status": {"error": str(error)}, "time": 0}).encode()
         return 200, json.dumps({"result": result, "status": "ok", "time": 0.001}).encode()
 

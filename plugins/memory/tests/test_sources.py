@@ -287,6 +287,23 @@ def test_an_id_that_another_writer_took_meanwhile_is_not_overwritten(
     assert [(row.id, row.payload["title"]) for row in rows] == [(1, "Other"), (2, "Mine")]
 
 
+def test_a_collection_that_another_writer_made_meanwhile_is_used(qdrant: Any, fast: dict[str, str]):
+    served = qdrant.RequestHandlerClass._result
+
+    def racing(handler: Any, store: Any, parts: list[str], body: Any) -> Any:
+        if handler.command == "PUT" and parts == ["collections", "c"]:
+            served(handler, store, parts, body)
+        return served(handler, store, parts, body)
+
+    qdrant.RequestHandlerClass = type("Racing", (qdrant.RequestHandlerClass,), {"_result": racing})
+
+    async def run() -> int:
+        async with open_memory(MemorySettings(url=qdrant.url, **fast), Path()) as memory:
+            return (await Writer(memory).store(Draft("Mine", "Text."), "c"))["id"]
+
+    assert anyio.run(run) == 1
+
+
 def test_a_server_that_cannot_write_only_where_an_id_is_free_is_refused(
     run: Run, qdrant: Any, notes: Path
 ):

@@ -129,8 +129,8 @@ class Store(ABC):
         return point_jobs.search_server(client, name, vector, query, limit)
 
     @contextmanager
-    def _changing(self, _collection: str) -> Generator[list[Document | int]]:
-        """Collect the memories that a job writes, and the ids of those that it deletes."""
+    def _changing(self, collection: str) -> Generator[list[Document | int]]:  # noqa: ARG002  - for embedded stores
+        """Collect the memories that a job writes, and the ids that it deletes."""
         yield []
 
     @asynccontextmanager

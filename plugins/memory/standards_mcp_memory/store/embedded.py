@@ -53,7 +53,7 @@ class EmbeddedStore(Store):
         self._is_closed = False
         self._closing: asyncio.TimerHandle | None = None
         self._client: QdrantClient | None = None
-        # By collection. Only the thread uses it.
+        # By collection. Only the thread changes it.
         self._words: dict[str, WordIndex] = {}
         # Qdrant locks the folder only after it has read it: whoever waits would miss what is
         # written meanwhile. So the folder has a lock of ours around its own.
@@ -102,20 +102,32 @@ class EmbeddedStore(Store):
             await self._in_thread(lambda: make_private(Path(self.place)))
 
     @override
+    async def search(
+        self, collection: Collection, vector: Vectors, query: str, limit: int
+    ) -> point_jobs.Hits:
+        if collection.has_words and collection.name not in self._words:
+            # A job of its own has a deadline of its own: a large index takes seconds to make.
+            await self.run(lambda client: self._index(client, collection.name))
+        return await super().search(collection, vector, query, limit)
+
+    @override
     def _search(
         self, client: QdrantClient, name: str, vector: Vectors, query: str, limit: int
     ) -> point_jobs.Hits:
-        index = self._words.get(name)
-        if index is None:
-            index = self._words[name] = WordIndex(point_jobs.read_all(client, name))
-            return_memory()
+        index = self._index(client, name)
         return point_jobs.search_embedded(client, name, vector, query, limit, index)
+
+    def _index(self, client: QdrantClient, name: str) -> WordIndex:
+        if name not in self._words:
+            self._words[name] = WordIndex(point_jobs.read_all(client, name))
+            return_memory()
+        return self._words[name]
 
     @override
     @contextmanager
-    def _changing(self, _collection: str) -> Generator[list[Document | int]]:
+    def _changing(self, collection: str) -> Generator[list[Document | int]]:
         # Dropped first: after a job that failed half-way, nobody knows what was written.
-        index = self._words.pop(_collection, None)
+        index = self._words.pop(collection, None)
         changed: list[Document | int] = []
         yield changed
         if index is not None and changed:
@@ -124,7 +136,7 @@ class EmbeddedStore(Store):
                     index.put(each)
                 else:
                     index.remove(each)
-            self._words[_collection] = index
+            self._words[collection] = index
 
     async def _in_thread(self, function: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, function)

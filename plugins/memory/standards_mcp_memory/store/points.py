@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeGuard, cast
 
 from standards_mcp import ApiError
 from standards_mcp_memory.records import Document, Point, Vectors
@@ -113,6 +113,8 @@ def retrieve(
     Args:
         keys: The keys of their payloads to read; None reads all.
     """
+    if not ids:
+        return {}
     with found(client, name):
         rows = client.retrieve(name, ids=list(ids), with_payload=keys or True, with_vectors=False)
     return {each.id: each for each in map(_document, rows) if each}
@@ -125,7 +127,6 @@ def vectors_of(client: QdrantClient, name: str, ids: Sequence[int]) -> dict[int,
     if not ids:
         return {}
     with found(client, name):
-        # By its name, without the sparse vector of a server.
         rows = client.retrieve(name, ids=list(ids), with_payload=False, with_vectors=True)
     return {
         each.id: np.asarray(_dense(each.vector), dtype=np.float32)
@@ -255,7 +256,7 @@ def _struct(client: QdrantClient, collection: Collection, point: Point) -> model
 
 
 def _dense(vector: Any) -> Any:
-    return vector[""] if isinstance(vector, dict) else vector
+    return cast("dict[str, Any]", vector)[""] if isinstance(vector, dict) else vector
 
 
 def _hits(points: Sequence[models.ScoredPoint]) -> Hits:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from standards_mcp_memory.records import Document
-from standards_mcp_memory.texts.words import word_weights
+from standards_mcp_memory.texts.words import word_numbers, word_weight, word_weights
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,21 +30,22 @@ class WordIndex:
     def __init__(self, documents: Iterable[Document]) -> None:
         import numpy as np  # noqa: PLC0415  - a server without calls has none
 
-        ids, words, weights, counts = array("q"), array("I"), array("f"), array("I")
+        ids, words, lengths = array("q"), array("I"), array("q")
         for document in documents:
-            found = word_weights(document.text)
+            known = len(words)
+            words.extend(word_numbers(document.text))
             ids.append(document.id)
-            words.extend(found.keys())
-            weights.extend(found.values())
-            counts.append(len(found))
+            lengths.append(len(words) - known)
         self._ids = np.array(ids, dtype=np.int64)
-        rows = np.repeat(np.arange(len(ids), dtype=np.int32), np.array(counts, dtype=np.int64))
-        order = np.argsort(np.array(words, dtype=np.uint32), kind="stable")
-        self._rows = rows[order]
-        self._weights = np.array(weights, dtype=np.float16)[order]
-        self._words, self._starts = np.unique(
-            np.array(words, dtype=np.uint32)[order], return_index=True
+        every_row = np.repeat(np.arange(len(ids), dtype=np.uint64), lengths)
+        # Sorted by word, then by row: the rows of a word are one slice.
+        pairs, counts = np.unique(
+            np.array(words, dtype=np.uint64) << np.uint64(32) | every_row, return_counts=True
         )
+        self._rows = (pairs & np.uint64(2**32 - 1)).astype(np.int32)
+        row_lengths = np.array(lengths, dtype=np.float32)[self._rows]
+        self._weights = word_weight(counts.astype(np.float32), row_lengths).astype(np.float16)
+        self._words, self._starts = np.unique(pairs >> np.uint64(32), return_index=True)
         self._is_current = np.ones(len(ids), dtype=bool)
         # Few memories change while a store is open, so these are searched one by one.
         self._changed: dict[int, dict[int, float]] = {}
@@ -77,10 +78,14 @@ class WordIndex:
                 changed[each] += rarity * weight
         top = np.argpartition(-total, min(limit, len(self._ids)))[:limit]
         top = top[total[top] > 0]
-        found = dict(zip(self._ids[top].tolist(), total[top].tolist(), strict=True))
+        found: dict[int, float] = dict(
+            zip(self._ids[top].tolist(), total[top].tolist(), strict=True)
+        )
         found |= {each: score for each, score in changed.items() if score > 0}
         best = sorted(found, key=lambda each: (-found[each], each))[:limit]
-        asked = dict(zip(others, total[self._rows_of(others)].tolist(), strict=True))
+        asked: dict[int, float] = dict(
+            zip(others, total[self._rows_of(others)].tolist(), strict=True)
+        )
         return {each: found[each] for each in best} | {
             each: changed.get(each, score) for each, score in asked.items()
         }

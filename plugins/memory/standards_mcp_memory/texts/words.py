@@ -8,12 +8,20 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Iterator
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Final
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Number = TypeVar("Number", float, "npt.NDArray[Any]")
 
 _ACCENTS: Final = re.compile("[\u0300-\u036f]")
 _IDENTIFIER_CHARACTERS: Final = "_+#"
+_ASCII_WORD: Final = re.compile(r"[A-Za-z0-9_+#]+")
 _PARTS: Final = re.compile(
     r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
     r"|(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])|_+|[+#]+(?=[A-Za-z0-9])"
@@ -44,14 +52,27 @@ class _Separators(dict[int, int]):
 _SEPARATORS: Final = _Separators()
 
 
+def word_numbers(text: str) -> Iterator[int]:
+    """Return the words of a text as numbers, as often as they are in it."""
+    return chain.from_iterable(map(_numbers, _split(text)))
+
+
+def word_weight(count: Number, length: Number) -> Number:
+    """Return the BM25 weight of a word, without its rarity.
+
+    Args:
+        count: The number of times that the text has it.
+        length: The number of words of the text.
+    """
+    norm = _SATURATION * (1 - _LENGTH_WEIGHT + _LENGTH_WEIGHT * length / _MEAN_LENGTH)
+    return count * (_SATURATION + 1) / (count + norm)
+
+
 def word_weights(text: str) -> dict[int, float]:
-    """Return the words of a stored text with their BM25 weights, without rarity."""
-    found = Counter(
-        number for word in _plain(text).translate(_SEPARATORS).split() for number in _numbers(word)
-    )
-    length = found.total() / _MEAN_LENGTH
-    norm = _SATURATION * (1 - _LENGTH_WEIGHT + _LENGTH_WEIGHT * length)
-    return {number: count * (_SATURATION + 1) / (count + norm) for number, count in found.items()}
+    """Return the words of a stored text with their weights."""
+    found = Counter(word_numbers(text))
+    length = float(found.total())
+    return {number: word_weight(float(count), length) for number, count in found.items()}
 
 
 def query_words(text: str) -> list[int]:
@@ -59,11 +80,12 @@ def query_words(text: str) -> list[int]:
     return sorted(word_weights(text))
 
 
-def _plain(text: str) -> str:
-    """Return a text without accents, so that `naïve` and `naive` are one word."""
+def _split(text: str) -> list[str]:
+    """Return the words of a text without accents, so that `naïve` and `naive` are one word."""
     if text.isascii():
-        return text
-    return unicodedata.normalize("NFKC", _ACCENTS.sub("", unicodedata.normalize("NFKD", text)))
+        return _ASCII_WORD.findall(text)
+    plain = unicodedata.normalize("NFKC", _ACCENTS.sub("", unicodedata.normalize("NFKD", text)))
+    return plain.translate(_SEPARATORS).split()
 
 
 @lru_cache(maxsize=20_000)
