@@ -14,7 +14,7 @@ class Preview(TypedDict):
     id: int
     title: str
     preview: str
-    score: Annotated[float, Field(description="Higher is nearer; it may be negative.")]
+    score: Annotated[float, Field(description="Higher fits better; it may be negative.")]
 
 
 class SearchAnswer(TypedDict):
@@ -100,6 +100,13 @@ class Skipped(TypedDict):
     reason: str
 
 
+class Pruned(TypedDict):
+    """A memory that an import has deleted."""
+
+    id: int
+    title: str
+
+
 class ImportAnswer(TypedDict):
     """What an import has done."""
 
@@ -108,3 +115,6 @@ class ImportAnswer(TypedDict):
     updated: int
     unchanged: int
     skipped: list[Skipped]
+    pruned: NotRequired[
+        Annotated[list[Pruned], Field(description="Memories whose file or heading is gone.")]
+    ]

@@ -75,7 +75,7 @@ Content = Annotated[
     str,
     StringConstraints(max_length=200_000),
     AfterValidator(_no_surrogates),
-    Field(description="All that is to be remembered, in Markdown. It is what searches find."),
+    Field(description="All that is to be remembered, in Markdown."),
 ]
 PreviewText = Annotated[
     str,

@@ -11,7 +11,7 @@ import click
 
 from standards_mcp import ApiError, Health, Plugin, Tool, ToolError, ToolResult, hookimpl
 
-from .answers import BatchAnswer, DocumentAnswer, SearchAnswer
+from .answers import BatchAnswer, CollectionsAnswer, DocumentAnswer, SearchAnswer
 from .arguments import (
     USUAL_RESULTS,
     CollectionName,
@@ -23,7 +23,7 @@ from .arguments import (
 )
 from .service import Memory, open_memory
 from .settings import MemorySettings
-from .texts.rendering import left_out, render_batch, render_document, render_search
+from .texts.rendering import render_batch, render_document, render_search
 from .writing import Writer
 from .writing_tools import WritingTools
 
@@ -37,6 +37,8 @@ Get one memory in full by its id, from an answer of memory_search in the same co
 BATCH: Final = """\
 Get up to 50 memories in full at once, also from several collections, by references from answers \
 of memory_search. What is not there is listed in not_found."""
+LIST: Final = """\
+List the collections of memories, each with its count and the model of its vectors."""
 _SPARE_SECONDS: Final = 20
 """For the first call: Qdrant's library takes seconds to import, and a large store to open."""
 
@@ -111,6 +113,15 @@ class MemoryPlugin(Plugin[MemorySettings]):
                 output_schema=BatchAnswer,
                 **reading,
             ),
+            Tool(
+                name="memory_list_collections",
+                title="List collections",
+                description=LIST,
+                function=self.list_collections,
+                output_schema=CollectionsAnswer,
+                idempotent=True,
+                **reading,
+            ),
             *writing,
         ]
 
@@ -129,13 +140,8 @@ class MemoryPlugin(Plugin[MemorySettings]):
         response_format: Format = "markdown",
     ) -> ToolResult:
         """Return previews of the memories that are nearest to a query."""
-        answer, odd = await self._opened()[0].search(query, collection, limit)
-        return _result(
-            answer,
-            lambda: render_search(answer, odd),
-            response_format,
-            (left_out(odd),) if odd else (),
-        )
+        answer, notes = await self._opened()[0].search(query, collection, limit)
+        return _result(answer, lambda: render_search(answer), response_format, notes)
 
     async def fetch(
         self, doc_id: DocumentId, collection: CollectionName, response_format: Format = "markdown"
@@ -151,6 +157,11 @@ class MemoryPlugin(Plugin[MemorySettings]):
         references = [(each.doc_id, each.collection) for each in doc_refs]
         answer = await self._opened()[0].batch_fetch(references)
         return _result(answer, lambda: render_batch(answer), response_format)
+
+    async def list_collections(self) -> ToolResult:
+        """List the collections."""
+        answer = await self._opened()[0].collections()
+        return ToolResult(text=json.dumps(answer, ensure_ascii=False), structured=dict(answer))
 
     def _opened(self) -> tuple[Memory, Writer]:
         if self._parts is None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
+from .origins import SOURCE_KEY, Origin
 from .texts.forms import default_preview, tags_in
 
 if TYPE_CHECKING:
@@ -56,6 +57,29 @@ class Document:
         """What tells whether two memories say the same: made anew, since others may edit texts."""
         return hash_of(self.title, self.content)
 
+    @property
+    def origin(self) -> Origin | None:
+        """The file that it was imported from; None if it was stored by a tool."""
+        return Origin.read(self.payload.get(SOURCE_KEY))
+
+    @property
+    def text(self) -> str:
+        """The text that is embedded and whose words are matched."""
+        # A preview that repeats the content would take its place: an encoder reads 256 tokens.
+        own = self.preview if self.preview != default_preview(self.content) else ""
+        parts = (self.title, own, ", ".join(self.own_tags or []), self.content)
+        return "\n".join(part for part in parts if part.strip())
+
+    def embedded_text(self, *, has_words: bool) -> str:
+        """Return the text that its vector is made of.
+
+        Args:
+            has_words: False for a collection whose vectors are those of contents.
+        """
+        if has_words:
+            return self.text
+        return self.content if self.content.strip() else self.title
+
 
 @dataclass(frozen=True, slots=True)
 class Draft:
@@ -63,6 +87,7 @@ class Draft:
 
     Attributes:
         where: What a report names it by.
+        origin: The file that it was read from.
     """
 
     title: str
@@ -71,6 +96,7 @@ class Draft:
     tags: tuple[str, ...] | None = None
     id: int | None = None
     where: str = ""
+    origin: Origin | None = None
 
     @property
     def content_hash(self) -> str:
@@ -78,9 +104,9 @@ class Draft:
         return hash_of(self.title, self.content)
 
     @property
-    def text(self) -> str:
-        """What its vector is made of."""
-        return text_of(self.title, self.content)
+    def is_empty(self) -> bool:
+        """True if it has neither a title nor a content."""
+        return not (self.title.strip() or self.content.strip())
 
     def payload(self, stored: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return what to store, in place of what is stored now."""
@@ -92,7 +118,8 @@ class Draft:
                 preview = default_preview(self.content)
         tags = {} if self.tags is None else {"tags": list(self.tags)}
         own = {"title": self.title, "preview": preview, "content": self.content}
-        return {**before, **own, **tags, "content_hash": self.content_hash}
+        source = {} if self.origin is None else {SOURCE_KEY: self.origin.as_payload()}
+        return {**before, **own, **tags, **source, "content_hash": self.content_hash}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +154,6 @@ def hash_of(title: str, content: str) -> str:
     """Return the SHA-256 of a title and a content."""
     data = f"{title}\n{content}".encode("utf-8", "surrogatepass")
     return hashlib.sha256(data).hexdigest()
-
-
-def text_of(title: str, content: str) -> str:
-    """Return what a vector is made of."""
-    return content if content.strip() else title
 
 
 def _text(payload: Mapping[str, Any], key: str) -> str:

@@ -1,16 +1,16 @@
-"""A collection with vectors of another model."""
+"""Make the vectors of a collection anew: for another model, or so that searches match words."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from standards_mcp import ApiError
 
-from .records import Document, Point, Vectors, text_of
+from .records import Document, Point, Vectors
 from .service import Memory
 from .store import MissingCollectionError
-from .store import collections as collection_jobs
 from .store import points as point_jobs
 from .store.collections import REEMBEDDED, Collection
 from .texts.markdown import one_line
@@ -37,11 +37,11 @@ async def reembed(memory: Memory, name: str, progress: Callable[[int, int], None
         old, new = await _found(memory, name), await _second(memory, name)
         if old is None and new is None:
             await memory.describe(name)  # which says what there is
-        if new is not None and (old is None or old.model == new.model):
+        if new is not None and (old is None or old.form == new.form):
             # An earlier call has deleted the first, so the second alone is complete.
             await _take_over(memory, name)
             old, new = await _found(memory, name), None
-        if old is not None and old.model != model:
+        if old is not None and old.form != (model, True):
             await _fill(memory, old, new, progress)
             await _drop(memory, name)
             await _take_over(memory, name)
@@ -73,38 +73,41 @@ async def _fill(
             f"Collection {one_line(old.name)} has {odd} memories whose ids are no numbers from 1; "
             "they would be lost. Move them to a collection of their own."
         )
-    if new is not None and new.model != model:
+    if new is not None and new.form != (model, True):
         await _drop(memory, second)
         new = None
     if new is None:
         vectors = await memory.encoder.encode(["memory"], "document")
-        await _create(memory, second, model, vectors.shape[1], old.name)
+        new = Collection(second, 0, model, vectors.shape[1], old.name, has_words=True)
+        await memory.store.create(new)
     done = {each.id: each for each in await _read_all(memory, second)}
     if gone := done.keys() - {each.id for each in documents}:
-        await memory.store.run(lambda client: point_jobs.delete(client, second, [*gone]))
+        await memory.store.delete(second, [*gone])
     left = [each for each in documents if done.get(each.id) != each]
     for start in range(0, len(left), _BATCH):
         batch = left[start : start + _BATCH]
-        texts = [text_of(each.title, each.content) for each in batch]
+        texts = [each.embedded_text(has_words=True) for each in batch]
         vectors = await memory.encoder.encode(texts, "document")
         points = [
             Point(each.id, row, each.payload) for each, row in zip(batch, vectors, strict=True)
         ]
-        await _upsert(memory, second, points)
+        await _upsert(memory, new, points)
         progress(len(documents) - len(left) + start + len(batch), len(documents))
 
 
 async def _take_over(memory: Memory, name: str) -> None:
     """Put what the second collection holds in place of the first."""
     new = await memory.describe(name + REEMBEDDED)
-    if await _found(memory, name) is None and new.model and new.dimensions:
-        await _create(memory, name, new.model, new.dimensions, name)
+    first = await _found(memory, name)
+    if first is None:
+        first = replace(new, name=name, reembedded=name)
+        await memory.store.create(first)
     documents = await _read_all(memory, new.name)
     for start in range(0, len(documents), _BATCH):
         batch = {each.id: each for each in documents[start : start + _BATCH]}
         vectors = await _vectors_of(memory, new.name, list(batch))
         points = [Point(each.id, vectors[each.id], each.payload) for each in batch.values()]
-        await _upsert(memory, name, points)
+        await _upsert(memory, first, points)
     await _drop(memory, new.name)
 
 
@@ -123,15 +126,9 @@ async def _vectors_of(memory: Memory, name: str, ids: list[int]) -> dict[int, Ve
     return await memory.store.run(lambda client: point_jobs.vectors_of(client, name, ids))
 
 
-async def _create(memory: Memory, name: str, model: str, dimensions: int, reembedded: str) -> None:
-    await memory.store.run(
-        lambda client: collection_jobs.create(client, name, model, dimensions, reembedded)
-    )
-
-
 async def _drop(memory: Memory, name: str) -> None:
-    await memory.store.run(lambda client: collection_jobs.drop(client, name))
+    await memory.store.drop(name)
 
 
-async def _upsert(memory: Memory, name: str, points: list[Point]) -> None:
-    await memory.store.run(lambda client: point_jobs.upsert(client, name, points))
+async def _upsert(memory: Memory, collection: Collection, points: list[Point]) -> None:
+    await memory.store.upsert(collection, points)

@@ -25,6 +25,7 @@ from .store import collections as collection_jobs
 from .store import points as point_jobs
 from .store.collections import REEMBEDDED, Collection
 from .texts.markdown import one_line
+from .texts.rendering import left_out, without_words
 
 
 class Memory:
@@ -38,8 +39,10 @@ class Memory:
     def __init__(self, store: Store, encoder: Encoder) -> None:
         self.store, self.encoder = store, encoder
 
-    async def search(self, query: str, collection: str, limit: int) -> tuple[SearchAnswer, int]:
-        """Return previews, and how many were left out since their ids are no numbers.
+    async def search(
+        self, query: str, collection: str, limit: int
+    ) -> tuple[SearchAnswer, tuple[str, ...]]:
+        """Return previews, and notes on what the search could not do.
 
         Raises:
             ToolError: The store or the encoder fails, or the collection is another model's.
@@ -49,12 +52,13 @@ class Memory:
             await self.check_model(found)
             vectors = await self.encoder.encode([query], "query")
             await self.check_dimensions(found, vectors)
-            hits = await self.store.run(
-                lambda client: point_jobs.search(client, collection, vectors[0], limit)
-            )
+            hits = await self.store.search(found, vectors[0], query, limit)
         except MissingCollectionError as error:
-            return {**_found(collection, query, []), "collections": error.names}, 0
-        return _found(collection, query, hits.hits), hits.odd
+            return {**_found(collection, query, []), "collections": error.names}, ()
+        notes = [left_out(hits.odd)] if hits.odd else []
+        if not found.has_words:
+            notes.append(without_words(collection))
+        return _found(collection, query, hits.hits), tuple(notes)
 
     async def fetch(self, doc_id: int, collection: str) -> DocumentAnswer:
         """Return a memory in full.
@@ -143,7 +147,7 @@ class Memory:
             raise
         if found.reembedded == collection:
             second = await self.second(collection)
-            if second is not None and second.model == found.model:
+            if second is not None and second.form == found.form:
                 raise _half_replaced(collection)
         return found
 

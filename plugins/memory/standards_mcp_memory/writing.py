@@ -1,8 +1,9 @@
-"""Memories, written."""
+"""Write memories."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -11,58 +12,33 @@ import anyio
 
 from standards_mcp import ApiError, InvalidInputError
 
-from .answers import DeleteAnswer, StoreAnswer, UpdateAnswer
-from .records import LARGEST_ID, Change, Document, Draft, Point, Vectors, text_of
+from .answers import DeleteAnswer, Skipped, StoreAnswer, UpdateAnswer
+from .matching import Known, Match, Matcher
+from .records import LARGEST_ID, Change, Document, Draft, Point, Vectors
 from .service import Memory, missing_document
 from .store import MissingCollectionError
-from .store import collections as collection_jobs
 from .store import points as point_jobs
 from .store.collections import Collection
 
 BATCH: Final = 64
+_CONFLICT: Final = 409
+_NONE: Final[frozenset[int | None]] = frozenset()
 
 
 @dataclass(slots=True)
-class Counts:
-    """What became of drafts."""
+class Written:
+    """The result of an import.
+
+    Attributes:
+        ids: The memories that the drafts are versions of.
+        skipped: The drafts that were not written.
+    """
 
     created: int = 0
     updated: int = 0
     unchanged: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    content_hash: str
-    preview: str
-    tags: list[str] | None
-
-
-@dataclass(slots=True)
-class _Index:
-    """What a collection holds, as far as a writer must know.
-
-    Attributes:
-        highest: The highest id that was ever seen.
-        named: Ids that drafts name, which those without get not, and the hashes they end with.
-    """
-
-    by_id: dict[int, _Known] = field(default_factory=dict[int, _Known])
-    by_hash: dict[str, int] = field(default_factory=dict[str, int])
-    highest: int = 0
-    named: dict[int, str] = field(default_factory=dict[int, str])
-
-    def with_hash(self, content_hash: str) -> int | None:
-        """Return the id of what says the same now, and will when all drafts are written."""
-        identifier = self.by_hash.get(content_hash)
-        if identifier is None or self.by_id[identifier].content_hash != content_hash:
-            return None
-        return identifier if self.named.get(identifier, content_hash) == content_hash else None
-
-    def add(self, identifier: int, known: _Known) -> None:
-        self.by_id[identifier] = known
-        self.by_hash[known.content_hash] = identifier
-        self.highest = max(self.highest, identifier)
+    ids: set[int] = field(default_factory=set[int])
+    skipped: list[Skipped] = field(default_factory=list[Skipped])
 
 
 class Writer:
@@ -91,9 +67,9 @@ class Writer:
                 await self._rewrite(there, known, draft)
                 return {"id": known.id, "collection": collection, "created": False}
             identifier = self._next(collection, await self._highest_in(collection))
-            vectors = await self._encoded(there, [draft.text])
-            await self._upsert(collection, [Point(identifier, vectors[0], draft.payload())])
-            return {"id": identifier, "collection": collection, "created": True}
+            new = replace(draft, id=identifier)
+            (written,) = await self._write_batch(there, [new], {identifier})
+            return {"id": written, "collection": collection, "created": True}
 
     async def update(self, doc_id: int, collection: str, change: Change) -> UpdateAnswer:
         """Change a memory.
@@ -112,7 +88,7 @@ class Writer:
                 raise missing_document(doc_id, collection)
             before = found[doc_id]
             draft = change.draft(before)
-            if not draft.text.strip():
+            if draft.is_empty:
                 raise InvalidInputError("A memory needs a title or a content.")
             is_new = await self._rewrite(there, before, draft)
             return {"id": doc_id, "collection": collection, "updated": is_new}
@@ -128,9 +104,7 @@ class Writer:
             await self._memory.describe(collection)
             highest = await self._highest_in(collection)
             self._highest[collection] = max(self._highest.get(collection, 0), highest)
-            return await self._memory.store.run(
-                lambda client: point_jobs.delete(client, collection, ids)
-            )
+            return await self._memory.store.delete(collection, ids)
 
     async def delete_one(self, doc_id: int, collection: str) -> DeleteAnswer:
         """Delete a memory.
@@ -150,28 +124,67 @@ class Writer:
         progress: Callable[[int, int], None],
         *,
         is_dry: bool = False,
-    ) -> Counts:
-        """Write many memories in batches; those that are there already stay as they are.
+    ) -> Written:
+        """Write many memories in batches. Drafts that change nothing are not written.
 
         Args:
-            progress: Told how many drafts are done, of how many, after each batch.
+            progress: Called after each batch with the number of drafts that are done, and of all.
             is_dry: Only count.
 
         Raises:
-            ToolError: The store or the encoder fails. What was written until then stays.
+            ToolError: The store or the encoder fails. Batches before that are kept.
         """
-        counts = Counts()
+        written = Written()
         async with self._writing, self._memory.store.held():
-            index = await self._index(collection)
-            index.named = {each.id: each.content_hash for each in drafts if each.id}
+            known = await self._known(collection)
+            matcher = Matcher(known, lambda highest: self._next(collection, highest))
+            matches = matcher.match(drafts)
+            fresh = (
+                {each.draft.id for each in matches} - known.keys() - {each.id for each in drafts}
+            )
             there = None if is_dry else await self._prepare(collection)
             for start in range(0, len(drafts), BATCH):
-                batch = drafts[start : start + BATCH]
-                plan = [self._planned(collection, index, draft, counts) for draft in batch]
+                batch = matches[start : start + BATCH]
+                changed = [each for each in batch if _is_change(each, known, written)]
                 if there is not None:
-                    await self._write_batch(there, [each for each in plan if each])
+                    wanted = [each.draft for each in changed]
+                    written.ids.update(await self._write_batch(there, wanted, fresh))
                 progress(start + len(batch), len(drafts))
-        return counts
+        return written
+
+    async def stale(
+        self, collection: str, kept: AbstractSet[int], root: str | None = None
+    ) -> list[Document]:
+        """Return the memories that an import has not found in its files any more.
+
+        Args:
+            kept: The memories that it has found.
+            root: The file or folder that was imported: only memories from there are returned. None
+                for a collection that has no others.
+
+        Raises:
+            ToolError: The store fails.
+        """
+        return [
+            each
+            async for each in self._memory.read_all(collection)
+            if each.id not in kept
+            and (root is None or (each.origin is not None and each.origin.is_from(root)))
+        ]
+
+    async def prune(self, collection: str, stale: Sequence[Document]) -> list[Document]:
+        """Delete memories unless they were changed meanwhile, and return the deleted ones.
+
+        Raises:
+            ToolError: The store fails.
+        """
+        async with self._memory.store.held():
+            now = await self._memory.store.run(
+                lambda client: point_jobs.retrieve(client, collection, [each.id for each in stale])
+            )
+            same = [each.id for each in stale if now.get(each.id) == each]
+            deleted = set(await self.delete(same, collection) if same else [])
+            return [each for each in stale if each.id in deleted]
 
     async def _prepare(self, collection: str) -> Collection:
         """Return the collection, of the configured model; it is made where there is none."""
@@ -180,10 +193,14 @@ class Writer:
         except MissingCollectionError:
             name = await self._memory.encoder.name()
             vectors = await self._memory.encoder.encode(["memory"], "document")
-            await self._memory.store.run(
-                lambda client: collection_jobs.create(client, collection, name, vectors.shape[1])
-            )
-            return Collection(collection, 0, name, vectors.shape[1])
+            made = Collection(collection, 0, name, vectors.shape[1], has_words=True)
+            try:
+                await self._memory.store.create(made)
+            except ApiError as error:
+                if error.status != _CONFLICT:
+                    raise
+                # Another writer was faster, perhaps with another model.
+            found = await self._memory.describe(collection)
         await self._memory.check_model(found)
         return found
 
@@ -193,69 +210,75 @@ class Writer:
         await self._memory.check_dimensions(found, vectors)
         return vectors
 
-    async def _index(self, collection: str) -> _Index:
-        index = _Index(highest=self._highest.get(collection, 0))
+    async def _known(self, collection: str) -> dict[int, Known]:
+        """Return the memories of a collection by id; none if it does not exist."""
+        known: dict[int, Known] = {}
         with suppress(MissingCollectionError):
             await self._memory.describe(collection)
             async for each in self._memory.read_all(collection):
-                index.add(each.id, _Known(each.content_hash, each.preview, each.own_tags))
-        return index
+                known[each.id] = Known.of(each)
+        return known
 
     async def _highest_in(self, collection: str) -> int:
         documents = self._memory.read_all(collection, with_payload=False)
         return max([each.id async for each in documents], default=0)
 
-    def _planned(
-        self, collection: str, index: _Index, draft: Draft, counts: Counts
-    ) -> Draft | None:
-        """Return the draft with its id, or None where nothing is to be written."""
-        identifier = draft.id or index.with_hash(draft.content_hash)
-        known = index.by_id.get(identifier) if identifier else None
-        if known is None:
-            identifier = draft.id or self._unnamed(collection, index)
-            counts.created += 1
-        elif _says_the_same(draft, known):
-            counts.unchanged += 1
-            return None
-        else:
-            counts.updated += 1
-        assert identifier is not None  # noqa: S101  - for type checkers
-        payload = draft.payload()
-        preview = payload["preview"] if known is None or draft.preview else known.preview
-        tags = list(draft.tags) if draft.tags is not None else (known.tags if known else None)
-        index.add(identifier, _Known(draft.content_hash, preview, tags))
-        return replace(draft, id=identifier)
+    async def _write_batch(
+        self, there: Collection, drafts: Sequence[Draft], fresh: AbstractSet[int | None] = _NONE
+    ) -> list[int]:
+        """Write drafts, and return the ids that they have got.
 
-    async def _write_batch(self, there: Collection, drafts: Sequence[Draft]) -> None:
+        Args:
+            fresh: Ids that were chosen for new memories. Other ids replace what they name.
+        """
         # The last of several with one id counts.
         wanted = {draft.id: draft for draft in drafts if draft.id is not None}
         if not wanted:
-            return
+            return []
         before = await self._memory.store.run(
-            lambda client: point_jobs.retrieve(client, there.name, list(wanted))
+            lambda client: point_jobs.retrieve(client, there.name, list(wanted.keys() - fresh))
         )
-        same = [
-            identifier
-            for identifier, document in before.items()
-            if text_of(document.title, document.content) == wanted[identifier].text
+        documents = [
+            Document(each, draft.payload(before[each].payload if each in before else None))
+            for each, draft in wanted.items()
         ]
-        vectors = await self._vectors_of(there.name, same)
-        new = [identifier for identifier in wanted if identifier not in vectors]
-        if new:
-            texts = [wanted[identifier].text for identifier in new]
-            rows = await self._encoded(there, texts)
-            vectors |= dict(zip(new, rows, strict=True))
-        await self._upsert(
-            there.name,
-            [
-                Point(
-                    identifier,
-                    vectors[identifier],
-                    draft.payload(before[identifier].payload if identifier in before else None),
-                )
-                for identifier, draft in wanted.items()
-            ],
+        points = await self._points(there, documents, before)
+        named = [each for each in points if each.id not in fresh]
+        await self._memory.store.upsert(there, named)
+        new = [each for each in points if each.id in fresh]
+        return [each.id for each in named] + await self._insert(there, new)
+
+    async def _points(
+        self, there: Collection, documents: Sequence[Document], before: Mapping[int, Document]
+    ) -> list[Point]:
+        """Return memories with their vectors; the stored vector where the text has not changed."""
+
+        def text(document: Document) -> str:
+            return document.embedded_text(has_words=there.has_words)
+
+        same = [
+            each.id
+            for each in documents
+            if each.id in before and text(before[each.id]) == text(each)
+        ]
+        vectors = await self._memory.store.run(
+            lambda client: point_jobs.vectors_of(client, there.name, same)
         )
+        if new := [each for each in documents if each.id not in vectors]:
+            rows = await self._encoded(there, [text(each) for each in new])
+            vectors |= {each.id: row for each, row in zip(new, rows, strict=True)}
+        return [Point(each.id, vectors[each.id], each.payload) for each in documents]
+
+    async def _insert(self, there: Collection, points: Sequence[Point]) -> list[int]:
+        """Write new memories, and return their ids: others where another writer was faster."""
+        ids: list[int] = []
+        while points:
+            stored = await self._memory.store.insert(there, points)
+            lost = [each for each in points if not _is_stored(each, stored)]
+            ids += [each.id for each in points if each not in lost]
+            highest = await self._highest_in(there.name) if lost else 0
+            points = [replace(each, id=self._next(there.name, highest)) for each in lost]
+        return ids
 
     async def _rewrite(self, there: Collection, before: Document, draft: Draft) -> bool:
         """Write a memory anew, if that changes anything."""
@@ -265,22 +288,6 @@ class Writer:
         await self._write_batch(there, [replace(draft, id=before.id)])
         return True
 
-    async def _vectors_of(self, collection: str, ids: Sequence[int]) -> dict[int, Vectors]:
-        if not ids:
-            return {}
-        return await self._memory.store.run(
-            lambda client: point_jobs.vectors_of(client, collection, ids)
-        )
-
-    async def _upsert(self, collection: str, points: Sequence[Point]) -> None:
-        await self._memory.store.run(lambda client: point_jobs.upsert(client, collection, points))
-
-    def _unnamed(self, collection: str, index: _Index) -> int:
-        """Return a new id that no draft names."""
-        while (identifier := self._next(collection, index.highest)) in index.named:
-            pass
-        return identifier
-
     def _next(self, collection: str, highest: int) -> int:
         identifier = max(highest, self._highest.get(collection, 0)) + 1
         if identifier > LARGEST_ID:
@@ -289,9 +296,34 @@ class Writer:
         return identifier
 
 
-def _says_the_same(draft: Draft, known: _Known) -> bool:
-    return (
-        draft.content_hash == known.content_hash
-        and draft.preview in (None, known.preview)
-        and (draft.tags is None or list(draft.tags) == known.tags)
+def _is_change(match: Match, known: dict[int, Known], written: Written) -> bool:
+    """Count a draft, and return True if it is to be written."""
+    draft, identifier = match.draft, match.draft.id
+    if match.problem is not None or identifier is None:
+        written.skipped.append({"where": draft.where, "reason": match.problem or "has no id"})
+        return False
+    before = known.get(identifier)
+    is_repeated = identifier in written.ids and not match.is_named
+    written.ids.add(identifier)
+    if before is None:
+        written.created += 1
+    elif is_repeated or before.says(draft):
+        written.unchanged += 1
+        return False
+    else:
+        written.updated += 1
+    after = draft.payload()
+    tags = before.tags if before and draft.tags is None else draft.tags
+    known[identifier] = replace(
+        Known.of(Document(identifier, after)),
+        preview=before.preview if before and draft.preview is None else after["preview"],
+        tags=None if tags is None else list(tags),
+        origin=draft.origin or (before.origin if before else None),
     )
+    return True
+
+
+def _is_stored(point: Point, stored: Mapping[int, Document]) -> bool:
+    """Return True unless another writer's memory has the id; an equal memory counts as stored."""
+    now = stored.get(point.id)
+    return now is None or now.content_hash == Document(point.id, point.payload).content_hash

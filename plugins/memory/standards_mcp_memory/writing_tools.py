@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from standards_mcp import Tool, ToolResult
 
-from .answers import CollectionsAnswer, DeleteAnswer, StoreAnswer, UpdateAnswer
+from .answers import DeleteAnswer, StoreAnswer, UpdateAnswer
 from .arguments import CollectionName, Content, DocumentId, PreviewText, Tags, Title
 from .records import Change, Draft
 from .service import Memory
@@ -22,8 +22,6 @@ UPDATE: Final = """\
 Change a memory by its id: what is given replaces what is stored, and the rest stays."""
 DELETE: Final = """\
 Delete a memory by its id, for good."""
-LIST: Final = """\
-List the collections of memories, each with its count and the model of its vectors."""
 
 
 class WritingTools:
@@ -68,17 +66,6 @@ class WritingTools:
                 destructive=True,
                 timeout=timeout,
             ),
-            Tool(
-                name="memory_list_collections",
-                title="List collections",
-                description=LIST,
-                function=self.list_collections,
-                output_schema=CollectionsAnswer,
-                read_only=True,
-                destructive=False,
-                idempotent=True,
-                timeout=timeout,
-            ),
         ]
 
     async def store(
@@ -112,11 +99,6 @@ class WritingTools:
         """Delete a memory."""
         _, writer = self._opened()
         return _result(await writer.delete_one(doc_id, collection))
-
-    async def list_collections(self) -> ToolResult:
-        """List the collections."""
-        memory, _ = self._opened()
-        return _result(await memory.collections())
 
 
 def _tags(tags: list[str] | None) -> tuple[str, ...] | None:

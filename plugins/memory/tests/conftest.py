@@ -49,6 +49,7 @@ class Server(ThreadingHTTPServer):
         drips: Its answers have no end, a space at a time.
         answer: Bytes in place of its answers.
         key: What it wants as its key.
+        version: The version that it says it is.
         asked: Each request: method, path, body.
         headers: Of each request.
     """
@@ -63,6 +64,7 @@ class Server(ThreadingHTTPServer):
         self.drips = False
         self.answer: bytes | None = None
         self.key: str | None = None
+        self.version = "1.20.0"
         self.asked: list[tuple[str, str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.store = QdrantClient(":memory:", force_disable_check_same_thread=True)
@@ -113,11 +115,15 @@ class _QdrantHandler(_Handler):
         if self.server.key and self.headers.get("api-key") != self.server.key:
             return 401, b"Must provide an API key or an Authorization bearer token"
         parts = path.strip("/").split("/")
+        if parts == [""]:
+            about = {"title": "qdrant - vector search engine", "version": self.server.version}
+            return 200, json.dumps(about).encode()
         try:
             with self.server.lock:
                 result = self._result(self.server.store, parts, body)
         except ValueError as error:
-            status = 404 if "not found" in str(error) else 400
+            known = {"not found": 404, "already exists": 409}
+            status = next((code for text, code in known.items() if text in str(error)), 400)
             return status, json.dumps({"status": {"error": str(error)}, "time": 0}).encode()
         return 200, json.dumps({"result": result, "status": "ok", "time": 0.001}).encode()
 
@@ -133,13 +139,17 @@ class _QdrantHandler(_Handler):
             case ["PUT"]:
                 wanted = models.CreateCollection(**body)
                 return store.create_collection(
-                    name, vectors_config=wanted.vectors, metadata=wanted.metadata
+                    name,
+                    vectors_config=wanted.vectors,
+                    sparse_vectors_config=wanted.sparse_vectors,
+                    metadata=wanted.metadata,
                 )
             case ["DELETE"]:
                 return store.delete_collection(name)
             case ["PUT", "points"]:
-                points = models.PointsList(**body).points
-                return store.upsert(name, points=points).model_dump(mode="json")
+                given = models.PointsList(**body)
+                done = store.upsert(name, points=given.points, update_mode=given.update_mode)
+                return done.model_dump(mode="json")
             case ["POST", "points", "delete"]:
                 selector = models.PointIdsList(**body)
                 return store.delete(name, points_selector=selector).model_dump(mode="json")
@@ -173,7 +183,11 @@ class _QdrantHandler(_Handler):
             case ["points", "query"]:
                 wanted = models.QueryRequest(**body)
                 found = store.query_points(
-                    name, query=wanted.query, limit=wanted.limit, with_payload=wanted.with_payload
+                    name,
+                    query=wanted.query,
+                    prefetch=wanted.prefetch,
+                    limit=wanted.limit,
+                    with_payload=wanted.with_payload,
                 )
                 return found.model_dump(mode="json")
         raise AssertionError(f"no such route here: {self.command} {parts}")

@@ -52,10 +52,10 @@ def killed(run: Run, other: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..
     async def end(*_: Any) -> None:
         raise ApiError("killed")
 
-    async def end_in_swap(memory: Any, name: str, points: Any) -> None:
-        if name == "c" and points[0].id > 1:
+    async def end_in_swap(memory: Any, collection: Any, points: Any) -> None:
+        if collection.name == "c" and points[0].id > 1:
             raise ApiError("killed")
-        await upsert(memory, name, points)
+        await upsert(memory, collection, points)
 
     def end_after_removal(path: str, **more: Any) -> None:
         remove(path, **more)

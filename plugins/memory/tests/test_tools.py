@@ -175,7 +175,7 @@ async def test_an_update_changes_what_is_given(open_memory: OpenMemory, where: d
             "tags": [],
         }
         found = await told(client, "memory_search", collection="api", query="dddd")
-        assert found["results"][0]["score"] == pytest.approx(1, abs=1e-5), "its vector is new"
+        assert found["results"][0]["title"] == "Deer", "its vector is new"
         missing = await refused(client, "memory_update", doc_id=9, collection="api", title="x")
         assert missing[0] == "not_found"
         titled = await told(client, "memory_update", **place, content="")
@@ -279,7 +279,12 @@ async def test_tools_declare_what_they_do(open_memory: OpenMemory):
     assert bounds["query"]["minLength"] == 2
     async with open_memory(writable=False) as client:
         names = [each.name for each in (await client.list_tools()).tools]
-    assert names == ["memory_search", "memory_fetch", "memory_batch_fetch"]
+    assert names == [
+        "memory_search",
+        "memory_fetch",
+        "memory_batch_fetch",
+        "memory_list_collections",
+    ], "what only reads is always served"
 
 
 async def test_a_search_asks_for_previews_alone_and_a_batch_once_for_each_collection(
@@ -347,11 +352,14 @@ async def test_the_encoder_is_asked_once_and_only_for_a_new_text(
     open_memory: OpenMemory, encoder: Any
 ):
     async with open_memory(path=":memory:") as client:
-        await remember(client, "Bees", "Hum.")
+        await remember(client, "Bees", "Hum.", preview="Of bees.")
         encoder.asked.clear()
-        await told(client, "memory_update", doc_id=1, collection="api", preview="Of bees.")
-        await remember(client, "Bees", "Hum.", tags=["bee"])
+        await remember(client, "Bees", "Hum.", preview="Of bees.")
+        await told(client, "memory_update", doc_id=1, collection="api", title="Bees")
         assert encoder.asked == []
         await remember(client, "Oaks", "Stand.")
-        await told(client, "memory_update", doc_id=1, collection="api", content="Buzz.")
-        assert [body["input"] for _, _, body in encoder.asked] == [["Stand."], ["Buzz."]]
+        await told(client, "memory_update", doc_id=1, collection="api", tags=["bee"])
+        assert [body["input"] for _, _, body in encoder.asked] == [
+            ["Oaks\nStand."],
+            ["Bees\nOf bees.\nbee\nHum."],
+        ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import click
 from pydantic import ValidationError
@@ -14,7 +13,6 @@ from standards_mcp_memory.reembedding import reembed
 from standards_mcp_memory.service import Memory
 from standards_mcp_memory.settings import MemorySettings, check_spec
 from standards_mcp_memory.store import MissingCollectionError
-from standards_mcp_memory.store import collections as collection_jobs
 from standards_mcp_memory.store.collections import Collection
 from standards_mcp_memory.writing import Writer
 
@@ -62,7 +60,7 @@ def reembed_command(place: Place) -> click.Command:
     @collection
     @click.option("--model", help="The model, as the setting names it; else the configured one.")
     def reembed_memories(collection: str, *, model: str | None) -> None:
-        """Make the vectors of COLLECTION anew, with another model.
+        """Make the vectors of COLLECTION anew: with another model, or to let searches match words.
 
         The same command goes on where one was ended.
         """
@@ -102,7 +100,7 @@ def _delete_all(place: Place, collection: str, *, is_sure: bool) -> None:
 async def _drop(memory: Memory, collection: str) -> None:
     async with memory.store.held():
         for each in await _parts(memory, collection):
-            await memory.store.run(partial(collection_jobs.drop, name=each.name))
+            await memory.store.drop(each.name)
 
 
 async def _parts(memory: Memory, collection: str) -> list[Collection]:

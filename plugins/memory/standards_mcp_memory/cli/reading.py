@@ -15,7 +15,6 @@ from standards_mcp_memory.arguments import (
 from standards_mcp_memory.records import LARGEST_ID
 from standards_mcp_memory.service import Memory
 from standards_mcp_memory.texts.markdown import one_line
-from standards_mcp_memory.texts.rendering import left_out
 
 from .showing import shown_document, shown_previews
 from .work import Place, collection, named
@@ -79,9 +78,9 @@ def search_command(place: Place) -> click.Command:
         """Print previews of what COLLECTION knows about QUERY."""
         if not SHORTEST_QUERY <= len(query.strip()) <= LONGEST_QUERY:
             raise click.UsageError(f"QUERY has {SHORTEST_QUERY} to {LONGEST_QUERY} characters.")
-        found, odd = place.run(lambda memory: memory.search(query, collection, limit))
-        if odd:
-            print_text(left_out(odd), err=True)
+        found, notes = place.run(lambda memory: memory.search(query, collection, limit))
+        for note in notes:
+            print_text(note, err=True)
         print_result(found, lambda: shown_previews(found), as_json=as_json)
         context.exit(int(not found["results"]))
 

@@ -48,7 +48,7 @@ def try_command(place: Place) -> click.Command:
 
         The memories stay, in a collection that is named after PATH, until it is tried again.
         """
-        source = read_source(path, "headings")
+        source = read_source(path)
         if not source.drafts:
             reasons = "; ".join(f"{each['where']} {each['reason']}" for each in source.skipped)
             raise InvalidInputError(f"{path} has nothing to remember. {reasons}".strip())
@@ -61,20 +61,14 @@ def try_command(place: Place) -> click.Command:
 
 
 async def _tried(memory: Memory, source: Source, collection: str, question: str) -> Tried:
-    await import_source(memory, source, collection)
+    writer = Writer(memory)
+    written = await import_source(writer, source, collection)
     if not source.is_damaged:
-        await _forget_others(memory, source, collection)
+        # The answer would be of an older text.
+        await writer.prune(collection, await writer.stale(collection, written.ids))
     found, _ = await memory.search(question, collection, _SHOWN)
     document = await memory.fetch(found["results"][0]["id"], collection)
     return {"search": found, "document": document}
-
-
-async def _forget_others(memory: Memory, source: Source, collection: str) -> None:
-    """Delete what PATH no longer says: the answer would be of an older text."""
-    said = {each.content_hash for each in source.drafts}
-    gone = [each.id async for each in memory.read_all(collection) if each.content_hash not in said]
-    if gone:
-        await Writer(memory).delete(gone, collection)
 
 
 def _name_of(path: Path) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
@@ -25,9 +25,11 @@ class Source:
     """What was read, and what was left out.
 
     Attributes:
+        root: The whole path of what was imported.
         is_damaged: Memories may be missing, since a file or a line could not be read.
     """
 
+    root: str
     drafts: list[Draft] = field(default_factory=list[Draft])
     skipped: list[Skipped] = field(default_factory=list[Skipped])
     is_damaged: bool = False
@@ -42,31 +44,42 @@ class Source:
         self.is_damaged = True
 
 
-def read_source(path: Path, split: Split) -> Source:
+def read_source(path: Path, split: Split = "headings") -> Source:
     """Read a file, or the Markdown and JSONL files of a folder.
 
     Raises:
         InvalidInputError: The path has none.
     """
-    source = Source()
+    root = path.resolve()
+    source = Source(str(root))
     for file in _files(path):
         where = str(file.relative_to(path)) if path.is_dir() else file.name
+        if not file.resolve().is_relative_to(root):
+            source.skip(where, "is a link that leads out of the folder")
+            continue
         try:
-            text = file.read_bytes().decode("utf-8-sig")
-            form = _form(file, split)
-            for each in _READERS[form](text, where):
-                if not isinstance(each, Draft):
-                    leave_out = source.miss if form == "jsonl" else source.skip
-                    leave_out(each["where"], each["reason"])
-                elif each.text.strip():
-                    source.drafts.append(each)
-                else:
-                    source.skip(each.where, "is empty")
+            _read(source, file, where, split)
         except (UnreadableError, OSError) as error:
             source.miss(where, str(error))
         except UnicodeDecodeError:
             source.miss(where, "is not in UTF-8")
     return source
+
+
+def _read(source: Source, file: Path, where: str, split: Split) -> None:
+    text = file.read_bytes().decode("utf-8-sig")
+    form = _form(file, split)
+    for each in _READERS[form](text, where):
+        if not isinstance(each, Draft):
+            leave_out = source.miss if form == "jsonl" else source.skip
+            leave_out(each["where"], each["reason"])
+        elif each.is_empty:
+            source.skip(each.where, "is empty")
+        elif form == "jsonl" or each.origin is None:
+            source.drafts.append(each)
+        else:
+            origin = replace(each.origin, root=source.root, file=str(file.resolve()))
+            source.drafts.append(replace(each, origin=origin))
 
 
 def _files(path: Path) -> list[Path]:

@@ -12,6 +12,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from standards_mcp_memory.answers import Skipped
+from standards_mcp_memory.origins import Origin
 from standards_mcp_memory.records import Draft
 from standards_mcp_memory.texts.forms import read_form
 
@@ -25,9 +26,10 @@ _SECOND: Final = 2
 
 
 class _Front(NamedTuple):
-    title: str | None
-    preview: str | None
-    tags: tuple[str, ...] | None
+    title: str | None = None
+    preview: str | None = None
+    tags: tuple[str, ...] | None = None
+    key: str | None = None
 
 
 class _Section(NamedTuple):
@@ -44,13 +46,14 @@ def read_file(text: str, where: str) -> Iterator[Draft]:
         UnreadableError: Its front matter is damaged.
     """
     front, body = _split_front(_with_newlines(text))
-    if front == _Front(None, None, None) and (form := read_form(body)):
-        yield Draft(form.title, form.content, form.preview, form.tags, where=where)
+    origin = Origin(key=front.key)
+    if front == _Front(key=front.key) and (form := read_form(body)):
+        yield Draft(form.title, form.content, form.preview, form.tags, where=where, origin=origin)
         return
     headings = (each.title for each in _sections(body) if each.level == 1 and each.title)
     content = body.strip()
     title = front.title or next(headings, None) or (PurePath(where).stem if content else "")
-    yield Draft(title, content, front.preview, front.tags, where=where)
+    yield Draft(title, content, front.preview, front.tags, where=where, origin=origin)
 
 
 def read_headings(text: str, where: str) -> Iterator[Draft | Skipped]:
@@ -72,7 +75,8 @@ def read_headings(text: str, where: str) -> Iterator[Draft | Skipped]:
         content = "\n".join(each.lines).strip("\n")
         place = f"{where}:{each.line + first}"
         if each.level == _SECOND:
-            yield Draft(each.title, content, tags=front.tags, where=place)
+            origin = Origin(heading=each.title, key=front.key)
+            yield Draft(each.title, content, tags=front.tags, where=place, origin=origin)
         elif content.strip():
             yield {"where": place, "reason": "stands under no second-level heading"}
 
@@ -112,13 +116,13 @@ def _fence_after(fence: str, line: str) -> str:
 def _split_front(text: str) -> tuple[_Front, str]:
     found = _FRONT.match(text)
     if not found:
-        return _Front(None, None, None), text
+        return _Front(), text
     try:
         data: Any = YAML(typ="safe", pure=True).load(StringIO(found[1] or ""))  # pyright: ignore[reportUnknownMemberType]
     except (YAMLError, ValueError, LookupError, TypeError, RecursionError) as error:
         raise UnreadableError("has front matter that is no YAML") from error
     if not isinstance(data, dict | None):
-        return _Front(None, None, None), text  # it begins with a rule
+        return _Front(), text  # it begins with a rule
     return _front(cast("dict[str, Any]", data or {})), text[found.end() :]
 
 
@@ -130,7 +134,8 @@ def _front(data: Mapping[str, Any]) -> _Front:
         raise UnreadableError("has tags that are no list")
     given = cast("list[object] | None", tags)
     names = None if given is None else tuple(filter(None, map(_tag, given)))
-    return _Front(_text(data.get("title")), _text(data.get("preview")), names)
+    preview = _text(data.get("preview")) or _text(data.get("description"))
+    return _Front(_text(data.get("title")), preview, names, _text(data.get("id")))
 
 
 def _tag(value: object) -> str | None:

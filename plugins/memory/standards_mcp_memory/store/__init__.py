@@ -6,7 +6,8 @@ from pathlib import Path
 
 from standards_mcp_memory.settings import MemorySettings
 
-from .base import MissingCollectionError, Store
+from .base import Store
+from .collections import MissingCollectionError
 from .embedded import EmbeddedStore
 from .remote import RemoteStore
 

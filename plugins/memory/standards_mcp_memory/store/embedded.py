@@ -20,10 +20,15 @@ from typing_extensions import override
 
 from standards_mcp import ApiError, TimedOutError
 from standards_mcp_memory.process_memory import return_memory
+from standards_mcp_memory.records import Document, Vectors
 from standards_mcp_memory.settings import IN_MEMORY, MemorySettings
 
+from . import points as point_jobs
 from .base import Job, Store
+from .collections import Collection
 from .deletions import finish_deletions
+from .permissions import make_private
+from .words import WordIndex
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -48,6 +53,8 @@ class EmbeddedStore(Store):
         self._is_closed = False
         self._closing: asyncio.TimerHandle | None = None
         self._client: QdrantClient | None = None
+        # By collection. Only the thread changes it.
+        self._words: dict[str, WordIndex] = {}
         # Qdrant locks the folder only after it has read it: whoever waits would miss what is
         # written meanwhile. So the folder has a lock of ours around its own.
         self._lock = FileLock(Path(path, _LOCK))
@@ -88,6 +95,49 @@ class EmbeddedStore(Store):
         await self._in_thread(self._close)
         await asyncio.to_thread(self._thread.shutdown)
 
+    @override
+    async def create(self, collection: Collection) -> None:
+        await super().create(collection)
+        if self.place != IN_MEMORY:
+            await self._in_thread(lambda: make_private(Path(self.place)))
+
+    @override
+    async def search(
+        self, collection: Collection, vector: Vectors, query: str, limit: int
+    ) -> point_jobs.Hits:
+        if collection.has_words and collection.name not in self._words:
+            # A job of its own has a deadline of its own: a large index takes seconds to make.
+            await self.run(lambda client: self._index(client, collection.name))
+        return await super().search(collection, vector, query, limit)
+
+    @override
+    def _search(
+        self, client: QdrantClient, name: str, vector: Vectors, query: str, limit: int
+    ) -> point_jobs.Hits:
+        index = self._index(client, name)
+        return point_jobs.search_embedded(client, name, vector, query, limit, index)
+
+    def _index(self, client: QdrantClient, name: str) -> WordIndex:
+        if name not in self._words:
+            self._words[name] = WordIndex(point_jobs.read_all(client, name))
+            return_memory()
+        return self._words[name]
+
+    @override
+    @contextmanager
+    def _changing(self, collection: str) -> Generator[list[Document | int]]:
+        # Dropped first: after a job that failed half-way, nobody knows what was written.
+        index = self._words.pop(collection, None)
+        changed: list[Document | int] = []
+        yield changed
+        if index is not None and changed:
+            for each in changed:
+                if isinstance(each, Document):
+                    index.put(each)
+                else:
+                    index.remove(each)
+            self._words[collection] = index
+
     async def _in_thread(self, function: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, function)
 
@@ -115,6 +165,7 @@ class EmbeddedStore(Store):
 
     def _open_folder(self, until: float) -> QdrantClient:
         Path(self.place).mkdir(parents=True, exist_ok=True)
+        make_private(Path(self.place))
         try:
             self._lock.acquire(timeout=max(0.0, until - time.monotonic()), poll_interval=_POLL)
         except Timeout:
@@ -143,6 +194,7 @@ class EmbeddedStore(Store):
 
     def _close(self) -> None:
         client, self._client = self._client, None
+        self._words.clear()
         if client is not None:
             try:
                 client.close()

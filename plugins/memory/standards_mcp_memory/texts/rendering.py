@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from standards_mcp_memory.answers import BatchAnswer, DocumentAnswer, SearchAnswer
 
-from .markdown import fenced, inline, no_collection
+from .markdown import fenced, inline, no_collection, one_line
 
 
 def left_out(odd: int) -> str:
@@ -12,12 +12,17 @@ def left_out(odd: int) -> str:
     return f"Memories left out, since their ids are no numbers: {odd}."
 
 
-def render_search(answer: SearchAnswer, odd: int = 0) -> str:
-    """Return the previews as a list.
+def without_words(collection: str) -> str:
+    """Return the note on a collection in which only contents are searched."""
+    return (
+        f"Collection {one_line(collection)} was made by an earlier version or another program, so "
+        "only the meaning of contents was searched. Run `standards-mcp memory reembed` for it to "
+        "search titles, previews, tags and single words, too."
+    )
 
-    Args:
-        odd: How many memories were left out.
-    """
+
+def render_search(answer: SearchAnswer) -> str:
+    """Return the previews as a list."""
     name = inline(answer["collection"])
     parts = [f"# Memories in {name}"]
     parts += [
@@ -28,8 +33,7 @@ def render_search(answer: SearchAnswer, odd: int = 0) -> str:
     if "collections" in answer:
         parts.append(no_collection(answer["collection"], answer["collections"], inline))
     elif not answer["results"]:
-        readable = " that can be read" if odd else ""
-        parts.append(f"There are no memories{readable} in {name}.")
+        parts.append(f"There are no memories in {name}.")
     return "\n\n".join(parts)
 
 

@@ -1,0 +1,21 @@
+"""Permissions of an embedded store."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+_FOLDER: Final = 0o700
+_FILE: Final = 0o600
+
+
+def make_private(folder: Path) -> None:
+    """Let only the owner read a store; Qdrant makes its files readable for all users.
+
+    Files of another owner stay as they are, since only their owner may change them.
+    """
+    for each in (folder, *folder.rglob("*")):
+        with suppress(PermissionError, FileNotFoundError):
+            if not each.is_symlink():
+                each.chmod(_FOLDER if each.is_dir() else _FILE)

@@ -1,0 +1,315 @@
+"""An import remembers the file and heading of each memory, and updates what was edited."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from standards_mcp_memory.records import Draft
+from standards_mcp_memory.service import Memory, open_memory
+from standards_mcp_memory.settings import MemorySettings
+from standards_mcp_memory.writing import Writer
+
+Run = Callable[..., Any]
+pytestmark = pytest.mark.usefixtures("fast")
+
+
+def imported(run: Run, path: str, *options: str, status: int = 0) -> dict[str, Any]:
+    done = run("import", path, "--collection", "c", "--json", *options, status=status)
+    return json.loads(done.stdout)
+
+
+def counts(answer: dict[str, Any]) -> tuple[int, int, int]:
+    return answer["created"], answer["updated"], answer["unchanged"]
+
+
+def shown(run: Run, identifier: int) -> Any:
+    return json.loads(run("show", "c", str(identifier), "--json").stdout)
+
+
+def listed(run: Run) -> list[str]:
+    return run("list", "c").stdout.splitlines()
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "a.md").write_text("## Port\n\nIt is 80.\n\n## Host\n\nIt is a.\n")
+    (folder / "b.md").write_text("# Bees\n\nThey hum.\n")
+    return folder
+
+
+def test_an_edited_file_updates_its_memories(run: Run, notes: Path):
+    assert counts(imported(run, "notes")) == (3, 0, 0)
+    (notes / "a.md").write_text("## Port\n\nIt is 9000.\n\n## Host\n\nIt is a.\n")
+    (notes / "b.md").write_text("# Wasps\n\nThey sting.\n")
+    assert counts(imported(run, "notes", "--dry-run")) == (0, 2, 1)
+    assert counts(imported(run, "notes")) == (0, 2, 1)
+    assert listed(run) == ["1: Port", "2: Host", "3: Wasps"]
+    assert shown(run, 1)["content"] == "It is 9000."
+    assert counts(imported(run, "notes")) == (0, 0, 3)
+
+
+def test_a_file_imported_alone_is_that_of_its_folder(run: Run, notes: Path):
+    imported(run, "notes")
+    (notes / "a.md").write_text("## Port\n\nIt is 9000.\n\n## Host\n\nIt is a.\n")
+    assert counts(imported(run, "notes/a.md")) == (0, 1, 1)
+    (notes / "a.md").write_text("## Port\n\nIt is 9000.\n")
+    assert imported(run, "notes", "--prune", "--yes")["pruned"] == [{"id": 2, "title": "Host"}]
+
+
+def test_headings_that_were_renamed_moved_or_are_twice_there_keep_their_memories(
+    run: Run, notes: Path
+):
+    (notes / "a.md").write_text("## Port\n\none\n\n## Port\n\ntwo\n\n## Host\n\nIt is a.\n")
+    imported(run, "notes/a.md")
+    assert listed(run) == ["1: Port", "2: Port", "3: Host"]
+    # The first of two is gone, the other stays what it is; a heading has another name.
+    (notes / "a.md").write_text("## Machine\n\nIt is a.\n\n## Port\n\ntwo\n")
+    answer = imported(run, "notes/a.md", "--prune", "--yes")
+    assert counts(answer) == (0, 1, 1)
+    assert answer["pruned"] == [{"id": 1, "title": "Port"}]
+    assert listed(run) == ["2: Port", "3: Machine"]
+    (notes / "a.md").write_text("## Port\n\nthree\n\n## Port\n\ntwo\n\n## Machine\n\nIt is b.\n")
+    assert counts(imported(run, "notes/a.md")) == (1, 1, 1)
+    assert [shown(run, each)["content"] for each in (2, 3, 4)] == ["two", "It is b.", "three"]
+
+
+def test_a_folder_that_was_moved_keeps_its_memories(run: Run, notes: Path, tmp_path: Path):
+    imported(run, "notes")
+    notes.rename(tmp_path / "elsewhere")
+    assert counts(imported(run, "elsewhere")) == (0, 3, 0), "their files are others"
+    (tmp_path / "elsewhere" / "b.md").write_text("# Bees\n\nThey sting.\n")
+    assert counts(imported(run, "elsewhere")) == (0, 1, 2)
+
+
+def test_equal_texts_of_two_files_are_one_memory_and_stay_so(run: Run, notes: Path):
+    (notes / "c.md").write_text((notes / "b.md").read_text())
+    assert counts(imported(run, "notes")) == (3, 0, 1)
+    assert counts(imported(run, "notes")) == (0, 0, 4)
+    (notes / "b.md").unlink()
+    assert imported(run, "notes", "--prune", "--yes")["pruned"] == []
+
+
+def test_memories_that_an_earlier_version_imported_learn_their_files(run: Run, notes: Path):
+    lines = ['{"title": "Port", "content": "It is 80."}', '{"title": "Bees", "content": "Old."}']
+    (notes.parent / "m.jsonl").write_text("\n".join(lines))
+    imported(run, "m.jsonl")
+    assert counts(imported(run, "notes")) == (2, 1, 0)
+    (notes / "a.md").write_text("## Port\n\nIt is 9000.\n")
+    assert counts(imported(run, "notes")) == (0, 1, 1)
+    assert shown(run, 1)["content"] == "It is 9000."
+
+
+def test_what_a_tool_has_changed_stays_until_the_file_changes(run: Run, notes: Path, config: Path):
+    imported(run, "notes")
+
+    async def change(memory: Memory) -> None:
+        await Writer(memory).update(1, "c", change=_change("It is 81, says a tool."))
+
+    in_memory(config, change)
+    assert counts(imported(run, "notes")) == (0, 0, 3)
+    assert shown(run, 1)["content"] == "It is 81, says a tool."
+    (notes / "a.md").write_text("## Port\n\nIt is 82.\n")
+    imported(run, "notes")
+    assert shown(run, 1)["content"] == "It is 82."
+
+
+def _change(content: str) -> Any:
+    from standards_mcp_memory.records import Change
+
+    return Change(content=content)
+
+
+def in_memory(config: Path, work: Callable[[Memory], Any]) -> None:
+    import tomllib
+
+    settings = MemorySettings(**tomllib.loads(config.read_text())["plugins"]["memory"])
+
+    async def run() -> None:
+        async with open_memory(settings, config.parent) as memory:
+            await work(memory)
+
+    anyio.run(run)
+
+
+@pytest.mark.parametrize("key", ["7", "retries"])
+def test_an_id_in_the_front_matter_holds_a_memory_when_its_file_is_renamed(
+    run: Run, notes: Path, key: str
+):
+    (notes / "b.md").write_text(f"---\nid: {key}\ndescription: Of bees.\n---\n# Bees\n\nHum.\n")
+    imported(run, "notes")
+    identifier = 7 if key == "7" else 3
+    assert (shown(run, identifier)["title"], shown(run, identifier)["preview"]) == (
+        "Bees",
+        "Of bees.",
+    )
+    (notes / "b.md").unlink()
+    (notes / "z.md").write_text(f"---\nid: {key}\n---\n# Wasps\n\nSting.\n")
+    assert counts(imported(run, "notes")) == (0, 1, 2)
+    assert shown(run, identifier)["title"] == "Wasps"
+
+
+def test_an_id_of_another_memory_is_refused(run: Run, notes: Path):
+    (notes.parent / "m.jsonl").write_text('{"id": 7, "title": "Mine", "content": "By a tool."}')
+    imported(run, "m.jsonl")
+    (notes / "b.md").write_text("---\nid: 7\n---\n# Bees\n\nHum.\n")
+    answer = imported(run, "notes")
+    assert answer["skipped"] == [
+        {"where": "b.md", "reason": "names id 7, which another memory has"}
+    ]
+    assert shown(run, 7)["title"] == "Mine"
+
+
+def test_pruning_concerns_what_was_imported_from_there(
+    run: Run, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "other.md").write_text("## Other\n\nFrom elsewhere.\n")
+    (tmp_path / "m.jsonl").write_text('{"title": "Stored", "content": "By hand."}')
+    for path in ("notes", "other.md", "m.jsonl"):
+        imported(run, path)
+    (notes / "a.md").write_text("## Port\n\nIt is 80.\n")
+    (notes / "b.md").unlink()
+    gone = [{"id": 2, "title": "Host"}, {"id": 3, "title": "Bees"}]
+    assert imported(run, "notes", "--prune", "--dry-run")["pruned"] == gone
+    refused = run("import", "notes", "--collection", "c", "--prune", status=2).stderr
+    assert "Add --yes" in refused
+    terminal = StringIO("n\n")
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stdin", terminal)
+    asked = run("import", "notes", "--collection", "c", "--prune")
+    assert "2: Host\n3: Bees\nDelete these 2 memories?" in asked.stderr
+    assert "0 pruned" in asked.stdout
+    assert len(listed(run)) == 5
+    told = run("import", "notes", "--collection", "c", "--prune", "--yes").stdout
+    assert "2 pruned\nPruned 2: Host\nPruned 3: Bees" in told
+    assert listed(run) == ["1: Port", "4: Other", "5: Stored"]
+
+
+def test_nothing_is_pruned_while_a_file_cannot_be_read(run: Run, notes: Path):
+    imported(run, "notes")
+    (notes / "a.md").unlink()
+    (notes / "b.md").write_bytes(b"\xff")
+    done = run("import", "notes", "--collection", "c", "--prune", "--yes", status=1)
+    assert "Nothing was pruned" in done.stderr
+    assert len(listed(run)) == 3
+
+
+def test_a_link_out_of_the_folder_is_not_followed(run: Run, notes: Path, tmp_path: Path):
+    (tmp_path / "secret.md").write_text("## Secret\n\nNot to be imported.\n")
+    (notes / "link.md").symlink_to(tmp_path / "secret.md")
+    (notes / "inside.md").symlink_to(notes / "b.md")
+    answer = imported(run, "notes")
+    assert answer["skipped"] == [
+        {"where": "link.md", "reason": "is a link that leads out of the folder"}
+    ]
+    assert "Secret" not in run("list", "c").stdout
+
+
+def test_import_and_try_split_a_file_alike(run: Run, notes: Path):
+    (notes / "a.md").write_text("Before.\n\n## Port\n\nIt is 80.\n\n## Host\n\nIt is a.\n")
+    imported(run, "notes/a.md")
+    tried = json.loads(run("try", "notes/a.md", "Which port?", "--json").stdout)
+    found = sorted(each["title"] for each in tried["search"]["results"])
+    assert found == sorted(line.partition(": ")[2] for line in listed(run))
+
+
+def test_an_export_keeps_the_sources(run: Run, notes: Path):
+    imported(run, "notes")
+    run("export", "c", "out.jsonl")
+    run("delete", "c", "--all", "--yes")
+    assert counts(imported(run, "out.jsonl")) == (3, 0, 0)
+    (notes / "b.md").write_text("# Bees\n\nThey sting.\n")
+    assert counts(imported(run, "notes")) == (0, 1, 2)
+
+
+def test_two_writers_on_one_server_never_choose_the_same_id(qdrant: Any, fast: dict[str, str]):
+    count = 30
+
+    async def store(name: str) -> list[int]:
+        ids: list[int] = []
+        settings = MemorySettings.model_validate({"url": qdrant.url, **fast})
+        async with open_memory(settings, Path()) as memory:
+            writer = Writer(memory)
+            for number in range(count):
+                answer = await writer.store(Draft(f"{name} {number}", f"{name} {number}"), "c")
+                ids.append(answer["id"])
+            drafts = [Draft(f"{name} import {number}", "x") for number in range(count)]
+            await writer.write(drafts, "c", lambda _done, _total: None)
+        return ids
+
+    async def run() -> list[list[int]]:
+        found: list[list[int]] = []
+
+        async def one(name: str) -> None:
+            found.append(await store(name))
+
+        async with open_memory(MemorySettings(url=qdrant.url, **fast), Path()) as memory:
+            await Writer(memory).store(Draft("first", "first"), "c")
+        async with anyio.create_task_group() as group:
+            group.start_soon(one, "left")
+            group.start_soon(one, "right")
+        return found
+
+    one, two = anyio.run(run)
+    assert not set(one) & set(two)
+    rows, _ = qdrant.store.scroll("c", limit=1000)
+    assert len({row.payload["title"] for row in rows}) == 1 + 4 * count, "none was overwritten"
+
+
+def test_an_id_that_another_writer_took_meanwhile_is_not_overwritten(
+    qdrant: Any, fast: dict[str, str]
+):
+    served = qdrant.RequestHandlerClass._result
+
+    def racing(handler: Any, store: Any, parts: list[str], body: Any) -> Any:
+        if handler.command == "PUT" and parts[2:] == ["points"] and body["points"][0]["id"] == 1:
+            assert body["update_mode"] == "insert_only"
+            other = {**body["points"][0], "payload": {"title": "Other", "content": "Faster."}}
+            served(handler, store, parts, {"points": [other]})
+        return served(handler, store, parts, body)
+
+    qdrant.RequestHandlerClass = type("Racing", (qdrant.RequestHandlerClass,), {"_result": racing})
+
+    async def run() -> int:
+        async with open_memory(MemorySettings(url=qdrant.url, **fast), Path()) as memory:
+            return (await Writer(memory).store(Draft("Mine", "Slower."), "c"))["id"]
+
+    assert anyio.run(run) == 2
+    rows, _ = qdrant.store.scroll("c")
+    assert [(row.id, row.payload["title"]) for row in rows] == [(1, "Other"), (2, "Mine")]
+
+
+def test_a_collection_that_another_writer_made_meanwhile_is_used(qdrant: Any, fast: dict[str, str]):
+    served = qdrant.RequestHandlerClass._result
+
+    def racing(handler: Any, store: Any, parts: list[str], body: Any) -> Any:
+        if handler.command == "PUT" and parts == ["collections", "c"]:
+            served(handler, store, parts, body)
+        return served(handler, store, parts, body)
+
+    qdrant.RequestHandlerClass = type("Racing", (qdrant.RequestHandlerClass,), {"_result": racing})
+
+    async def run() -> int:
+        async with open_memory(MemorySettings(url=qdrant.url, **fast), Path()) as memory:
+            return (await Writer(memory).store(Draft("Mine", "Text."), "c"))["id"]
+
+    assert anyio.run(run) == 1
+
+
+def test_a_server_that_cannot_write_only_where_an_id_is_free_is_refused(
+    run: Run, qdrant: Any, notes: Path
+):
+    assert notes
+    qdrant.version = "1.16.3"
+    options = ("--set", f"plugins.memory.url={qdrant.url}")
+    refused = run("import", "notes", "--collection", "c", status=1, options=options).stderr
+    assert "The Qdrant server is version 1.16.3" in refused
+    assert "update it to 1.17 or later" in refused
