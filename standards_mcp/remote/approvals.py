@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 from pydantic import BaseModel
 
 from standards_mcp._utils.files import replace_privately
+from standards_mcp._utils.private import FILE_MODE, private_folder
 from standards_mcp._utils.text import describe_exception
 
 from .pinning import Change, Definition, Key, digest, excerpt, how_to_approve, pinned, summary
@@ -184,8 +185,8 @@ class Approvals:
     def _locked(self) -> Generator[None]:
         import filelock  # noqa: PLC0415  - only where something is approved
 
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        with filelock.FileLock(self._file.with_suffix(".lock"), timeout=_LOCK_SECONDS):
+        private_folder(self._file.parent)
+        with filelock.FileLock(self._file.with_suffix(".lock"), _LOCK_SECONDS, FILE_MODE):
             yield
 
     def _log_changes(self) -> None:
