@@ -53,6 +53,7 @@ class _Entry(TypedDict):
     Attributes:
         phase: ``loading`` or ``starting``.
         since: Seconds since 1970: of the attempt, or of the verdict.
+        has_ended: True if the process that tried it has ended.
         verdict: Why it is left out, or an empty string.
     """
 
@@ -60,6 +61,7 @@ class _Entry(TypedDict):
     version: str
     phase: str
     since: float
+    has_ended: bool
     verdict: str
 
 
@@ -149,6 +151,7 @@ class Quarantine:
             version=info.version,
             phase=self._phase,
             since=time.time(),
+            has_ended=False,
             verdict="",
         )
         self._set(info.name, entry)
@@ -207,14 +210,18 @@ class Quarantine:
         with suppress(OSError, ValueError):
             text = of_environment(self._folder, _NAME, ".json").read_bytes()
             self._entries = _ENTRIES.validate_json(text)
-        if not self._lock:
-            # Another process is loading. After so long its plugin hangs, and is suspected.
-            recent = time.time() - self._timing.hung
-            self._entries = {
-                name: entry
-                for name, entry in self._entries.items()
-                if entry["verdict"] or entry["since"] < recent
-            }
+        if self._lock:  # nobody else is loading; others that start now shall know it, too
+            for name, entry in [*self._entries.items()]:
+                if not entry["has_ended"]:
+                    self._set(name, {**entry, "has_ended": True})
+            return
+        # Another process is loading. After so long its plugin hangs, and is suspected.
+        recent = time.time() - self._timing.hung
+        self._entries = {
+            name: entry
+            for name, entry in self._entries.items()
+            if entry["has_ended"] or entry["since"] < recent
+        }
 
     def _set(self, name: str, entry: _Entry | None) -> None:
         """Keep the entry of a plugin, or forget it."""

@@ -391,7 +391,7 @@ def test_a_plugin_gets_its_validated_settings_and_its_place(make_host: MakeHost,
         ("enabeld = true", "[plugins.acme] enabeld: unknown key; did you mean 'enabled'?"),
         (
             "zzz = true",
-            "[plugins.acme] zzz: unknown key; known keys: enabled, isolate, key, limit,",
+            "[plugins.acme] zzz: unknown key; known keys: enabled, env, isolate, key, limit,",
         ),
         ("limit = 0", "[plugins.acme] limit: input should be greater than or equal to 1"),
         ("nested = {a=1,b=2,c=3}", "[plugins.acme] nested: too many"),

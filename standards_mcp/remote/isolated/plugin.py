@@ -145,10 +145,10 @@ def _folders(layers: Layers, name: str, options: Iterable[str]) -> dict[str, str
     return {key: str(layer.folder) for key, layer in found.items() if layer}
 
 
-def _variables(layers: Layers, source: str, names: Iterable[str]) -> dict[str, str]:
-    """Return the variables of a source with these names, unless they are the host's."""
-    others = next((layer.others for layer in layers.ordered if layer.name == source), {})
-    return {name: others[name] for name in map(str.upper, names) if name in others}
+def other_variables(layers: Layers, source: str) -> dict[str, str]:
+    """Return the variables of a source, by their names in capitals, that are not the host's."""
+    found = [layer.others for layer in layers.ordered if layer.name == source]
+    return dict(found[0]) if found else {}
 
 
 class IsolatedPlugin(RemotePlugin[IsolationSettings]):
@@ -270,8 +270,15 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
 
     def _given(self, names: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
         """Return the variables with these names: those of the environment, and of ``.env``."""
-        layers = self.layers
-        return _variables(layers, ENVIRONMENT, names), _variables(layers, DOT_ENV, names)
+        known = {name.upper() for name in names}
+        environment, dot_env = (
+            {name: text for name, text in variables.items() if name in known}
+            for variables in (
+                other_variables(self.layers, ENVIRONMENT),
+                other_variables(self.layers, DOT_ENV),
+            )
+        )
+        return environment, dot_env
 
     def connect(self) -> StdioTransport:
         """Return a new process. See `RemotePlugin.connect`."""

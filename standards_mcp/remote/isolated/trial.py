@@ -12,7 +12,7 @@ from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.timing import Timing
 from standards_mcp.remote.transports.ending import describe_code, kill_tree
 
-from .plugin import worker_config
+from .plugin import other_variables, worker_config
 from .protocol import TRIAL_PASSED
 
 
@@ -23,8 +23,11 @@ def try_apart(
 
     The process has the rights and the variables of this one, where the plugin is loaded next.
     """
-    dot_env = next((each.others for each in loaded.layers.ordered if each.name == DOT_ENV), {})
-    changes = {"memory": None, "variables": dict(dot_env), "trial": phase}
+    changes = {
+        "memory": None,
+        "variables": other_variables(loaded.layers, DOT_ENV),
+        "trial": phase,
+    }
     config = worker_config(name, loaded, state_dir, timing).model_copy(update=changes)
     command = [sys.executable, "-m", "standards_mcp.server.isolated.process", name]
     process = subprocess.Popen(  # noqa: S603  - our own program
