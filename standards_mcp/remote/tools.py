@@ -43,9 +43,11 @@ class GivenArguments:
 
     async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments, once they fit. See `Arguments.validate`."""
-        given = self._without_nulls(fitted(arguments, self._inlined, booleans=True))
-        if mistakes := schema_errors(self._validator, given):
-            raise InvalidInputError(mistakes)
+        given = self._without_nulls(arguments)
+        if not self._validator.is_valid(given):
+            given = self._without_nulls(fitted(arguments, self._inlined, booleans=True))
+            if mistakes := schema_errors(self._validator, given):
+                raise InvalidInputError(mistakes)
         return given
 
     def _without_nulls(self, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from support.catalogs import FilledCatalogs
 
 from standards_mcp import Catalog
 from standards_mcp.catalog.local.catalog import LocalCatalog
-from standards_mcp.catalog.relations import Crosswalk, link
+from standards_mcp.catalog.relations import Crosswalk, CrosswalkLinks, link
 from standards_mcp.host import Host
 
 pytestmark = pytest.mark.anyio
@@ -92,7 +92,7 @@ async def test_a_crosswalk_is_answered_from_both_ends_with_its_name(
     walk = [link("id:S31", "replacedBy", "id:P1"), link("id:S31", "isPeerOf", "id:P1")]
     async with catalogs.opened("local", tmp_path / "catalog") as catalog:
         assert isinstance(catalog, LocalCatalog)
-        catalog.store.write((), (), None, [(Crosswalk("walk.csv", "walk.csv"), walk)])
+        catalog.store.write((), (), None, [CrosswalkLinks(Crosswalk("walk.csv", "walk.csv"), walk)])
         result = await make_host(catalog).call_tool(TOOL, {"standard_id": "P1"})
     answer: Any = result.structured
     assert stated(answer) == [("S31", "replaces"), ("S31", "isPeerOf")]

@@ -12,7 +12,7 @@ from standards_mcp.contributions.arguments.mistakes import schema_errors
 from standards_mcp.contributions.arguments.schemas import schema_validator
 from standards_mcp.errors import InvalidInputError, ToolError
 
-_JSON: Final = re.compile(r"\s*[\[{]")
+_JSON: Final = re.compile(r"\s*[\[{].*[\]}]\s*", re.DOTALL)
 
 
 class Validation:
@@ -66,7 +66,7 @@ def check_values(arguments: Mapping[str, Any], most: int) -> None:
             )
         if isinstance(value, str):
             # Lists and objects that were sent as text are decoded later.
-            count += value.count(",") if _JSON.match(value) else 0
+            count += value.count(",") if _JSON.fullmatch(value) else 0
         elif isinstance(value, dict | list | tuple):
             held = cast("dict[str, object] | list[object]", value)
             count += len(held)

@@ -89,7 +89,9 @@ class _Fit:
                 return value
             types |= admitted
         if types & {"integer", "number"}:
-            return self._number(value, types, path) if isinstance(value, str) else value
+            number = self._number(value, types, path) if isinstance(value, str) else value
+            if not isinstance(number, str) or self.mistakes:
+                return number
         if self.booleans and "boolean" in types:
             return _boolean(value)
         if not isinstance(value, str) or not types & {"array", "object"}:

@@ -103,9 +103,11 @@ class SchemaArguments:
         import jsonschema  # noqa: PLC0415  - costs start-up time, and most tools have signatures
 
         validator: Any = jsonschema.Draft202012Validator(self.schema)
-        given = _given(fitted(arguments, self.schema, booleans=True), self.schema)
-        if mistakes := schema_errors(validator, given):
-            raise InvalidInputError(mistakes)
+        given = _given(arguments, self.schema)
+        if not validator.is_valid(given):
+            given = _given(fitted(arguments, self.schema, booleans=True), self.schema)
+            if mistakes := schema_errors(validator, given):
+                raise InvalidInputError(mistakes)
         return given
 
 

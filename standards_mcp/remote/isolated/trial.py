@@ -29,7 +29,7 @@ def try_apart(
         "trial": phase,
     }
     config = worker_config(name, loaded, state_dir, timing).model_copy(update=changes)
-    command = [sys.executable, "-m", "standards_mcp.server.isolated.process", name]
+    command = [sys.executable, "-P", "-m", "standards_mcp.server.isolated.process", name]
     process = subprocess.Popen(  # noqa: S603  - our own program
         command,
         stdin=subprocess.PIPE,

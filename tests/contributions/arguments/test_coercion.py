@@ -124,6 +124,28 @@ async def test_a_tool_that_is_strict_gets_numbers_and_no_switches_from_text():
         await arguments.validate(given_arguments | {"exact": "true"})
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("schema", "sent", "expected"),
+    [
+        (
+            {"additionalProperties": INTEGER, "patternProperties": {"^s": TEXT}},
+            {"s": "3"},
+            {"s": "3"},
+        ),
+        ({"anyOf": [True, INTEGER]}, "3", "3"),
+        ({"anyOf": [INTEGER, {"type": "array", "items": INTEGER}]}, "[1, 2]", [1, 2]),
+        ({"type": ["integer", "boolean"]}, "true", True),
+    ],
+)
+async def test_arguments_that_fit_stay_and_others_are_read_as_any_type_that_is_admitted(
+    schema: Json, sent: Any, expected: Any
+):
+    wanted = {"type": "object", "properties": {"value": schema}}
+    tool = Tool(name="any", function=dict, input_schema=wanted)
+    assert await read_arguments(tool).validate({"value": sent}) == {"value": expected}
+
+
 def test_arguments_stay_as_the_client_sent_them():
     sent = {"value": ["1"]}
     fitted(sent, {"type": "object", "properties": {"value": {"type": "array", "items": INTEGER}}})

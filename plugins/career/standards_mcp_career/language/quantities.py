@@ -14,6 +14,7 @@ from .tokens import Token
 _THOUSANDS: Final = re.compile(r"\d{1,3}(?:[.,]\d{3})+")
 _CALENDAR_YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _RANGE: Final = frozenset(("-", "\u2013", "to", "bis"))
+_AGES: Final = frozenset(("old", "olds", "ago"))  # of a patient or a company, not of experience
 _NOUN_WORDS: Final = 3
 _COMPARATOR_WORDS: Final = 3
 _NUMBER_TOKENS: Final = 3  # two hundred thousand; a chain of any length would take for ever
@@ -40,7 +41,7 @@ class Quantity:
             return False
         if self.is_limit:
             return other.value <= self.value
-        return other.value > self.value or (other.value == self.value and not other.is_limit)
+        return other.value >= self.value and not other.is_limit
 
 
 def number_value(token: Token) -> float | None:
@@ -70,6 +71,8 @@ def quantity_at(tokens: Sequence[Token], start: int) -> tuple[Quantity | None, i
     if sign in UNITS and sign != "%":
         nouns, end = [sign], place
     if len(nouns) == 1 and nouns[0] in UNITS:
+        if end < len(tokens) and tokens[end].text in _AGES:
+            return None, start + 1
         dimension, factor = UNITS[nouns[0]]
         nouns, value = [dimension], value * factor
     elif not nouns or _is_name(tokens, start) or tokens[start].text == "one":

@@ -48,6 +48,8 @@ def _stem(word: str) -> str:
     if word in SUFFIXLESS or len(word) < 4 or not (word.isascii() and word.isalpha()):  # noqa: PLR2004
         return word.removesuffix("s") if word in SUFFIXLESS else word
     singular = _first(word, _PLURALS)
+    if singular in SUFFIXLESS:
+        return singular
     bare = _first(singular, _SUFFIXES)
     if bare != singular and _SHORT.fullmatch(bare):
         bare += "e"  # of "caring", beside "care" and apart from "car"

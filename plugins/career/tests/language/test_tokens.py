@@ -85,6 +85,8 @@ def test_words_of_any_script_are_kept_and_unspaced_ones_are_pairs(text: str, exp
         "photograph photography photographed photographer",
         "study studies studied",
         "account accounts accounting accountant",
+        "customer customers",
+        "container containers",
     ],
 )
 def test_inflections_of_a_word_have_one_stem(forms: str):

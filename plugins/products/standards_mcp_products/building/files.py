@@ -92,7 +92,8 @@ def _csv(file: Path) -> Generator[Any]:
     with file.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as lines:
         first_line = lines.readline(_LONGEST_HEADING)
         lines.seek(0)
-        delimiter = max(_DELIMITERS, key=first_line.count)
+        is_tsv = file.suffix.casefold() == ".tsv"
+        delimiter = "\t" if is_tsv else max(_DELIMITERS, key=first_line.count)
         # Else a quote that nobody closes takes in the rows below it.
         reader, first = csv.DictReader(lines, delimiter=delimiter, strict=True), 1
         try:

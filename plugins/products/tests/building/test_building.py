@@ -321,6 +321,15 @@ def test_columns_of_csv_are_separated_by_what_the_heading_has_most_of(
     assert stored() == {"1": ("A, b; c", {"sku": "1", "title": "A, b; c", "brand": "Glow"})}
 
 
+def test_a_tsv_file_is_separated_by_tabs_whatever_its_heading_has(
+    make: Build, tmp_path: Path, stored: Any
+):
+    file = tmp_path / "products.tsv"
+    file.write_text("sku\tname\tsize (S, M, L)\n1\tShirt\tM\n")
+    make(file=file)
+    assert stored()["1"][1]["title"] == "Shirt"
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
