@@ -36,7 +36,7 @@ def install_command(distribution: str, extra: str = "", *, replace: bool = False
         extra: An extra of *distribution*, which is installed.
         replace: True to install it again if it is damaged.
     """
-    command = _adding(_needed_by(distribution, extra) if extra else (_source(distribution),))
+    command = _adding(_needed_by(distribution, extra) if extra else [_source(distribution)])
     if not replace:
         return command
     return f"{command} {'--force' if _is_pipx() else '--force-reinstall'}"
@@ -130,14 +130,16 @@ def own_plugins() -> frozenset[str]:
     return frozenset(name.removeprefix(f"{HOST}-") for name in names if name.startswith(f"{HOST}-"))
 
 
-def _needed_by(distribution: str, extra: str) -> tuple[str, ...]:
+def _needed_by(distribution: str, extra: str) -> list[str]:
     """Return the requirements that an extra adds. An index has them, wherever the host is from."""
     found: list[str] = []
     for each in map(Requirement, importlib_metadata.requires(distribution) or ()):
         marker, each.marker = each.marker, None
         if marker and marker.evaluate({"extra": extra}) and not marker.evaluate({"extra": ""}):
             found.append(str(each))
-    return tuple(found)
+    # Without metadata about the extra, the installer has to find it at the source.
+    name, at, address = _source(distribution).partition(" @ ")
+    return found or [f"{name}[{extra}]{at}{address}"]
 
 
 def _origin(distribution: str) -> dict[str, Any]:

@@ -192,5 +192,5 @@ def test_a_folder_is_required_and_the_library_too(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(ValueError, match="needs lancedb_path, a folder"):
         CareerSettings(vector_backend="lancedb")
     monkeypatch.setattr("standards_mcp_career.settings.find_spec", lambda _: None)
-    with pytest.raises(ValueError, match=r"run `.* install .*'lancedb<1"):
+    with pytest.raises(ValueError, match=r"run `.* install .*\[lancedb\]"):
         CareerSettings(vector_backend="lancedb", lancedb_path=tmp_path)
