@@ -1,6 +1,6 @@
-"""The environment of a process that runs the code of a plugin.
+"""Select the environment variables that a process of a plugin inherits.
 
-It is an allow-list of what programs need, because no list knows the names of all secrets.
+It is an allow-list, because no list knows the names of all secrets.
 """
 
 from __future__ import annotations

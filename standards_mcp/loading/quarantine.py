@@ -210,7 +210,7 @@ class Quarantine:
         with suppress(OSError, ValueError):
             text = of_environment(self._folder, _NAME, ".json").read_bytes()
             self._entries = _ENTRIES.validate_json(text)
-        if self._lock:  # nobody else is loading; others that start now shall know it, too
+        if self._lock:  # no other process is loading; tell those that start beside this one
             for name, entry in [*self._entries.items()]:
                 if not entry["has_ended"]:
                     self._set(name, {**entry, "has_ended": True})

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, cast
 
-from pydantic import ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import ConfigDict, Field, ValidationInfo, WithJsonSchema, field_validator
 
 from standards_mcp._utils.documented import Documented
 from standards_mcp._utils.text import did_you_mean
@@ -51,7 +51,11 @@ class PluginSection(Documented):
     python: str | None = None
     memory: Annotated[str, Like(_SIZE.pattern, "a size such as '512MB' or '2GB'")] | None = None
     processes: Annotated[int, Field(gt=0)] = 32
-    env: dict[str, HiddenText] = Field(default_factory=dict[str, HiddenText])
+    # Described as plain text: a value may be a secret, and need not be one.
+    env: Annotated[
+        dict[str, HiddenText],
+        WithJsonSchema({"type": "object", "additionalProperties": {"type": "string"}}),
+    ] = Field(default_factory=dict[str, HiddenText])
 
     @property
     def is_isolated(self) -> bool:
