@@ -136,8 +136,7 @@ class Matcher:
         """Return the origin to store with a draft; None keeps the stored one."""
         if draft.origin is None:
             return None
-        # An export has the hash of the file as it was imported; later edits do not change that.
-        origin = replace(draft.origin, content_hash=draft.origin.content_hash or draft.content_hash)
+        origin = replace(draft.origin, content_hash=draft.content_hash)
         stored = self._known[identifier].origin if identifier in self._known else None
         if stored is None:
             return origin

@@ -230,16 +230,6 @@ def test_an_export_keeps_the_sources(run: Run, notes: Path):
     assert counts(imported(run, "notes")) == (0, 1, 2)
 
 
-def test_an_export_that_was_edited_and_imported_outlives_an_unchanged_file(run: Run, notes: Path):
-    imported(run, "notes")
-    run("export", "c", "out.jsonl")
-    export = notes.parent / "out.jsonl"
-    export.write_text(export.read_text().replace("They hum.", "They sting, as I know."))
-    assert counts(imported(run, "out.jsonl")) == (0, 1, 2)
-    assert counts(imported(run, "notes")) == (0, 0, 3)
-    assert shown(run, 3)["content"] == "They sting, as I know."
-
-
 def test_two_writers_on_one_server_never_choose_the_same_id(qdrant: Any, fast: dict[str, str]):
     count = 30
 

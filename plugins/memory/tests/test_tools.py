@@ -253,6 +253,7 @@ async def test_tools_declare_what_they_do(open_memory: OpenMemory):
             "memory_search",
             "memory_fetch",
             "memory_batch_fetch",
+            "memory_list_collections",
         }
     flags = {
         name: (
