@@ -44,6 +44,8 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # How long an example takes depends on what else the machine does.
 hypothesis.settings.register_profile("standards-mcp", deadline=None, max_examples=50)
+# For the check `quick`.
+hypothesis.settings.register_profile("quick", deadline=None, max_examples=10)
 # For a search at leisure: pytest --hypothesis-profile thorough
 hypothesis.settings.register_profile("thorough", deadline=None, max_examples=2000)
 hypothesis.settings.load_profile("standards-mcp")

@@ -1,26 +1,27 @@
 """Install the project for development into .venv-dev and run its checks.
 
-usage: python3 scripts/check.py [format] [lint] [types] [contracts] [tests] [processes] [package]
-                                [coverage] [PLUGIN...]
+usage: python3 scripts/check.py [--all | CHECK... | PLUGIN...]
 
-Without names the checks run in this order, up to the first that fails; `package`, which builds and
-installs all that is published, then runs in CI only, and `coverage`, which is all tests once more
-at twice the processor time, only by its name. `processes` are the tests that start servers,
-isolated plugins and clients in processes of their own; `tests` are all others. It needs Python
-3.11 or later with pip, and nothing else; Node.js, where it is there, packs the bundle. The folder
-is its own: it touches no environment of yours.
+Without arguments it runs `format`, `lint` and `quick`: a few minutes on two cores. `quick` runs
+the tests that stay in one process and end within about a second, and a dozen smoke tests of
+the whole program. `--all` runs everything that CI runs: also `types`, `contracts`, all `tests`,
+`package`, which builds and installs all that is published, and the checks of each heavy plugin.
+`coverage` runs all tests once more, at twice the processor time, and only by its name. The checks
+run in this order, up to the first that fails. The script needs Python 3.11 or later with pip;
+Node.js, where it is installed, packs the bundle. It changes no environment of yours.
 
 PLUGIN is a folder in plugins/ that is a distribution of its own. Its `types`, `tests`,
 `package` and `coverage` run in an environment made from its own pyproject.toml, .venv-PLUGIN:
-`check.py tests filters`, or the first three with `check.py filters`. A plugin that says
-`environment = "own"` in its table `[tool.standards-mcp]` is left out of .venv-dev, and so of the
-types, tests and package of the core; CI checks such plugins side by side, after the core.
+`check.py tests filters`, or the first three with `check.py filters`. A plugin with
+`environment = "own"` in its table `[tool.standards-mcp]` is heavy: it is left out of .venv-dev, and
+so of the types, tests and package of the core.
 """
 
 import configparser
 import os
 import subprocess
 import sys
+import time
 import tomllib
 import venv
 from collections.abc import Sequence
@@ -34,11 +35,12 @@ CONTRACTS = CORE / "import-contracts.ini"
 PUBLIC = {"__init__", "catalog", "commands", "testing"}
 """What plugins import."""
 CODE = ("benchmarks", "packaging", "plugins", "scripts", "standards_mcp", "tests")
-CHECKS = ("format", "lint", "types", "contracts", "tests", "processes", "package", "coverage")
-OF_PLUGINS = ("types", "tests", "package", "coverage")
-"""The checks that need what a plugin depends on."""
-ONLY_IN_CI = "package"
-ONLY_BY_NAME = "coverage"
+DEFAULT = ("format", "lint", "quick")
+ALL = ("format", "lint", "types", "contracts", "tests", "package")
+CHECKS = ("format", "lint", "types", "contracts", "quick", "tests", "package", "coverage")
+OF_PLUGINS = ("types", "tests", "package")
+"""The checks of a plugin that need what it depends on; `coverage` is one more."""
+QUICK_TESTS = "smoke or not (processes or slow or types)"
 WORKERS = os.environ.get("CHECK_WORKERS", "auto")
 """How many processes run tests."""
 
@@ -65,30 +67,27 @@ NAMES = [package.name for package in PACKAGES]
 
 
 def main() -> int:
-    plugins = [name for name in sys.argv[1:] if name in DISTRIBUTIONS]
-    checks = [name for name in sys.argv[1:] if name not in DISTRIBUTIONS]
-    known = OF_PLUGINS if plugins else CHECKS
-    if unknown := sorted(set(checks) - set(known)):
-        names = ", ".join((*known, *sorted(DISTRIBUTIONS)))
-        print(
-            f"unknown check {', '.join(unknown)}{' of a plugin' if plugins else ''}; known: {names}"
-        )
+    arguments = [argument for argument in sys.argv[1:] if argument != "--all"]
+    plugins = [name for name in arguments if name in DISTRIBUTIONS]
+    checks = [name for name in arguments if name not in DISTRIBUTIONS]
+    allowed = (*OF_PLUGINS, "coverage") if plugins else CHECKS
+    if unknown := sorted(set(checks) - set(allowed)):
+        names = ", ".join((*allowed, *sorted(DISTRIBUTIONS)))
+        of_plugin = " of a plugin" if plugins else ""
+        print(f"unknown check {', '.join(unknown)}{of_plugin}; known: {names}")
         return 2
+    if "--all" in sys.argv:
+        if arguments:
+            print("--all runs every check: leave out", ", ".join(arguments))
+            return 2
+        return check_core([name for name in ALL if name != "package"]) or check_packages()
     for plugin in plugins:
-        if code := check_plugin(plugin, checks or without(OF_PLUGINS, ONLY_BY_NAME)):
+        if code := check_plugin(plugin, checks or OF_PLUGINS):
             return code
-    if plugins:
-        return 0
-    in_ci = bool(os.environ.get("CI"))
-    names = checks or without(CHECKS, ONLY_BY_NAME, *(() if in_ci else (ONLY_IN_CI,)))
-    return check_core(names) or (check_heavy() if in_ci and not checks else 0)
+    return 0 if plugins else check_core(checks or DEFAULT)
 
 
-def without(checks: Sequence[str], *others: str) -> list[str]:
-    return [name for name in checks if name not in others]
-
-
-def check_core(names: list[str]) -> int:
+def check_core(names: Sequence[str]) -> int:
     install(CORE, LIGHT)
     write_contracts()
     packages = [package for package in PACKAGES if package.parent not in HEAVY.values()]
@@ -102,8 +101,8 @@ def check_core(names: list[str]) -> int:
             ["pytest", "-q", "-m", "types"],
         ],
         "contracts": [["lint-imports", "--config", str(CONTRACTS)]],
-        "tests": [[*tests, "-m", "not types and not processes"]],
-        "processes": [[*tests, "-m", "processes"]],
+        "quick": [[*tests, "-m", QUICK_TESTS, "--hypothesis-profile", "quick"]],
+        "tests": [tests],
         "package": [["python", "scripts/check_package.py"]],
         "coverage": [[*tests, *measured, "--cov-report=term"]],
     }
@@ -125,12 +124,9 @@ def check_plugin(name: str, checks: Sequence[str]) -> int:
     return run_checks(environment, {check: commands[check] for check in checks})
 
 
-def check_heavy() -> int:
-    """Check the heavy plugins side by side, each in a process and an environment of its own."""
-    if not HEAVY:
-        return 0
-    cores = os.cpu_count() or 1
-    share = {"CHECK_WORKERS": str(max(1, cores // len(HEAVY)))}
+def check_packages() -> int:
+    """Check heavy plugins and what is published side by side, each in a process of its own."""
+    share = {"CHECK_WORKERS": "1"}
 
     def check(name: str) -> tuple[str, subprocess.CompletedProcess[str]]:
         command = [sys.executable, __file__, name]
@@ -139,8 +135,8 @@ def check_heavy() -> int:
         return name, subprocess.run(command, env=variables, check=False, text=True, **options)
 
     failed: list[str] = []
-    with ThreadPoolExecutor(cores) as pool:
-        for name, done in pool.map(check, sorted(HEAVY)):
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        for name, done in pool.map(check, [*sorted(HEAVY), "package"]):
             print(f"--- {name}", done.stdout, sep="\n", flush=True)
             failed += [name] if done.returncode else []
     if failed:
@@ -156,10 +152,12 @@ def types(environment: Path, paths: Sequence[Path]) -> list[list[str]]:
 
 def run_checks(environment: Path, checks: dict[str, list[list[str]]]) -> int:
     for name, commands in checks.items():
+        began = time.monotonic()
         for command in commands:
             if code := run([str(program(environment, command[0])), *command[1:]]):
                 print(f"{name} failed: {' '.join(command)}")
                 return code
+        print(f"{name} passed in {time.monotonic() - began:.0f} s", flush=True)
     return 0
 
 

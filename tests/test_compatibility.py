@@ -135,6 +135,7 @@ def test_another_warning_of_a_plugin_takes_its_own_way():
         loaded(LoudPlugin)
 
 
+@pytest.mark.slow
 def test_what_goes_away_is_shown_by_the_commands(
     install: Install, capfd: pytest.CaptureFixture[str]
 ):

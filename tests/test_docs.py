@@ -251,6 +251,7 @@ def test_the_table_of_fields_is_that_of_tools():
     assert named == [each.name for each in fields(Tool) if each.name != "function"]
 
 
+@pytest.mark.slow
 def test_the_tests_of_the_tutorial_pass(install: Callable[..., Path], tmp_path: Path):
     tests = "\n".join(blocks("docs/plugins/testing.md", "python"))
     source = whole_tutorial()
@@ -292,6 +293,7 @@ async def test_the_shelf_of_the_tutorial_has_a_book_more_after_a_call(
         assert (await host.content.read_resource("books://dune")).data == "Sand"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "example",
     blocks("docs/administering.md", "toml"),

@@ -91,6 +91,7 @@ def text_of(result: CallToolResult) -> str:
     return "\n".join(block.text for block in result.content)
 
 
+@pytest.mark.slow
 async def test_the_server_and_the_plugin_answer_alike(make_host: MakeHost, server: Path):
     async with every_client(make_host, server) as clients:
         answers = {
@@ -111,6 +112,7 @@ async def test_the_server_and_the_plugin_answer_alike(make_host: MakeHost, serve
     assert len(answers["alone"][-1][1]) == len(TEXT.split())
 
 
+@pytest.mark.slow
 async def test_both_refuse_with_the_same_words(make_host: MakeHost, server: Path):
     async with every_client(make_host, server) as clients:
         for name, arguments in REFUSED:
@@ -123,6 +125,7 @@ async def test_both_refuse_with_the_same_words(make_host: MakeHost, server: Path
             assert plugin.structured_content["message"] in text_of(alone)
 
 
+@pytest.mark.slow
 async def test_both_offer_the_same_tools(make_host: MakeHost, server: Path):
     async with every_client(make_host, server) as clients:
         listed = {side: (await client.list_tools()).tools for side, client in clients.items()}

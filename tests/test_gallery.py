@@ -75,6 +75,7 @@ def test_there_are_seven():
     assert list(SOURCES) == ["weather", "drafts", "alike", "notes", "terms", "reports", "cleanup"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "calls"),
     [
@@ -145,6 +146,7 @@ async def test_a_long_job_with_progress(make_host: MakeHost):
     assert heard == [1, 2, 3, 4]
 
 
+@pytest.mark.slow
 async def test_heavy_work_in_a_worker_process(
     make_host: MakeHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

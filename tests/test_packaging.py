@@ -206,6 +206,7 @@ def test_the_image_does_not_run_as_root():
     assert instructions("USER") == ["10001"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["HEALTHCHECK", "CMD"])
 def test_the_commands_of_the_image_work(kind: str):
     (line,) = instructions(kind)

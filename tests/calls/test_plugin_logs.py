@@ -48,6 +48,7 @@ PLUGIN = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isolate", [False, True])
 async def test_lines_from_info_on_are_heard_with_the_name_of_the_plugin(
     install: Install, caplog: pytest.LogCaptureFixture, *, isolate: bool

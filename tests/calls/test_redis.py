@@ -191,6 +191,7 @@ async def test_a_redis_that_never_answers_delays_a_call_and_does_not_stop_it(
 BRIEF = {"count": {"cache_ttl": 60, "timeout": 0.5}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rest", [60, 0])
 async def test_a_redis_that_hangs_is_left_alone(
     make_host: MakeHost,
@@ -310,6 +311,7 @@ limited.rate_limit = "3/day"
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="workers are forked")
 async def test_workers_over_http_share_limits_and_answers(
     install: Callable[..., Path], shared: int, monkeypatch: pytest.MonkeyPatch

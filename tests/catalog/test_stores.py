@@ -138,7 +138,7 @@ def _letters(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "open_encoder", _opened)
 
 
-@pytest.fixture(params=[*LOCAL, "pinecone"])
+@pytest.fixture(params=[*LOCAL, pytest.param("pinecone", marks=pytest.mark.slow)])
 def kind(request: pytest.FixtureRequest) -> str:
     """Return the kind of store: embedded, by words or by vectors too, or in Pinecone."""
     return str(request.param)
@@ -420,6 +420,7 @@ class TestASearch:
     async def test_finds_nothing_for_a_blank_text(self, filled: Catalog, text: str) -> None:
         assert (await filled.search(text)).hits == ()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "text",
         [

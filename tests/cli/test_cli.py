@@ -214,6 +214,7 @@ def test_lookup_shows_the_standard_and_what_stands_around_it(run: Run):
     assert max(map(len, outcome.out.splitlines())) <= 80
 
 
+@pytest.mark.slow
 def test_a_standard_without_a_code_is_headed_by_what_stands_above(run: Run, tmp_path: Path):
     rows = "id,code,text,parent\nG1,P,Pottery,\nG2,,At the wheel,P\nG3,,Students centre clay.,G2\n"
     (tmp_path / "arts.csv").write_text(f"{rows}G4,,Kilns glow.,\n", encoding="utf-8")
@@ -590,6 +591,7 @@ def test_json_output_is_one_document_whatever_plugins_print(run: Run):
     assert b"raw at import" in done.stderr
 
 
+@pytest.mark.slow
 def test_standards_of_ones_own_are_found_after_an_import(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

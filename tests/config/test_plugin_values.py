@@ -84,6 +84,7 @@ def isolate(request: pytest.FixtureRequest) -> str:
     return f"isolate = {str(request.param == 'isolated').lower()}"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_find")
 async def test_a_key_is_set_by_a_variable_of_its_own(isolate: str):
     write(".env", "FIND_SITE=from.example\nFIND_API_KEY=hidden-by-the-other\n")
@@ -92,6 +93,7 @@ async def test_a_key_is_set_by_a_variable_of_its_own(isolate: str):
     assert (found["key"], found["site"]) == ("hunter-4242", "from.example")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_find")
 async def test_a_variable_may_hold_a_list_belong_to_the_host_and_stand_in_any_letters(isolate: str):
     write(".env", 'find_from=b\nFIND_TAGS=["x", "y"]\nPINECONE_API_KEY=hunter-4343\n')
@@ -100,6 +102,7 @@ async def test_a_variable_may_hold_a_list_belong_to_the_host_and_stand_in_any_le
     assert (found["tags"], found["index"], found["from"]) == (["x", "y"], "hunter-4343", "b")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_find")
 async def test_a_blank_path_is_left_out(isolate: str):
     write("standards-mcp.toml", f'[plugins.find]\ndata = " "\n{isolate}\n')
@@ -111,6 +114,7 @@ async def test_the_command_line_counts_more():
     assert (await shown(plugins={"find": {"site": "said.example"}}))["site"] == "said.example"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_find")
 async def test_a_path_starts_in_the_folder_of_its_file(tmp_path: Path, isolate: str):
     file = tmp_path / "school.toml"
@@ -127,6 +131,7 @@ async def test_a_path_starts_in_the_folder_of_its_file(tmp_path: Path, isolate: 
     assert found["roots"] == [str(tmp_path / "a"), "/b"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_find")
 async def test_what_a_variable_says_is_masked_as_a_secret(isolate: str):
     write("standards-mcp.toml", f"[plugins.find]\n{isolate}\n")

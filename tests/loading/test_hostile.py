@@ -296,6 +296,7 @@ def test_isolated_plugins_cost_their_own_calls_only(install: Install, start: Sta
     for attack in attacks:
         attack_with(install, attack.name)
         isolate(attack.name)
+    configure(f"tools.timeout = {WAIT}")
     peer = start(patient=True)
     check_attacks(peer, attacks)
     assert peer.end() == 0

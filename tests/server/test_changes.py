@@ -145,6 +145,7 @@ async def uris(client: Client) -> list[str]:
     return [each.uri for each in (await client.list_resources()).resources]
 
 
+@pytest.mark.slow
 async def test_what_comes_and_goes_is_listed_and_clients_hear_of_the_lists_that_changed(
     host: Host, open_client: OpenClient
 ):
@@ -184,6 +185,7 @@ async def until_listed(client: Client) -> None:
     await anyio.sleep(0.3)  # what the start has changed is told by now
 
 
+@pytest.mark.slow
 async def test_who_has_subscribed_hears_of_a_resource_and_nobody_else(
     host: Host, open_client: OpenClient
 ):
@@ -237,6 +239,7 @@ async def test_a_change_with_a_mistake_is_refused_and_what_there_was_stays(
         await until(lambda: len(host.visible().resources) == 2)
 
 
+@pytest.mark.slow
 async def test_any_thread_may_tell_and_nobody_needs_to_listen(host: Host):
     def tell() -> None:
         for _ in range(1000):

@@ -209,6 +209,7 @@ def count_offerings() -> int:
     return sum(isinstance(each, Selection) for each in gc.get_objects())
 
 
+@pytest.mark.slow
 async def test_no_call_is_lost_and_nothing_is_left_over_in_a_thousand_reloads(host: Host):
     texts = [
         "",
@@ -303,6 +304,7 @@ async def test_clients_that_do_not_read_hold_up_a_notice_for_a_moment_only(host:
         tasks.cancel_scope.cancel()
 
 
+@pytest.mark.slow
 async def test_a_changed_file_is_noticed_and_a_bad_one_refused(
     host: Host, caplog: pytest.LogCaptureFixture
 ):
@@ -334,6 +336,7 @@ async def test_a_changed_file_is_noticed_and_a_bad_one_refused(
     watch.cancel()
 
 
+@pytest.mark.slow
 async def test_a_file_that_is_made_later_is_noticed(host: Host):
     told: asyncio.Queue[list[str]] = asyncio.Queue()
 
@@ -361,6 +364,7 @@ async def test_a_file_that_is_made_later_is_noticed(host: Host):
     watching.cancel()
 
 
+@pytest.mark.slow
 async def test_a_file_that_is_still_being_written_is_not_taken_over(
     host: Host, monkeypatch: pytest.MonkeyPatch
 ):
@@ -432,6 +436,7 @@ HANG_UP = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no SIGHUP")
 @pytest.mark.parametrize(
     ("command", "module", "code"),
@@ -448,6 +453,7 @@ def test_a_hangup_during_the_start_ends_no_server(command: str, module: str, cod
     assert done.returncode == code
 
 
+@pytest.mark.slow
 @pytest.mark.measured
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no SIGHUP")
 async def test_a_hangup_reloads_a_real_server(tmp_path: Path):

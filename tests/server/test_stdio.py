@@ -41,6 +41,7 @@ def given_up(caplog: pytest.LogCaptureFixture) -> list[int]:
     return [vars(r)["requests"] for r in caplog.records if "given up" in r.getMessage()]
 
 
+@pytest.mark.slow
 async def test_what_is_in_flight_at_the_end_of_input_is_answered(
     host: Host, caplog: pytest.LogCaptureFixture
 ):

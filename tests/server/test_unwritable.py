@@ -308,6 +308,7 @@ def _host_of(plugin: type[Plugin[Any]], state: Path) -> Host:
     return host
 
 
+@pytest.mark.slow
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), kind=st.sampled_from(list(KINDS)))
 async def test_nothing_that_is_declared_hides_what_others_declare(
@@ -322,6 +323,7 @@ async def test_nothing_that_is_declared_hides_what_others_declare(
     assert all("result" in found[number] for number in (1, 2, 3))
 
 
+@pytest.mark.slow
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), kind=st.sampled_from(list(KINDS)))
 async def test_nothing_that_is_said_costs_more_than_its_own_answer(
@@ -341,6 +343,7 @@ async def test_nothing_that_is_said_costs_more_than_its_own_answer(
     assert json.dumps(found[1])
 
 
+@pytest.mark.slow
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(given=st.tuples(ANYTHING, ANYTHING, ANYTHING))
 async def test_no_progress_costs_its_call(given: tuple[Any, Any, Any], tmp_path: Path):
@@ -354,6 +357,7 @@ async def test_no_progress_costs_its_call(given: tuple[Any, Any, Any], tmp_path:
     assert message_of(found[1]) == "fine"
 
 
+@pytest.mark.slow
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(question=TEXTS | ANYTHING, description=TEXTS)
 async def test_no_question_costs_more_than_its_call(
@@ -374,6 +378,7 @@ async def test_no_question_costs_more_than_its_call(
     assert found[99]["result"] == {}
 
 
+@pytest.mark.slow
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(values=ANYTHING | st.lists(TEXTS))
 async def test_no_completion_costs_more_than_its_own_answer(values: Any, tmp_path: Path):

@@ -667,6 +667,7 @@ def test_a_tool_that_crashes_is_found_with_its_line():
     assert found.startswith("tool 'made' crashes: LookupError: row 3 at test_testing.py:")
 
 
+@pytest.mark.slow
 def test_a_tool_that_blocks_the_loop_is_found_and_one_that_waits_or_imports_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -735,6 +736,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], t
     sys.modules.pop("made_plugin", None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
@@ -768,12 +770,14 @@ def test_what_an_import_does_is_seen_in_a_fresh_interpreter(
     assert expected in found
 
 
+@pytest.mark.slow
 @pytest.mark.measured
 def test_a_heavy_import_can_be_allowed(module: Callable[[str], type[Plugin]]):
     allow = Allowed(imports=("numpy",), import_seconds=5)
     check_plugin(module("import numpy\n"), name="made", allow=allow)
 
 
+@pytest.mark.slow
 def test_pytest_gets_the_fixtures_without_an_import_of_anything_heavy():
     program = (
         "import sys, standards_mcp.testing as kit\n"

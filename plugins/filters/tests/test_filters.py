@@ -151,6 +151,7 @@ async def catalog(
         yield catalog
 
 
+@pytest.mark.slow
 def test_the_plugin_keeps_the_rules():
     filters = {"grade_range": "3-4", "notation_prefix": "3.NF", "jurisdiction": "aland"}
     arguments = {"activity": "cutting a pizza into equal slices", "is_leaf": True, **filters}
@@ -196,6 +197,7 @@ def arguments_of(host: Host) -> dict[str, Any]:
     return tool.arguments.schema["properties"]
 
 
+@pytest.mark.slow
 async def test_every_filter_selects_the_same_in_every_store(ask: Ask):
     for arguments, expected in SELECTED:
         answer = await ask(**arguments)
@@ -336,6 +338,7 @@ async def test_where_no_standard_has_the_field_the_filter_says_to_leave_it_out(
     assert message in result.text
 
 
+@pytest.mark.slow
 async def test_a_value_beyond_what_an_index_can_list_is_looked_for(tmp_path: Path):
     many = [standard(f"A{number}", f"X.{number}", "03", ALAND) for number in range(110)]
     many = [each.model_copy(update={"standard_set_id": f"set {each.id}"}) for each in many]

@@ -42,6 +42,7 @@ def lookup(ask: Callable[..., ToolResult]) -> Lookup:
     )
 
 
+@pytest.mark.slow
 def test_the_plugin_keeps_the_rules():
     calls = [("get_standard_details", {"standard_id": "3.NF.A.1"})]
     check_plugin(LookupPlugin, name="lookup", calls=calls)

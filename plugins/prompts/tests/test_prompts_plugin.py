@@ -51,6 +51,7 @@ def connect(request: pytest.FixtureRequest, connect: Connect) -> Open:
     )
 
 
+@pytest.mark.slow
 def test_the_plugin_keeps_the_rules():
     check_plugin(PromptsPlugin, name="prompts", beside=BESIDE, prompts=list(GIVEN.items()))
 
@@ -62,6 +63,7 @@ async def text_of(client: Client, name: str, **more: str) -> str:
     return message.content.text
 
 
+@pytest.mark.slow
 async def test_every_prompt_says_what_it_is_for_and_which_tools_it_needs(connect: Open):
     async with connect() as client:
         prompts = (await client.list_prompts()).prompts
@@ -73,6 +75,7 @@ async def test_every_prompt_says_what_it_is_for_and_which_tools_it_needs(connect
         assert {each.name for each in prompt.arguments if each.required} == set(GIVEN[prompt.name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GIVEN)
 async def test_a_prompt_quotes_what_the_user_gave_and_names_only_tools_that_are_served(
     connect: Open, name: str
@@ -118,6 +121,7 @@ async def test_without_a_tool_that_it_needs_a_prompt_is_not_offered(connect: Ope
     assert names == ["align_lesson", "differentiate_activity"]
 
 
+@pytest.mark.slow
 async def test_the_calls_that_a_prompt_asks_for_are_answered(connect: Open):
     async with connect() as client:
         assert "as activity, grade '3'" in await text_of(client, "align_lesson", grade="3")
@@ -148,6 +152,7 @@ async def test_what_a_user_writes_cannot_pass_for_a_part_of_the_plan(connect: Op
     assert re.findall(r"^\d+", steps, re.MULTILINE) == ["1", "2", "3", "4", "5"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GIVEN)
 async def test_a_prompt_without_what_it_is_about_is_refused_by_name(connect: Open, name: str):
     argument = next(iter(GIVEN[name]))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from standards_mcp.testing import check_plugin
 from standards_mcp_resources import ResourcesPlugin
 
 
+@pytest.mark.slow
 def test_the_plugin_keeps_the_rules():
     calls = [
         ("browse_standards", {}),

@@ -62,6 +62,7 @@ def codes(result: ToolResult) -> list[str | None]:
     return [standard.get("statement_notation") for standard in result.structured["results"]]
 
 
+@pytest.mark.slow
 def test_the_plugin_keeps_the_rules():
     calls = [
         ("find_relevant_standards", {"activity": "cutting a pizza into equal slices"}),

@@ -49,6 +49,7 @@ def run(install: Callable[..., Path], tmp_path: Path, engine: Any) -> Run:
     return run
 
 
+@pytest.mark.slow
 def test_the_main_job_takes_one_command(run: Run, engine: Any):
     engine.body = {
         "web": {
@@ -72,6 +73,7 @@ def test_the_main_job_takes_one_command(run: Run, engine: Any):
     assert run("search", "oat milk", SEARCH_API_KEY=KEY).stdout == "Nothing was found.\n"
 
 
+@pytest.mark.slow
 def test_a_command_that_cannot_search_says_why_and_fails(run: Run, engine: Any):
     without = run("search", "oat milk", SEARCH_API_KEY="")
     assert (without.returncode, engine.asked) == (1, [])
@@ -84,6 +86,7 @@ def test_a_command_that_cannot_search_says_why_and_fails(run: Run, engine: Any):
         assert run(*arguments).returncode == 2
 
 
+@pytest.mark.slow
 def test_the_provider_is_named_by_the_variable_of_its_name(run: Run, engine: Any):
     engine.body = {"results": []}
     refused = run("search", "oat milk", SEARCH_PROVIDER="searxng")
@@ -127,6 +130,7 @@ async def test_programs_get_each_outcome_by_its_status(make_host: MakeHost, engi
         assert {"name", "description", "input_schema", "output_schema"} <= tool.keys()
 
 
+@pytest.mark.slow
 async def test_schemathesis_finds_nothing(make_host: MakeHost, engine: Any, tmp_path: Path):
     options = {"base_url": engine.url, "api_key": KEY, "rate_limit": "99999/second"}
     host = make_host({"web": WebPlugin}, server={"port": 0, "rest": True}, plugins={"web": options})

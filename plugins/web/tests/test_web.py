@@ -441,6 +441,7 @@ async def test_an_answer_is_kept_for_equal_questions(open_web: OpenWeb, engine: 
         assert len(engine.asked) == 2
 
 
+@pytest.mark.slow
 async def test_no_more_answers_are_kept_than_wanted_and_none_for_longer(
     open_web: OpenWeb, engine: Any
 ):
@@ -635,6 +636,7 @@ async def test_what_goes_beyond_this_machine_goes_through_the_proxy_of_the_envir
     assert engine.asked[0][1]["host"] == "searxng.example"
 
 
+@pytest.mark.slow
 def test_the_plugin_keeps_the_rules_of_plugins(engine: Any):
     calls = [("web.search", {"query": "x"})]
     check_plugin(WebPlugin, name="web", calls=calls, base_url=engine.url, api_key=KEY)

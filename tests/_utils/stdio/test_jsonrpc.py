@@ -142,6 +142,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.binary() | JSON.map(lambda value: json.dumps(value).encode()))
 def test_any_line_is_a_message_or_has_a_reason(line: bytes):
     assert is_message_or_has_a_reason(line)

@@ -38,6 +38,7 @@ def encoder() -> MiniLmEncoder:
     return MiniLmEncoder()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="counts threads as Linux does")
 def test_an_encoder_has_as_many_threads_as_it_was_opened_with() -> None:
     program = (

@@ -251,6 +251,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 async def test_a_process_that_is_killed_loses_and_doubles_nothing(
     client: PineconeClient,
     server: PineconeServer,

@@ -660,6 +660,7 @@ def test_a_preview_shows_no_value_under_a_name_of_secrets():
     assert "hushhush" not in done("config", "show")
 
 
+@pytest.mark.slow
 def test_edits_at_one_time_are_all_kept():
     FILE.write_text("# mine\n")
     names = ["find_*", "find_r*", "find_re*", "find_rel*", "find_rele*", "find_relev*"]

@@ -188,6 +188,7 @@ def test_a_configuration_that_an_entry_names_by_a_variable_is_not_replaced_unask
     assert run("install", "cursor").exit_code == 0, "the variable stays, and so does the file"
 
 
+@pytest.mark.slow
 def test_what_doctor_says_to_run_keeps_all_that_narrows_an_entry():
     school = Path("the school.toml")
     school.write_text("[profiles.class]\nread_only = true\n")
@@ -209,6 +210,7 @@ def test_what_doctor_says_to_run_keeps_all_that_narrows_an_entry():
     assert sorted(mended["args"]) == sorted(whole["args"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "entry",
     [

@@ -197,6 +197,7 @@ def test_status_shows_the_embedded_index_beside_a_pinecone_out_of_reach(
     assert status["embedded_index"]["records"] == 5
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("nobody")
 def test_a_name_that_is_looked_up_for_long_holds_no_command_up(
     run: Run, monkeypatch: pytest.MonkeyPatch

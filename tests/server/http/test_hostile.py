@@ -179,6 +179,7 @@ async def answer_to(url: str, sent: bytes) -> bytes:
     return bytes(received)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_malformed_messages_are_refused_and_nothing_crashes(
     url: str, seed: int, caplog: pytest.LogCaptureFixture
@@ -219,6 +220,7 @@ async def test_a_request_behind_another_one_needs_a_token_of_its_own(url: str, s
     assert received.count(b"HTTP/1.1 200") == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "path"),
     [

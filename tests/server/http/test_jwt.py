@@ -185,6 +185,7 @@ async def test_a_scope_that_the_configuration_does_not_have_opens_no_route(
         assert (await client.get("/page")).json() == ["pages"]
 
 
+@pytest.mark.slow
 async def test_who_signs_in_is_an_operator_only_by_a_configured_scope(
     make_host: Callable[..., Host], issuer: Issuer
 ):
@@ -238,6 +239,7 @@ def odd_tokens(issuer: Issuer) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 async def test_no_other_token_gets_in(host: Host, issuer: Issuer):
     async with served_over_http(host) as url:
         assert await status(url, issuer.token()) == 200
@@ -245,6 +247,7 @@ async def test_no_other_token_gets_in(host: Host, issuer: Issuer):
             assert await status(url, token) == 401, name
 
 
+@pytest.mark.slow
 async def test_new_keys_are_fetched_and_not_more_often_than_needed(
     host: Host, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ):
@@ -285,6 +288,7 @@ async def test_who_has_a_known_key_does_not_wait_for_a_slow_issuer(
     assert issuer.asked == 2, "all of them wait for one answer"
 
 
+@pytest.mark.slow
 async def test_an_answer_without_an_end_is_given_up(
     host: Host, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ):
@@ -309,6 +313,7 @@ async def test_after_a_rest_a_key_that_was_withdrawn_counts_no_more(
         assert await status(url, issuer.token()) == 401
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_named", [False, True], ids=["kind", "name"])
 async def test_a_key_is_for_the_algorithm_that_it_names_or_for_those_of_its_kind(
     host: Host, issuer: Issuer, *, is_named: bool
@@ -328,6 +333,7 @@ async def test_a_key_is_for_the_algorithm_that_it_names_or_for_those_of_its_kind
             assert await status(url, issuer.token(kid=kid, key=key, alg=alg)) == 401, kid
 
 
+@pytest.mark.slow
 async def test_a_key_of_a_kind_that_is_not_taken_is_passed_by(
     host: Host, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ):
@@ -377,6 +383,7 @@ async def test_clients_learn_whose_tokens_they_need(host: Host, issuer: Issuer):
     }, "letter by letter, as they are configured"
 
 
+@pytest.mark.slow
 async def test_a_stream_ends_when_the_token_that_opened_it_expires(
     host: Host, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ):

@@ -81,6 +81,7 @@ async def metrics_of(url: str) -> dict[tuple[str, str], float]:
     }
 
 
+@pytest.mark.slow
 async def test_metrics_tell_of_calls_requests_plugins_and_the_catalog(make_host: MakeHost):
     host = make_desk(make_host)
     desk = host.manager.records["desk"].plugin

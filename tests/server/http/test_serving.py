@@ -149,6 +149,7 @@ async def test_clients_of_both_generations_are_served(
         assert (await client.read_resource("books://all")).contents[0].text == "all"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_a_token_shows_and_calls_what_its_scopes_let_it(guarded: str, mode: str):
     assert await names_for(guarded, BOB, mode) == ["find_book", "drop_book", "wait"]
@@ -220,6 +221,7 @@ async def test_limits_of_rate_count_for_each_token(make_books: MakeHost):
                 assert second.is_error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
@@ -714,6 +716,7 @@ def test_globs_of_scopes_add_up_and_profiles_narrow():
     assert access_of(["*", "a"], settings).names == ("*",)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("starter_catalog")
 @pytest.mark.skipif(sys.platform == "win32", reason="a process is ended there without a signal")
 async def test_a_token_that_is_revoked_counts_no_more_and_the_service_ends_when_asked():
@@ -745,6 +748,7 @@ def test_options_of_the_service_need_it(option: list[str]):
     assert "need --transport http" in refused.output
 
 
+@pytest.mark.slow
 def test_the_service_does_not_start_beyond_this_machine_by_accident():
     command = [*COMMAND, "serve", "--transport", "http", "--host", "0.0.0.0"]  # noqa: S104
     refused = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -766,6 +770,7 @@ async def test_a_client_that_leaves_in_the_midst_of_its_request_is_no_error(
     assert [each for each in caplog.records if each.exc_info] == []
 
 
+@pytest.mark.slow
 @given(body=st.binary(max_size=300) | st.text(max_size=300).map(str.encode), modern=st.booleans())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_whatever_comes_is_answered_and_never_costs_the_service(

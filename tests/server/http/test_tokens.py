@@ -102,6 +102,7 @@ async def test_a_browser_may_send_the_expired_token_as_a_password(make_service: 
     ]
 
 
+@pytest.mark.slow
 async def test_a_token_counts_until_it_expires_and_its_stream_ends_then(make_service: MakeHost):
     host = make_service(in_seconds(5))
     async with served_over_http(host) as url, httpx2.AsyncClient(base_url=url) as client:

@@ -219,6 +219,7 @@ async def test_a_connection_without_a_request_is_closed(url: str, monkeypatch: p
     assert await exchange(url, b"") == b""
 
 
+@pytest.mark.slow
 async def test_a_connection_is_used_for_several_requests(
     url: str, caplog: pytest.LogCaptureFixture
 ):
@@ -230,6 +231,7 @@ async def test_a_connection_is_used_for_several_requests(
     assert [each for each in caplog.records if each.exc_info] == []
 
 
+@pytest.mark.slow
 async def test_other_clients_are_served_while_one_floods(url: str):
     async def flood() -> None:
         while True:
@@ -243,6 +245,7 @@ async def test_other_clients_are_served_while_one_floods(url: str):
         tasks.cancel_scope.cancel()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["/mcp", "/tools/count_words"])
 async def test_a_body_with_very_many_values_is_refused_before_it_is_parsed(url: str, path: str):
     keys = b"{" + b",".join(b'"%d":1' % index for index in range(10_000)) + b"}"
@@ -256,6 +259,7 @@ async def test_a_body_with_very_many_values_is_refused_before_it_is_parsed(url: 
         assert within.status_code == 400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["a, b, " * 8_000, ',\\"' * 8_000, '",' * 8_000, "\\," * 9_000])
 async def test_commas_in_texts_are_no_values(make_host: MakeHost, text: str):
     tools = {"max_argument_values": 3}

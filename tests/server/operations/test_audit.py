@@ -124,6 +124,7 @@ def calls_of(path: Path) -> list[dict[str, Any]]:
     return [line for line in lines_of(path) if line["event"] == "call"]
 
 
+@pytest.mark.slow
 async def test_each_call_leaves_a_line_with_who_what_and_how_it_ended(
     make_shelf: MakeHost, path: Path
 ):
@@ -189,6 +190,7 @@ async def test_a_client_cannot_choose_the_session_in_its_line(make_shelf: MakeHo
     assert "session" not in call
 
 
+@pytest.mark.slow
 async def test_equal_arguments_have_equal_hashes_which_nobody_can_guess_without_the_key(
     make_shelf: MakeHost, path: Path
 ):
@@ -207,6 +209,7 @@ async def test_equal_arguments_have_equal_hashes_which_nobody_can_guess_without_
     assert calls_of(path)[-1]["arguments_hmac"] != first
 
 
+@pytest.mark.slow
 async def test_a_key_that_a_full_disk_has_left_empty_is_made_anew(
     make_shelf: MakeHost, path: Path, caplog: pytest.LogCaptureFixture
 ):
@@ -227,6 +230,7 @@ async def test_a_key_that_a_full_disk_has_left_empty_is_made_anew(
         assert "remove it if it is no key" in caplog.text
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(
         st.text(), st.recursive(st.none() | st.text() | st.integers(), st.lists, max_leaves=5)

@@ -31,6 +31,7 @@ def lines_of(path: Path) -> list[bytes]:
     return [line for each in files_of(path) for line in each.read_bytes().splitlines()]
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 2 * MOST), max_size=30))
 def test_every_line_is_kept_in_order_in_files_that_are_no_longer_than_they_may_be(
     lengths: list[int],

@@ -25,6 +25,7 @@ def test_a_region_of_wrong_marks_before_one_that_closes_is_read_once():
     assert found[-1][1] == ["A", "two\nlines"]
 
 
+@pytest.mark.slow
 def test_a_quotation_that_is_longer_than_any_row_damages_only_its_own_line():
     found = rows('code,text\nA,"open\n' + "B,b\n" * (LONGEST_ROW // 4 + 10))
     assert found[1] == (2, ["A", "open"], True)

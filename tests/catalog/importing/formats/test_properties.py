@@ -122,6 +122,7 @@ def test_cleaning_takes_time_in_proportion_to_the_text(text):
     assert len(clean(text * 1_000_000)) <= LONGEST_TEXT
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_clean_text_is_one_line_that_can_be_written(text):
     found = clean(text + "\ud800")

@@ -181,6 +181,7 @@ def test_a_pipe_or_device_is_refused_and_not_waited_for(tmp_path):
         assert "it is no plain file; save what it gives into one" in read(path)[1][0]
 
 
+@pytest.mark.slow
 def test_a_file_that_grows_while_it_is_read_is_read_as_it_was(tmp_path):
     path = tmp_path / "x.csv"
     path.write_bytes(b"code,text\n" + b"".join(b"A%d,words\n" % number for number in range(50_000)))

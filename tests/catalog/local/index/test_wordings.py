@@ -70,6 +70,7 @@ def vectors(folder: Path) -> dict[str, list[float]]:
 
 
 class TestAnOfficialText:
+    @pytest.mark.slow
     def test_is_found_by_the_words_of_the_starter_set_and_shown(
         self, starter: LocalStore, record: MakeRecord
     ) -> None:
@@ -104,6 +105,7 @@ class TestAnOfficialText:
         assert "R001" in both
         assert ENERGY_OF_SPEED not in both
 
+    @pytest.mark.slow
     def test_that_is_deleted_gives_the_place_back(
         self, starter: LocalStore, record: MakeRecord
     ) -> None:
@@ -165,6 +167,7 @@ class TestVectors:
         assert said @ found["R001"] > said @ own[0]
         np.testing.assert_allclose(found["R002"], own[1], atol=1e-5)
 
+    @pytest.mark.slow
     def test_of_an_import_beside_others_are_those_of_one_build(
         self, starter: LocalStore, own_catalog: Path, folder: Path, record: MakeRecord
     ) -> None:

@@ -321,6 +321,7 @@ async def test_without_the_setting_there_is_no_rest(make_shelf: MakeHost):
             assert (await client.get(path)).status_code == 404
 
 
+@pytest.mark.slow
 async def test_schemathesis_finds_nothing_in_the_standards_tools(
     make_host: MakeHost, tmp_path: Path
 ):
