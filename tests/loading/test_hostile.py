@@ -99,7 +99,7 @@ def start(install: Install) -> Generator[Start]:
     peers: list[Peer] = []
 
     def begin(*arguments: str, patient: bool = False, **seconds: float) -> Peer:
-        timing = {"start": WAIT, "hung": WAIT} if patient else {"start": 1, "hung": 1}
+        timing = {"start": WAIT, "hung": WAIT, "end": WAIT} if patient else {"start": 1, "hung": 1}
         timing |= {"patience": 60, **seconds}
         command = [sys.executable, "-c", TIMED.format(timing=timing)]
         peers.append(Peer(*arguments, command=command))
@@ -285,7 +285,7 @@ def test_a_distribution_with_broken_metadata_is_passed_by(
     assert b"\xff" not in content or "standards_mcp_broken-1.0.dist-info is ignored" in peer.log()
 
 
-BATCHES = 3
+BATCHES = 8
 
 
 @pytest.mark.slow
