@@ -591,6 +591,7 @@ def test_json_output_is_one_document_whatever_plugins_print(run: Run):
     assert b"raw at import" in done.stderr
 
 
+@pytest.mark.smoke
 @pytest.mark.slow
 def test_standards_of_ones_own_are_found_after_an_import(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

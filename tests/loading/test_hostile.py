@@ -259,6 +259,7 @@ def test_a_server_whose_tasks_a_plugin_cancels_says_why_it_ends(install: Install
     assert "all tasks of the server were cancelled" in peer.log()
 
 
+@pytest.mark.smoke
 def test_a_function_that_computes_for_ever_costs_its_call(install: Install, start: Start):
     attack_with(install, "spins")
     check_attacks(start(), [BY_NAME["spins"]])

@@ -686,6 +686,7 @@ async def test_a_server_is_reached_by_http_and_again_after_it_was_gone(
         assert (await until_answered(host, "web.add", {"a": 2})).structured == {"result": 3}
 
 
+@pytest.mark.smoke
 async def test_the_program_serves_them_with_nothing_else_on_its_stdout(
     folder: Path, tmp_path: Path
 ):

@@ -113,6 +113,7 @@ def test_both_tools_say_that_they_only_read_reach_nothing_else_and_return_untrus
     assert peer.end() == 0
 
 
+@pytest.mark.smoke
 @pytest.mark.measured
 def test_both_tools_answer_on_raw_lines(start: Start):
     peer = start("serve")
@@ -140,6 +141,7 @@ def test_the_2026_generation_needs_no_handshake(start: Start):
     assert peer.end() == 0
 
 
+@pytest.mark.smoke
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 @pytest.mark.usefixtures("start")
@@ -273,6 +275,7 @@ def test_requests_read_before_the_end_of_input_are_answered(start: Start):
     assert peer.end() == 0
 
 
+@pytest.mark.smoke
 def test_stdout_carries_json_rpc_only_whatever_a_plugin_prints(
     start: Start, install: Callable[..., Path]
 ):
@@ -323,6 +326,7 @@ def test_the_start_asks_nothing_of_pinecone(start: Start, monkeypatch: pytest.Mo
     }
 
 
+@pytest.mark.smoke
 @pytest.mark.measured
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_process_while_a_call_is_running(

@@ -304,6 +304,7 @@ async def test_clients_that_do_not_read_hold_up_a_notice_for_a_moment_only(host:
         tasks.cancel_scope.cancel()
 
 
+@pytest.mark.smoke
 @pytest.mark.slow
 async def test_a_changed_file_is_noticed_and_a_bad_one_refused(
     host: Host, caplog: pytest.LogCaptureFixture

@@ -114,6 +114,7 @@ def chance(request: pytest.FixtureRequest) -> random.Random:
     return random.Random(seed)  # noqa: S311
 
 
+@pytest.mark.smoke
 def test_an_import_that_is_killed_at_any_moment_wrote_all_or_nothing_and_is_run_again(
     start: Start, tmp_path: Path, chance: random.Random
 ) -> None:

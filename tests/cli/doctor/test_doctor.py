@@ -39,6 +39,7 @@ def findings(*arguments: str, code: int, timing: Timing = DEFAULT_TIMING) -> dic
     return found
 
 
+@pytest.mark.smoke
 def test_a_good_installation_has_no_error_whatever_its_plugins_print(install: Install):
     source = """
         import os

@@ -291,6 +291,7 @@ def message(result: ToolResult) -> str:
     return (result.structured or {})["message"]
 
 
+@pytest.mark.smoke
 async def test_an_isolated_plugin_looks_as_if_it_were_local(
     isolated: Callable[..., Host], tmp_path: Path
 ):

@@ -716,6 +716,7 @@ def test_globs_of_scopes_add_up_and_profiles_narrow():
     assert access_of(["*", "a"], settings).names == ("*",)
 
 
+@pytest.mark.smoke
 @pytest.mark.slow
 @pytest.mark.usefixtures("starter_catalog")
 @pytest.mark.skipif(sys.platform == "win32", reason="a process is ended there without a signal")
