@@ -89,16 +89,16 @@ class Verdict(NamedTuple):
 
 def asked_by(text: str) -> Asked:
     """Return what a requirement asks for."""
-    slots, known = list[Slot](), set[str]()
+    slots, known = list[Slot](), dict[str, int]()
     for clause in read(text):
         for key in clause.words:
             if key not in known:
                 keys = [each for each in clause.alternatives.get(key, [key]) if each not in known]
+                known |= dict.fromkeys(keys, len(slots))
                 slots.append(Slot({each: clause.words[each] for each in keys}))
-                known.update(keys)
         for counted in clause.quantities:
-            objects = [each for each in slots if each.words.keys() & set(counted.words)]
-            slots.append(Slot({}, counted.quantity, tuple(objects)))
+            places = dict.fromkeys(known[key] for key in counted.words)
+            slots.append(Slot({}, counted.quantity, tuple(slots[place] for place in places)))
     return Asked(tuple(slots))
 
 
@@ -114,7 +114,7 @@ def judge(asked: Asked, proof: Proof, least: float = SHARE) -> Verdict:
     """Return how far the best clause of an atom meets a requirement.
 
     One clause must have the share of the words: words that stand far apart say something else.
-    Every quantity must hold.
+    Every quantity must hold, and every number that is a name must be there.
     """
     best = Verdict(0.0, [])
     for clause in proof.clauses:
@@ -134,12 +134,12 @@ def judge(asked: Asked, proof: Proof, least: float = SHARE) -> Verdict:
 
 
 def _holds(slot: Slot, quantity: Quantity, clause: Clause, heading: frozenset[str]) -> bool:
-    """Return True if a clause has a quantity, and says of the same that it is of it."""
+    """Return True if a clause has the quantity, with all words that it is of in its phrase."""
     for counted in clause.quantities:
-        known = {*counted.words, *(() if counted.is_named else heading)}
-        met = sum(bool(each.found_in(known)) for each in slot.objects)
-        if met >= SHARE * len(slot.objects) and quantity.is_met_by(counted.quantity):
-            return True
+        if quantity.is_met_by(counted.quantity):
+            known = {*counted.words, *(() if counted.is_named else heading)}
+            if all(each.found_in(known) for each in slot.objects):
+                return True
     return False
 
 

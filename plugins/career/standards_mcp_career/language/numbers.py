@@ -14,8 +14,8 @@ from .tokens import Token
 _THOUSANDS: Final = re.compile(r"\d{1,3}(?:[.,]\d{3})+")
 _RANGE: Final = frozenset(("-", "\u2013", "to", "bis"))
 _NEGATIONS: Final = frozenset(("no", "not"))
-_UP_TO: Final = frozenset(("up", "bis"))
-_MARKS: Final = ABOUT | ABOVE | BELOW | LEAST | MOST | _NEGATIONS | _UP_TO
+_MARKS: Final = ABOUT | ABOVE | BELOW | LEAST | MOST | _NEGATIONS | {"up", "bis"}
+_MARKS_AFTER: Final = frozenset(("max", "maximum", "min", "minimum"))
 _BETWEEN_MARKS: Final = frozenset(("a", "an", "at", "of", "than", "the", "to", "zu"))
 _MARK_WORDS: Final = 5
 _NUMBER_TOKENS: Final = 3  # two hundred thousand; a chain of any length would take for ever
@@ -57,7 +57,8 @@ class Number:
             return math.nextafter(self.low, math.inf), math.inf
         if self.marks & BELOW:  # not below: at least
             return (self.low, math.inf) if is_negated else (0, math.nextafter(self.high, 0))
-        if self.marks & MOST or (up_to_is_limit and self.marks & _UP_TO):
+        is_up_to = self.marks >= {"up", "to"} or "bis" in self.marks
+        if self.marks & MOST or (up_to_is_limit and is_up_to):
             return 0, self.high
         return self.low, math.inf if self.marks & LEAST else self.high
 
@@ -128,7 +129,7 @@ def _marks_after(tokens: Sequence[Token], place: int) -> tuple[frozenset[str], i
             return MOST, place + 2
         case ["at", bound] if bound in LEAST | MOST:
             return frozenset([bound]), place + 2
-        case [bound, *_] if bound in LEAST | MOST:
+        case [bound, *_] if bound in _MARKS_AFTER:
             return frozenset([bound]), place + 1
         case _:
             return frozenset(), place

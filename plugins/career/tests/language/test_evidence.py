@@ -50,6 +50,8 @@ def test_stop_words_and_generic_words_are_no_evidence():
         ("五年护理经验", "三年护理经验", []),
         ("五年护理", "八年护理", ["5 年", "护理"]),
         ("Two years of Go", "Two years of Go five years of Java", []),
+        ("Five years of sales", "Seven years within sales", ["five years", "sales"]),
+        ("Growth of 20 percent", "Growth up 25 percent", ["20 percent", "growth"]),
         ("5 million euros", "Up to 6 million euros", ["5 million euros"]),
         ("Three or more of these", "Four of these", []),
         ("ISO 9001", "ISO 14001 in 9001 shops", []),
