@@ -221,7 +221,9 @@ class CareerPlugin(Plugin[CareerSettings]):
     @tool(title="Take a resume in", destructive=False, open_world=False, timeout=60)
     def ingest_resume(
         self,
-        input_path: Annotated[str, Field(description="The file's absolute path.")],
+        input_path: Annotated[
+            str, Field(description="The file's absolute path, inside resume_roots.")
+        ],
         persist: Annotated[StrictBool, Field(description="Store it.")] = True,  # noqa: FBT002  an argument of a tool
         trace_id: TraceId = None,
     ) -> IngestAnswer:

@@ -50,7 +50,8 @@ class CareerSettings(PluginSettings):
             letters and digits, as in reports of the original program.
         embedding: What makes vectors: stub, or a text encoder such as minilm.
         load: Files that are imported at each start.
-        resume_roots: Folders in which resumes may lie, never in hidden ones.
+        resume_roots: Folders from which ingest_resume reads resumes, without hidden folders. Empty:
+            it reads none, because remote callers could learn which files exist.
         max_resume_bytes: The size of a resume's file.
     """
 
@@ -62,7 +63,7 @@ class CareerSettings(PluginSettings):
     tokens: Tokens = "meaningful"
     embedding: Annotated[str, AfterValidator(_embedding)] = STUB
     load: tuple[Path, ...] = ()
-    resume_roots: tuple[Path, ...] = Field(default_factory=lambda: (Path.home(),))
+    resume_roots: tuple[Path, ...] = ()
     max_resume_bytes: int = Field(LARGEST_RESUME, ge=1)
 
     @model_validator(mode="after")

@@ -35,7 +35,12 @@ class Slot:
     @property
     def keys(self) -> Collection[str]:
         """The keys under which `Proof.keys` has it."""
-        return self.words if self.quantity is None else [_key(self.quantity.nouns[-1])]
+        return self.words if self.quantity is None else list(map(_key, self.quantity.wanted))
+
+    @property
+    def is_number(self) -> bool:
+        """Return True for a quantity, and for a number that is a name: nothing makes up for it."""
+        return all(key.lstrip("!").replace(".", "").isdecimal() for key in self.words)
 
     @property
     def text(self) -> str:
@@ -70,9 +75,9 @@ class Proof:
 
     def keys(self) -> set[str]:
         """Return all stems, and a key for the noun of each quantity."""
-        parts = [part for clause in self.clauses for part in clause.parts]
-        nouns = {_key(noun) for part in parts for each in part.quantities for noun in each.nouns}
-        return nouns.union(self.tags, *(part.words for part in parts))
+        counted = [each.quantity for clause in self.clauses for each in clause.quantities]
+        nouns = {_key(noun) for each in counted for noun in each.nouns}
+        return nouns.union(self.tags, *(clause.words for clause in self.clauses))
 
 
 class Verdict(NamedTuple):
@@ -84,19 +89,16 @@ class Verdict(NamedTuple):
 
 def asked_by(text: str) -> Asked:
     """Return what a requirement asks for."""
-    slots, known = list[Slot](), set[str]()
+    slots, known = list[Slot](), dict[str, int]()
     for clause in read(text):
-        texts = {key: word for part in clause.parts for key, word in part.words.items()}
-        for part in clause.parts:
-            objects = list[Slot]()
-            for key in part.words:
-                if key not in known:
-                    joined = clause.alternatives.get(key, [key])
-                    keys = [each for each in joined if each not in known]
-                    objects.append(Slot({each: texts[each] for each in keys}))
-                    known.update(keys)
-            slots += objects
-            slots += [Slot({}, each, tuple(objects)) for each in part.quantities]
+        for key in clause.words:
+            if key not in known:
+                keys = [each for each in clause.alternatives.get(key, [key]) if each not in known]
+                known |= dict.fromkeys(keys, len(slots))
+                slots.append(Slot({each: clause.words[each] for each in keys}))
+        for counted in clause.quantities:
+            places = dict.fromkeys(known[key] for key in counted.words)
+            slots.append(Slot({}, counted.quantity, tuple(slots[place] for place in places)))
     return Asked(tuple(slots))
 
 
@@ -104,7 +106,7 @@ def asked_by(text: str) -> Asked:
 def proof_of(claim: str, title: str, tags: tuple[str, ...]) -> Proof:
     """Return what an atom says."""
     titled = read(title, is_claim=True)
-    heading = frozenset(key for clause in titled for part in clause.parts for key in part.words)
+    heading = frozenset(key for clause in titled for key in clause.words)
     return Proof([*read(claim, is_claim=True), *titled], heading, frozenset(map(stem, tags)))
 
 
@@ -112,18 +114,17 @@ def judge(asked: Asked, proof: Proof, least: float = SHARE) -> Verdict:
     """Return how far the best clause of an atom meets a requirement.
 
     One clause must have the share of the words: words that stand far apart say something else.
-    Every quantity must hold.
+    Every quantity must hold, and every number that is a name must be there.
     """
     best = Verdict(0.0, [])
     for clause in proof.clauses:
-        known = proof.heading.union(proof.tags, *(part.words for part in clause.parts))
+        known = proof.heading.union(proof.tags, clause.words)
         words, met = list[str](), 0
         for slot in asked.slots:
-            if slot.quantity is None:
-                found = slot.found_in(known)
-            elif _holds(slot, clause, proof.heading):
+            found = slot.found_in(known)
+            if slot.quantity is not None and _holds(slot, slot.quantity, clause, proof.heading):
                 found = [slot.quantity.text]
-            else:
+            if slot.is_number and not found:
                 break
             words, met = words + found, met + bool(found)
         else:
@@ -132,15 +133,13 @@ def judge(asked: Asked, proof: Proof, least: float = SHARE) -> Verdict:
     return best if best.share >= least else Verdict(0.0, [])
 
 
-def _holds(slot: Slot, clause: Clause, heading: frozenset[str]) -> bool:
-    """Return True if a part of a clause has the quantity, and what it is of."""
-    for part in clause.parts:
-        known = heading | part.words.keys()
-        met = sum(bool(each.found_in(known)) for each in slot.objects)
-        if met >= SHARE * len(slot.objects) and any(
-            slot.quantity is not None and slot.quantity.is_met_by(each) for each in part.quantities
-        ):
-            return True
+def _holds(slot: Slot, quantity: Quantity, clause: Clause, heading: frozenset[str]) -> bool:
+    """Return True if a clause has the quantity, with all words that it is of in its phrase."""
+    for counted in clause.quantities:
+        if quantity.is_met_by(counted.quantity):
+            known = {*counted.words, *(() if counted.is_named else heading)}
+            if all(each.found_in(known) for each in slot.objects):
+                return True
     return False
 
 
@@ -159,7 +158,7 @@ def weakness(text: str, evidence: Iterable[str]) -> str | None:
     if not any(slot.words for slot in (*met, *missing)):
         return "the requirement does not say of what; name it"
     share = len(met) / (len(met) + len(missing))
-    if share >= SHARE and all(slot.words for slot in missing):
+    if share >= SHARE and not any(slot.is_number for slot in missing):
         return None
     return f"it lacks {', '.join(slot.text for slot in missing)}"
 

@@ -6,11 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
-from typing import Final
+from typing import Final, NamedTuple
 
 from .lexicon import (
     ALTERNATIVES,
-    CONJUNCTIONS,
     CONTRASTS,
     DENIALS,
     GENERIC_WORDS,
@@ -18,26 +17,28 @@ from .lexicon import (
     STOP_WORDS,
     UNITS,
 )
-from .quantities import Quantity, number_value, quantity_at
+from .numbers import number_value
+from .phrases import JOINERS, Phrases
+from .quantities import Found, Quantity, quantity_at
 from .stems import stem
 from .tokens import Token, tokens_of
 
 _NEGATED_WORDS: Final = 6
 """How far a negation reaches, in words, if its part does not end before."""
-_JOINERS: Final = frozenset("-/+")
 _DENIED: Final = re.compile(DENIALS, re.IGNORECASE)
 
 
-@dataclass(slots=True)
-class Part:
-    """A part of a clause, such as the text between two commas.
+class Counted(NamedTuple):
+    """A quantity with its phrase.
 
     Attributes:
-        words: The meaningful words by their stems. The stem of a negated word begins with "!".
+        words: The stems of its phrase.
+        is_named: True if the quantity itself says of what it is.
     """
 
-    words: dict[str, str] = field(default_factory=dict[str, str])
-    quantities: list[Quantity] = field(default_factory=list[Quantity])
+    quantity: Quantity
+    words: list[str]
+    is_named: bool
 
 
 @dataclass(slots=True)
@@ -45,10 +46,12 @@ class Clause:
     """A sentence, or a side of "but".
 
     Attributes:
+        words: The meaningful words by their stems. The stem of a negated word begins with "!".
         alternatives: For each stem that "or" joins to others, all of them.
     """
 
-    parts: list[Part] = field(default_factory=lambda: [Part()])
+    words: dict[str, str] = field(default_factory=dict[str, str])
+    quantities: list[Counted] = field(default_factory=list[Counted])
     alternatives: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
 
@@ -82,15 +85,7 @@ def surface_words(text: str) -> list[str]:
 
 def _goes_on(token: Token) -> bool:
     """Return True if a token ends no part of a clause."""
-    return token.kind != "break" or token.text in _JOINERS
-
-
-def _number_follows(tokens: Sequence[Token]) -> list[bool]:
-    """Return for each place whether a number follows in the same part."""
-    found = [False]
-    for token in reversed(tokens):
-        found.append(_goes_on(token) and (found[-1] or number_value(token) is not None))
-    return found[::-1]
+    return token.kind != "break" or token.text in JOINERS
 
 
 class _ClauseReader:
@@ -99,9 +94,10 @@ class _ClauseReader:
     def __init__(self, tokens: Sequence[Token], *, is_denied: bool) -> None:
         self._tokens = tokens
         self._is_denied = is_denied  # somewhere in the text
-        self._numbers = _number_follows(tokens)
         self._clause = Clause()
-        self._negated = self._reach = 0
+        self._places = dict[int, str]()
+        self._found = list[Found]()
+        self._negated = 0
         self._chain = list[tuple[str, str]]()
         self._between = list[str]()
 
@@ -115,43 +111,42 @@ class _ClauseReader:
                 place = self._read_number(place)
                 continue
             place += 1
-            if self._ends_part(token, place):
+            if token.kind == "break" and not _goes_on(token):
                 self._begin_part(place)
             elif token.kind == "word":
                 self._read_word(token, place)
             if token.kind == "break" or token.text in ALTERNATIVES:
                 self._between.append(token.text)
         self._end_chain()
+        self._count()
         return self._clause
 
-    def _ends_part(self, token: Token, place: int) -> bool:
-        if token.kind == "break":
-            return not _goes_on(token)
-        has_quantity = bool(self._clause.parts[-1].quantities)
-        return has_quantity and token.text in CONJUNCTIONS and self._numbers[place]
-
     def _read_number(self, place: int) -> int:
-        quantity, end = quantity_at(self._tokens, place)
-        if quantity is not None:
-            self._clause.parts[-1].quantities.append(quantity)
-        elif self._tokens[place].kind == "number":
-            self._add(self._tokens[place])
+        found, end = quantity_at(self._tokens, place)
+        value = number_value(self._tokens[place])
+        if found is not None:
+            self._found.append(found)
+        elif value is not None and self._tokens[place].text != "one":
+            self._add(f"{value:.12g}", f"{value:.12g}", place)
         return end
 
+    def _count(self) -> None:
+        phrases = Phrases(self._tokens, self._places, self._found)
+        for found in self._found:
+            places, is_named = phrases.of(found)
+            words = list(dict.fromkeys(self._places[place] for place in places))
+            self._clause.quantities.append(Counted(found.quantity, words, is_named))
+
     def _begin_part(self, place: int) -> None:
-        if self._clause.parts[-1].words or self._clause.parts[-1].quantities:
-            self._clause.parts.append(Part())
-        is_new = place == 0 or self._tokens[place - 1].kind == "break"
-        if self._is_denied and is_new:
+        self._negated = 0
+        if self._is_denied:
             rest = (self._tokens[each] for each in range(place, len(self._tokens)))
             written = " ".join(each.written for each in takewhile(_goes_on, rest))
-            self._reach = len(self._tokens) if _DENIED.search(written) else 0
-        self._negated = self._reach
+            self._negated = len(self._tokens) if _DENIED.search(written) else 0
 
     def _read_word(self, token: Token, place: int) -> None:
-        following = self._tokens[place].text if place < len(self._tokens) else ""
         is_negation = token.text in NEGATORS or token.text.endswith("n't")
-        if is_negation and following != "only":
+        if is_negation and not self._is_bound(place):
             self._negated = max(self._negated, 1 if token.text == "non" else _NEGATED_WORDS)
             return
         is_letter = len(token.text) == 1 and token.text.isascii()
@@ -159,23 +154,29 @@ class _ClauseReader:
         is_name = token.text in ("it", "us") and token.written.isupper()
         is_empty = not is_name and (token.text in STOP_WORDS or token.text in GENERIC_WORDS)
         if is_skill if is_letter else not is_empty and token.text not in UNITS:
-            self._add(token)
+            self._add(stem(token.text), token.text, place - 1)
         elif not is_letter and token.text in GENERIC_WORDS:
             self._between.append(token.text)
         self._negated = max(0, self._negated - 1)
 
-    def _add(self, token: Token) -> None:
-        key = ("!" if self._negated else "") + stem(token.text)
-        self._clause.parts[-1].words.setdefault(key, token.text)
+    def _is_bound(self, place: int) -> bool:
+        """Return True after "not" if it negates no word: "not only", "not more than"."""
+        following = [each.text for each in self._tokens[place : place + 2]]
+        return following[:1] == ["only"] or following[1:] == ["than"]
+
+    def _add(self, key: str, text: str, place: int) -> None:
+        key = f"!{key}" if self._negated else key
+        self._clause.words.setdefault(key, text)
+        self._places[place] = key
         joins = [each for each in self._between if each in ALTERNATIVES or each == ","]
-        if self._between != joins or not joins:
+        if not joins or self._between != joins:
             self._end_chain()
         self._chain.append(("or" if ALTERNATIVES.intersection(joins) else ",", key))
         self._between = []
 
     def _end_chain(self) -> None:
         """Keep the words that "or" and commas join, if there is an "or" among them."""
-        if any(joint == "or" for joint, _ in self._chain[1:]):
+        if len(self._chain) > 1 and any(joint == "or" for joint, _ in self._chain[1:]):
             keys = [key for _, key in self._chain]
             self._clause.alternatives |= dict.fromkeys(keys, keys)
         self._chain = []

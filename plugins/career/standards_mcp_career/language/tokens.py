@@ -87,7 +87,10 @@ def tokens_of(text: str) -> Iterator[Token]:
     for found in _pattern().finditer(text):
         written, kind = found.group(), found.lastgroup
         if kind == "plain":
-            yield from _words(written)
+            if written.isascii():
+                yield _word(written)
+            else:
+                yield from _words(written)
         elif kind == "word":
             yield from _technical(written)
         else:
@@ -106,9 +109,6 @@ def _technical(written: str) -> Iterator[Token]:
 
 
 def _words(written: str) -> Iterator[Token]:
-    if written.isascii():
-        yield _word(written)
-        return
     place = 0
     for found in _BIGRAMS.finditer(written):
         yield from _spaced(written[place : found.start()])
@@ -124,8 +124,8 @@ def _spaced(written: str) -> Iterator[Token]:
 
 
 def _word(written: str) -> Token:
-    text = _POSSESSIVE.sub("", written.casefold())
-    return Token("word", text, written)
+    text = written.casefold()
+    return Token("word", text if text.isalnum() else _POSSESSIVE.sub("", text), written)
 
 
 def _unspaced(run: str) -> Iterator[Token]:

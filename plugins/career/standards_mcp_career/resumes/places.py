@@ -14,6 +14,10 @@ _WHERE: Final = (
     "It is missing or cannot be read, or it is not in a folder of plugins.career.resume_roots, or "
     "in a hidden folder. Check the path, or move the file there."
 )
+_NO_ROOTS: Final = (
+    "No folder of resumes is configured. Set plugins.career.resume_roots to your folders, such as "
+    '["~/resumes"], or run `standards-mcp career ingest PATH`, which reads any file.'
+)
 
 
 def readable_path(input_path: str, roots: Roots) -> Path:
@@ -27,6 +31,8 @@ def readable_path(input_path: str, roots: Roots) -> Path:
     path = Path(input_path)
     if not path.is_absolute():
         raise InvalidInputError(f"input_path must be an absolute path, not {input_path!r}.")
+    if roots is not None and not roots:
+        raise failed_to_open(input_path, roots)
     try:
         real = path.resolve()
         is_inside = roots is None or any(real.is_relative_to(root.resolve()) for root in roots)
@@ -68,4 +74,6 @@ def read_bytes(path: Path, input_path: str, most: int, roots: Roots) -> bytes:
 def failed_to_open(input_path: str, roots: Roots) -> NotFoundError:
     """Return the error for a file that cannot be read, the same for each reason."""
     message = f"Ingestion failed: Failed to open file: {input_path}"
-    return NotFoundError(message if roots is None else f"{message}. {_WHERE}")
+    if roots is None:
+        return NotFoundError(message)
+    return NotFoundError(f"{message}. {_WHERE if roots else _NO_ROOTS}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,13 @@ from standards_mcp import InvalidInputError, NotFoundError, ToolError
 from standards_mcp_career.audit.log import AuditLog
 from standards_mcp_career.domain.text import hash64
 from standards_mcp_career.resumes.ingest import Ingest
+from standards_mcp_career.service import open_career
+from standards_mcp_career.settings import CareerSettings
 from standards_mcp_career.store import resumes
 from standards_mcp_career.store.database import Store
 
 EXAMPLE = b"##Skills \r\n\r\n\r\n\r\n- Kafka"
+DEFAULTS = CareerSettings.model_validate({})
 NORMAL = "## Skills\n\n\n- Kafka"
 
 
@@ -192,3 +196,16 @@ def test_a_file_without_permission_is_not_found(ingest: Ingest, root: Path):
     (root / "a.md").chmod(0)
     with pytest.raises(ToolError, match="Failed to open file"):
         ingest.ingest_resume(str(root / "a.md"))
+
+
+def test_without_roots_no_file_is_read_and_existing_files_look_like_missing_ones(tmp_path: Path):
+    (tmp_path / "a.md").write_bytes(EXAMPLE)
+    answers = set[str]()
+    with closing(open_career(DEFAULTS)) as career:
+        for name in ("a.md", "none.md", "x\0.md", "a.exe"):
+            with pytest.raises(NotFoundError, match=r"Set plugins\.career\.resume_roots") as raised:
+                career.ingest.ingest_resume(str(tmp_path / name))
+            answers.add(str(raised.value).replace(name, ""))
+    with closing(open_career(DEFAULTS, reads_any_resume=True)) as career:
+        assert career.ingest.ingest_resume(str(tmp_path / "a.md"))["stored"]
+    assert len(answers) == 1

@@ -1,0 +1,135 @@
+"""Read numbers in words and digits, with "at least", "or more", "under" and the like."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from .lexicon import ABOUT, ABOVE, BELOW, LEAST, MOST, MULTIPLES, NUMBERS
+from .tokens import Token
+
+_THOUSANDS: Final = re.compile(r"\d{1,3}(?:[.,]\d{3})+")
+_RANGE: Final = frozenset(("-", "\u2013", "to", "bis"))
+_NEGATIONS: Final = frozenset(("no", "not"))
+_MARKS: Final = ABOUT | ABOVE | BELOW | LEAST | MOST | _NEGATIONS | {"up", "bis"}
+_MARKS_AFTER: Final = frozenset(("max", "maximum", "min", "minimum"))
+_BETWEEN_MARKS: Final = frozenset(("a", "an", "at", "of", "than", "the", "to", "zu"))
+_MARK_WORDS: Final = 5
+_NUMBER_TOKENS: Final = 3  # two hundred thousand; a chain of any length would take for ever
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number, or a range such as "3 to 5".
+
+    Attributes:
+        place: The place of its first digit or word.
+        start: The place of its first token, such as "at" in "at least five".
+        end: The place after its last token, such as "more" in "five or more".
+        marks: The words that bound it, such as "least" or "under".
+    """
+
+    low: float
+    high: float
+    place: int
+    start: int
+    end: int
+    marks: frozenset[str]
+
+    def bounded_at(self, tokens: Sequence[Token], place: int) -> Number:
+        """Return it with the bound that begins at a place, such as "or more", if there is one."""
+        marks, end = _marks_after(tokens, place)
+        return replace(self, end=end, marks=self.marks | marks)
+
+    def bounds(self, *, up_to_is_limit: bool) -> tuple[float, float]:
+        """Return the smallest and the greatest value that it leaves possible.
+
+        Args:
+            up_to_is_limit: "Up to ten years" proves no year; "teams of up to ten" had ten.
+        """
+        is_negated = bool(self.marks & _NEGATIONS)
+        if self.marks & ABOVE:  # not above: at most
+            if is_negated:
+                return 0, self.high
+            return math.nextafter(self.low, math.inf), math.inf
+        if self.marks & BELOW:  # not below: at least
+            return (self.low, math.inf) if is_negated else (0, math.nextafter(self.high, 0))
+        is_up_to = self.marks >= {"up", "to"} or "bis" in self.marks
+        if self.marks & MOST or (up_to_is_limit and is_up_to):
+            return 0, self.high
+        return self.low, math.inf if self.marks & LEAST else self.high
+
+
+def number_value(token: Token) -> float | None:
+    """Return the number that a token is, or None."""
+    if token.kind == "number":
+        digits = token.text
+        if _THOUSANDS.fullmatch(digits):
+            return float(re.sub("[.,]", "", digits))
+        whole, *rest = re.split("[.,]", digits)
+        return float(f"{whole}.{''.join(rest) or 0}")
+    return float(NUMBERS[token.text]) if token.text in NUMBERS else None
+
+
+def number_at(tokens: Sequence[Token], place: int) -> Number:
+    """Return the number whose first digit or word is at a place."""
+    start = _start(tokens, place)
+    low, high, end = _values(tokens, place)
+    before = frozenset(each.text for each in tokens[start:place])
+    return Number(low, high, place, start, end, before).bounded_at(tokens, end)
+
+
+def _start(tokens: Sequence[Token], place: int) -> int:
+    """Return the place of the first word that bounds a number."""
+    start = place - 1 if place and tokens[place - 1].kind == "sign" else place
+    for before in range(start - 1, max(-1, start - 1 - _MARK_WORDS), -1):
+        if tokens[before].text in _MARKS:
+            start = before
+        elif tokens[before].text not in _BETWEEN_MARKS:
+            break
+    return start
+
+
+def _values(tokens: Sequence[Token], start: int) -> tuple[float, float, int]:
+    """Return the ends of a range, and the place after it."""
+    value = number_value(tokens[start])
+    if value is None:  # a decade
+        return 1.0, 1.0, start
+    low, high, place = value, value, start + 1
+    joins = _RANGE | {"and"} if start and tokens[start - 1].text == "between" else _RANGE
+    for _ in range(_NUMBER_TOKENS):
+        following = tokens[place : place + 2]
+        if not following:
+            break
+        if (factor := MULTIPLES.get(following[0].text)) is not None:
+            low, high, place = low * factor, high * factor, place + 1
+            continue
+        more = number_value(following[1]) if len(following) > 1 else None
+        if more is None or following[0].text not in joins:
+            break
+        if tokens[start].kind == "word" and value % 10 == 0 and more < 10:  # noqa: PLR2004
+            low = high = value + more  # twenty-five
+        else:
+            high = max(high, more)
+        place += 2
+    return low, high, place
+
+
+def _marks_after(tokens: Sequence[Token], place: int) -> tuple[frozenset[str], int]:
+    """Return the words after a number or a unit that bound it, and the place after them."""
+    match [each.text for each in tokens[place : place + 2]]:
+        case ["+" | "plus", *_]:
+            return LEAST, place + 1
+        case ["or", bound] if bound in ABOVE:
+            return LEAST, place + 2
+        case ["or", bound] if bound in BELOW:
+            return MOST, place + 2
+        case ["at", bound] if bound in LEAST | MOST:
+            return frozenset([bound]), place + 2
+        case [bound, *_] if bound in _MARKS_AFTER:
+            return frozenset([bound]), place + 1
+        case _:
+            return frozenset(), place
