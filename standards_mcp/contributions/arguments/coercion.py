@@ -57,6 +57,17 @@ def fitted(
     return found
 
 
+def decoded_texts(value: object, schema: object) -> Iterator[str]:
+    """Yield the texts that `fitted` reads as lists or objects."""
+    if isinstance(value, dict | list):
+        container = cast("dict[str, Any] | list[Any]", value)
+        fitting = _pruned(container, schema) or {}
+        for key, item in _items(container):
+            yield from decoded_texts(item, _child(fitting, key))
+    elif isinstance(value, str) and _is_decoded(_types(schema)):
+        yield value
+
+
 @dataclass
 class _Fit:
     booleans: bool
@@ -68,13 +79,11 @@ class _Fit:
             return self._plain(value, schema, path)
         container = cast("dict[str, Any] | list[Any]", value)
         fitting = _pruned(container, schema) or {}
-        if isinstance(container, list):
-            items: Iterable[tuple[str | int, Any]] = enumerate(container)
-            return [self.value(item, _child(fitting, at), (*path, at)) for at, item in items]
-        return {
+        fit = {
             key: self.value(item, _child(fitting, key), (*path, key))
-            for key, item in container.items()
+            for key, item in _items(container)
         }
+        return fit if isinstance(container, dict) else list(fit.values())
 
     def _plain(self, value: Any, schema: object, path: _Path) -> Any:
         types = _types(schema)
@@ -86,7 +95,7 @@ class _Fit:
                 return number
         if self.booleans and "boolean" in types:
             return _boolean(value)
-        if not isinstance(value, str) or not types & {"array", "object"}:
+        if not isinstance(value, str) or not _is_decoded(types):
             return value
         if value == "null":
             return None
@@ -115,6 +124,14 @@ class _Fit:
 def admits_null(schema: object) -> bool:
     """Return True if a schema, without references, admits null."""
     return "null" in _types(schema)
+
+
+def _is_decoded(types: frozenset[str]) -> bool:
+    return "string" not in types and not types.isdisjoint(("array", "object"))
+
+
+def _items(container: dict[str, Any] | list[Any]) -> Iterable[tuple[Any, Any]]:
+    return container.items() if isinstance(container, dict) else enumerate(container)
 
 
 def _groups(schema: _Schema) -> Iterator[list[object]]:
