@@ -30,6 +30,7 @@ from standards_mcp.calls.context import Principal, Unattended
 from standards_mcp.calls.steps.output import BYTES_PER_TOKEN, capped, cut_text, tokens
 from standards_mcp.calls.steps.rate_limits import RateLimits
 from standards_mcp.calls.steps.slots import FairSemaphore
+from standards_mcp.errors import UnknownToolError
 from standards_mcp.host import Host
 
 pytestmark = pytest.mark.anyio
@@ -122,6 +123,17 @@ async def test_calls_that_validation_refuses_count(serve: Any):
     types = [error_type(await host.call_tool("count", each)) for each in wrong]
     assert types == ["invalid_input", "invalid_input", "rate_limited", "rate_limited"]
     assert counter.calls == 0
+
+
+async def test_calls_of_unknown_tools_count_together(serve: Any):
+    host = serve(Counter(), tools={"rate_limit": "2/hour"})
+    for name in ("missing", "absent"):
+        with pytest.raises(UnknownToolError):
+            await host.call_tool(name, {})
+    refused = await host.call_tool("gone", {})
+    assert error_type(refused) == "rate_limited"
+    assert refused.structured["retry_after"] > 3500
+    assert not (await host.call_tool("count", {})).is_error
 
 
 async def test_a_call_that_is_answered_counts_once(serve: Any):
