@@ -115,7 +115,7 @@ def _csv(file: Path) -> Generator[list[str]]:
         # Else a quote that nobody closes takes in the rows below it.
         reader, first = csv.reader(lines, delimiter=delimiter(file), strict=True), 1
         try:
-            yield next(reader, [])
+            yield next(reader, list[str]())
             first = reader.line_num + 1
             for cells in reader:
                 if cells:
