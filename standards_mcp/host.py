@@ -34,7 +34,7 @@ from .contributions.results import error_result
 from .contributions.visible.instructions import joined_instructions
 from .contributions.visible.nearest import nearest_tool
 from .contributions.visible.selection import EVERYTHING, Access, Selection, select
-from .errors import ConfigError, UnknownToolError
+from .errors import ConfigError, RateLimitedError, UnknownToolError
 from .loading.last_start import Step, restore, save
 from .loading.lifecycle import running
 from .loading.manager import PluginManager
@@ -245,6 +245,10 @@ class Host:
         if item is None or item.hidden_reason:
             self._pipeline.refused("tool", name, arguments, context)
         if item is None or (item.hidden_reason and context.principal.is_restricted):
+            try:
+                await self.count_refused(name, context)
+            except RateLimitedError as exc:
+                return error_result(exc.error_type, str(exc), exc.data)
             meant = nearest_tool(name, self.visible(context.principal).visible_tools)
             hint = f"; did you mean {meant!r}?" if meant else ""
             raise UnknownToolError(f"Unknown tool: {name}{hint}")
@@ -252,6 +256,20 @@ class Host:
             message = f"{item.published} is not served here ({item.hidden_reason})."
             return error_result("disabled", f"{message} Ask the administrator.")
         return await self._pipeline.call_tool(item, arguments, context)
+
+    async def count_refused(self, name: str, context: HostContext) -> None:
+        """Count a call of a tool that is refused before the pipeline, as the pipeline counts.
+
+        Raises:
+            RateLimitedError: There were too many. All unknown tools count together.
+        """
+        item = self.visible(context.principal).find(name)
+        count = self._pipeline.rate_limits.count_for
+        if item and not item.hidden_reason:
+            counted, limits = f"{item.kind} {item.declared}", item.limits.rate_limits
+            await count(context.caller, counted, item.published, limits)
+        elif rate := self.settings.tools.rate_limit:
+            await count(context.caller, "unknown tools", "a call of an unknown tool", (rate,))
 
     def refused(self, kind: str, name: str, context: HostContext) -> None:
         """Tell observers that a caller asked for something that is not served to them."""

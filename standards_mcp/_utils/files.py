@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, TextIO
 
-from .private import FILE_MODE, private_folder, write_private
+from .private import FILE_MODE, private_folder
 
 _KEPT_BACKUPS: Final = 10
 _ATTEMPTS: Final = 5
@@ -219,11 +219,8 @@ def _written_beside(target: Path, text: str) -> Generator[Path]:
 
 def keep_text(path: Path, text: str) -> None:
     """Write a private file that is not essential, whole or not at all; failures are ignored."""
-    scratch = path.with_name(f".{path.name}.{os.getpid()}")
     with suppress(OSError):
-        private_folder(path.parent)
-        write_private(scratch, text)
-        scratch.replace(path)
+        replace_privately(path, text)
 
 
 def _check_still_holds(target: Path, expected: object) -> None:

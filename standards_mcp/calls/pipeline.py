@@ -62,7 +62,8 @@ class Pipeline:
         self._recording, self._slots = Recording(observers), Slots()
         admission, masking = Admission(gates), Masking(secrets)
         begin: tuple[Step, ...] = (self._recording, admission, masking)
-        rate_limits, slots = RateLimits(self._redis), self._slots
+        self.rate_limits, slots = RateLimits(self._redis), self._slots
+        rate_limits = self.rate_limits
         validation = Validation(rate_limits.count)
         tool: tuple[Step, ...] = (
             self._recording,

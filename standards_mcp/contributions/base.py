@@ -61,6 +61,11 @@ class Contribution:
         return portable_name(self.declared)
 
     @property
+    def owns_names(self) -> bool:
+        """False if another item may have its names: it cannot be served, or came second."""
+        return not (self.error or self.conflict)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """All names that belong to it alone: declared, portable and published."""
         # Whatever `tool_names` says: a reload may change it, and must not make two names clash.

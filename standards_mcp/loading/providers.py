@@ -115,8 +115,7 @@ def _without_conflicts(own: Contributions, others: Contributions) -> Contributio
 
 
 def _with_conflicts(items: Iterable[_C], others: Iterable[_C]) -> tuple[_C, ...]:
-    # An item with a conflict owns no name until it is renamed.
-    owners = {name: item.plugin for item in others if not item.conflict for name in item.names}
+    owners = {name: item.plugin for item in others if item.owns_names for name in item.names}
     taken: list[_C] = []
     for item in items:
         owner = next((owners[name] for name in item.names if name in owners), None)

@@ -125,6 +125,26 @@ async def test_a_refused_tool_cannot_make_itself_callable_under_read_only(
             assert COMMAND in message_of(await host.call_tool(name, {"value": "ran"}))
 
 
+async def test_a_withdrawn_tool_takes_its_name_from_no_other_server(
+    make_host: MakeHost, folder: Path, tmp_path: Path
+):
+    servers = {
+        "peer": lists(folder, CHANGE) | {"prefix": ""},
+        "second": lists(tmp_path / "second", tool("echo")) | {"prefix": ""},
+    }
+    async with started(make_host(servers=servers)) as host:
+        await until(lambda: served(host) == ["change", "echo"])
+        seen = host.visible().tools
+        await host.call_tool("change", {"value": [CHANGE, INJECTION, INJECTION]})
+        await until(lambda: host.visible().tools is not seen)
+        assert served(host) == ["change", "echo"]
+        echo = host.visible().find("echo")
+        assert (echo.plugin, echo.description) == ("second", "Fine.")
+        assert not (await host.call_tool("echo", {"value": "ran"})).is_error
+        withdrawn = [each for each in host.visible().tools if each.plugin == "peer"][1:]
+        assert all(each.hidden_reason for each in withdrawn)
+
+
 @pytest.mark.parametrize("key", ["title", "inputSchema", "outputSchema", "annotations"])
 async def test_every_part_that_models_or_rules_read_is_pinned(
     make_host: MakeHost, folder: Path, key: str

@@ -89,6 +89,13 @@ def test_a_file_with_usual_names_needs_no_mapping_and_the_one_used_is_told(run: 
     assert shown == "1. Desk lamp\n   $12.50, A1\n"
 
 
+def test_what_was_doubtful_is_told(run: Run, write: Write):
+    row = {"sku": "A1", "name": "Desk lamp", "Price": "call us", "price": "3"}
+    shown = run("products", "build", write(row)).stdout
+    assert "'Price' and 'price' could each be the price; the first is used. A mapping can" in shown
+    assert "Values of price that could not be read: 1, the first 'call us' in row 1. The" in shown
+
+
 def test_many_skipped_rows_are_counted(run: Run, write: Write, lamp: Row):
     shown = run("products", "build", write(lamp, *[lamp | {"Uniq Id": ""}] * 25)).stdout
     assert shown.count("is skipped") == 20

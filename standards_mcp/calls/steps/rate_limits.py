@@ -48,16 +48,20 @@ class RateLimits:
         """
         item = call.item
         # Each answer of a user repeats the call. With `1/minute` nobody could ever answer.
-        limits = () if call.context.is_continuation else call.limits.rate_limits
-        if limits:
-            seconds, limit = await self.wait(
-                limits, f"{item.kind} {item.declared}", call.context.caller
+        if not call.context.is_continuation:
+            counted, limits = f"{item.kind} {item.declared}", call.limits.rate_limits
+            await self.count_for(call.context.caller, counted, item.published, limits)
+
+    async def count_for(
+        self, caller: str, counted: str, published: str, limits: Sequence[str]
+    ) -> None:
+        """Count a call that may have no item. See `count`."""
+        seconds, limit = await self.wait(limits, counted, caller) if limits else (0, "")
+        if seconds:
+            raise RateLimitedError(
+                f"{published} is limited to {limit}. Try again in {seconds} s.",
+                retry_after=seconds,
             )
-            if seconds:
-                raise RateLimitedError(
-                    f"{item.published} is limited to {limit}. Try again in {seconds} s.",
-                    retry_after=seconds,
-                )
 
     @cached_property
     def _shared(self) -> MovingWindowRateLimiter:

@@ -8,8 +8,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, cast
 
 from standards_mcp.calls.call import Call, CallNext
+from standards_mcp.contributions.arguments.coercion import decoded_texts
 from standards_mcp.contributions.arguments.mistakes import schema_errors
-from standards_mcp.contributions.arguments.schemas import schema_validator
+from standards_mcp.contributions.arguments.schemas import plain_object, schema_validator
 from standards_mcp.errors import InvalidInputError, ToolError
 
 _JSON: Final = re.compile(r"\s*[\[{].*[\]}]\s*", re.DOTALL)
@@ -41,39 +42,45 @@ class Validation:
 
 
 async def _keywords(call: Call) -> dict[str, Any]:
-    check_values(call.arguments, call.limits.max_argument_values)
-    if call.context.is_exact:
-        schema = call.item.arguments.schema
-        if mistakes := schema_errors(schema_validator(schema), call.arguments):
-            raise InvalidInputError(mistakes)
+    schema, most = call.item.arguments.schema, call.limits.max_argument_values
+    count, commas = _counted(call.arguments, most)
+    if count <= most < count + commas:
+        # Only now, since it takes longer: most texts are for arguments that are texts.
+        texts = decoded_texts(dict(call.arguments), plain_object(schema))
+        count += sum(text.count(",") for text in texts)
+    if count > most:
+        raise InvalidInputError(
+            f"the arguments have more than {most:,} values; send fewer in one call, or let the"
+            " administrator raise max_argument_values in [tools]"
+        )
+    if call.context.is_exact and (
+        mistakes := schema_errors(schema_validator(schema), call.arguments)
+    ):
+        raise InvalidInputError(mistakes)
     return await call.item.arguments.validate(call.arguments)
 
 
-def check_values(arguments: Mapping[str, Any], most: int) -> None:
-    """Refuse too many values, and numbers that JSON does not have.
+def _counted(arguments: Mapping[str, Any], most: int) -> tuple[int, int]:
+    """Return the number of values, and of commas in texts that may be lists or objects.
+
+    Counting ends with more than *most* values.
 
     Raises:
-        InvalidInputError: The arguments and what they contain have more than *most* values, or one
-            is infinite, as parsers read ``1e999``.
+        InvalidInputError: A number is infinite, as parsers read ``1e999``.
     """
-    count = 0
+    count = commas = 0
     left: list[object] = [dict(arguments)]
-    while left:
+    while left and count <= most:
         value = left.pop()
         if isinstance(value, float) and not math.isfinite(value):
             raise InvalidInputError(
                 "an argument has a number that is not finite, such as 1e999 or NaN"
             )
         if isinstance(value, str):
-            # Lists and objects that were sent as text are decoded later.
-            count += value.count(",") if _JSON.fullmatch(value) else 0
+            commas += value.count(",") if _JSON.fullmatch(value) else 0
         elif isinstance(value, dict | list | tuple):
             held = cast("dict[str, object] | list[object]", value)
             count += len(held)
             if count <= most:
                 left += held.values() if isinstance(held, dict) else held
-        if count > most:
-            raise InvalidInputError(
-                f"the arguments have more than {most:,} values; send fewer in one call, or let the"
-                " administrator raise max_argument_values in [tools]"
-            )
+    return count, commas

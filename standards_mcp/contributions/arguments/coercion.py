@@ -1,6 +1,6 @@
 """Fit arguments to their schema where a client sent text, such as "91" for 91 or "[3]" for [3].
 
-Text stays text wherever the schema has a string among its alternatives.
+Text stays text wherever the schema may admit it.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final, cast
@@ -34,6 +34,8 @@ _TYPE_NAMES: Final[Mapping[type, str]] = {
     dict: "object",
     type(None): "null",
 }
+_ANY: Final = frozenset(_TYPE_NAMES.values())
+_COMBINING: Final = ("anyOf", "oneOf", "allOf", "if", "then", "else")
 
 
 def fitted(
@@ -49,10 +51,21 @@ def fitted(
         InvalidInputError: A text is a number, but none that JSON has, such as "nan" or " 3 ".
     """
     fit = _Fit(booleans=booleans)
-    found = cast("dict[str, Any]", fit.value(dict(arguments), (schema,), ()))
+    found = cast("dict[str, Any]", fit.value(dict(arguments), schema, ()))
     if fit.mistakes:
         raise InvalidInputError(sentences(fit.mistakes))
     return found
+
+
+def decoded_texts(value: object, schema: object) -> Iterator[str]:
+    """Yield the texts that `fitted` reads as lists or objects."""
+    if isinstance(value, dict | list):
+        container = cast("dict[str, Any] | list[Any]", value)
+        fitting = _pruned(container, schema) or {}
+        for key, item in _items(container):
+            yield from decoded_texts(item, _child(fitting, key))
+    elif isinstance(value, str) and _is_decoded(_types(schema)):
+        yield value
 
 
 @dataclass
@@ -60,41 +73,29 @@ class _Fit:
     booleans: bool
     mistakes: list[tuple[_Path, str]] = field(default_factory=list[tuple[_Path, str]])
 
-    def value(self, value: Any, schemas: Sequence[_Schema], path: _Path) -> Any:
-        """Return *value* as one of the *schemas* has it; as it is if there is none."""
-        alternatives = [each for schema in schemas for each in _alternatives(schema)]
-        if not alternatives:
-            return value
-        if isinstance(value, dict):
-            table = cast("dict[str, Any]", value)
-            fitting = [each for each in alternatives if _may_be(table, each)]
-            return {
-                key: self.value(item, _children(fitting, key), (*path, key))
-                for key, item in table.items()
-            }
-        if isinstance(value, list):
-            items = list(cast("Iterable[Any]", value))
-            fitting = [each for each in alternatives if _admits(each, "array")]
-            return [
-                self.value(item, _children(fitting, at), (*path, at))
-                for at, item in enumerate(items)
-            ]
-        return self._plain(value, alternatives, path)
+    def value(self, value: Any, schema: object, path: _Path) -> Any:
+        """Return *value* as the schema has it; as it is if that is not clear."""
+        if not isinstance(value, dict | list):
+            return self._plain(value, schema, path)
+        container = cast("dict[str, Any] | list[Any]", value)
+        fitting = _pruned(container, schema) or {}
+        fit = {
+            key: self.value(item, _child(fitting, key), (*path, key))
+            for key, item in _items(container)
+        }
+        return fit if isinstance(container, dict) else list(fit.values())
 
-    def _plain(self, value: Any, alternatives: Sequence[_Schema], path: _Path) -> Any:
-        types = frozenset[str]()
-        for each in alternatives:
-            admitted = _types(each)
-            if admitted is None or "string" in admitted:
-                return value
-            types |= admitted
+    def _plain(self, value: Any, schema: object, path: _Path) -> Any:
+        types = _types(schema)
+        if "string" in types:
+            return value
         if types & {"integer", "number"}:
             number = self._number(value, types, path) if isinstance(value, str) else value
             if not isinstance(number, str) or self.mistakes:
                 return number
         if self.booleans and "boolean" in types:
             return _boolean(value)
-        if not isinstance(value, str) or not types & {"array", "object"}:
+        if not isinstance(value, str) or not _is_decoded(types):
             return value
         if value == "null":
             return None
@@ -102,7 +103,7 @@ class _Fit:
         is_wanted = ("array" in types and isinstance(decoded, list)) or (
             "object" in types and isinstance(decoded, dict)
         )
-        return self.value(decoded, alternatives, path) if is_wanted else value
+        return self.value(decoded, schema, path) if is_wanted else value
 
     def _number(self, text: str, types: frozenset[str], path: _Path) -> Any:
         if not _NUMBER.fullmatch(text):
@@ -122,89 +123,109 @@ class _Fit:
 
 def admits_null(schema: object) -> bool:
     """Return True if a schema, without references, admits null."""
-    return not isinstance(schema, Mapping) or any(
-        _admits(each, "null") for each in _alternatives(cast("_Schema", schema))
-    )
+    return "null" in _types(schema)
 
 
-def _alternatives(schema: _Schema) -> Iterator[_Schema]:
-    """Yield the schemas, without unions, of which a value has to fit one."""
+def _is_decoded(types: frozenset[str]) -> bool:
+    return "string" not in types and not types.isdisjoint(("array", "object"))
+
+
+def _items(container: dict[str, Any] | list[Any]) -> Iterable[tuple[Any, Any]]:
+    return container.items() if isinstance(container, dict) else enumerate(container)
+
+
+def _groups(schema: _Schema) -> Iterator[list[object]]:
+    """Yield lists of subschemas; a value has to fit one of each list."""
     for key in ("anyOf", "oneOf"):
-        if isinstance(options := schema.get(key), list):
-            rest = {name: each for name, each in schema.items() if name != key}
-            for option in cast("list[object]", options):
-                if isinstance(option, Mapping):
-                    yield from _alternatives({**rest, **cast("_Schema", option)})
-            return
-    parts: object = schema.get("allOf")
-    if not isinstance(parts, list):
-        yield schema
-        return
-    joined = {name: each for name, each in schema.items() if name != "allOf"}
-    for part in cast("list[object]", parts):
-        if isinstance(part, Mapping):
-            inner = cast("_Schema", part)
-            properties = {**_table(joined, "properties"), **_table(inner, "properties")}
-            joined = {**joined, **inner, "properties": properties}
-    yield from _alternatives(joined)
+        if options := schema.get(key):
+            yield options
+    yield from ([part] for part in schema.get("allOf", ()))
+    if "if" in schema:
+        yield [schema.get("then", True), schema.get("else", True)]
 
 
-def _table(schema: _Schema, key: str) -> _Schema:
-    found = schema.get(key)
-    return cast("_Schema", found) if isinstance(found, Mapping) else {}
+def _types(schema: object) -> frozenset[str]:
+    """Return the JSON types that a schema may admit."""
+    if not isinstance(schema, Mapping):
+        return _ANY
+    found = _own_types(cast("_Schema", schema))
+    for group in _groups(cast("_Schema", schema)):
+        found &= frozenset[str]().union(*map(_types, group))
+    return found
 
 
-def _types(schema: _Schema) -> frozenset[str] | None:
-    """Return the JSON types that a schema admits, or None if it admits any."""
-    kinds: object = schema.get("type")
-    if isinstance(kinds, str):
-        return frozenset({kinds})
-    if isinstance(kinds, list):
-        return frozenset(map(str, cast("list[object]", kinds)))
-    values: object = [schema["const"]] if "const" in schema else schema.get("enum")
-    if not isinstance(values, list):
+def _own_types(schema: _Schema) -> frozenset[str]:
+    """Return the JSON types that a schema admits without regard to its subschemas."""
+    found, kinds = _ANY, schema.get("type")
+    if kinds is not None:
+        found &= _with_integers([kinds] if isinstance(kinds, str) else kinds)
+    values: list[object] | None = [schema["const"]] if "const" in schema else schema.get("enum")
+    if values is not None:
+        found &= _with_integers(_TYPE_NAMES.get(type(each), "object") for each in values)
+    return found
+
+
+def _with_integers(kinds: Iterable[str]) -> frozenset[str]:
+    found = frozenset(kinds)
+    return found | {"integer"} if "number" in found else found
+
+
+def _pruned(value: dict[str, Any] | list[Any], schema: object) -> _Schema | None:
+    """Return a schema without the alternatives that an object or a list cannot fit.
+
+    It is None if the value fits nothing.
+    """
+    if not isinstance(schema, Mapping):
+        return {}
+    known = cast("_Schema", schema)
+    if not _may_be(value, known):
         return None
-    return frozenset(_TYPE_NAMES.get(type(each), "object") for each in cast("list[object]", values))
+    parts: list[_Schema] = []
+    for group in _groups(known):
+        options = [found for each in group if (found := _pruned(value, each)) is not None]
+        if not options:
+            return None
+        parts.append({"anyOf": options})
+    return {key: each for key, each in known.items() if key not in _COMBINING} | {"allOf": parts}
 
 
-def _admits(schema: _Schema, kind: str) -> bool:
-    types = _types(schema)
-    return types is None or kind in types
-
-
-def _may_be(table: Mapping[str, Any], schema: _Schema) -> bool:
-    """Return True if an object can fit a schema, by its keys and by a constant such as its kind."""
-    properties = _table(schema, "properties")
-    if schema.get("additionalProperties") is False and not table.keys() <= properties.keys():
+def _may_be(value: dict[str, Any] | list[Any], schema: _Schema) -> bool:
+    """Return True if a value can fit a schema, by its keys and by a constant such as its kind."""
+    if isinstance(value, list):
+        return "array" in _own_types(schema)
+    properties: _Schema = schema.get("properties", {})
+    if schema.get("additionalProperties") is False and not value.keys() <= properties.keys():
         return False
-    constants = {
-        key: cast("_Schema", each).get("const")
+    constants = (
+        (value[key], cast("_Schema", each).get("const"))
         for key, each in properties.items()
-        if key in table and isinstance(each, Mapping)
-    }
-    return _admits(schema, "object") and all(
-        not isinstance(constant, str) or table[key] == constant
-        for key, constant in constants.items()
+        if key in value and isinstance(each, Mapping)
+    )
+    return "object" in _own_types(schema) and all(
+        not isinstance(constant, str) or found == constant for found, constant in constants
     )
 
 
-def _children(schemas: Sequence[_Schema], key: str | int) -> list[_Schema]:
-    """Return what the schemas say of a value in an object or a list; nothing if one admits any."""
-    found = [
-        _property(each, key) if isinstance(key, str) else _element(each, key) for each in schemas
-    ]
-    known = [cast("_Schema", each) for each in found if isinstance(each, Mapping)]
-    return known if len(known) == len(found) else []
+def _child(schema: _Schema, key: str | int) -> object:
+    """Return the schema of a value in an object or a list; True if it is not known."""
+    own = _property(schema, key) if isinstance(key, str) else _element(schema, key)
+    parts: list[object] = [own] if isinstance(own, Mapping) else []
+    for group in _groups(schema):
+        options = [_child(cast("_Schema", each), key) for each in group]
+        if all(isinstance(each, Mapping) for each in options):
+            parts.append(options[0] if len(options) == 1 else {"anyOf": options})
+    return ({"allOf": parts} if parts[1:] else parts[0]) if parts else True
 
 
 def _property(schema: _Schema, key: str) -> object:
-    properties = _table(schema, "properties")
-    return properties[key] if key in properties else schema.get("additionalProperties")
+    properties: _Schema = schema.get("properties", {})
+    if key in properties or "patternProperties" in schema:
+        return properties.get(key)
+    return schema.get("additionalProperties")
 
 
 def _element(schema: _Schema, at: int) -> object:
-    first: object = schema.get("prefixItems")
-    leading = cast("list[object]", first) if isinstance(first, list) else []
+    leading: list[object] = schema.get("prefixItems", [])
     return leading[at] if at < len(leading) else schema.get("items")
 
 

@@ -122,9 +122,9 @@ def named(items: Iterable[_C], name: str) -> _C | None:
 
 
 def _by_name(items: Iterable[_C]) -> dict[str, _C]:
-    """Return the owner of each name; an item in conflict owns only names that nobody else has."""
+    """Return the item of each name; one that owns no names has those that are left."""
     owners: dict[str, _C] = {}
-    for item in sorted(items, key=_has_conflict):
+    for item in sorted(items, key=lambda each: not each.owns_names):
         for name in item.names:
             owners.setdefault(name, item)
     return owners
@@ -238,11 +238,6 @@ def _each(
         # A new name counts for the items that follow, so that no two get the same.
         owners.setdefault(changed.published, item)
     return selected
-
-
-def _has_conflict(item: Contribution) -> bool:
-    """Tell whether an item has a name that belongs to another plugin."""
-    return bool(item.conflict)
 
 
 def _error(item: Contribution, override: Override) -> str:

@@ -16,28 +16,18 @@ from .guards import MCP
 
 _METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
-# Addresses are relative, so that the page works below the path of a proxy, too.
-_PAGE: Final = """\
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>standards-mcp</title>
+_STYLE: Final = """\
 <style>
-:root {{ color-scheme: light dark; }}
-body {{ font: 1rem/1.5 system-ui, sans-serif; max-width: 40rem; margin: auto; padding: 1rem; }}
-</style>
-</head>
-<body>
+:root { color-scheme: light dark; }
+body { font: 1rem/1.5 system-ui, sans-serif; max-width: 40rem; margin: auto; padding: 1rem; }
+</style>"""
+# Addresses are relative, so that the page works below the path of a proxy, too.
+_BODY: Final = """\
 <h1>standards-mcp</h1>
 <p>MCP clients connect to <code>{mcp}</code> on this host.</p>
 <ul>
 {links}
-</ul>
-</body>
-</html>
-"""
+</ul>"""
 
 
 def start_routes(settings: HttpSettings) -> list[BaseRoute]:
@@ -57,7 +47,7 @@ def _start(pages: dict[str, str]) -> Callable[[Request], Awaitable[Response]]:
     links = "\n".join(
         f'<li><a href="{path[1:]}">{path}</a>: {about}</li>' for path, about in pages.items()
     )
-    page = _PAGE.format(mcp=MCP, links=links)
+    page = html_page("standards-mcp", _STYLE, _BODY.format(mcp=MCP, links=links))
 
     async def start(request: Request) -> Response:
         is_browser = "text/html" in request.headers.get("accept", "")
@@ -70,3 +60,21 @@ def _start(pages: dict[str, str]) -> Callable[[Request], Awaitable[Response]]:
 
 async def _no_icon(_: Request) -> Response:
     return Response(status_code=204, headers={"cache-control": "max-age=86400"})
+
+
+def html_page(title: str, style: str, body: str) -> str:
+    """Return a page of HTML."""
+    return f"""\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+{style}
+</head>
+<body>
+{body}
+</body>
+</html>
+"""

@@ -38,6 +38,7 @@ class BoundedProtocol(H11Protocol):
         super().__init__(*args, **kwargs)
         self.conn: _Connection = _Connection(self.most_bytes)
         self._timer: asyncio.TimerHandle | None = None
+        self._has_begun = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request."""
@@ -46,11 +47,15 @@ class BoundedProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse a part of a request."""
+        if not self._has_begun:  # its time does not include the silence before its first byte
+            self._stop_watching()
+            self._has_begun = True
         super().data_received(data)
         self._watch()
 
     def on_response_complete(self) -> None:
         """Begin to wait for the next request."""
+        self._has_begun = False
         super().on_response_complete()
         self._watch()
 

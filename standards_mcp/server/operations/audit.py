@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, cast
 
+from standards_mcp._utils.full_disk import reason_of
 from standards_mcp._utils.private import FILE_MODE, private_folder, write_private
 from standards_mcp._utils.secrets import MASK, looks_secret, mask, masked_data
 from standards_mcp.calls.records import NO_ERRORS, CallRecord
@@ -152,7 +153,7 @@ class Audit:
         try:
             self._file.append(f"{text}\n".encode())
         except OSError as exc:
-            reason = exc.strerror or str(exc)
+            reason = reason_of(exc)
             if not self._problem:
                 fields = {"path": str(self._path), "reason": reason}
                 log.error("the audit log cannot be written", extra=fields)  # noqa: TRY400  - the reason says it all

@@ -9,6 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from standards_mcp._utils.full_disk import reason_of
+
 log = logging.getLogger(__name__)
 
 _APPENDING: Final = (
@@ -110,7 +112,7 @@ class RotatedFile:
                     self._rotate()
         except OSError as exc:
             if not self._is_stuck:
-                fields = {"path": str(self._path), "reason": exc.strerror}
+                fields = {"path": str(self._path), "reason": reason_of(exc)}
                 log.error("a full file cannot be renamed, and grows on", extra=fields)  # noqa: TRY400  - the reason says it all
             self._is_stuck = True
         else:

@@ -56,6 +56,37 @@ def fit(schema: Json, value: Any, **options: bool) -> Any:
         ({"type": "object", "additionalProperties": INTEGER}, {"a": "1"}, {"a": 1}),
         (AREA, {"kind": "circle", "size": "2"}, {"kind": "circle", "size": 2}),
         (AREA, {"kind": "named", "size": "2"}, {"kind": "named", "size": "2"}),
+        # What each of several schemas admits.
+        ({"allOf": [INTEGER, {"type": ["string", "integer"]}]}, "3", 3),
+        ({"allOf": [{"type": ["string", "integer"]}, INTEGER]}, "3", 3),
+        ({"allOf": [TEXT, {"type": ["string", "integer"]}]}, "3", "3"),
+        ({"allOf": [{"anyOf": [INTEGER, {"type": "null"}]}, {"anyOf": [TEXT, INTEGER]}]}, "3", 3),
+        ({"type": "integer", "anyOf": [INTEGER, TEXT]}, "3", 3),
+        ({"type": ["integer", "string"], "anyOf": [TEXT, {"type": "null"}]}, "3", "3"),
+        ({"type": "string", "anyOf": [INTEGER, {}]}, "3", "3"),
+        ({"anyOf": [INTEGER, TEXT], "oneOf": [NUMBER, {"type": "null"}]}, "3", 3),
+        ({"if": {"minimum": 3}, "then": INTEGER, "else": {"type": "null"}}, "3", 3),
+        ({"if": INTEGER, "then": INTEGER, "else": TEXT}, "3", "3"),
+        ({"if": INTEGER, "then": INTEGER}, "3", "3"),
+        ({"type": ["integer", "string"], "const": 3}, "3", 3),
+        (
+            {"allOf": [{"properties": {"a": INTEGER}}, {"properties": {"a": {}}}]},
+            {"a": "3"},
+            {"a": 3},
+        ),
+        (
+            {
+                "properties": {"a": {"type": ["string", "null"]}},
+                "anyOf": [{"properties": {"a": INTEGER}}],
+            },
+            {"a": "3"},
+            {"a": "3"},
+        ),
+        (
+            {"oneOf": [{"allOf": [part, {"required": ["size"]}]} for part in AREA["oneOf"]]},
+            {"kind": "named", "size": "2"},
+            {"kind": "named", "size": "2"},
+        ),
         # Text where text may be meant.
         ({"type": ["string", "integer"]}, "3", "3"),
         ({"anyOf": [INTEGER, TEXT]}, "3", "3"),
@@ -144,6 +175,14 @@ async def test_arguments_that_fit_stay_and_others_are_read_as_any_type_that_is_a
     wanted = {"type": "object", "properties": {"value": schema}}
     tool = Tool(name="any", function=dict, input_schema=wanted)
     assert await read_arguments(tool).validate({"value": sent}) == {"value": expected}
+
+
+def test_combined_schemas_take_time_by_their_size_and_not_by_its_power():
+    schema = INTEGER
+    for _ in range(100):
+        schema = {"allOf": [schema, {"anyOf": [{"minimum": 1}, {"minimum": 2}]}]}
+    assert fit(schema, "3") == 3
+    assert fit({"type": "object", "additionalProperties": schema}, {"a": "3"}) == {"a": 3}
 
 
 def test_arguments_stay_as_the_client_sent_them():

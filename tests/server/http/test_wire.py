@@ -220,6 +220,21 @@ async def test_a_connection_without_a_request_is_closed(url: str, monkeypatch: p
 
 
 @pytest.mark.slow
+async def test_the_time_of_a_request_begins_with_its_first_byte(
+    url: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(BoundedProtocol, "seconds", 4.0)
+    async with await connect(url) as stream:
+        await anyio.sleep(1)  # the server has accepted the connection
+        monkeypatch.setattr(BoundedProtocol, "seconds", 60.0)
+        request = head("/plugins/notes/echo", "Content-Length: 2", "Connection: close")
+        await stream.send(request)
+        await anyio.sleep(4)
+        await stream.send(b"ab")
+        assert (await read_to_end(stream)).startswith(b"HTTP/1.1 200 OK")
+
+
+@pytest.mark.slow
 async def test_a_connection_is_used_for_several_requests(
     url: str, caplog: pytest.LogCaptureFixture
 ):

@@ -28,6 +28,7 @@ from standards_mcp import (
     hookimpl,
     tool,
 )
+from standards_mcp._utils.full_disk import MESSAGE
 from standards_mcp._utils.tokens import new_token, token_hash
 from standards_mcp.config.loading import load_settings
 from standards_mcp.config.models.operations import AuditSettings
@@ -305,7 +306,7 @@ async def test_without_a_line_no_call_runs_where_the_log_is_required(
         assert (await get("/health/ready")).status_code == 503
         told = (await get("/health")).json()
         assert told["status"] == "degraded"
-        assert told["audit"] == {"status": "failed", "reason": "No space left on device"}
+        assert told["audit"] == {"status": "failed", "reason": MESSAGE}
         metrics = (await get("/metrics")).text
         assert "standards_mcp_audit_up 0.0" in metrics
         assert "standards_mcp_audit_lost_total 2.0" in metrics

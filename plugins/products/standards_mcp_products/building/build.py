@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -15,8 +16,8 @@ from standards_mcp import ApiError, InvalidInputError
 from standards_mcp_products.service import Catalogue
 from standards_mcp_products.store import translated
 
-from .columns import Names, columns_of
-from .files import read_heading, read_rows
+from .columns import Columns, Names, columns_of
+from .files import Row, delimiter, read_heading, read_rows
 from .products import Products, read_products
 from .work import Encodes, Progress, Report, Work
 
@@ -61,7 +62,8 @@ def build(
         ApiError: The store fails, or another build runs.
     """
     columns = columns_of(read_heading(file), mapping)
-    products = read_products(islice(read_rows(file, columns), options.limit), columns)
+    rows = partial(_rows, file, columns, options.limit)
+    products = read_products(rows, columns, delimiter(file))
     if not products.found:
         raise InvalidInputError(f"{file} has no products. {_reasons(products)}")
     with (
@@ -71,6 +73,10 @@ def build(
     ):
         work = Work(catalogue, client, encoder, products)
         return work.report() if options.dry_run else work.run(file.name, progress)
+
+
+def _rows(file: Path, columns: Columns, limit: int | None) -> Iterator[Row]:
+    return islice(read_rows(file, columns), limit)
 
 
 @contextmanager

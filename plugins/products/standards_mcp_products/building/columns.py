@@ -6,7 +6,7 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
@@ -48,6 +48,7 @@ class Columns:
         further: The columns of other fields.
         mapping: The columns of all fields that have one, or that the user has named one for.
         unused: The columns that no field comes from.
+        doubtful: Columns of one name, of which a field comes from the first.
         is_export: True for the columns of Amazon's export, whose texts are taken as they are.
     """
 
@@ -55,6 +56,7 @@ class Columns:
     further: Names
     mapping: Mapping[str, list[str]]
     unused: list[str]
+    doubtful: Mapping[str, list[str]]
     is_export: bool
 
     @property
@@ -66,6 +68,17 @@ class Columns:
     def sources(self) -> list[str]:
         """The columns that values come from."""
         return [each for names in (self.known, self.further) for each in chain(*names.values())]
+
+    def identified_by(self, column: str) -> Columns:
+        """Return the columns with this one alone for the ids of products."""
+        others = [each for each in self.known["sku"] if each != column]
+        ids = {"sku": [column]}
+        return replace(
+            self,
+            known={**self.known, **ids},
+            mapping={**self.mapping, **ids},
+            unused=[*self.unused, *others],
+        )
 
     def value(self, name: str, row: Mapping[str, Any]) -> object:
         """Return what the first column of a field that is not empty has in a row; None if none."""
@@ -92,12 +105,18 @@ def columns_of(heading: Sequence[str], mapping: Names) -> Columns:
     names = set(heading)
     is_export = all(names.issuperset(_EXPORT[each]) for each in _REQUIRED)
     found: dict[str, list[str]] = {}
+    doubtful: dict[str, list[str]] = {}
     for name in (*FIELDS, *mapping):
         if name in mapping or is_export:
             wanted = mapping.get(name) or _EXPORT.get(name, ())
             found[name] = [each for each in wanted if each in names]
         else:
-            found[name] = usual_columns(name, heading)
+            alike = usual_columns(name, heading)
+            found[name] = [first for first, *_ in alike]
+            if several := next((each for each in alike if len(each) > 1), None):
+                if name in _REQUIRED:
+                    raise _unclear(name, several)
+                doubtful[name] = several
         if name in _REQUIRED and heading and not found[name]:
             raise _missing(name, heading, mapping.get(name, ()))
     used = set(chain(*found.values()))
@@ -106,7 +125,16 @@ def columns_of(heading: Sequence[str], mapping: Names) -> Columns:
         further={name: found[name] for name in found if name not in _EXPORT},
         mapping={name: each for name, each in found.items() if each or name in mapping},
         unused=[each for each in heading if each not in used],
+        doubtful=doubtful,
         is_export=is_export,
+    )
+
+
+def _unclear(name: str, columns: Sequence[str]) -> InvalidInputError:
+    return InvalidInputError(
+        f"The columns {' and '.join(map(repr, columns))} could both be the {name} of a product. "
+        "Rename one of them, or name the right one in a mapping: write the line "
+        f'{name} = "COLUMN" into a file mapping.toml, and add --mapping mapping.toml.'
     )
 
 

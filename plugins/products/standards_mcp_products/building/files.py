@@ -75,6 +75,21 @@ def _reading(file: Path) -> Generator[None]:
         raise InvalidInputError(f"{file} cannot be read: {error.strerror or error}") from None
 
 
+def delimiter(file: Path) -> str:
+    """Return the character between the cells of a CSV file; an empty string for other formats.
+
+    Raises:
+        InvalidInputError: The file cannot be read.
+    """
+    if _readers(file) is not _CSV:
+        return ""
+    with _reading(file), file.open("rb") as lines:
+        first_line = lines.readline(_LONGEST_HEADING).decode("utf-8", "replace")
+    if file.suffix.casefold() == ".tsv":
+        return "\t"
+    return max(_DELIMITERS, key=first_line.count)
+
+
 def _csv_heading(file: Path) -> list[str]:
     with closing(_csv(file)) as rows:
         return [_shown(each) for each in next(rows)]
@@ -82,39 +97,35 @@ def _csv_heading(file: Path) -> list[str]:
 
 def _csv_rows(file: Path, _: Columns) -> Iterator[Row]:
     rows = _csv(file)
-    next(rows)
-    yield from map(_csv_row, rows)
+    heading = next(rows)
+    for cells in rows:
+        if len(cells) > len(heading):
+            yield Unreadable("has more cells than the heading")
+        elif any(map(_is_broken, cells)):
+            yield Unreadable("is not UTF-8")
+        else:
+            # Of columns of one name, the first counts.
+            yield dict(reversed(list(zip(heading, cells, strict=False))))
 
 
-def _csv(file: Path) -> Generator[Any]:
-    """Yield the heading, and then each row by its columns."""
+def _csv(file: Path) -> Generator[list[str]]:
+    """Yield the heading, and then the cells of each row that has any."""
     csv.field_size_limit(LONGEST_CELL)
     with file.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as lines:
-        first_line = lines.readline(_LONGEST_HEADING)
-        lines.seek(0)
-        is_tsv = file.suffix.casefold() == ".tsv"
-        delimiter = "\t" if is_tsv else max(_DELIMITERS, key=first_line.count)
         # Else a quote that nobody closes takes in the rows below it.
-        reader, first = csv.DictReader(lines, delimiter=delimiter, strict=True), 1
+        reader, first = csv.reader(lines, delimiter=delimiter(file), strict=True), 1
         try:
-            yield list(reader.fieldnames or ())
+            yield next(reader, list[str]())
             first = reader.line_num + 1
-            for row in reader:
-                yield row
+            for cells in reader:
+                if cells:
+                    yield cells
                 first = reader.line_num + 1
         except csv.Error as error:
             raise InvalidInputError(
                 f"{file}, in the row from line {first} on: {error}. A cell that begins with a "
                 "quote ends with one, and those within it are doubled."
             ) from None
-
-
-def _csv_row(row: Mapping[str | None, Any]) -> Row:
-    if None in row:
-        return Unreadable("has more cells than the heading")
-    if any(_is_broken(each) for each in row.values() if each):
-        return Unreadable("is not UTF-8")
-    return cast("Mapping[str, Any]", row)
 
 
 def _jsonl_heading(file: Path) -> list[str]:

@@ -6,8 +6,6 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from standards_mcp import InvalidInputError
-
 _USUAL: Final[Mapping[str, str]] = {
     "sku": (
         "sku productsku itemsku variantsku skuid id productid itemid articleid uniqid uniqueid "
@@ -42,26 +40,16 @@ _USUAL: Final[Mapping[str, str]] = {
 FIELDS: Final = tuple(_USUAL)
 
 
-def usual_columns(field: str, heading: Sequence[str]) -> list[str]:
+def usual_columns(field: str, heading: Sequence[str]) -> list[list[str]]:
     """Return the columns of a heading that have a usual name of a field, in the order of names.
 
-    Raises:
-        InvalidInputError: Two columns have the same name but for case and separators.
+    Columns of one name, but for case and separators, are in one list.
     """
-    by_name: dict[str, str] = {}
-    names = _USUAL[field].split()
+    by_name: dict[str, list[str]] = {name: [] for name in _USUAL[field].split()}
     for column in heading:
-        name = _plain(column)
-        if name not in names:
-            continue
-        if name in by_name:
-            raise InvalidInputError(
-                f"The columns {by_name[name]!r} and {column!r} could both be the {field} of a "
-                "product. Rename one of them, or name the right one in a mapping: write the line "
-                f'{field} = "COLUMN" into a file mapping.toml, and add --mapping mapping.toml.'
-            )
-        by_name[name] = column
-    return [by_name[name] for name in names if name in by_name]
+        if (name := _plain(column)) in by_name:
+            by_name[name].append(column)
+    return [columns for columns in by_name.values() if columns]
 
 
 def _plain(column: str) -> str:

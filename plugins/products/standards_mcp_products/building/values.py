@@ -5,15 +5,27 @@ from __future__ import annotations
 import html
 import math
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final, cast
 
 _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _MISSING: Final = ("", "nan", "none", "n/a")
 _NUMBER: Final = re.compile(r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)?(?:\.[0-9]+)?")
-_AMBIGUOUS: Final = re.compile(r"[1-9][0-9]{0,2}\.[0-9]{3}")
-"""Dollars and a fraction of a cent, or thousands with the point that many countries have."""
+_SIGNS: Final = (".", ",")
+_WHOLE: Final = re.compile(r"[0-9]+")
+_AMBIGUOUS: Final = re.compile(r"[1-9][0-9]{0,2}[.,][0-9]{3}")
+"""Dollars and a fraction of a cent, or thousands."""
+_CLEAR: Final = {
+    sign: re.compile(
+        rf"([0-9]{{1,3}}([{other}][0-9]{{3}})+|[0-9]+)?[{sign}][0-9]+|[0-9]{{1,3}}([{other}][0-9]{{3}}){{2,}}"
+    )
+    for sign, other in (_SIGNS, _SIGNS[::-1])
+}
+"""Numbers that can be read in one way only, by the sign before their decimals."""
+_AGREEING: Final = 0.9
 _SIGN: Final = re.compile(
     r"\b[A-Z]{0,2}[$£¥\u20a0-\u20cf]|[$£¥\u20a0-\u20cf]"
     r"|(?<![A-Za-z])(?:USD|EUR|GBP|CAD|AUD|CHF|JPY|INR|Rs\.?)(?![A-Za-z])"
@@ -38,7 +50,8 @@ _NOT_BEFORE: Final = re.compile(
 )
 """The same where it stands after it: ``5k``, ``5%``, ``1/2``, ``5 per lb``, ``1 349``."""
 _RATING: Final = re.compile(
-    r"([0-9]+(?:\.[0-9]+)?)(?:\s*(?:out\s+of|/)\s*5(?:\.0+)?)?(?:\s*stars?)?", re.IGNORECASE
+    r"([0-9]+(?:\.[0-9]+|,[0-9]{1,2})?)(?:\s*(?:out\s+of|/)\s*5(?:[.,]0+)?)?(?:\s*stars?)?",
+    re.IGNORECASE,
 )
 _OUNCES: Final = re.compile(
     r"(?:(?<![0-9.,])([0-9][0-9,]*(?:\.[0-9]+)?|\.[0-9]+)|[\d\u00bc-\u00be\u2150-\u218b])"
@@ -51,7 +64,20 @@ _PART: Final = re.compile(
     re.IGNORECASE,
 )
 """What makes a number of ounces a part of another one, where it stands before it."""
-_TAG: Final = re.compile(r"<(?:/?[A-Za-z]|!)[^<>]*>")
+_ELEMENTS: Final = (
+    "a|abbr|acronym|address|area|article|aside|audio|b|base|bdi|bdo|big|blockquote|body|br|button|"
+    "canvas|caption|center|cite|code|col|colgroup|data|dd|del|details|dfn|dialog|dir|div|dl|dt|em|"
+    "embed|fieldset|figcaption|figure|font|footer|form|frame|h[1-6]|head|header|hgroup|hr|html|i|"
+    "iframe|img|input|ins|kbd|label|legend|li|link|main|map|mark|menu|meta|meter|nav|nobr|noscript|"
+    "o:p|object|ol|optgroup|option|output|p|param|path|picture|pre|progress|q|rp|rt|ruby|s|samp|"
+    "script|section|select|slot|small|source|span|strike|strong|style|sub|summary|sup|svg|table|"
+    "tbody|td|template|textarea|tfoot|th|thead|time|title|tr|track|tt|u|ul|var|video|wbr"
+)
+# Text such as "x<y and z>w" compares: a tag has a known name, and then nothing or attributes.
+_TAG: Final = re.compile(
+    rf"</?(?:{_ELEMENTS})(?: [^<>=]*=[^<>]*)? ?/?>|<!--(?:(?!<!--|-->).)*-->|<!doctype[^<>]*>",
+    re.IGNORECASE,
+)
 _EXACT: Final = 2**53
 _BEST: Final = 5
 
@@ -86,22 +112,54 @@ def is_missing(value: object) -> bool:
     return not isinstance(value, bool) and text(value) is None
 
 
-def price(value: object) -> float | None:
+@dataclass(frozen=True, slots=True)
+class Notation:
+    """How a file writes prices such as ``1.299`` and ``1,299``.
+
+    Attributes:
+        decimal: The sign before decimals, or an empty string if it is not known.
+        thousands: The sign between thousands, or an empty string if it is not known.
+    """
+
+    decimal: str = ""
+    thousands: str = ","
+
+
+def notation(cells: Iterable[object], delimiter: str) -> Notation:
+    """Return the notation of a file, by its prices that can be read in one way only.
+
+    Without such prices, semicolons between cells are a sign of a country with decimal commas. If
+    prices contradict each other, nothing is known.
+    """
+    texts = (text(cell) for cell in cells if _finite(cell) is None)
+    clear = Counter(_clear_sign(_digits(each)) for each in texts if each)
+    point, comma = (clear[sign] for sign in _SIGNS)
+    if not point and not comma:
+        return Notation(thousands="." if delimiter == ";" else ",")
+    if max(point, comma) < _AGREEING * (point + comma):
+        return Notation(thousands="")
+    return Notation(".", ",") if point > comma else Notation(",", ".")
+
+
+def price(value: object, written: Notation = Notation()) -> float | None:
     """Return the first number of a text, the low end of a range; None unless it is above zero.
 
     Where the text has a sign of a currency, that is the first number beside one. A number that has
-    no regular form, such as 12,99, is none: nobody can tell what it means.
+    no regular form, such as 1,34,950.00, is none: nobody can tell what it means.
+
+    Args:
+        written: The notation of the file.
     """
     if (number := _finite(value)) is None and (found := text(value)) is not None:
-        number = _priced(found)
+        number = _amount(_digits(found), written)
     return number if number is not None and number > 0 else None
 
 
 def rating(value: object) -> float | None:
-    """Return a number from 0 to 5, as such or as in ``4.5 out of 5``."""
+    """Return a number from 0 to 5, as such or as in ``4.5 out of 5`` and ``4,5``."""
     if (number := _finite(value)) is None and (found := text(value)) is not None:
         match = _RATING.fullmatch(found)
-        number = _number(match.group(1)) if match else None
+        number = _number(match.group(1).replace(",", ".")) if match else None
     return number if number is not None and 0 <= number <= _BEST else None
 
 
@@ -130,19 +188,39 @@ def plain(value: object) -> str | float | bool | None:
     return text(value) if number is None else number
 
 
-def _priced(found: str) -> float | None:
+def _digits(found: str) -> str:
+    """Return the digits and signs of the price in a text; an empty string if there is none."""
     # ½, ² and the digits of other scripts change what the digits beside them mean.
     if any(each.isnumeric() and not each.isascii() for each in found):
-        return None
+        return ""
     plain_signs = " ".join(_SIGN.sub(" $ ", found).split())
     match = (_SIGNED if "$" in plain_signs else _DIGITS).search(plain_signs)
     if match is None:
-        return None
+        return ""
     before, after = plain_signs[: match.start()], plain_signs[match.end() :]
     if _NOT_AFTER.search(before) or _NOT_BEFORE.match(after):
-        return None
-    digits = match[match.lastindex or 0].lstrip(",")
-    return None if _AMBIGUOUS.fullmatch(digits) else _number(digits)
+        return ""
+    return match[match.lastindex or 0]
+
+
+def _clear_sign(digits: str) -> str:
+    """Return the sign before decimals where a number shows it; else an empty string."""
+    if _AMBIGUOUS.fullmatch(digits):
+        return ""
+    return next((sign for sign in _SIGNS if _CLEAR[sign].fullmatch(digits)), "")
+
+
+def _amount(digits: str, written: Notation) -> float | None:
+    sign = _clear_sign(digits)
+    if _AMBIGUOUS.fullmatch(digits):
+        found = "." if "." in digits else ","
+        sign = found if found == written.decimal else ""
+        if found == written.thousands:
+            digits = digits.replace(found, "")
+    if not sign:
+        return _number(digits) if _WHOLE.fullmatch(digits) else None
+    other = "," if sign == "." else "."
+    return _number(digits.replace(other, "").replace(sign, "."))
 
 
 def _simple(value: object) -> object:

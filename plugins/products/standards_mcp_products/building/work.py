@@ -15,7 +15,7 @@ from standards_mcp import ApiError
 from standards_mcp_products.service import Catalogue
 from standards_mcp_products.store import Active, remove_orphans
 
-from .products import Product, Products, Skipped
+from .products import Product, Products, Skipped, Unread
 
 if TYPE_CHECKING:
     from chromadb import Collection
@@ -33,19 +33,22 @@ _LONGEST_NAME: Final = 490
 class Report(TypedDict):
     """What a build has done.
 
-    `mapping` has the columns of each field, and `unused` those of no field. `indexed` are new or
-    changed, `unchanged` have kept their vectors, and `removed` were in the last build and are in
-    the file no more.
+    `mapping` has the columns of each field, and `unused` those of no field. `doubtful` has columns
+    of one name, of which the first was used. `unread` counts the values that could not be read.
+    `indexed` are new or changed, `unchanged` have kept their vectors, and `removed` were in the
+    last build and are in the file no more.
     """
 
     collection: str
     mapping: Mapping[str, list[str]]
     unused: list[str]
+    doubtful: Mapping[str, list[str]]
     read: int
     indexed: int
     unchanged: int
     removed: int
     skipped: list[Skipped]
+    unread: Mapping[str, Unread]
 
 
 class Encodes(Protocol):
@@ -87,11 +90,13 @@ class Work:
             "collection": self._catalogue.name,
             "mapping": self._products.columns.mapping,
             "unused": self._products.columns.unused,
+            "doubtful": self._products.columns.doubtful,
             "read": self._products.read,
             "indexed": all_ - unchanged,
             "unchanged": unchanged,
             "removed": self._removed,
             "skipped": self._products.skipped,
+            "unread": self._products.unread,
         }
 
     def run(self, source: str, progress: Progress) -> Report:

@@ -48,23 +48,36 @@ def report(built: Mapping[str, Any], *, dry_run: bool = False) -> str:
     counts = ", ".join(f"{built[each]:,} {each}" for each in ("indexed", "unchanged", "removed"))
     verb = "would be" if dry_run else "is"
     lines = [f"{built['collection']} {verb} built of {built['read']:,} rows: {counts}."]
-    lines += _mapping(built["mapping"], built["unused"])
+    lines += _mapping(built)
     skipped = built["skipped"]
     lines += [
         f"Row {each['row']} is skipped: {each['reason']}." for each in skipped[:_MOST_SKIPPED]
     ]
     if len(skipped) > _MOST_SKIPPED:
         lines.append(f"{len(skipped) - _MOST_SKIPPED:,} more are skipped; --json has all.")
+    lines += [
+        f"Values of {name} that could not be read: {each['count']:,}, the first {each['value']!r} "
+        f"in row {each['row']}. The {name} of these products is unknown."
+        for name, each in built["unread"].items()
+    ]
     return "\n".join(lines)
 
 
-def _mapping(mapping: Mapping[str, Sequence[str]], unused: Sequence[str]) -> list[str]:
+def _mapping(built: Mapping[str, Any]) -> list[str]:
     """Return which columns fields come from, and which are not used."""
+    mapping: Mapping[str, Sequence[str]] = built["mapping"]
+    unused: Sequence[str] = built["unused"]
+    doubtful: Mapping[str, Sequence[str]] = built["doubtful"]
     used = [f"{name} from {' or '.join(columns)}" for name, columns in mapping.items() if columns]
     missing = [name for name, columns in mapping.items() if not columns]
     lines = [f"Columns: {', '.join(used)}."]
     if missing:
         lines.append(f"The file has no column that the mapping names for {shown(missing)}.")
+    lines += [
+        f"The columns {' and '.join(map(repr, columns))} could each be the {name}; the first is "
+        "used. A mapping can name another."
+        for name, columns in doubtful.items()
+    ]
     if unused:
         lines.append(f"Columns that are not used: {shown(unused)}. A mapping can add them.")
     return lines

@@ -61,11 +61,13 @@ def test_a_row_becomes_a_text_and_fields(make: Build, stored: Any, lamp: Row, so
     assert report == {
         "collection": "amazon2020",
         "unused": [],
+        "doubtful": {},
         "read": 3,
         "indexed": 3,
         "unchanged": 0,
         "removed": 0,
         "skipped": [],
+        "unread": {},
     }
     assert stored() == {
         "lamp": (
@@ -286,14 +288,12 @@ def test_a_mapping_names_columns_and_adds_fields(make: Build, stored: Any, tmp_p
     assert stored() == {"5": ("Tea, 2 oz Green", fields)}
 
 
-def test_products_of_a_shop_have_no_html_and_a_row_without_a_number_has_its_other_id(
-    make: Build, tmp_path: Path, stored: Any
-):
+def test_products_of_a_shop_have_no_html(make: Build, tmp_path: Path, stored: Any):
     file = tmp_path / "shop.tsv"
     lines = (
         "ID\tSKU\tName\tDescription\tRegular price\tImages\tPermalink",
         "7\tL-1\tSalt &amp; lamp\t<p>For <b>desks</b> &lt;2 m.<br/></p><!-- x -->\t12.50\t\thttps://a.b/7",
-        "8\t\tSoap\tIf 3 < 5 and 5 > 3\t12,99\thttps://a.b/8.jpg\t",
+        "8\tL-2\tSoap\tIf 3 < 5 and x<y and z>w\t12,99\thttps://a.b/8.jpg\t",
     )
     file.write_text("\n".join(lines), "utf-8-sig")
     report = make(file=file)
@@ -303,11 +303,65 @@ def test_products_of_a_shop_have_no_html_and_a_row_without_a_number_has_its_othe
             "Salt & lamp For desks <2 m.",
             {"sku": "L-1", "title": "Salt & lamp", "price": 12.5, "url": "https://a.b/7"},
         ),
-        "8": (
-            "Soap If 3 < 5 and 5 > 3",
-            {"sku": "8", "title": "Soap", "image": "https://a.b/8.jpg"},
+        "L-2": (
+            "Soap If 3 < 5 and x<y and z>w",
+            {"sku": "L-2", "title": "Soap", "price": 12.99, "image": "https://a.b/8.jpg"},
         ),
     }
+
+
+def test_decimal_commas_are_read_and_the_values_that_cannot_be_read_are_counted(
+    make: Build, tmp_path: Path, stored: Any
+):
+    file = tmp_path / "shop.csv"
+    file.write_text(
+        "sku;name;price;rating\na;Lamp;12,50;4,5\nb;Bed;1.299;five\nc;Soap;1.234,56;\n"
+        "d;Cup;on request;\n;Mug;on request;\ne;Pot;0,00;9\nf;Jar;;\n",
+        "utf-8",
+    )
+    report = make(file=file)
+    assert report["unread"] == {
+        "price": {"count": 2, "row": 4, "value": "on request"},
+        "rating": {"count": 2, "row": 2, "value": "five"},
+    }
+    prices = {doc_id: fields.get("price") for doc_id, (_, fields) in stored().items()}
+    assert prices == {"a": 12.5, "b": 1299.0, "c": 1234.56, "d": None, "e": None, "f": None}
+    assert stored()["a"][1]["rating"] == 4.5
+
+
+@pytest.mark.parametrize(
+    ("skus", "chosen", "products"),
+    [
+        (["a", "b", "c"], "sku", {"a", "b", "c"}),
+        # An id of another column could be that of another product.
+        (["2", "", "x"], "id", {"1", "2", "3"}),
+        (["", "", ""], "id", {"1", "2", "3"}),
+        (["a", "a", "b"], "id", {"1", "2", "3"}),
+        ([*"abcdefghijklmnopqrs", ""], "sku", set("abcdefghijklmnopqrs")),
+    ],
+)
+def test_the_ids_of_a_file_come_from_one_column(
+    make: Build, stored: Any, skus: list[str], chosen: str, products: set[str]
+):
+    rows = [{"id": at, "sku": sku, "name": f"Lamp {at}"} for at, sku in enumerate(skus, 1)]
+    report = make(*rows, {"id": "", "sku": "", "name": "Soap"}, {"id": 0, "sku": "-", "name": ""})
+    assert set(stored()) == products
+    assert report["mapping"]["sku"] == [chosen]
+    assert report["unused"] == [{"sku": "id", "id": "sku"}[chosen]]
+    assert {"row": len(rows) + 1, "reason": f"has no '{chosen}'"} in report["skipped"]
+
+
+@pytest.mark.parametrize("heading", ["sku,name,Price,price", "sku,name,price,price"])
+def test_of_two_columns_for_an_optional_field_the_first_is_used(
+    make: Build, tmp_path: Path, stored: Any, heading: str
+):
+    file = tmp_path / "shop.csv"
+    file.write_text(f"{heading}\na,Lamp,12.50,3.00\n")
+    report = make(file=file)
+    columns = heading.split(",")[2:]
+    assert report["mapping"]["price"] == columns[:1]
+    assert report["doubtful"] == {"price": columns}
+    assert stored()["a"][1]["price"] == 12.5
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
@@ -482,7 +536,7 @@ def test_500_dirty_rows_are_all_told_or_found(make: Build, stored: Any):
     assert report["indexed"] == len(found) == 500 - len(report["skipped"])
     assert 100 < len(found) < 450
     for _, fields in found.values():
-        assert fields.get("price", 5.0) in {1349.5, 3.25, 7.1, 5.0}
+        assert fields.get("price", 5.0) in {1349.5, 3.25, 7.1, 12.99, 5.0}
         assert fields.get("rating", 3.0) in {4.5, 3.0}
         assert all(value not in ("", "nan") for value in fields.values())
 

@@ -44,9 +44,17 @@ CELLS = (
         (-3, None),
         ("-$3.00", None),
         ("$ -3.00", None),
-        ("12,99", None),
-        ("1.349,50", None),
+        ("12,99", 12.99),
+        ("12,5", 12.5),
+        (",99 €", 0.99),
+        ("0,125", 0.125),
+        ("€ 1.349,50", 1349.5),
+        ("1.234.567", 1234567.0),
+        ("1,299", 1299.0),
         ("1,34,950.00", None),
+        ("1.34.950,00", None),
+        ("1,234.567,8", None),
+        (",125", 0.125),
         ("1.2.3", None),
         ("1e5", None),
         ("20% off", None),
@@ -128,11 +136,76 @@ def test_a_price_is_read_for_sure_or_not_at_all(cell: Any, price: float | None):
 
 
 @pytest.mark.parametrize(
+    ("clear", "delimiter", "point", "comma"),
+    [
+        (["12,50", "call us", None, 3.5], ",", 1299.0, 1.299),
+        (["1.234,56"], "", 1299.0, 1.299),
+        (["$3.25 - $8"], ";", 1.299, 1299.0),
+        (["1,234,567"], ";", 1.299, 1299.0),
+        ([], ";", 1299.0, None),
+        (["12", "1.500", "", "1 349,50 €"], ";", 1299.0, None),
+        ([], ",", None, 1299.0),
+        (["12", 12.5, "1/2"], "", None, 1299.0),
+        (["12,50", "12.50"], ";", None, None),
+        (["12.50"] * 8 + ["12,50"], ",", None, None),
+        (["12.50"] * 9 + ["12,50"], ",", 1.299, 1299.0),
+    ],
+)
+def test_a_point_or_comma_before_three_digits_means_the_same_as_in_the_other_prices_of_a_file(
+    clear: list[Any], delimiter: str, point: float | None, comma: float | None
+):
+    notation = values.notation(clear, delimiter)
+    assert values.price("1.299 €", notation) == point
+    assert values.price("1,299", notation) == comma
+    assert values.price("12,50", notation) == values.price("12.50", notation) == 12.5
+
+
+@given(
+    st.decimals(min_value=1, max_value=10**9, places=2, allow_nan=False),
+    st.sampled_from([",", ";", "", "\t"]),
+)
+def test_a_price_with_two_decimals_is_the_same_in_each_notation(amount: Decimal, delimiter: str):
+    with_points = f"{amount:,}"
+    with_commas = with_points.translate(str.maketrans(".,", ",."))
+    for cells in ([with_points], [with_commas], []):
+        notation = values.notation(cells, delimiter)
+        assert values.price(with_points, notation) == float(amount)
+        assert values.price(with_commas, notation) == float(amount)
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        ("x<y and z>w", "x<y and z>w"),
+        ("fits if a<b and c>d", "fits if a<b and c>d"),
+        ("use at <20 C and >5 C", "use at <20 C and >5 C"),
+        ("<y>", "<y>"),
+        ("<p class='a' id=b>For</p> <b>desks</b><br/><BR />", "For desks"),
+        ('<a href="https://a.b/?x=1" target=_blank>here</a>', "here"),
+        ("<!DOCTYPE html><h2>Soap</h2><!-- a > b --> for <i\n>you</i>", "Soap for you"),
+        ("<img src=x alt='y'/>&lt;b&gt;", "<b>"),
+    ],
+)
+def test_only_tags_of_html_are_left_out(cell: str, text: str):
+    assert values.without_tags(cell) == text
+
+
+@pytest.mark.parametrize("part", ["<a b='", '<a b="', "<!--", "<a b=c=", "<", "<p ", "<!doctype "])
+def test_a_long_text_of_half_tags_is_read_at_once(part: str):
+    began = time.monotonic()
+    values.without_tags(part * 100_000)
+    assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize(
     ("cell", "rating"),
     [
         ("4.5 out of 5", 4.5),
         ("4.5 out of 5 stars", 4.5),
         ("3/5", 3.0),
+        ("4,5", 4.5),
+        ("4,5/5,0", 4.5),
+        ("1,234", None),
         ("4.0", 4.0),
         (0, 0.0),
         (5, 5.0),

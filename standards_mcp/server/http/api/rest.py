@@ -16,13 +16,13 @@ from standards_mcp.calls.context import Principal, Unattended
 from standards_mcp.config.models.tools import ToolSettings
 from standards_mcp.contributions.results import error_result
 from standards_mcp.contributions.tools import RegisteredTool
-from standards_mcp.errors import InvalidInputError, UnknownToolError
+from standards_mcp.errors import InvalidInputError, RateLimitedError, UnknownToolError
 from standards_mcp.host import Host
 from standards_mcp.plugin import ToolResult
 from standards_mcp.server.definitions import wire_result, wire_tool
 
 from .bodies import has_more_values, media_type, while_connected, with_body
-from .failures import failed, failed_with, json_response
+from .failures import failed, json_response
 from .openapi import openapi
 from .swagger import docs_routes
 
@@ -81,27 +81,27 @@ class Rest:
 
     async def _answer(self, request: Request, name: str) -> Response:
         request = await with_body(request, self._host.settings.server.max_request_bytes)
-        if media_type(request) != "application/json":
-            wanted = "send the arguments as JSON, with Content-Type: application/json"
-            return failed_with("unsupported_media_type", wanted)
         body = await request.body()
-        most = most_values(self._host.settings.tools)
-        if has_more_values(body, most):
-            raise HTTPException(413, f"the body has more than {most:,} values; send fewer")
         async with while_connected(request):
             return _answered(name, await self._result(request, name, body))
 
     async def _result(self, request: Request, name: str, body: bytes) -> ToolResult:
+        most = most_values(self._host.settings.tools)
         context = Unattended(self._principal_of(request))
         # Over MCP, arguments that a model has written almost right are understood. Programs get
         # what the document of OpenAPI promises.
         context.is_exact = True
         try:
-            return await self._host.call_tool(name, _arguments(body), context)
+            try:
+                arguments = _arguments(body, media_type(request), most)
+            except (InvalidInputError, HTTPException):
+                await self._host.count_refused(name, context)
+                raise
+            return await self._host.call_tool(name, arguments, context)
         except UnknownToolError as exc:
             return error_result("not_found", str(exc))
-        except InvalidInputError as exc:
-            return error_result(exc.error_type, str(exc))
+        except (InvalidInputError, RateLimitedError) as exc:
+            return error_result(exc.error_type, str(exc), exc.data)
 
 
 def most_values(settings: ToolSettings) -> int:
@@ -113,12 +113,17 @@ def most_values(settings: ToolSettings) -> int:
     return 2 * settings.max_argument_values
 
 
-def _arguments(body: bytes) -> Mapping[str, Any]:
+def _arguments(body: bytes, kind: str, most: int) -> Mapping[str, Any]:
     """Return the arguments in a body.
 
     Raises:
         InvalidInputError: They are no JSON object.
+        HTTPException: The body is of another kind, or has more than *most* values.
     """
+    if kind != "application/json":
+        raise HTTPException(415, "send the arguments as JSON, with Content-Type: application/json")
+    if has_more_values(body, most):
+        raise HTTPException(413, f"the body has more than {most:,} values; send fewer")
     try:
         arguments: object = pydantic_core.from_json(body, allow_inf_nan=False)
     except ValueError as exc:

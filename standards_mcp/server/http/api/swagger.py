@@ -12,24 +12,15 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from standards_mcp.server.http.start_page import html_page
+
 _PACKAGE: Final = "flask-swagger-ui"
 # Addresses are relative, so that the page works below the path of a proxy, too.
-_PAGE: Final = """\
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Tools of standards-mcp</title>
-<link rel="stylesheet" href="docs/assets/swagger-ui.css">
-</head>
-<body>
+_STYLE: Final = '<link rel="stylesheet" href="docs/assets/swagger-ui.css">'
+_BODY: Final = """\
 <div id="page"></div>
 <script src="docs/assets/swagger-ui-bundle.js"></script>
-<script src="docs/start.js"></script>
-</body>
-</html>
-"""
+<script src="docs/start.js"></script>"""
 _START: Final = (
     'SwaggerUIBundle({url: "openapi.json", dom_id: "#page", tryItOutEnabled: true,'
     " displayRequestDuration: true});\n"
@@ -55,7 +46,8 @@ def docs_routes() -> list[BaseRoute]:
 
 
 async def _page(_: Request) -> Response:
-    return HTMLResponse(_PAGE, headers={"content-security-policy": _POLICY})
+    page = html_page("Tools of standards-mcp", _STYLE, _BODY)
+    return HTMLResponse(page, headers={"content-security-policy": _POLICY})
 
 
 async def _start(_: Request) -> Response:

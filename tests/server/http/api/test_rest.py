@@ -246,6 +246,27 @@ async def test_other_requests_are_refused_by_their_kind(make_shelf: MakeHost):
             assert answer.json()["error_type"] in ("method_not_allowed", "not_found")
 
 
+async def test_requests_that_are_refused_before_a_call_count_against_the_rate_limit(
+    make_shelf: MakeHost,
+):
+    json_type = {"content-type": "application/json"}
+    many = b"[" + b"1," * 30_000 + b"1]"
+    async with (
+        served_over_http(make_shelf(tools={"rate_limit": "3/hour"})) as url,
+        httpx2.AsyncClient(base_url=url) as client,
+    ):
+        sent = [(b"{}", {}), (b"{", json_type), (many, json_type), (b"{}", json_type)]
+        answers = [
+            (await client.post("/tools/say", content=body, headers=headers)).status_code
+            for body, headers in sent
+        ]
+        assert answers == [415, 400, 413, 429]
+        unknown = [
+            (await client.post(f"/tools/unknown{at}", json={})).status_code for at in range(4)
+        ]
+        assert unknown == [404, 404, 404, 429]
+
+
 async def test_a_tool_that_is_switched_off_is_forbidden(make_shelf: MakeHost):
     async with (
         served_over_http(make_shelf(tools={"disable": ["say"]})) as url,
