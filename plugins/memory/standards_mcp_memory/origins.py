@@ -47,7 +47,7 @@ class Origin:
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Origin:
-        """Return the origin that is stored; `STORED` if it is that of another program."""
+        """Return a stored origin; `STORED` for a value that another program wrote."""
         names = ("root", "file", "heading", "id", "hash")
         root, file, heading, key, version = map(stored.get, names)
         if not (isinstance(root, str) and isinstance(file, str) and file):
