@@ -1,14 +1,30 @@
-"""Where imported memories come from."""
+"""Record what states a memory, which decides what imports update and prune.
+
+A memory has one origin for each file and heading that states it, and `STORED` if a tool or a line
+of JSONL stored it. An import adds the origins that it reads. It rewrites a memory for an edited
+file only if no other file still states the old text; otherwise it makes a new memory. A prune
+forgets the origins that are gone, and deletes a memory that has none left. `STORED` is never gone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import PurePath
-from typing import Any, Final, cast
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePath
+from typing import Any, Final, NamedTuple, cast
 
 SOURCE_KEY: Final = "source"
-"""The key of a payload under which the origin of a memory is stored."""
+"""The key of a payload under which the origins of a memory are stored."""
+
+
+class Statement(NamedTuple):
+    """A version of the text at one place of a file."""
+
+    file: str
+    heading: str | None
+    version: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,46 +33,96 @@ class Origin:
 
     Attributes:
         root: The whole path of the file or folder that was imported.
-        file: The whole path of the file.
+        file: The whole path of the file; empty for `STORED`.
         heading: None for a memory that is a whole file.
         key: The `id` of the file's front matter.
-        content_hash: The hash of the memory as it was imported.
+        version: The hash of the text of the file and heading when it was imported.
     """
 
     root: str = ""
     file: str = ""
     heading: str | None = None
     key: str | None = None
-    content_hash: str = ""
+    version: str = ""
 
     @classmethod
-    def read(cls, stored: object) -> Origin | None:
-        """Return the origin that a payload has; None if it has none, or another program's."""
-        if not isinstance(stored, Mapping):
-            return None
-        values = cast("Mapping[str, Any]", stored)
-        root, file = values.get("root"), values.get("file")
-        if not (isinstance(root, str) and isinstance(file, str)):
-            return None
-        heading, key, content_hash = (values.get(each) for each in ("heading", "id", "hash"))
+    def read(cls, stored: Mapping[str, Any]) -> Origin:
+        """Return a stored origin; `STORED` for a value that another program wrote."""
+        names = ("root", "file", "heading", "id", "hash")
+        root, file, heading, key, version = map(stored.get, names)
+        if not (isinstance(root, str) and isinstance(file, str) and file):
+            return STORED
         return cls(
             root,
             file,
             heading if isinstance(heading, str) else None,
             key if isinstance(key, str) else None,
-            content_hash if isinstance(content_hash, str) else "",
+            version if isinstance(version, str) else "",
         )
 
     def as_payload(self) -> dict[str, str]:
-        """Return it as a payload stores it."""
+        """Return the fields that a payload stores, none for `STORED`."""
+        if self == STORED:
+            return {}
         optional = {"heading": self.heading, "id": self.key}
         given = {name: value for name, value in optional.items() if value is not None}
-        return {"root": self.root, "file": self.file, **given, "hash": self.content_hash}
+        return {"root": self.root, "file": self.file, **given, "hash": self.version}
 
-    def is_from(self, root: str) -> bool:
-        """Return True if it was imported from this file or folder."""
-        return root in (self.root, self.file)
+    @property
+    def statement(self) -> Statement:
+        """Its place with the version."""
+        return Statement(self.file, self.heading, self.version)
 
-    def is_within(self, root: str) -> bool:
-        """Return True if this file or folder, or one in it, was imported."""
-        return PurePath(self.root).is_relative_to(root)
+    @property
+    def place(self) -> tuple[str, str | None]:
+        """Its file and heading."""
+        return self.file, self.heading
+
+    def is_within(self, path: str) -> bool:
+        """Return True if its file is at a path, or in a folder."""
+        return self != STORED and PurePath(self.file).is_relative_to(path)
+
+
+STORED: Final = Origin()
+"""The origin of a memory that a tool or a line of JSONL stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The files that an import has read, and the texts that they state."""
+
+    files: AbstractSet[str] = field(default_factory=set[str])
+    statements: AbstractSet[Statement] = field(default_factory=set[Statement])
+
+    def lacks(self, origin: Origin) -> bool:
+        """Return True if the file of an origin does not state the memory any more."""
+        if origin == STORED:
+            return False
+        if origin.file in self.files:
+            return origin.statement not in self.statements
+        with suppress(OSError):
+            # Without the folder around it, it may be on a disk or machine that is not here.
+            return Path(origin.root).parent.exists() and not Path(origin.file).exists()
+        return False
+
+
+def origins_in(stored: object) -> tuple[Origin, ...]:
+    """Return the origins that a payload stores; `STORED` if it stores none."""
+    entries = cast("list[object]", stored) if isinstance(stored, list) else [stored]
+    found = [
+        Origin.read(cast("Mapping[str, Any]", each))
+        for each in entries
+        if isinstance(each, Mapping)
+    ]
+    return tuple(dict.fromkeys(found)) or (STORED,)
+
+
+def with_origin(origins: tuple[Origin, ...], new: Origin) -> tuple[Origin, ...]:
+    """Return origins with another one, which replaces the one of the same place."""
+    before = next((each for each in origins if each.place == new.place), None)
+    if before is None:
+        return (*origins, new)
+    if PurePath(new.root).is_relative_to(before.root):
+        # A file that was imported alone still belongs to the folder that was imported.
+        new = replace(new, root=before.root)
+    return tuple(new if each is before else each for each in origins)

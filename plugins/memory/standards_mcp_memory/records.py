@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
-from .origins import SOURCE_KEY, Origin
+from .origins import SOURCE_KEY, STORED, Origin, origins_in
 from .texts.forms import default_preview, tags_in
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 Vectors: TypeAlias = "npt.NDArray[np.float32]"
+Replaced: TypeAlias = Literal["stated", "all", "origins"]
 LARGEST_ID: Final = 2**63 - 1
 
 
@@ -58,9 +60,9 @@ class Document:
         return hash_of(self.title, self.content)
 
     @property
-    def origin(self) -> Origin | None:
-        """The file that it was imported from; None if it was stored by a tool."""
-        return Origin.read(self.payload.get(SOURCE_KEY))
+    def origins(self) -> tuple[Origin, ...]:
+        """The files that state it, and `STORED` if a tool stored it."""
+        return origins_in(self.payload.get(SOURCE_KEY))
 
     @property
     def text(self) -> str:
@@ -87,7 +89,10 @@ class Draft:
 
     Attributes:
         where: What a report names it by.
-        origin: The file that it was read from.
+        origin: The Markdown file that it was read from.
+        origins: The origins to store.
+        replaces: The parts of a stored memory to replace: title, content and those that are not
+            None; all of them; or only the origins.
     """
 
     title: str
@@ -97,11 +102,18 @@ class Draft:
     id: int | None = None
     where: str = ""
     origin: Origin | None = None
+    origins: tuple[Origin, ...] | None = None
+    replaces: Replaced = "stated"
 
     @property
     def content_hash(self) -> str:
         """As `Document.content_hash`."""
         return hash_of(self.title, self.content)
+
+    def version(self, key: str | None) -> str:
+        """Return the hash of all that a file with an `id` in its front matter says."""
+        texts = json.dumps([self.title, self.content, self.preview, self.tags, key])
+        return hashlib.sha256(texts.encode()).hexdigest()
 
     @property
     def is_empty(self) -> bool:
@@ -110,7 +122,15 @@ class Draft:
 
     def payload(self, stored: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return what to store, in place of what is stored now."""
-        before = stored or {}
+        before = dict(stored or {})
+        if self.origins is not None:
+            before.pop(SOURCE_KEY, None)
+            if self.origins != (STORED,):
+                before[SOURCE_KEY] = [each.as_payload() for each in self.origins]
+        if stored and self.replaces == "origins":
+            return before
+        if self.replaces == "all":
+            before = {key: before[key] for key in before.keys() - {"preview", "tags"}}
         preview = self.preview
         if preview is None:
             preview = _text(before, "preview")
@@ -118,8 +138,7 @@ class Draft:
                 preview = default_preview(self.content)
         tags = {} if self.tags is None else {"tags": list(self.tags)}
         own = {"title": self.title, "preview": preview, "content": self.content}
-        source = {} if self.origin is None else {SOURCE_KEY: self.origin.as_payload()}
-        return {**before, **own, **tags, **source, "content_hash": self.content_hash}
+        return {**before, **own, **tags, "content_hash": self.content_hash}
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import anyio
 
@@ -14,6 +14,7 @@ from standards_mcp import ApiError, InvalidInputError
 
 from .answers import DeleteAnswer, Skipped, StoreAnswer, UpdateAnswer
 from .matching import Known, Match, Matcher
+from .origins import STORED, Origin, Reading, with_origin
 from .records import LARGEST_ID, Change, Document, Draft, Point, Vectors
 from .service import Memory, missing_document
 from .store import MissingCollectionError
@@ -41,6 +42,13 @@ class Written:
     skipped: list[Skipped] = field(default_factory=list[Skipped])
 
 
+class Stale(NamedTuple):
+    """A memory that a file does not state any more, and the origins that are left."""
+
+    document: Document
+    left: tuple[Origin, ...]
+
+
 class Writer:
     """Writes memories, one writing at a time.
 
@@ -64,7 +72,8 @@ class Writer:
                 lambda client: point_jobs.twin(client, collection, draft.title, draft.content)
             )
             if known is not None:
-                await self._rewrite(there, known, draft)
+                origins = with_origin(known.origins, STORED)
+                await self._rewrite(there, known, replace(draft, origins=origins))
                 return {"id": known.id, "collection": collection, "created": False}
             identifier = self._next(collection, await self._highest_in(collection))
             new = replace(draft, id=identifier)
@@ -137,8 +146,8 @@ class Writer:
         written = Written()
         async with self._writing, self._memory.store.held():
             known = await self._known(collection)
-            matcher = Matcher(known, lambda highest: self._next(collection, highest))
-            matches = matcher.match(drafts)
+            matcher = Matcher(known, lambda highest: self._next(collection, highest), drafts)
+            matches = matcher.match()
             fresh = (
                 {each.draft.id for each in matches} - known.keys() - {each.id for each in drafts}
             )
@@ -153,38 +162,75 @@ class Writer:
         return written
 
     async def stale(
-        self, collection: str, kept: AbstractSet[int], root: str | None = None
-    ) -> list[Document]:
-        """Return the memories that an import has not found in its files any more.
+        self, collection: str, ids: AbstractSet[int], reading: Reading, root: str
+    ) -> list[Stale]:
+        """Return the memories of a file or folder that have lost origins.
 
         Args:
-            kept: The memories that it has found.
-            root: The file or folder that was imported: only memories from there are returned. None
-                for a collection that has no others.
+            ids: The memories that the import has found: they stay.
+            reading: The files that the import has read.
+            root: The file or folder.
+
+        Raises:
+            ToolError: The store fails.
+        """
+        found: list[Stale] = []
+        with suppress(MissingCollectionError):
+            async for each in self._memory.read_all(collection):
+                left = tuple(origin for origin in each.origins if not reading.lacks(origin))
+                is_concerned = any(origin.is_within(root) for origin in each.origins)
+                if is_concerned and left != each.origins and (left or each.id not in ids):
+                    found.append(Stale(each, left))
+        return found
+
+    async def others(self, collection: str, ids: AbstractSet[int]) -> list[Stale]:
+        """Return all other memories of a collection, whatever states them.
 
         Raises:
             ToolError: The store fails.
         """
         return [
-            each
+            Stale(each, ())
             async for each in self._memory.read_all(collection)
-            if each.id not in kept
-            and (root is None or (each.origin is not None and each.origin.is_from(root)))
+            if each.id not in ids
         ]
 
-    async def prune(self, collection: str, stale: Sequence[Document]) -> list[Document]:
-        """Delete memories unless they were changed meanwhile, and return the deleted ones.
+    async def prune(self, collection: str, stale: Sequence[Stale]) -> list[Document]:
+        """Delete memories without origins, and return them; others only forget those that are gone.
+
+        Memories that were changed meanwhile stay as they are.
 
         Raises:
             ToolError: The store fails.
         """
         async with self._memory.store.held():
+            ids = [each.document.id for each in stale]
             now = await self._memory.store.run(
-                lambda client: point_jobs.retrieve(client, collection, [each.id for each in stale])
+                lambda client: point_jobs.retrieve(client, collection, ids)
             )
-            same = [each.id for each in stale if now.get(each.id) == each]
-            deleted = set(await self.delete(same, collection) if same else [])
-            return [each for each in stale if each.id in deleted]
+            same = [each for each in stale if now.get(each.document.id) == each.document]
+            gone = [each.document for each in same if not each.left]
+            deleted = set(await self.delete([each.id for each in gone], collection) if gone else [])
+            if left := [each for each in same if each.left]:
+                async with self._writing:
+                    await self._forget(collection, left)
+            return [each for each in gone if each.id in deleted]
+
+    async def _forget(self, collection: str, stale: Sequence[Stale]) -> None:
+        """Store the origins that are left."""
+        there = await self._memory.describe(collection)
+        for start in range(0, len(stale), BATCH):
+            drafts = [
+                Draft(
+                    each.document.title,
+                    each.document.content,
+                    id=each.document.id,
+                    origins=each.left,
+                    replaces="origins",
+                )
+                for each in stale[start : start + BATCH]
+            ]
+            await self._write_batch(there, drafts)
 
     async def _prepare(self, collection: str) -> Collection:
         """Return the collection, of the configured model; it is made where there is none."""
@@ -303,13 +349,12 @@ def _is_change(match: Match, known: dict[int, Known], written: Written) -> bool:
         written.skipped.append({"where": draft.where, "reason": match.problem or "has no id"})
         return False
     before = known.get(identifier)
-    is_repeated = identifier in written.ids and not match.is_named
     written.ids.add(identifier)
-    if before is None:
-        written.created += 1
-    elif is_repeated or before.says(draft):
+    if match.is_repeated or (before and before.says(draft)):
         written.unchanged += 1
         return False
+    if before is None:
+        written.created += 1
     else:
         written.updated += 1
     after = draft.payload()
@@ -318,7 +363,6 @@ def _is_change(match: Match, known: dict[int, Known], written: Written) -> bool:
         Known.of(Document(identifier, after)),
         preview=before.preview if before and draft.preview is None else after["preview"],
         tags=None if tags is None else list(tags),
-        origin=draft.origin or (before.origin if before else None),
     )
     return True
 

@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
-from standards_mcp_memory.records import Draft
+from standards_mcp_memory.records import Change, Draft
 from standards_mcp_memory.service import Memory, open_memory
 from standards_mcp_memory.settings import MemorySettings
 from standards_mcp_memory.writing import Writer
@@ -112,7 +112,7 @@ def test_what_a_tool_has_changed_stays_until_the_file_changes(run: Run, notes: P
     imported(run, "notes")
 
     async def change(memory: Memory) -> None:
-        await Writer(memory).update(1, "c", change=_change("It is 81, says a tool."))
+        await Writer(memory).update(1, "c", change=Change(content="It is 81, says a tool."))
 
     in_memory(config, change)
     assert counts(imported(run, "notes")) == (0, 0, 3)
@@ -120,12 +120,6 @@ def test_what_a_tool_has_changed_stays_until_the_file_changes(run: Run, notes: P
     (notes / "a.md").write_text("## Port\n\nIt is 82.\n")
     imported(run, "notes")
     assert shown(run, 1)["content"] == "It is 82."
-
-
-def _change(content: str) -> Any:
-    from standards_mcp_memory.records import Change
-
-    return Change(content=content)
 
 
 def in_memory(config: Path, work: Callable[[Memory], Any]) -> None:
@@ -228,6 +222,177 @@ def test_an_export_keeps_the_sources(run: Run, notes: Path):
     assert counts(imported(run, "out.jsonl")) == (3, 0, 0)
     (notes / "b.md").write_text("# Bees\n\nThey sting.\n")
     assert counts(imported(run, "notes")) == (0, 1, 2)
+
+
+def test_an_edited_export_is_not_reverted_by_the_unchanged_file(run: Run, notes: Path):
+    imported(run, "notes")
+    run("export", "c", "out.jsonl")
+    export = notes.parent / "out.jsonl"
+    export.write_text(export.read_text().replace("It is 80.", "It is 81, by hand."))
+    assert counts(imported(run, "out.jsonl")) == (0, 1, 2)
+    assert counts(imported(run, "notes")) == (0, 0, 3)
+    assert shown(run, 1)["content"] == "It is 81, by hand."
+    (notes / "a.md").write_text("## Port\n\nIt is 82.\n\n## Host\n\nIt is a.\n")
+    assert counts(imported(run, "notes")) == (0, 1, 2)
+    assert shown(run, 1)["content"] == "It is 82.", "an edited file counts again"
+
+
+def test_a_memory_that_another_path_states_is_pruned_with_the_last_of_them(run: Run, notes: Path):
+    other = notes.parent / "other"
+    other.mkdir()
+    (other / "copy.md").write_text((notes / "b.md").read_text())
+    imported(run, "notes")
+    imported(run, "other")
+    assert listed(run) == ["1: Port", "2: Host", "3: Bees"]
+    (notes / "b.md").unlink()
+    assert imported(run, "notes", "--prune", "--yes")["pruned"] == []
+    (other / "copy.md").write_text("# Wasps\n\nThey sting.\n")
+    answer = imported(run, "other", "--prune", "--yes")
+    assert (counts(answer), answer["pruned"]) == ((0, 1, 0), [])
+    assert listed(run) == ["1: Port", "2: Host", "3: Wasps"]
+    (other / "copy.md").unlink()
+    assert imported(run, "other", "--prune", "--yes")["pruned"] == [{"id": 3, "title": "Wasps"}]
+
+
+def test_a_heading_that_another_path_states_is_pruned_when_both_are_gone(run: Run, notes: Path):
+    other = notes.parent / "other.md"
+    other.write_text("## Host\n\nIt is a.\n\n## Other\n\nElse.\n")
+    imported(run, "notes")
+    imported(run, "other.md")
+    (notes / "a.md").write_text("## Port\n\nIt is 80.\n")
+    assert imported(run, "notes", "--prune", "--yes")["pruned"] == []
+    other.write_text("## Other\n\nElse.\n")
+    assert imported(run, "other.md", "--prune", "--yes")["pruned"] == [{"id": 2, "title": "Host"}]
+
+
+def test_an_edited_copy_leaves_the_memory_that_another_file_still_states(run: Run, notes: Path):
+    (notes.parent / "copy.md").write_text((notes / "b.md").read_text())
+    imported(run, "notes")
+    imported(run, "copy.md")
+    (notes.parent / "copy.md").write_text("# Wasps\n\nThey sting.\n")
+    assert counts(imported(run, "copy.md")) == (1, 0, 0)
+    assert listed(run) == ["1: Port", "2: Host", "3: Bees", "4: Wasps"]
+    assert counts(imported(run, "notes")) == (0, 0, 3)
+
+
+@pytest.mark.parametrize("is_stored_first", [True, False])
+def test_a_memory_that_a_tool_stored_is_never_pruned(
+    run: Run, notes: Path, config: Path, *, is_stored_first: bool
+):
+    async def store(memory: Memory) -> None:
+        await Writer(memory).store(Draft("Host", "It is a."), "c")
+
+    steps: list[Callable[[], Any]] = [
+        lambda: in_memory(config, store),
+        lambda: imported(run, "notes"),
+    ]
+    for step in steps if is_stored_first else steps[::-1]:
+        step()
+    (notes / "a.md").write_text("## Port\n\nIt is 80.\n")
+    assert imported(run, "notes", "--prune", "--yes")["pruned"] == []
+    assert len(listed(run)) == 3
+
+
+def test_a_memory_of_a_line_of_jsonl_is_never_pruned(run: Run, notes: Path):
+    imported(run, "notes")
+    (notes.parent / "m.jsonl").write_text('{"title": "Host", "content": "It is a."}')
+    assert counts(imported(run, "m.jsonl")) == (0, 1, 0)
+    assert counts(imported(run, "m.jsonl")) == (0, 0, 1)
+    (notes / "a.md").write_text("## Port\n\nIt is 80.\n")
+    assert imported(run, "notes", "--prune", "--yes")["pruned"] == []
+
+
+def test_a_folder_whose_last_file_is_gone_is_pruned(run: Run, notes: Path):
+    imported(run, "notes")
+    for file in notes.iterdir():
+        file.unlink()
+    refused = run("import", "notes", "--collection", "c", status=1).stderr
+    assert "notes has no files in .md, .markdown, .jsonl." in refused
+    assert len(imported(run, "notes", "--prune", "--dry-run")["pruned"]) == 3
+    assert len(imported(run, "notes", "--prune", "--yes")["pruned"]) == 3
+    assert run("list", "c", status=1).stdout == "There are no memories in c.\n"
+    nothing = run("import", "notes", "--collection", "c", "--prune", "--yes", status=1).stderr
+    assert "notes has no files in .md, .markdown, .jsonl." in nothing
+
+
+def test_a_file_of_a_folder_that_an_import_does_not_read_is_not_pruned(run: Run, notes: Path):
+    (notes / ".hidden.md").write_text("## Hidden\n\nRead by its name.\n")
+    imported(run, "notes/.hidden.md")
+    assert imported(run, "notes", "--prune", "--yes")["pruned"] == []
+    (notes / ".hidden.md").unlink()
+    assert imported(run, "notes", "--prune", "--yes")["pruned"] == [{"id": 1, "title": "Hidden"}]
+
+
+def test_nothing_is_pruned_while_an_id_is_refused(run: Run, notes: Path):
+    imported(run, "notes")
+    (notes.parent / "m.jsonl").write_text('{"id": 7, "title": "Mine", "content": "By a tool."}')
+    imported(run, "m.jsonl")
+    (notes / "b.md").write_text("---\nid: 7\n---\n# Bees\n\nThey hum.\n")
+    done = run("import", "notes", "--collection", "c", "--prune", "--yes")
+    assert "Nothing was pruned" in done.stderr
+    assert len(listed(run)) == 4
+
+
+def test_a_description_and_tags_that_were_removed_are_made_anew(run: Run, notes: Path):
+    (notes / "b.md").write_text("---\ndescription: Of bees.\ntags: [x]\n---\n# Bees\n\nThey hum.\n")
+    imported(run, "notes")
+    assert (shown(run, 3)["preview"], shown(run, 3)["tags"]) == ("Of bees.", ["x"])
+    (notes / "b.md").write_text("# Bees\n\nThey hum.\n")
+    assert counts(imported(run, "notes")) == (0, 1, 2)
+    assert (shown(run, 3)["preview"], shown(run, 3)["tags"]) == ("# Bees They hum.", [])
+
+
+def test_a_preview_that_a_tool_wrote_stays_until_the_file_changes(
+    run: Run, notes: Path, config: Path
+):
+    (notes / "b.md").write_text("---\ndescription: Of bees.\n---\n# Bees\n\nThey hum.\n")
+    imported(run, "notes")
+
+    async def change(memory: Memory) -> None:
+        await Writer(memory).update(3, "c", change=Change(preview="A tool's."))
+
+    in_memory(config, change)
+    assert counts(imported(run, "notes")) == (0, 0, 3)
+    assert shown(run, 3)["preview"] == "A tool's."
+
+
+def test_a_description_begins_the_preview_of_each_heading(run: Run, notes: Path):
+    front = "---\ndescription: How the gateway runs.\n---\n"
+    (notes / "a.md").write_text(f"{front}## Port\n\nIt is 80. No other. Ever.\n\n## Host\n")
+    imported(run, "notes/a.md")
+    assert shown(run, 1)["preview"] == "How the gateway runs. It is 80. No other."
+    assert shown(run, 2)["preview"] == "How the gateway runs."
+    (notes / "a.md").write_text("## Port\n\nIt is 80. No other. Ever.\n\n## Host\n")
+    imported(run, "notes/a.md")
+    assert shown(run, 1)["preview"] == "It is 80. No other."
+
+
+def test_a_number_in_the_front_matter_gives_each_heading_an_id_of_its_own(run: Run, notes: Path):
+    front = "---\nid: 7\n---\n"
+    (notes / "a.md").write_text(f"{front}## Port\n\nIt is 80.\n\n## Host\n\nIt is a.\n")
+    imported(run, "notes/a.md")
+    titles = {int(line.split(":")[0]): line.split(": ")[1] for line in listed(run)}
+    assert sorted(titles.values()) == ["Host", "Port"]
+    assert all(7000 <= identifier <= 7999 for identifier in titles)
+    # In another order, in a new collection, with one more heading and another file's name.
+    run("delete", "c", "--all", "--yes")
+    (notes / "a.md").unlink()
+    (notes / "z.md").write_text(f"{front}## New\n\n## Host\n\nIt is b.\n\n## Port\n\nIt is 80.\n")
+    imported(run, "notes/z.md")
+    again = {int(line.split(":")[0]): line.split(": ")[1] for line in listed(run)}
+    assert again.items() >= titles.items()
+    (notes / "z.md").write_text(f"{front}## Host\n\nIt is c.\n\n## Door\n\nIt is 80.\n")
+    assert counts(imported(run, "notes/z.md")) == (0, 2, 0)
+    assert {shown(run, each)["title"] for each in titles} == {"Host", "Door"}
+
+
+def test_a_number_that_was_added_later_is_the_id_of_the_memory(run: Run, notes: Path):
+    imported(run, "notes")
+    (notes / "b.md").write_text("---\nid: 70\n---\n# Bees\n\nThey hum.\n")
+    answer = imported(run, "notes", "--prune", "--yes")
+    assert (counts(answer), answer["pruned"]) == ((1, 0, 2), [{"id": 3, "title": "Bees"}])
+    assert listed(run) == ["1: Port", "2: Host", "70: Bees"]
+    assert counts(imported(run, "notes", "--prune", "--yes")) == (0, 0, 3)
 
 
 def test_two_writers_on_one_server_never_choose_the_same_id(qdrant: Any, fast: dict[str, str]):

@@ -18,7 +18,7 @@ from standards_mcp_memory.service import Memory
 from standards_mcp_memory.settings import MemorySettings
 from standards_mcp_memory.texts.markdown import one_line
 from standards_mcp_memory.texts.rendering import left_out
-from standards_mcp_memory.writing import Writer, Written
+from standards_mcp_memory.writing import Stale, Writer, Written
 
 from .work import Place, check_kept, collection, named
 
@@ -63,7 +63,7 @@ def import_command(place: Place) -> click.Command:
     @click.option(
         "--prune",
         is_flag=True,
-        help="Delete the memories of earlier imports of PATH whose file or heading is gone.",
+        help="Delete memories of PATH whose files or headings are all gone.",
     )
     @click.option("--yes", "is_sure", is_flag=True, help="Prune without asking.")
     @click.option("--dry-run", is_flag=True, help="Only show what would be done.")
@@ -73,21 +73,27 @@ def import_command(place: Place) -> click.Command:
         """Import memories from PATH: a file of Markdown or JSONL, or a folder of both.
 
         A memory whose file was edited is updated, and unchanged ones stay as they are. So the same
-        command also continues an import that was interrupted.
+        command also continues an import that was interrupted. Only --prune deletes memories, but
+        none that a tool or a line of JSONL stored.
         """
         options = _Options(**given)
         options.check(place.settings)
         source = read_source(options.path, options.split)
+        if not options.prune:
+            source.check()
         written, stale = place.run(lambda memory: _import(memory, source, options))
+        if not stale:
+            source.check()  # a folder that is empty now may have had files before
+        pruned = [each.document for each in stale if not each.left]
         if stale and not options.dry_run:
-            stale = _pruned(place, options, stale)
-        answer = _answer(options, source, written, stale)
+            pruned = _pruned(place, options, stale)
+        answer = _answer(options, source, written, pruned)
         print_result(
             answer,
             lambda: shown_import(answer, is_dry=options.dry_run),
             as_json=options.as_json,
         )
-        context.exit(int(not source.drafts))
+        context.exit(int(not source.drafts and not stale))
 
     return import_memories
 
@@ -137,26 +143,26 @@ def shown_skipped(skipped: Sequence[Skipped]) -> list[str]:
     return [f"Skipped {each['where']}: {each['reason']}" for each in skipped]
 
 
-async def _import(
-    memory: Memory, source: Source, options: _Options
-) -> tuple[Written, list[Document]]:
+async def _import(memory: Memory, source: Source, options: _Options) -> tuple[Written, list[Stale]]:
     """Import a source, and return the memories to prune as well."""
     writer = Writer(memory)
     written = await import_source(writer, source, options.collection, is_dry=options.dry_run)
     if not options.prune:
         return written, []
-    if source.is_damaged:
-        print_text("Nothing was pruned, because something could not be read.", err=True)
+    if source.is_damaged or written.skipped:
+        print_text("Nothing was pruned, because something was not imported.", err=True)
         return written, []
-    return written, await writer.stale(options.collection, written.ids, source.root)
+    stale = await writer.stale(options.collection, written.ids, source.reading(), source.root)
+    return written, stale
 
 
-def _pruned(place: Place, options: _Options, stale: Sequence[Document]) -> list[Document]:
+def _pruned(place: Place, options: _Options, stale: Sequence[Stale]) -> list[Document]:
     """Delete memories if the user agrees, and return the deleted ones."""
-    if not options.is_sure:
-        for each in stale:
+    gone = [each.document for each in stale if not each.left]
+    if gone and not options.is_sure:
+        for each in gone:
             print_text(f"{each.id}: {one_line(each.title)}", err=True)
-        question = f"Delete these {len(stale)} memories? Their files or headings are gone."
+        question = f"Delete these {len(gone)} memories? Their files or headings are gone."
         if not click.confirm(question, err=True):
             return []
     return place.run(lambda memory: Writer(memory).prune(options.collection, stale))

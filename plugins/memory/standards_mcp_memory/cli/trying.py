@@ -49,6 +49,7 @@ def try_command(place: Place) -> click.Command:
         The memories stay, in a collection that is named after PATH, until it is tried again.
         """
         source = read_source(path)
+        source.check()
         if not source.drafts:
             reasons = "; ".join(f"{each['where']} {each['reason']}" for each in source.skipped)
             raise InvalidInputError(f"{path} has nothing to remember. {reasons}".strip())
@@ -65,7 +66,7 @@ async def _tried(memory: Memory, source: Source, collection: str, question: str)
     written = await import_source(writer, source, collection)
     if not source.is_damaged:
         # The answer would be of an older text.
-        await writer.prune(collection, await writer.stale(collection, written.ids))
+        await writer.prune(collection, await writer.others(collection, written.ids))
     found, _ = await memory.search(question, collection, _SHOWN)
     document = await memory.fetch(found["results"][0]["id"], collection)
     return {"search": found, "document": document}

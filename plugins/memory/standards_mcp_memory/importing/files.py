@@ -9,6 +9,7 @@ from typing import Final, Literal, TypeAlias
 
 from standards_mcp import InvalidInputError
 from standards_mcp_memory.answers import Skipped
+from standards_mcp_memory.origins import Reading
 from standards_mcp_memory.records import Draft
 
 from .jsonl import read_jsonl
@@ -16,8 +17,8 @@ from .markdown import read_file, read_headings
 from .problems import UnreadableError
 
 Split: TypeAlias = Literal["file", "headings"]
-_MARKDOWN: Final = (".md", ".markdown")
 _JSONL: Final = ".jsonl"
+_ENDINGS: Final = (".md", ".markdown", _JSONL)
 
 
 @dataclass(slots=True)
@@ -25,11 +26,17 @@ class Source:
     """What was read, and what was left out.
 
     Attributes:
+        path: The path as it was given.
         root: The whole path of what was imported.
+        files: The whole paths of the files that were read.
+        has_files: True if there are files, also if they could not be read.
         is_damaged: Memories may be missing, since a file or a line could not be read.
     """
 
+    path: Path
     root: str
+    files: set[str] = field(default_factory=set[str])
+    has_files: bool = False
     drafts: list[Draft] = field(default_factory=list[Draft])
     skipped: list[Skipped] = field(default_factory=list[Skipped])
     is_damaged: bool = False
@@ -43,16 +50,31 @@ class Source:
         self.skip(where, reason)
         self.is_damaged = True
 
+    def reading(self) -> Reading:
+        """Return the texts that the files state."""
+        origins = [each.origin for each in self.drafts if each.origin]
+        return Reading(self.files, {each.statement for each in origins})
+
+    def check(self) -> None:
+        """Check that there are files to import.
+
+        Raises:
+            InvalidInputError: The folder has none.
+        """
+        if not self.has_files:
+            raise InvalidInputError(f"{self.path} has no files in {', '.join(_ENDINGS)}.")
+
 
 def read_source(path: Path, split: Split = "headings") -> Source:
     """Read a file, or the Markdown and JSONL files of a folder.
 
     Raises:
-        InvalidInputError: The path has none.
+        InvalidInputError: The path is a file of another form.
     """
     root = path.resolve()
-    source = Source(str(root))
+    source = Source(path, str(root))
     for file in _files(path):
+        source.has_files = True
         where = str(file.relative_to(path)) if path.is_dir() else file.name
         if not file.resolve().is_relative_to(root):
             source.skip(where, "is a link that leads out of the folder")
@@ -63,6 +85,8 @@ def read_source(path: Path, split: Split = "headings") -> Source:
             source.miss(where, str(error))
         except UnicodeDecodeError:
             source.miss(where, "is not in UTF-8")
+        else:
+            source.files.add(str(file.resolve()))
     return source
 
 
@@ -78,26 +102,25 @@ def _read(source: Source, file: Path, where: str, split: Split) -> None:
         elif form == "jsonl" or each.origin is None:
             source.drafts.append(each)
         else:
-            origin = replace(each.origin, root=source.root, file=str(file.resolve()))
+            version = each.version(each.origin.key)
+            origin = replace(
+                each.origin, root=source.root, file=str(file.resolve()), version=version
+            )
             source.drafts.append(replace(each, origin=origin))
 
 
 def _files(path: Path) -> list[Path]:
-    endings = (*_MARKDOWN, _JSONL)
     if not path.is_dir():
-        if path.suffix.lower() not in endings:
-            raise InvalidInputError(f"{path}: give a folder, or a file in {', '.join(endings)}.")
+        if path.suffix.lower() not in _ENDINGS:
+            raise InvalidInputError(f"{path}: give a folder, or a file in {', '.join(_ENDINGS)}.")
         return [path]
-    found = [
+    return [
         file
         for file in sorted(path.rglob("*"))
-        if file.suffix.lower() in endings
+        if file.suffix.lower() in _ENDINGS
         and file.is_file()
         and not any(part.startswith(".") for part in file.relative_to(path).parts)
     ]
-    if not found:
-        raise InvalidInputError(f"{path} has no files in {', '.join(endings)}.")
-    return found
 
 
 def _form(file: Path, split: Split) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, ValidationError
 
 from standards_mcp_memory.answers import Skipped
-from standards_mcp_memory.origins import SOURCE_KEY, Origin
+from standards_mcp_memory.origins import SOURCE_KEY, STORED, origins_in
 from standards_mcp_memory.records import LARGEST_ID, Document, Draft
 
 
@@ -32,7 +32,7 @@ class _Line(BaseModel):
     preview: _Text | None = None
     content: _Text
     tags: list[_Text] | None = None
-    source: dict[str, _Text] | None = None
+    source: list[dict[str, _Text]] | dict[str, _Text] | None = None
 
 
 def read_jsonl(text: str, where: str) -> Iterator[Draft | Skipped]:
@@ -51,16 +51,16 @@ def read_jsonl(text: str, where: str) -> Iterator[Draft | Skipped]:
             yield {"where": place, "reason": "is no JSON"}
             continue
         tags = None if read.tags is None else tuple(read.tags)
-        origin = Origin.read(read.source)
-        yield Draft(read.title, read.content, read.preview, tags, read.id, place, origin)
+        origins = origins_in(read.source)
+        yield Draft(read.title, read.content, read.preview, tags, read.id, place, origins=origins)
 
 
 def line_of(document: Document) -> str:
     """Return a memory as a line that `read_jsonl` reads."""
     tags = {} if document.own_tags is None else {"tags": document.own_tags}
     texts = {"title": document.title, "preview": document.preview, "content": document.content}
-    origin = document.origin
-    source = {} if origin is None else {SOURCE_KEY: origin.as_payload()}
+    origins = document.origins
+    source = {SOURCE_KEY: [each.as_payload() for each in origins]} if origins != (STORED,) else {}
     return json.dumps({"id": document.id, **texts, **tags, **source}, ensure_ascii=False)
 
 

@@ -14,7 +14,7 @@ from ruamel.yaml.error import YAMLError
 from standards_mcp_memory.answers import Skipped
 from standards_mcp_memory.origins import Origin
 from standards_mcp_memory.records import Draft
-from standards_mcp_memory.texts.forms import read_form
+from standards_mcp_memory.texts.forms import preview_of, read_form
 
 from .problems import UnreadableError
 
@@ -59,7 +59,8 @@ def read_file(text: str, where: str) -> Iterator[Draft]:
 def read_headings(text: str, where: str) -> Iterator[Draft | Skipped]:
     """Yield a memory for each second-level heading, and where there are other texts.
 
-    Of a file without such headings it is the whole file.
+    Of a file without such headings it is the whole file. The description of the front matter begins
+    the preview of each heading.
 
     Raises:
         UnreadableError: Its front matter is damaged.
@@ -76,7 +77,8 @@ def read_headings(text: str, where: str) -> Iterator[Draft | Skipped]:
         place = f"{where}:{each.line + first}"
         if each.level == _SECOND:
             origin = Origin(heading=each.title, key=front.key)
-            yield Draft(each.title, content, tags=front.tags, where=place, origin=origin)
+            preview = front.preview and preview_of(content, front.preview)
+            yield Draft(each.title, content, preview, front.tags, where=place, origin=origin)
         elif content.strip():
             yield {"where": place, "reason": "stands under no second-level heading"}
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .words import WordIndex
 
 PAGE: Final = 1000
+_LARGE_PAGE: Final = 5000
 _SHOWN: Final = ["title", "preview"]
 _DIGITS: Final = 3
 _CANDIDATES: Final = 100
@@ -147,24 +148,28 @@ def twin(client: QdrantClient, name: str, title: str, content: str) -> Document 
     return next((each for each in map(_document, rows) if each), None)
 
 
-def page(client: QdrantClient, name: str, offset: Any, *, with_payload: bool) -> Page:
+def page(
+    client: QdrantClient, name: str, offset: Any, *, with_payload: bool, limit: int = PAGE
+) -> Page:
     """Return some of the memories of a collection, by id, and where the next ones begin.
 
     Args:
         offset: Where these begin; None for the first.
+        limit: How many to return.
     """
     with found(client, name):
         rows, after = client.scroll(
-            name, limit=PAGE, offset=offset, with_payload=with_payload, with_vectors=False
+            name, limit=limit, offset=offset, with_payload=with_payload, with_vectors=False
         )
     return Page([each for each in map(_document, rows) if each], after)
 
 
 def read_all(client: QdrantClient, name: str) -> Iterator[Document]:
-    """Yield all memories of a collection, by id."""
+    """Yield all memories of a collection of an embedded store, by id."""
     offset: Any = None
     while True:
-        read = page(client, name, offset, with_payload=True)
+        # The store sorts all ids for each page.
+        read = page(client, name, offset, with_payload=True, limit=_LARGE_PAGE)
         yield from read.documents
         if (offset := read.after) is None:
             return

@@ -10,14 +10,18 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
 
 from standards_mcp_memory.records import Document
-from standards_mcp_memory.texts.words import word_numbers, word_weight, word_weights
+from standards_mcp_memory.texts.words import Vocabulary, word_weight, word_weights
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+
+_SHIFT: Final = 32
 
 
 class WordIndex:
@@ -30,22 +34,24 @@ class WordIndex:
     def __init__(self, documents: Iterable[Document]) -> None:
         import numpy as np  # noqa: PLC0415  - a server without calls has none
 
-        ids, words, lengths = array("q"), array("I"), array("q")
+        ids, words, ends, vocabulary = array("q"), array("I"), array("q"), Vocabulary()
         for document in documents:
-            known = len(words)
-            words.extend(word_numbers(document.text))
+            words.extend(vocabulary.places(document.text))
             ids.append(document.id)
-            lengths.append(len(words) - known)
+            ends.append(len(words))
         self._ids = np.array(ids, dtype=np.int64)
-        every_row = np.repeat(np.arange(len(ids), dtype=np.uint64), lengths)
+        pairs, lengths = _pairs(words, ends, vocabulary.numbers())
         # Sorted by word, then by row: the rows of a word are one slice.
-        pairs, counts = np.unique(
-            np.array(words, dtype=np.uint64) << np.uint64(32) | every_row, return_counts=True
-        )
-        self._rows = (pairs & np.uint64(2**32 - 1)).astype(np.int32)
-        row_lengths = np.array(lengths, dtype=np.float32)[self._rows]
-        self._weights = word_weight(counts.astype(np.float32), row_lengths).astype(np.float16)
-        self._words, self._starts = np.unique(pairs >> np.uint64(32), return_index=True)
+        pairs.sort()
+        first = _first_of_equal(pairs)
+        counts = np.diff(first, append=len(pairs)).astype(np.float32)
+        pairs = pairs[first]
+        row_type = np.min_scalar_type(len(ids))  # two bytes where they suffice: there are millions
+        self._rows = (pairs & np.uint64(2**_SHIFT - 1)).astype(row_type)
+        self._weights = word_weight(counts, lengths[self._rows]).astype(np.float16)
+        pairs >>= np.uint64(_SHIFT)
+        self._starts = _first_of_equal(pairs)
+        self._words = pairs[self._starts]
         self._is_current = np.ones(len(ids), dtype=bool)
         # Few memories change while a store is open, so these are searched one by one.
         self._changed: dict[int, dict[int, float]] = {}
@@ -101,7 +107,7 @@ class WordIndex:
         )
         return np.where(is_stored, rows, len(self._ids))
 
-    def _postings(self, word: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[Any]]:
+    def _postings(self, word: int) -> tuple[npt.NDArray[np.unsignedinteger[Any]], npt.NDArray[Any]]:
         import numpy as np  # noqa: PLC0415  - as above
 
         at = int(np.searchsorted(self._words, word))
@@ -112,3 +118,37 @@ class WordIndex:
         is_current = self._is_current[rows]
         weights = self._weights[self._starts[at] : end][is_current].astype(np.float32)
         return rows[is_current], weights
+
+
+def _pairs(
+    words: array[int], ends: array[int], numbers: Sequence[tuple[int, ...]]
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.float32]]:
+    """Return each word with its row, as one number, and the number of words of each row.
+
+    Args:
+        words: The words of all rows, by their places in *numbers*.
+        ends: The ends of the rows in *words*.
+        numbers: The numbers of each word.
+    """
+    import numpy as np  # noqa: PLC0415  - as above
+
+    every = np.array([*chain.from_iterable(numbers)], dtype=np.uint64)
+    sizes = np.array([*map(len, numbers)], dtype=np.int64)
+    places = np.array(words, dtype=np.int64)
+    word_sizes = sizes[places]
+    # The numbers of a word are a slice of *every*: where it begins, less what comes before it here.
+    shifts = (np.cumsum(sizes) - sizes)[places] - (np.cumsum(word_sizes) - word_sizes)
+    pairs = every[np.repeat(shifts, word_sizes) + np.arange(word_sizes.sum())] << np.uint64(_SHIFT)
+    totals = np.concatenate([[0], np.cumsum(word_sizes)])[np.array(ends, dtype=np.int64)]
+    lengths = np.diff(totals, prepend=0)
+    pairs |= np.repeat(np.arange(len(ends), dtype=np.uint64), lengths)
+    return pairs, lengths.astype(np.float32)
+
+
+def _first_of_equal(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    """Return where each value of a sorted array begins."""
+    import numpy as np  # noqa: PLC0415  - as above
+
+    is_first = np.ones(len(values), dtype=bool)
+    np.not_equal(values[1:], values[:-1], out=is_first[1:])
+    return np.flatnonzero(is_first)

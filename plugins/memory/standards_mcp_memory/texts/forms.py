@@ -43,11 +43,23 @@ def tags_in(content: str) -> list[str]:
 
 def default_preview(content: str) -> str:
     """Return the first two sentences of a content, shortened between words."""
-    sentences = _SENTENCE_END.split(" ".join(content.split()), maxsplit=_SENTENCES)
-    preview = " ".join(sentences[:_SENTENCES])
-    if len(preview) <= PREVIEW_LENGTH:
-        return preview
-    cut = preview[: PREVIEW_LENGTH - 1]
+    # Each word has a character and a space, so no more words are needed.
+    words = content.split(maxsplit=PREVIEW_LENGTH)[:PREVIEW_LENGTH]
+    text = " ".join(words)[: PREVIEW_LENGTH + 2]
+    sentences = _SENTENCE_END.split(text, maxsplit=_SENTENCES)
+    return _shortened(" ".join(sentences[:_SENTENCES]), PREVIEW_LENGTH)
+
+
+def preview_of(content: str, description: str) -> str:
+    """Return a description of a whole file and the first two sentences of a part of it."""
+    description = _shortened(description, PREVIEW_LENGTH // 2)
+    return _shortened(f"{description} {default_preview(content)}".strip(), PREVIEW_LENGTH)
+
+
+def _shortened(text: str, length: int) -> str:
+    if len(text) <= length:
+        return text
+    cut = text[: length - 1]
     return (cut.rpartition(" ")[0] or cut) + "…"
 
 

@@ -9,7 +9,6 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
-from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -21,7 +20,6 @@ Number = TypeVar("Number", float, "npt.NDArray[Any]")
 
 _ACCENTS: Final = re.compile("[\u0300-\u036f]")
 _IDENTIFIER_CHARACTERS: Final = "_+#"
-_ASCII_WORD: Final = re.compile(r"[A-Za-z0-9_+#]+")
 _PARTS: Final = re.compile(
     r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
     r"|(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])|_+|[+#]+(?=[A-Za-z0-9])"
@@ -52,9 +50,20 @@ class _Separators(dict[int, int]):
 _SEPARATORS: Final = _Separators()
 
 
-def word_numbers(text: str) -> Iterator[int]:
-    """Return the words of a text as numbers, as often as they are in it."""
-    return chain.from_iterable(map(_numbers, _split(text)))
+class Vocabulary(dict[str, int]):
+    """Map the words of many texts to counting numbers, each word of which is read once."""
+
+    def __missing__(self, word: str) -> int:
+        self[word] = len(self)
+        return self[word]
+
+    def places(self, text: str) -> Iterator[int]:
+        """Return the words of a text by their places in `numbers`."""
+        return map(self.__getitem__, _split(text))
+
+    def numbers(self) -> list[tuple[int, ...]]:
+        """Return the numbers of each word; the parts of an identifier have their own."""
+        return [_numbers(word) for word in self]
 
 
 def word_weight(count: Number, length: Number) -> Number:
@@ -70,7 +79,7 @@ def word_weight(count: Number, length: Number) -> Number:
 
 def word_weights(text: str) -> dict[int, float]:
     """Return the words of a stored text with their weights."""
-    found = Counter(word_numbers(text))
+    found = Counter(chain.from_iterable(map(_numbers, _split(text))))
     length = float(found.total())
     return {number: word_weight(float(count), length) for number, count in found.items()}
 
@@ -82,13 +91,11 @@ def query_words(text: str) -> list[int]:
 
 def _split(text: str) -> list[str]:
     """Return the words of a text without accents, so that `naïve` and `naive` are one word."""
-    if text.isascii():
-        return _ASCII_WORD.findall(text)
-    plain = unicodedata.normalize("NFKC", _ACCENTS.sub("", unicodedata.normalize("NFKD", text)))
-    return plain.translate(_SEPARATORS).split()
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", _ACCENTS.sub("", unicodedata.normalize("NFKD", text)))
+    return text.translate(_SEPARATORS).split()
 
 
-@lru_cache(maxsize=20_000)
 def _numbers(word: str) -> tuple[int, ...]:
     return tuple(_number(each) for each in _forms(word))
 
