@@ -28,6 +28,7 @@ from mcp_types import (
     TextContent,
 )
 from pydantic import BaseModel, Field
+from support.waiting import WAIT, let_time_pass
 
 from standards_mcp import (
     CallContext,
@@ -49,7 +50,6 @@ from standards_mcp.server.server import build_server
 pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]
 Open = Callable[..., AbstractAsyncContextManager[Client]]
-WAIT = 30.0
 
 
 class Choice(BaseModel):
@@ -67,7 +67,7 @@ class AskPlugin(Plugin):
     @hookimpl
     def register_tools(self):
         return [
-            Tool(name="choose", function=self.choose, timeout=0.3),
+            Tool(name="choose", function=self.choose),
             Tool(name="survey", function=self.survey),
             Tool(name="count", function=self.count),
             Tool(name="forgive", function=self.forgive),
@@ -172,14 +172,16 @@ def connect(open_client: Open, make_host: MakeHost) -> Open:
     return opened
 
 
-def answering(*replies: ElicitResult, asked: list[str] | None = None, delay: float = 0):
+def answering(*replies: ElicitResult, asked: list[str] | None = None, takes_long: bool = False):
     queue = list(replies)
 
     async def answer(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
         del context
         if asked is not None:
             asked.append(params.message)
-        await anyio.sleep(delay)
+        if takes_long:
+            let_time_pass()
+            await anyio.wait_all_tasks_blocked()
         return queue.pop(0)
 
     return answer
@@ -242,7 +244,7 @@ async def test_several_questions_are_asked_once_each(connect: Open):
 
 
 async def test_the_deadline_stands_still_while_the_user_thinks(connect: Open):
-    async with connect(answering(accept(grade="3"), delay=0.8)) as client:
+    async with connect(answering(accept(grade="3"), takes_long=True)) as client:
         result = await client.call_tool("choose", {"topic": "clocks"})
     assert not result.is_error
 
@@ -478,18 +480,22 @@ async def test_the_log_tells_of_the_rounds_of_a_call(
 
 
 async def test_a_deadline_stands_still_until_the_last_of_several_questions_is_answered():
-    context = Unattended()
-    with context.within(0.2):
+    context, went_on = Unattended(), False
+    with context.within(10 * WAIT):
         with context.paused():
             with context.paused():
-                await anyio.sleep(0.15)
-            await anyio.sleep(0.15)
+                let_time_pass(8 * WAIT)
+                await anyio.lowlevel.checkpoint()
+            let_time_pass(8 * WAIT)
+            await anyio.lowlevel.checkpoint()
         with context.paused():
             pass
-        await anyio.sleep(0.05)
-        began = anyio.current_time()
-        await anyio.sleep(WAIT)
-    assert anyio.current_time() - began < WAIT / 2
+        let_time_pass(5 * WAIT)
+        await anyio.lowlevel.checkpoint()
+        went_on = True
+        let_time_pass(8 * WAIT)
+        await anyio.sleep_forever()
+    assert went_on
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
-from support.waiting import WAIT, until
+from support.waiting import WAIT, let_time_pass, until
 from typing_extensions import TypedDict
 
 from standards_mcp import (
@@ -254,12 +254,13 @@ async def test_equal_calls_at_one_time_fail_as_one_call(serve: Any):
 
 
 async def test_who_waits_for_a_cancelled_call_calls_itself(serve: Any):
-    counter = Counter(seconds=0.2)
+    counter = Counter(seconds=3600)
     host = serve(counter, cache_ttl=60)
     first = asyncio.ensure_future(host.call_tool("count", {}))
-    await anyio.sleep(0.05)
+    await until(lambda: counter.calls)
+    counter.seconds = 0
     second = asyncio.ensure_future(host.call_tool("count", {}))
-    await anyio.sleep(0.05)
+    await anyio.wait_all_tasks_blocked()
     first.cancel()
     assert (await second).structured == {"text": "", "call": 2}
 
@@ -355,9 +356,12 @@ async def test_waiting_for_a_place_counts_against_the_deadline(serve: Any):
 
 
 async def test_slots_are_free_again_after_a_timeout(serve: Any):
-    counter = Counter(seconds=30)
-    host = serve(counter, concurrency=1, timeout=2)
-    await host.call_tool("count", {})
+    counter = Counter(seconds=3600)
+    host = serve(counter, concurrency=1)
+    async with anyio.create_task_group() as group:
+        group.start_soon(host.call_tool, "count", {})
+        await until(lambda: counter.calls)
+        let_time_pass()
     counter.seconds = 0
     assert not (await host.call_tool("count", {})).is_error
 

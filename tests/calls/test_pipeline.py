@@ -17,6 +17,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 from pydantic import SecretStr
+from support.waiting import WAIT, let_time_pass, until
 from typing_extensions import TypedDict
 
 from standards_mcp import (
@@ -98,19 +99,18 @@ async def test_a_sync_tool_runs_in_a_thread_and_an_async_one_on_the_loop(call: A
 
 
 async def test_a_sync_tool_does_not_hold_up_the_loop(call: Any):
-    ticks = 0
+    begun, go = threading.Event(), threading.Event()
+    waited: list[bool] = []
 
-    async def tick() -> None:
-        nonlocal ticks
-        while True:
-            await anyio.sleep(0.01)
-            ticks += 1
+    def work() -> None:
+        begun.set()
+        waited.append(go.wait(WAIT))
 
     async with anyio.create_task_group() as group:
-        group.start_soon(tick)
-        await call(lambda: time.sleep(0.15))
-        group.cancel_scope.cancel()
-    assert ticks > 3
+        group.start_soon(call, work)
+        await until(begun.is_set)
+        go.set()
+    assert waited == [True]
 
 
 async def test_a_callable_with_an_async_call_is_awaited(call: Any):
@@ -159,7 +159,7 @@ async def test_a_tool_may_take_longer_than_the_others(call: Any):
         time.sleep(0.1)
         return "done"
 
-    result = await call(slow, settings={"tools": {"timeout": 0.01}}, tool={"timeout": 5})
+    result = await call(slow, settings={"tools": {"timeout": 0.01}}, tool={"timeout": WAIT})
     assert result.text == "done"
 
 
@@ -168,11 +168,12 @@ async def test_a_cancelled_tool_may_clean_up(call: Any):
 
     async def tidy() -> None:
         try:
-            await anyio.sleep(60)
+            let_time_pass()
+            await anyio.sleep_forever()
         finally:
             cleaned.append(True)
 
-    await call(tidy, tool={"timeout": 0.02})
+    await call(tidy)
     assert cleaned == [True]
 
 

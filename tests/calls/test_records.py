@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import anyio
 import pytest
+from support.waiting import until
 
 from standards_mcp import InvalidInputError, Plugin, Prompt, Resource, Tool, hookimpl
 from standards_mcp.calls.context import Principal, Unattended
@@ -132,8 +133,10 @@ async def test_calls_of_every_kind_are_recorded(host: Host, recorder: Recorder):
 
 
 async def test_a_call_runs_until_it_is_cancelled(host: Host, recorder: Recorder):
-    with anyio.move_on_after(0.05):
-        await host.call_tool("wait", {})
+    async with anyio.create_task_group() as group:
+        group.start_soon(host.call_tool, "wait", {})
+        await until(lambda: recorder.running)
+        group.cancel_scope.cancel()
     assert recorder.running == []
     assert [record.outcome for record in recorder.ended] == ["cancelled"]
 

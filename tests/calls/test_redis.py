@@ -19,12 +19,12 @@ from redis import Redis
 from redis.exceptions import ConnectionError as NotConnected
 from support.http import call_anew, free_port, told_url
 from support.peer import Peer
-from support.waiting import WAIT, until
+from support.waiting import WAIT, let_time_pass, until
 
 from standards_mcp import ConfigError, Plugin, Tool, ToolResult, hookimpl
 from standards_mcp.calls import redis as calls_redis
 from standards_mcp.config.loading import load_settings
-from standards_mcp.config.timing import DEFAULT_TIMING, Timing
+from standards_mcp.config.timing import Timing
 from standards_mcp.host import Host
 
 pytestmark = pytest.mark.anyio
@@ -85,12 +85,15 @@ def shared(redis: tuple[int, Any]) -> int:
     return redis[0]
 
 
+PATIENT = Timing(redis=WAIT)
+
+
 def host_at(
     make_host: MakeHost,
     port: int,
     counter: Counter,
     *,
-    timing: Timing = DEFAULT_TIMING,
+    timing: Timing = PATIENT,
     **tools: Any,
 ) -> Host:
     tables = {"storage": url(port), **tools}
@@ -188,7 +191,8 @@ async def test_a_redis_that_never_answers_delays_a_call_and_does_not_stop_it(
     assert "limited to 1/hour" in results[1].text
 
 
-BRIEF = {"count": {"cache_ttl": 60, "timeout": 0.5}}
+SLOW = Timing(redis=8 * WAIT)
+"""With it, Redis may take longer to answer than a tool."""
 
 
 @pytest.mark.slow
@@ -212,13 +216,13 @@ async def test_a_redis_that_hangs_is_left_alone(
                     opened.append(connections.enter_context(silent.accept()[0]))
             return len(opened)
 
-        # It may take longer to answer than the tool.
-        host = host_at(
-            make_host, silent.getsockname()[1], counter, timing=Timing(redis=2), overrides=BRIEF
-        )
+        host = host_at(make_host, silent.getsockname()[1], counter, timing=SLOW, **CACHED)
         async with host.running():
-            assert (await host.call_tool("count", {})).is_error
-            await until(lambda: "cannot be read" in caplog.text)
+            call = asyncio.ensure_future(host.call_tool("count", {}))
+            await until(asked)
+            let_time_pass(4 * WAIT)
+            assert (await call).is_error
+            await until(lambda: let_time_pass() or "cannot be read" in caplog.text)
             before = asked()
             for _ in range(3):
                 assert not (await host.call_tool("count", {})).is_error
@@ -231,13 +235,15 @@ async def test_an_answer_that_cannot_be_kept_in_time_is_given_all_the_same(make_
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await reader.read(65_536):
             for command in data.split(b"*")[1:]:
-                if b"SET\r\n$" not in command:
+                if b"SET\r\n$" in command:
+                    let_time_pass()
+                else:
                     writer.write(b"$-1\r\n" if b"GET\r\n" in command else b"+OK\r\n")
         writer.close()
 
     async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        host = host_at(make_host, port, Counter(), timing=Timing(redis=1), overrides=BRIEF)
+        host = host_at(make_host, port, Counter(), timing=SLOW, **CACHED)
         async with host.running():
             assert (await host.call_tool("count", {})).structured == {"text": "", "call": 1}
 

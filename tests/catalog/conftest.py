@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from support.pinecone_server import KEY, PineconeServer
+from support.waiting import WAIT
 
 from standards_mcp.catalog.records import StandardRecord
 
@@ -75,7 +76,7 @@ def make_client(server: PineconeServer) -> MakeClient:
     from standards_mcp.catalog.pinecone.client import PineconeClient, Tuning
 
     def make(
-        key: str = KEY, deadline: float = 8.0, *, knows_host: bool = True, **tuning: Any
+        key: str = KEY, deadline: float = WAIT, *, knows_host: bool = True, **tuning: Any
     ) -> PineconeClient:
         settings = {"controller_host": server.url, "write_pauses": (0.01, 0.01)} | tuning
         host = server.url if knows_host else None

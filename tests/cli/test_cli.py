@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from support.waiting import WAIT
 
 from standards_mcp import cli
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
@@ -412,7 +413,7 @@ def test_ctrl_c_ends_a_command_without_a_traceback(run: Run, install: Callable[.
         assert process.stdout is not None
         assert process.stdout.readline() == b"waiting\n"
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=WAIT)
     assert process.returncode == 130
     assert b"Traceback" not in err
 
@@ -508,20 +509,24 @@ def test_health_checks_run_side_by_side_and_one_that_hangs_fails(
 ):
     source = """
         import asyncio, pathlib
+        from support.waiting import let_time_pass
         from standards_mcp import Health, Plugin, hookimpl
 
         class {class_name}(Plugin):
             @hookimpl
             {check}
     """
-    mark = "pathlib.Path('mark')"
+    mark, done = "pathlib.Path('mark')", "pathlib.Path('done')"
     checks = {
         # Each of the first two ends only while the other runs.
         "asks": f"async def check_health(self):\n                while not {mark}.exists():\n"
-        "                    await asyncio.sleep(0.01)\n                return Health(status='ok')",
+        f"                    await asyncio.sleep(0.01)\n                {done}.touch()\n"
+        "                return Health(status='ok')",
         "gives": f"async def check_health(self):\n                {mark}.touch()\n"
         "                return Health(status='ok')",
-        "hangs": "async def check_health(self): await asyncio.sleep(600)",
+        "hangs": f"async def check_health(self):\n                while not {done}.exists():\n"
+        "                    await asyncio.sleep(0.01)\n                let_time_pass()\n"
+        "                await asyncio.Event().wait()",
         "exits": "async def check_health(self): raise SystemExit(3)",
         "raises": "def check_health(self): raise LookupError('none')",
         "stops": "async def check_health(self): raise asyncio.CancelledError",
@@ -529,7 +534,7 @@ def test_health_checks_run_side_by_side_and_one_that_hangs_fails(
     for name, check in checks.items():
         install(name, source.format(class_name=f"{name.capitalize()}Plugin", check=check))
     quick = ("--set", "plugins.search.enabled=false")  # its encoder may take as long
-    outcome = run(*quick, "plugins", "check", "--json", timing=Timing(health=1.0))
+    outcome = run(*quick, "plugins", "check", "--json", timing=Timing(health=WAIT))
     assert outcome.code == 1
     healths = {item["name"]: item["health"] for item in outcome.data}
     assert healths["asks"]["status"] == healths["gives"]["status"] == "ok"

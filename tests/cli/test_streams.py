@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from support.waiting import WAIT
 
 pytestmark = [
     pytest.mark.processes,
@@ -30,7 +31,7 @@ def shell(redirections: str, *arguments: str, stdin: bytes = b"") -> Ended:
     """Run the program with redirections as a shell spells them; log lines are left out."""
     script = f'exec "$0" -m standards_mcp "$@" {redirections}'
     command = ["sh", "-c", script, sys.executable, *arguments]
-    done = subprocess.run(command, input=stdin, capture_output=True, timeout=60, check=False)
+    done = subprocess.run(command, input=stdin, capture_output=True, timeout=WAIT, check=False)
     lines = [line for line in done.stderr.decode().splitlines() if not line.startswith("{")]
     return Ended(done.returncode, done.stdout.decode(), lines)
 

@@ -12,6 +12,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 from support.hosts import served
+from support.waiting import WAIT, let_time_pass, until
 
 from standards_mcp import Plugin, PluginError, Tool, hookimpl
 from standards_mcp.config.loading import LoadedSettings
@@ -23,6 +24,7 @@ from standards_mcp.loading.records import PluginInfo, Status
 pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]
 Step = Callable[[], Awaitable[object]]
+PATIENT = Timing(start=WAIT, head_start=WAIT, stop=WAIT)
 
 
 class Panic(BaseException):
@@ -81,12 +83,13 @@ def raising(exc: BaseException) -> Step:
 
 
 def hang() -> Awaitable[object]:
-    return anyio.sleep(60)
+    let_time_pass()
+    return anyio.sleep_forever()
 
 
 async def hang_stubbornly() -> None:
     try:
-        await anyio.sleep(60)
+        await hang()
     except asyncio.CancelledError:
         await anyio.sleep(0.05)
         raise
@@ -139,8 +142,8 @@ FAILURES = {
     "exits": (raising(SystemExit(3)), "its lifespan failed: it called sys.exit(3)"),
     "panics": (raising(Panic("native")), "its lifespan failed: Panic: native"),
     "cancels": (raising(asyncio.CancelledError()), "its lifespan failed: CancelledError"),
-    "hangs": (hang, "its lifespan did not start within 0.05 seconds"),
-    "hangs_stubbornly": (hang_stubbornly, "its lifespan did not start within 0.05 seconds"),
+    "hangs": (hang, "its lifespan did not start within 90 seconds"),
+    "hangs_stubbornly": (hang_stubbornly, "its lifespan did not start within 90 seconds"),
 }
 
 
@@ -148,7 +151,7 @@ async def test_plugins_that_do_not_start_lose_their_tools_and_the_others_go_on(
     make_host: MakeHost, living: Any, events: list[str]
 ):
     plugins = {name: living(name, start) for name, (start, _) in FAILURES.items()}
-    host = make_host(plugins | {"a": living("a"), "z": living("z")}, timing=Timing(start=0.05))
+    host = make_host(plugins | {"a": living("a"), "z": living("z")}, timing=PATIENT)
     async with host.running():
         assert served(host) == ["a", "z"]
         for name, (_, expected) in FAILURES.items():
@@ -207,7 +210,7 @@ async def test_a_failure_to_start_that_matters_is_fatal_and_stops_what_has_start
     settings: dict[str, Any],
 ):
     plugins = {"a": living("a"), "b": living("b", start), "c": living("c")}
-    host = make_host(plugins, timing=Timing(start=0.05), **settings)
+    host = make_host(plugins, timing=PATIENT, **settings)
     with pytest.raises(PluginError) as caught:
         async with host.running():
             pytest.fail("it started")
@@ -239,13 +242,13 @@ async def test_a_plugin_that_does_not_stop_cleanly_is_logged_and_the_rest_stops(
     failures = [ValueError("x"), SystemExit(1), Panic("x"), asyncio.CancelledError()]
     plugins = {f"f{i}": living(f"f{i}", None, raising(exc)) for i, exc in enumerate(failures)}
     plugins |= {"a": living("a"), "hangs": living("hangs", None, hang), "z": living("z")}
-    host = make_host(plugins, timing=Timing(stop=1))
+    host = make_host(plugins, timing=PATIENT)
     async with host.running():
         events.clear()
     assert events == ["stop z", "stop a"]
     told = {vars(record)["plugin"]: record.getMessage() for record in caplog.records}
     assert told == dict.fromkeys(("f0", "f1", "f2", "f3"), "plugin did not stop cleanly") | {
-        "hangs": "plugin did not stop within 1 seconds"
+        "hangs": "plugin did not stop within 90 seconds"
     }
     assert all(record.levelno == logging.ERROR for record in caplog.records)
 
@@ -281,13 +284,14 @@ async def test_cancelling_the_start_stops_what_has_started_and_what_was_starting
     make_host: MakeHost, living: Any, events: list[str]
 ):
     async def interrupted() -> None:
+        starting.cancel()
         try:
-            await anyio.sleep(60)
+            await anyio.sleep_forever()
         finally:
             events.append("interrupted b")
 
     host = make_host({"a": living("a"), "b": living("b", interrupted), "c": living("c")})
-    with anyio.move_on_after(0.05):
+    with anyio.CancelScope() as starting:
         async with host.running():
             pytest.fail("it started")
     assert events == ["start a", "interrupted b", "stop a"]
@@ -295,10 +299,13 @@ async def test_cancelling_the_start_stops_what_has_started_and_what_was_starting
 
 async def test_a_lifespan_may_hold_a_task_group(make_host: MakeHost, events: list[str]):
     async def background() -> None:
+        begun.append(True)
         try:
-            await anyio.sleep(60)
+            await anyio.sleep_forever()
         finally:
             events.append("background ended")
+
+    begun: list[bool] = []
 
     @asynccontextmanager
     async def lifespan() -> AsyncGenerator[None]:
@@ -309,7 +316,7 @@ async def test_a_lifespan_may_hold_a_task_group(make_host: MakeHost, events: lis
 
     host = make_host({"a": with_lifespan(lifespan), "b": with_lifespan(lifespan)})
     async with host.running():
-        await anyio.sleep(0.01)
+        await until(lambda: len(begun) == 2)
         assert events == []
     assert events == ["background ended", "background ended"]
 

@@ -22,7 +22,7 @@ from mcp_types import (
     ToolListChangedNotification,
 )
 from support.hosts import entry_of, started
-from support.waiting import WAIT, until
+from support.waiting import WAIT, let_time_pass, until
 
 from standards_mcp import Message, Plugin, Prompt, Resource, hookimpl
 from standards_mcp.calls.context import Principal
@@ -277,17 +277,26 @@ async def test_a_server_is_asked_only_for_what_it_announces(make_host: MakeHost,
 async def test_a_server_that_never_lists_its_prompts_loses_only_those(
     make_host: MakeHost, folder: Path, open_client: OpenClient, caplog: pytest.LogCaptureFixture
 ):
-    servers = {"peer": entry(folder, start_timeout=8)}
+    servers = {"peer": entry(folder, start_timeout=2 * WAIT)}
     lists = {
         "tools": [{"name": "change", "inputSchema": {"type": "object"}}],
         "prompts": None,
         "resources": [{"uri": "demo://one", "name": "one"}],
     }
     (folder / "lists.json").write_text(json.dumps(lists))
-    async with open_client(make_host(servers=servers)) as client:
-        assert [tool.name for tool in (await client.list_tools()).tools] == ["peer_change"]
-        assert [each.uri for each in (await client.list_resources()).resources] == ["demo://one"]
-        assert (await client.list_prompts()).prompts == []
+    asked = folder / "asked.txt"
+
+    async def wait_long_for_prompts() -> None:
+        await until(lambda: asked.exists() and "prompts/list" in asked.read_text())
+        let_time_pass(WAIT + 1)  # half of the time to start
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(wait_long_for_prompts)
+        async with open_client(make_host(servers=servers)) as client:
+            assert [tool.name for tool in (await client.list_tools()).tools] == ["peer_change"]
+            resources = (await client.list_resources()).resources
+            assert [each.uri for each in resources] == ["demo://one"]
+            assert (await client.list_prompts()).prompts == []
     (told,) = (each for each in caplog.records if "prompts" in each.message)
     assert told.message == "the prompts of a server cannot be listed"
     assert told.reason.startswith("it did not answer within")
@@ -297,13 +306,14 @@ async def test_a_server_that_never_lists_its_prompts_loses_only_those(
 async def test_a_list_that_is_never_answered_does_not_keep_later_changes_from_being_seen(
     make_host: MakeHost, folder: Path
 ):
-    servers = {"peer": entry(folder, start_timeout=8)}
+    servers = {"peer": entry(folder, start_timeout=WAIT)}
     async with started(make_host(servers=servers)) as host:
         change = {"value": {"kind": "tools", "items": None}}
         await host.call_tool("peer_change", change)
         await until(lambda: (folder / "asked.txt").read_text().count("tools/list") > 1)
         change = {"value": {"kind": "tools", "items": [{"name": "new", "inputSchema": {}}]}}
         await host.call_tool("peer_change", change)
+        let_time_pass(2 * WAIT)
         await until(lambda: host.visible().find("peer_new"))
 
 

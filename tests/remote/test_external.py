@@ -15,6 +15,7 @@ import sys
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -32,7 +33,7 @@ from mcp_types import (
     ToolListChangedNotification,
 )
 from support.hosts import entry_of, served, started, until_answered
-from support.waiting import WAIT, until, wait_until
+from support.waiting import WAIT, let_time_pass, until, wait_until
 from support.web_server import WebServer, web_server
 
 from standards_mcp import Plugin, Tool, ToolResult, hookimpl
@@ -184,8 +185,10 @@ async def test_a_server_is_started_by_the_first_call_once_its_tools_are_known(
 
 
 async def test_a_server_that_ends_during_a_call_costs_that_call_and_is_started_again(
-    host: Host, folder: Path
+    host: Host, folder: Path, monkeypatch: pytest.MonkeyPatch
 ):
+    now = 0.0
+    monkeypatch.setattr(connections, "time", SimpleNamespace(monotonic=lambda: now))
     async with started(host):
         result = await host.call_tool("peer_crash", {})
         assert result.is_error
@@ -197,6 +200,7 @@ async def test_a_server_that_ends_during_a_call_costs_that_call_and_is_started_a
         health = (await check_health(host.manager))["peer"]
         assert health.status == "failed"
         assert "exit code 3" in health.message
+        now = 1.0
         result = await until_answered(host, "peer_echo", {"value": "x"})
         assert text_of(result) == "x"
         assert len(runs(folder)) == 2
@@ -206,19 +210,26 @@ async def test_a_server_that_ends_during_a_call_costs_that_call_and_is_started_a
 
 
 async def test_a_call_that_is_cancelled_or_overdue_is_cancelled_at_the_server(
-    make_host: MakeHost, folder: Path
+    host: Host, folder: Path
 ):
-    host = make_host(servers={"peer": entry(folder, timeout=0.3)})
     async with started(host):
-        result = await host.call_tool("peer_sleep", {})
-        assert result.structured["error_type"] == "timeout"
+        call = await asleep(host, folder)
+        let_time_pass()
+        assert (await call).structured["error_type"] == "timeout"
         await until((folder / "cancelled").exists)
         (folder / "cancelled").unlink()
-        call = asyncio.create_task(host.call_tool("peer_sleep", {}))
-        await anyio.sleep(0.1)
+        call = await asleep(host, folder)
         call.cancel()
         await until((folder / "cancelled").exists)
         assert text_of(await host.call_tool("peer_echo", {"value": "x"})) == "x"
+
+
+async def asleep(host: Host, folder: Path) -> asyncio.Task[ToolResult]:
+    """Return a call that the server has got and never answers."""
+    call = asyncio.create_task(host.call_tool("peer_sleep", {}))
+    await until((folder / "sleeps").exists)
+    (folder / "sleeps").unlink()
+    return call
 
 
 async def test_calls_at_one_time_share_one_process(host: Host, folder: Path):
@@ -457,7 +468,6 @@ async def test_an_answer_that_is_not_of_the_protocol_and_a_refusal_are_errors_of
 
 async def ada(_: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
     assert params.message == "Your name?"
-    await anyio.sleep(1.2)
     return ElicitResult(action="accept", content={"name": "Ada"})
 
 
@@ -489,16 +499,20 @@ async def test_a_server_of_an_earlier_generation_asks_clients_of_one(
         page = await client.call_tool("peer_ask", {"value": "https://example.org"})
         assert page.content[0].text == "Only forms can be shown to the user."
         beside = asyncio.create_task(client.call_tool("peer_sleep", {}))
-        await anyio.sleep(0.1)
+        await until((folder / "sleeps").exists)
         confused = await client.call_tool("peer_ask", {})
         assert "2 calls are running" in confused.content[0].text
         beside.cancel()
     assert len(runs(folder)) == 2
 
 
-async def test_the_deadline_stands_still_while_a_server_asks(make_host: MakeHost, folder: Path):
-    host = make_host(servers={"peer": entry(folder, timeout=1)})
-    async with Client(build_server(host, "1"), mode="legacy", elicitation_callback=ada) as client:
+async def test_the_deadline_stands_still_while_a_server_asks(host: Host):
+    async def reply(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        let_time_pass()
+        await anyio.wait_all_tasks_blocked()
+        return await ada(context, params)
+
+    async with Client(build_server(host, "1"), mode="legacy", elicitation_callback=reply) as client:
         with anyio.fail_after(WAIT):
             while (await client.call_tool("peer_echo", {})).is_error:
                 pass  # it is being started
@@ -817,7 +831,7 @@ async def test_one_that_is_required_may_take_as_long_as_its_start_timeout_says(
     make_host: MakeHost, folder: Path
 ):
     timing = Timing(start=0.01)
-    server = entry(folder, required=True, start_timeout=20)
+    server = entry(folder, required=True, start_timeout=WAIT)
     async with started(make_host(servers={"peer": server}, timing=timing)) as host:
         assert "peer_echo" in served(host)
     (folder / "die").touch()

@@ -11,6 +11,7 @@ from typing import Any
 
 import anyio
 import pytest
+from anyio.abc import TaskStatus
 from mcp import Client, MCPError
 from mcp_types import (
     PromptListChangedNotification,
@@ -134,10 +135,13 @@ class Ears:
         elif kind := LISTS.get(type(message)):  # type: ignore[arg-type]
             self.lists.append(kind)
 
-    async def listen(self, client: Client, *uris: str) -> None:
+    async def listen(
+        self, client: Client, *uris: str, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+    ) -> None:
         """Ask for what clients of earlier generations are told unasked; all comes the same way."""
         wanted: dict[str, Any] = {f"{kind}_list_changed": True for kind in LISTS.values()}
         async with client.listen(**wanted, resource_subscriptions=uris):
+            task_status.started()
             await anyio.sleep_forever()
 
 
@@ -156,8 +160,7 @@ async def test_what_comes_and_goes_is_listed_and_clients_hear_of_the_lists_that_
     ):
         await until_listed(client)
         if client.protocol_version >= "2026":
-            group.start_soon(ears.listen, client, "books://emma")
-            await anyio.sleep(0.2)
+            await group.start(ears.listen, client, "books://emma")
         ears.lists.clear()
         await client.call_tool("put", {"name": "peace", "text": "War"})
         await until(lambda: ears.lists)
@@ -182,7 +185,8 @@ async def until_listed(client: Client) -> None:
     with anyio.fail_after(WAIT):
         while await uris(client) != ["books://emma"]:  # noqa: ASYNC110  - nothing tells of it
             await anyio.sleep(0.01)
-    await anyio.sleep(0.3)  # what the start has changed is told by now
+    await anyio.sleep(0.3)  # what the start has changed is about to be told by now
+    await anyio.wait_all_tasks_blocked()
 
 
 @pytest.mark.slow
@@ -198,8 +202,7 @@ async def test_who_has_subscribed_hears_of_a_resource_and_nobody_else(
         await until_listed(client)
         await client.call_tool("put", {"name": "emma", "text": "before"})
         if client.protocol_version >= "2026":
-            group.start_soon(ears.listen, client, "books://emma")
-            await anyio.sleep(0.5)
+            await group.start(ears.listen, client, "books://emma")
         else:
             await client.subscribe_resource("books://emma")
         await client.call_tool("put", {"name": "emma", "text": "after"})

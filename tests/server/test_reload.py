@@ -25,6 +25,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification, JSONRPCRequest, ToolListChangedNotification
 from support.conversations import INITIALIZE
 from support.hosts import served
+from support.waiting import WAIT, let_time_pass, until
 
 from standards_mcp import (
     Filter,
@@ -42,12 +43,11 @@ from standards_mcp.contributions.visible.selection import Access, Selection
 from standards_mcp.errors import ConfigError
 from standards_mcp.host import Host
 from standards_mcp.server import reload as reloading
-from standards_mcp.server.reload import POLL_SECONDS, Reload, Reloading, reload, reload_on_change
+from standards_mcp.server.reload import Reload, Reloading, reload, reload_on_change
 from standards_mcp.server.server import build_server
 
 pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]
-WAIT = 90.0
 QUIET = f'state_dir = {json.dumps("state")}\ntrusted = ["standards-mcp"]\n'
 
 
@@ -272,7 +272,11 @@ async def test_clients_of_both_generations_are_told(host: Host, generation: str)
                     break
 
 
-async def test_clients_that_do_not_read_hold_up_a_notice_for_a_moment_only(host: Host):
+async def test_clients_that_do_not_read_hold_up_a_notice_for_a_moment_only(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+):
+    # So long that one after another they would take all day.
+    monkeypatch.setattr("standards_mcp.server.subscriptions._NOTICE_SECONDS", 4 * WAIT)
     server = build_server(host, "1", runs_plugins=False)
     told = asyncio.Event()
 
@@ -296,9 +300,13 @@ async def test_clients_that_do_not_read_hold_up_a_notice_for_a_moment_only(host:
         streams = [await connect_and_read_no_more() for _ in range(20)]
         async with Client(server, mode="legacy", message_handler=hear) as client:
             await client.list_tools()
-            with anyio.fail_after(10):  # each of them has a second
-                await server.tell_changed(["tools", "prompts"])
-            await told.wait()
+            telling = asyncio.ensure_future(server.tell_changed(["tools", "prompts"]))
+            for _ in ("tools", "prompts"):
+                await anyio.wait_all_tasks_blocked()
+                let_time_pass()
+            with anyio.fail_after(WAIT):
+                await telling
+                await told.wait()
         for each in (stream for pair in streams for stream in pair):
             each.close()
         tasks.cancel_scope.cancel()
@@ -325,11 +333,12 @@ async def test_a_changed_file_is_noticed_and_a_bad_one_refused(
     file.write_text('[tools]\ndisable = ["web.*"]\n')
     with anyio.fail_after(WAIT):
         assert await told.get() == ["work"]
-    for broken in ("[tools", "a = " + "[" * 5000, "[tools]\ntimeout = " + "9" * 5000):
+    refused = "the configuration is refused; the one before stays in force"
+    wrong = ("[tools", "a = " + "[" * 5000, "[tools]\ntimeout = " + "9" * 5000)
+    for count, broken in enumerate(wrong, start=1):
         file.write_text(broken)
-        await anyio.sleep(1.5 * POLL_SECONDS)
+        await until(lambda count=count: caplog.messages.count(refused) == count)
     assert served(host) == ["work"]
-    assert "the configuration is refused; the one before stays in force" in caplog.messages
     file.unlink()
     file.write_text("")
     with anyio.fail_after(WAIT):
@@ -370,7 +379,7 @@ async def test_a_file_that_is_still_being_written_is_not_taken_over(
     host: Host, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(reloading, "POLL_SECONDS", 0.02)
-    monkeypatch.setattr(reloading, "_QUIET_SECONDS", 1.0)
+    monkeypatch.setattr(reloading, "_QUIET_SECONDS", 4 * WAIT)
     told: list[list[str]] = []
     done = asyncio.Event()
 
@@ -386,11 +395,11 @@ async def test_a_file_that_is_still_being_written_is_not_taken_over(
         reload_on_change(host, Reloading(sources=Sources(), watch=True), tell)
     )
     await anyio.sleep(0.05)
-    with anyio.fail_after(WAIT):
-        for text in ("", "# one\n", "# one\n# two\n", '[tools]\ndisable = ["work"]\n'):
-            file.write_text(text)
-            await anyio.sleep(0.1)
-        await done.wait()
+    for text in ("", "# one\n", "# one\n# two\n", '[tools]\ndisable = ["work"]\n'):
+        file.write_text(text)
+        let_time_pass()  # so that it looks again
+        await anyio.sleep(0.1)
+    await until(lambda: let_time_pass() or done.is_set())
     assert told == [["web_get"]]
     watching.cancel()
 

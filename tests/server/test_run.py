@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 import pytest
 from mcp import Client
+from support.waiting import WAIT
 
 from standards_mcp import Plugin, Prompt, Tool, hookimpl
 from standards_mcp.calls.context import Principal
@@ -63,7 +64,7 @@ async def over_stdio(host: Host, principal: Principal, *lines: bytes) -> dict[in
     first = request(0, "initialize", **handshake), request(None, "notifications/initialized")
     os.write(ours, b"\n".join([*first, *lines, b""]))
     os.close(ours)
-    with anyio.fail_after(60):
+    with anyio.fail_after(WAIT):
         transport = partial(serve_stdio, reader=their_end, writer=wire)
         await run(host, transport, principal_of=lambda _: principal)
     os.close(wire)

@@ -61,7 +61,7 @@ async def test_what_is_never_answered_is_given_up_and_the_log_says_how_much(
     host: Host, caplog: pytest.LogCaptureFixture
 ):
     calls = [nap(1, seconds=3600), nap(2), nap(3, seconds=3600)]
-    found = await conversation(host, *calls, drain_seconds=0.5)
+    found = await conversation(host, *calls, drain_seconds=0.5, until=2)
     assert "result" in found[2]
     assert [found[number]["error"]["message"] for number in (1, 3)] == ["Connection closed"] * 2
     assert given_up(caplog) == [2]

@@ -15,6 +15,8 @@ from standards_mcp.host import Host
 from standards_mcp.server.server import build_server
 from standards_mcp.server.stdio import serve_stdio
 
+from .waiting import WAIT
+
 INITIALIZE = {
     "protocolVersion": "2025-11-25",
     "capabilities": {},
@@ -30,7 +32,7 @@ def request(number: int, method: str, **params: Any) -> bytes:
 async def conversation(
     host: Host,
     *lines: bytes,
-    drain_seconds: float = 20,
+    drain_seconds: float = WAIT,
     pause: float = 0,
     until: int | None = None,
     opens: bool = True,
@@ -55,7 +57,7 @@ async def conversation(
         data = (first if opens else b"") + b"".join(lines)
         while data:
             data = data[os.write(ours, data) :]
-        is_answered.wait(0 if until is None else 30)
+        is_answered.wait(0 if until is None else WAIT)
         os.close(ours)
 
     def read() -> None:
@@ -68,7 +70,7 @@ async def conversation(
     threads = [threading.Thread(target=task, daemon=True) for task in (write, read)]
     for thread in threads:
         thread.start()
-    with anyio.fail_after(60):
+    with anyio.fail_after(WAIT):
         server = build_server(host, "1")
         await serve_stdio(server, reader=their_end, writer=wire, drain_seconds=drain_seconds)
     os.close(wire)

@@ -35,6 +35,8 @@ INITIALIZE = {
     "params": conversations.INITIALIZE,
 }
 ACCEPT = {"accept": "application/json, text/event-stream"}
+patient_client = partial(httpx2.AsyncClient, timeout=WAIT)
+"""Opens an HTTP client that waits for as long as a busy machine may take."""
 
 
 def free_port() -> int:
@@ -75,7 +77,7 @@ async def http_client(
 ) -> AsyncGenerator[Client]:
     """Open an MCP client of the service at *url*."""
     headers = bearer(token) if token else {}
-    async with httpx2.AsyncClient(headers=headers, timeout=30) as http:
+    async with patient_client(headers=headers) as http:
         transport = streamable_http_client(f"{url}/mcp", http_client=http)
         async with Client(transport, mode=mode, **arguments) as client:
             yield client
@@ -105,7 +107,7 @@ async def call_anew(
         "mcp-name": tool,
         **(headers or {}),
     }
-    async with httpx2.AsyncClient(headers=sent, timeout=30) as client:
+    async with patient_client(headers=sent) as client:
         answer: dict[str, Any] = (await client.post(f"{url}/mcp", json=message)).json()
         if error := answer.get("error"):
             raise MCPError(error["code"], error["message"])

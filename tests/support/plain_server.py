@@ -3,8 +3,8 @@
 usage: python plain_server.py [FOLDER]
 
 It reads the tools that it lists from FOLDER/tools.json, if that is there, and leaves files in
-FOLDER that tell what it went through: one named after its process id, ``cancelled``, and
-``able.json`` with what it was told that clients can.
+FOLDER that tell what it went through: one named after its process id, ``sleeps``, ``cancelled``,
+and ``able.json`` with what it was told that clients can.
 """
 # ruff: noqa: C901, PLR0911  a table of what it can be asked to do
 
@@ -83,6 +83,7 @@ def call(name: str, given: dict[str, object]) -> dict[str, object] | None:
         sys.stderr.flush()
         return text("done")
     if name == "sleep":
+        (FOLDER / "sleeps").touch()
         return None
     if name == "spawn":
         child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 
@@ -36,6 +37,16 @@ async def until(
     while not condition():
         assert time.monotonic() < deadline, _told(message, seconds)
         await anyio.sleep(PAUSE)
+
+
+def let_time_pass(seconds: float = 10 * WAIT) -> None:
+    """Move the clock of the running event loop forward; the deadlines within *seconds* expire.
+
+    A deadline that only this ends is never too short for what a test does before.
+    """
+    loop = asyncio.get_running_loop()
+    now = loop.time
+    loop.time = lambda: now() + seconds
 
 
 def _told(message: str | Callable[[], str], seconds: float) -> str:

@@ -94,7 +94,7 @@ def test_several_standards_under_one_code_come_back_ranked(lookup: Lookup):
 def test_an_answer_from_the_embedded_index_in_place_of_pinecone_says_so(
     ask: Callable[..., ToolResult], catalog: LocalCatalog, written: str, answer: str
 ):
-    nobody = PineconeClient("pcsk_fake", host="http://127.0.0.1:9", deadline=5)
+    nobody = PineconeClient("pcsk_fake", host="http://127.0.0.1:9", deadline=90)
     result = ask(
         LookupPlugin,
         "get_standard_details",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -12,8 +13,9 @@ from typing import Any
 
 import httpx2
 import pytest
-from support.http import bearer, served_over_http
+from support.http import bearer, patient_client, served_over_http
 from support.schemathesis import check_openapi
+from support.waiting import WAIT, let_time_pass, until
 
 from standards_mcp._utils.tokens import new_token, token_hash
 from standards_mcp.host import Host
@@ -102,13 +104,13 @@ async def test_programs_get_each_outcome_by_its_status(make_host: MakeHost, engi
         "ann": {"sha256": token_hash(ANN)},
         "bob": {"sha256": token_hash(BOB), "scopes": []},
     }
-    options = {"base_url": engine.url, "api_key": KEY, "rate_limit": "3/minute", "timeout": 0.5}
+    options = {"base_url": engine.url, "api_key": KEY, "rate_limit": "3/minute", "timeout": WAIT}
     host = make_host(
         {"web": WebPlugin},
         server={"port": 0, "rest": True, "auth": {"tokens": tokens}},
         plugins={"web": options},
     )
-    async with served_over_http(host) as url, httpx2.AsyncClient(base_url=url) as client:
+    async with served_over_http(host) as url, patient_client(base_url=url, timeout=None) as client:
 
         async def post(token: str = ANN, **body: Any) -> httpx2.Response:
             return await client.post("/web.search", json=body, headers=bearer(token))
@@ -119,7 +121,10 @@ async def test_programs_get_each_outcome_by_its_status(make_host: MakeHost, engi
         refused = await post(query="other")
         assert (refused.status_code, refused.json()["error_type"]) == (502, "api_error")
         engine.pause = 2
-        assert (await post(query="late")).status_code == 504
+        late = asyncio.ensure_future(post(query="late"))
+        await until(lambda: len(engine.asked) == 3)
+        let_time_pass()
+        assert (await late).status_code == 504
         limited = await post(query="one too many")
         assert (limited.status_code, limited.json()["error_type"]) == (429, "rate_limited")
         assert 1 <= int(limited.headers["retry-after"]) <= 60

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import re
+import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -182,17 +184,16 @@ async def test_no_text_is_longer_than_its_bound(open_web: OpenWeb, engine: Any):
 
 @pytest.mark.parametrize("hostile", ["<!--", "<a ", "<y ", "&lt;!--", "<", "&#"])
 async def test_a_hostile_text_is_read_quickly(open_web: OpenWeb, engine: Any, hostile: str):
-    engine.body = {"web": {"results": [{"title": "A", "url": "https://a.org"}]}}
-    async with open_web() as client:
-        await search(client, "the first opens the connection")
-        result = {
-            "title": hostile * 60_000,
-            "url": "https://a.org",
-            "description": hostile * 60_000,
-        }
+    async def seconds(text: str) -> float:
+        result = {"title": text, "url": "https://a.org", "description": text}
         engine.body = {"web": {"results": [result]}}
-        with anyio.fail_after(2):
-            assert (await search(client))["results"]
+        began = time.process_time()
+        assert (await search(client, text[:9]))["results"]
+        return time.process_time() - began
+
+    async with open_web() as client:
+        harmless = min([await seconds(letter * len(hostile) * 60_000) for letter in "abc"])
+        assert await seconds(hostile * 60_000) < 50 * max(harmless, 0.01)
 
 
 async def test_no_more_results_are_read_than_wanted(
@@ -443,7 +444,7 @@ async def test_an_answer_is_kept_for_equal_questions(open_web: OpenWeb, engine: 
 
 @pytest.mark.slow
 async def test_no_more_answers_are_kept_than_wanted_and_none_for_longer(
-    open_web: OpenWeb, engine: Any
+    open_web: OpenWeb, engine: Any, monkeypatch: pytest.MonkeyPatch
 ):
     async with open_web(cache_size=2) as client:
         for query in ("a", "b", "c", "a"):
@@ -453,11 +454,13 @@ async def test_no_more_answers_are_kept_than_wanted_and_none_for_longer(
         for _ in range(2):
             await search(client)
     assert len(engine.asked) == 6
-    async with open_web(cache_ttl=0.3) as client:
-        for pause in (0, 0.4, 0):
+    now = 0
+    clock = SimpleNamespace(monotonic=lambda: now, time=time.time)
+    monkeypatch.setattr("standards_mcp_web.search.time", clock)
+    async with open_web(cache_ttl=300) as client:
+        for moment in (0, 299, 301, 302):
+            now = moment
             await search(client)
-            await anyio.sleep(pause)
-        await search(client)
     assert len(engine.asked) == 8
 
 
@@ -576,10 +579,10 @@ async def test_neither_key_nor_query_stands_in_a_log_or_a_message(
     caplog.set_level(logging.INFO, "standards_mcp")
     caplog.set_level(logging.WARNING)
     told: list[str] = []
-    async with open_web(cache_ttl=0, timeout=0.5) as client:
+    async with open_web(cache_ttl=0, timeout=2) as client:
         for status, pause, silent in (
             *((200, 0, False), (401, 0, False), (500, 0, False)),
-            *((200, 0, True), (200, 1, False)),
+            *((200, 0, True), (200, 3, False)),
         ):
             engine.status, engine.pause, engine.keeps_silent = [status], pause, silent
             told.append(json.dumps(await search(client)))

@@ -12,6 +12,7 @@ import anyio.lowlevel
 import anyio.to_thread
 import pytest
 from support.hosts import until_answered
+from support.waiting import WAIT, let_time_pass, until
 
 from standards_mcp import Plugin, Tool, ToolResult, hookimpl
 from standards_mcp.calls.steps.threads import THREADS_PER_PLUGIN, PluginThreads
@@ -30,7 +31,13 @@ def release() -> Iterator[threading.Event]:
 
 
 @pytest.fixture
-def host(make_host: Callable[..., Host], release: threading.Event) -> Host:
+def hanging() -> list[bool]:
+    """Return a list with an item for each function that hangs."""
+    return []
+
+
+@pytest.fixture
+def host(make_host: Callable[..., Host], release: threading.Event, hanging: list[bool]) -> Host:
     """Return a host of two plugins, of which the first has tools that hang."""
 
     async def later() -> str:
@@ -38,11 +45,12 @@ def host(make_host: Callable[..., Host], release: threading.Event) -> Host:
         return "done"
 
     def hang() -> None:
-        release.wait(30)
+        hanging.append(True)
+        release.wait()
 
     def tools_of(prefix: str) -> list[Tool]:
         return [
-            Tool(name=f"{prefix}.hang", description="Hang.", function=hang, timeout=0.1),
+            Tool(name=f"{prefix}.hang", description="Hang.", function=hang),
             Tool(name=f"{prefix}.work", description="Work.", function=lambda: "done"),
             Tool(name=f"{prefix}.later", description="Do it later.", function=later),
             Tool(name=f"{prefix}.nap", description="Nap.", function=lambda: time.sleep(0.1)),
@@ -73,13 +81,27 @@ async def call_at_once(host: Host, tool: str, count: int) -> list[ToolResult]:
     return results
 
 
+async def give_up(host: Host, hanging: list[bool], count: int) -> None:
+    """Let calls of a plugin hang, each in a thread, until their time is up."""
+
+    async def hang() -> None:
+        hung = await call_at_once(host, "sick.hang", count)
+        assert error_types(hung) == {"timeout"}
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(hang)
+        await until(lambda: len(hanging) == count)
+        let_time_pass()
+
+
 def error_types(results: list[ToolResult]) -> set[str | None]:
     return {(result.structured or {}).get("error_type") for result in results}
 
 
-async def test_a_plugin_whose_threads_all_hang_is_refused_and_the_others_are_served(host: Host):
-    hung = await call_at_once(host, "sick.hang", THREADS_PER_PLUGIN)
-    assert error_types(hung) == {"timeout"}
+async def test_a_plugin_whose_threads_all_hang_is_refused_and_the_others_are_served(
+    host: Host, hanging: list[bool]
+):
+    await give_up(host, hanging, THREADS_PER_PLUGIN)
     refused = await host.call_tool("sick.work", {})
     assert refused.structured is not None
     assert refused.structured["error_type"] == "internal_error"
@@ -90,15 +112,15 @@ async def test_a_plugin_whose_threads_all_hang_is_refused_and_the_others_are_ser
     assert (await host.call_tool("well.work", {})).text == "done"
 
 
-async def test_a_plugin_with_one_thread_left_is_served(host: Host):
-    await call_at_once(host, "sick.hang", THREADS_PER_PLUGIN - 1)
+async def test_a_plugin_with_one_thread_left_is_served(host: Host, hanging: list[bool]):
+    await give_up(host, hanging, THREADS_PER_PLUGIN - 1)
     assert [item.text for item in await call_at_once(host, "sick.work", 5)] == ["done"] * 5
 
 
 async def test_a_plugin_is_served_again_once_its_calls_have_ended(
-    host: Host, release: threading.Event
+    host: Host, release: threading.Event, hanging: list[bool]
 ):
-    await call_at_once(host, "sick.hang", THREADS_PER_PLUGIN)
+    await give_up(host, hanging, THREADS_PER_PLUGIN)
     release.set()
     await until_answered(host, "sick.work")
     napped = await call_at_once(host, "sick.nap", THREADS_PER_PLUGIN)
@@ -123,7 +145,7 @@ async def test_a_call_that_is_cancelled_before_it_begins_leaves_its_place_free()
     with anyio.CancelScope() as scope:
         scope.cancel()
         await threads.run(lambda: began.append(True))
-    with anyio.fail_after(20):
+    with anyio.fail_after(WAIT):
         assert await threads.run(lambda: "done") == "done"
     assert began == []
 
@@ -138,7 +160,7 @@ async def test_the_catalog_answers_while_others_hold_the_default_threads(
             group.start_soon(anyio.to_thread.run_sync, release.wait)
         await anyio.wait_all_tasks_blocked()
         try:
-            with anyio.fail_after(30):
+            with anyio.fail_after(WAIT):
                 assert (await catalog.search("counting")).hits == ()
         finally:
             release.set()

@@ -10,6 +10,7 @@ from typing import Any
 
 import anyio
 import pytest
+from support.waiting import WAIT, let_time_pass
 
 from standards_mcp import Plugin, Tool, ToolCall, ToolError, ToolHandler, ToolResult, hookimpl
 from standards_mcp.config.timing import Timing
@@ -26,12 +27,14 @@ class WorkPlugin(Plugin):
 
     @hookimpl
     def register_tools(self):
-        async def work(text: str = "", seconds: float = 0) -> dict[str, str]:
+        async def work(text: str = "", *, hangs: bool = False) -> dict[str, str]:
             WorkPlugin.calls += 1
-            await anyio.sleep(seconds)
+            if hangs:
+                let_time_pass(1.5 * WAIT)
+                await anyio.sleep_forever()
             return {"text": text}
 
-        return [Tool(name="work", description="Work.", function=work, read_only=True, timeout=0.2)]
+        return [Tool(name="work", description="Work.", function=work, read_only=True, timeout=WAIT)]
 
 
 @pytest.fixture(autouse=True)
@@ -99,18 +102,24 @@ async def refuse(call_next: ToolHandler, call: ToolCall) -> ToolResult:
     raise ToolError(f"{call.tool} of {call.plugin} is not for {call.caller}")
 
 
-async def hang_before(call_next: ToolHandler, call: ToolCall) -> ToolResult:
+async def wait_before(call_next: ToolHandler, call: ToolCall) -> ToolResult:
     await anyio.sleep_forever()
     return await call_next(call)
 
 
+async def hang_before(call_next: ToolHandler, call: ToolCall) -> ToolResult:
+    let_time_pass()
+    return await wait_before(call_next, call)
+
+
 async def hang_after(call_next: ToolHandler, call: ToolCall) -> ToolResult:
     result = await call_next(call)
+    let_time_pass()
     await anyio.sleep_forever()
     return result
 
 
-IMPATIENT = Timing(wrappers=0.1)
+PATIENT = Timing(wrappers=WAIT)
 
 
 async def test_wrappers_see_every_call_the_first_plugin_outermost(make_host: MakeHost):
@@ -128,8 +137,8 @@ async def test_a_wrapper_sees_refusals_as_results(make_host: MakeHost):
         seen.append((result.structured or {})["error_type"])
         return result
 
-    host = make_host({"look": wrapping(look), "work": WorkPlugin})
-    for arguments in ({"texd": "x"}, {"seconds": 5}):
+    host = make_host({"look": wrapping(look), "work": WorkPlugin}, timing=PATIENT)
+    for arguments in ({"texd": "x"}, {"hangs": True}):
         assert (await host.call_tool("work", arguments)).is_error
     assert seen == ["invalid_input", "timeout"]
 
@@ -159,7 +168,7 @@ async def test_a_wrapper_that_fails_is_passed_by_and_no_tool_is_called_twice(
     make_host: MakeHost, caplog: pytest.LogCaptureFixture, wrapper: Wrapper
 ):
     plugins = {"bad": wrapping(wrapper), "good": wrapping(appending("g")), "work": WorkPlugin}
-    host = make_host(plugins, timing=IMPATIENT)
+    host = make_host(plugins, timing=PATIENT)
     for number in (1, 2):
         result = await host.call_tool("work", {"text": "-"})
         assert (result.structured, result.is_error) == ({"text": "-g"}, False)
@@ -187,19 +196,18 @@ async def test_a_wrapper_that_hangs_costs_one_call_at_most(
     make_host: MakeHost, wrapper: Wrapper, good: str, *, answered: bool
 ):
     wrappers = {"bad": wrapping(wrapper), good: wrapping(appending("g"))}
-    host = make_host(dict(sorted(wrappers.items())) | {"work": WorkPlugin}, timing=IMPATIENT)
+    host = make_host(dict(sorted(wrappers.items())) | {"work": WorkPlugin}, timing=PATIENT)
     first = await host.call_tool("work", {"text": "-"})
     assert first.is_error is not answered
     if not answered:
         assert "plugin 'bad', which wraps every call, does not answer. Try again." in first.text
-    with anyio.fail_after(5):
-        second = await host.call_tool("work", {"text": "-"})
+    second = await host.call_tool("work", {"text": "-"})
     assert second.structured == {"text": "-g"}
 
 
 async def test_a_required_wrapper_that_hangs_is_never_left_out(make_host: MakeHost):
     plugins = {"audit": wrapping(hang_before), "work": WorkPlugin}
-    host = make_host(plugins, timing=IMPATIENT, plugins={"audit": {"required": True}})
+    host = make_host(plugins, timing=PATIENT, plugins={"audit": {"required": True}})
     for _ in range(2):
         result = await host.call_tool("work", {"text": "-"})
         assert "which wraps every call, does not answer. Restart the server." in result.text
@@ -208,20 +216,19 @@ async def test_a_required_wrapper_that_hangs_is_never_left_out(make_host: MakeHo
 
 async def test_a_slow_tool_is_not_the_wrapper_s_fault(make_host: MakeHost):
     plugins = {"good": wrapping(appending("g")), "work": WorkPlugin}
-    host = make_host(plugins, timing=IMPATIENT)
-    slow = await host.call_tool("work", {"seconds": 5})
-    assert "work did not answer within 0.2 s" in slow.text
+    host = make_host(plugins, timing=PATIENT)
+    slow = await host.call_tool("work", {"hangs": True})
+    assert "work did not answer within 90 s" in slow.text
     assert (await host.call_tool("work", {"text": "-"})).structured == {"text": "-g"}
 
 
 async def test_a_client_that_gives_up_blames_nobody(make_host: MakeHost):
-    host = make_host({"slow": wrapping(hang_before), "work": WorkPlugin})
-    with anyio.move_on_after(0.05):
-        await host.call_tool("work", {})
-    task = asyncio.ensure_future(host.call_tool("work", {}))
-    await anyio.sleep(0.05)
-    assert not task.done()
-    task.cancel()
+    host = make_host({"slow": wrapping(wait_before), "work": WorkPlugin}, timing=PATIENT)
+    for _ in range(2):
+        task = asyncio.ensure_future(host.call_tool("work", {}))
+        await anyio.wait_all_tasks_blocked()
+        assert not task.done()
+        task.cancel()
 
 
 def test_a_wrapper_that_is_no_handler_fails_its_plugin(make_host: MakeHost):

@@ -263,7 +263,7 @@ async def test_a_process_that_is_killed_loses_and_doubles_nothing(
     file.write_text("".join(lines), encoding="utf-8")
     for pause in (0.0, 0.1, 0.2):
         server.requests.clear()
-        server.fail("upsert", kind="slow", seconds=0.05)
+        server.fail("upsert", kind="slow", seconds=0.25)
         process = subprocess.Popen(  # noqa: ASYNC220  starting it takes no time
             [sys.executable, "-c", PROGRAM, KEY, server.url, str(file)]
         )

@@ -20,6 +20,7 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from support.waiting import WAIT
 
 from standards_mcp.cli import cli
 from standards_mcp.config.models.base import Table
@@ -666,7 +667,7 @@ def test_edits_at_one_time_are_all_kept():
     names = ["find_*", "find_r*", "find_re*", "find_rel*", "find_rele*", "find_relev*"]
     edit = [sys.executable, "-m", "standards_mcp", "tools", "disable"]
     edits = [subprocess.Popen([*edit, name], stdout=subprocess.DEVNULL) for name in names]
-    assert [each.wait(60) for each in edits] == [0] * len(edits)
+    assert [each.wait(WAIT) for each in edits] == [0] * len(edits)
     assert sorted(tomllib.loads(FILE.read_text())["tools"]["disable"]) == names
 
 

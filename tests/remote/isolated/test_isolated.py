@@ -556,7 +556,7 @@ async def test_a_plugin_that_blocks_is_ended_and_comes_back(
 async def test_a_call_that_is_overdue_costs_nothing_else(
     isolated: Callable[..., Host],
 ):
-    async with started(isolated(Timing(stuck=5))) as host:
+    async with started(isolated()) as host:
         before = (await host.call_tool("state", {})).structured["pid"]
         call = asyncio.create_task(host.call_tool("rest", {"seconds": 20}))
         await anyio.sleep(0.1)
@@ -573,9 +573,9 @@ async def test_a_process_in_which_a_function_never_returns_is_ended_once_nothing
     isolated: Callable[..., Host], caplog: pytest.LogCaptureFixture
 ):
     logging.getLogger("standards_mcp").propagate = True
-    async with started(isolated(Timing(stuck=0.5))) as host:
+    async with started(isolated()) as host:
         before = await pid_of(host)
-        beside = asyncio.create_task(host.call_tool("rest", {"seconds": 3}))
+        beside = asyncio.create_task(host.call_tool("rest", {"seconds": 8}))
         await anyio.sleep(0.1)
         assert (await host.call_tool("spin", {})).structured["error_type"] == "timeout"
         with anyio.fail_after(WAIT):
@@ -590,8 +590,8 @@ async def test_a_process_in_which_a_function_never_returns_is_ended_once_nothing
 async def test_a_process_with_a_function_that_never_returns_is_not_ended_under_other_calls(
     isolated: Callable[..., Host],
 ):
-    async with started(isolated(Timing(stuck=0.7, drain=0.1))) as host:
-        beside = asyncio.create_task(host.call_tool("rest", {"seconds": 4}))
+    async with started(isolated(Timing(drain=0.1))) as host:
+        beside = asyncio.create_task(host.call_tool("rest", {"seconds": 8}))
         await host.call_tool("spin", {})
         assert (await beside).text == "rested"
 
@@ -599,10 +599,10 @@ async def test_a_process_with_a_function_that_never_returns_is_not_ended_under_o
 async def test_a_function_that_returns_soon_after_its_call_was_given_up_costs_nothing_else(
     isolated: Callable[..., Host],
 ):
-    async with started(isolated(Timing(stuck=1))) as host:
+    async with started(isolated()) as host:
         before = await pid_of(host)
         await host.call_tool("spin", {"seconds": 0.6})
-        await anyio.sleep(1.5)
+        await anyio.sleep(1.5 * DEFAULT_TIMING.stuck)
         assert await pid_of(host) == before
 
 

@@ -19,7 +19,7 @@ import pytest
 from anyio import to_thread
 from mcp import Client
 from pydantic import BaseModel
-from support.http import free_port, http_client, served_over_http, told_url
+from support.http import free_port, http_client, patient_client, served_over_http, told_url
 from support.peer import Peer
 from support.waiting import WAIT
 
@@ -122,7 +122,7 @@ async def balanced(balancer: str, services: list[str], first_line: str = "") -> 
 
 async def is_live(url: str) -> bool:
     try:
-        async with httpx2.AsyncClient(base_url=url) as client:
+        async with patient_client(base_url=url) as client:
             return (await client.get("/health/live")).is_success
     except httpx2.TransportError:
         return False
@@ -203,7 +203,7 @@ async def test_the_log_has_the_address_that_the_proxy_saw_and_not_one_that_a_cli
     async with (
         served_over_http(host) as service,
         balanced(balancer, [service] * 2) as url,
-        httpx2.AsyncClient(headers={"x-forwarded-for": "203.0.113.7"}) as client,
+        patient_client(headers={"x-forwarded-for": "203.0.113.7"}) as client,
     ):
         assert (await client.get(f"{url}/health", auth=("", "wrong"))).status_code == 401
     refused = [vars(each)["client"] for each in caplog.records if "is refused" in each.message]

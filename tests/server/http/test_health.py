@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
 import httpx2
 import pytest
-from support.http import served_over_http
+from support.http import patient_client, served_over_http
+from support.waiting import WAIT, let_time_pass
 
 from standards_mcp import Health, Plugin, hookimpl
 from standards_mcp.config.timing import Timing
@@ -34,6 +37,7 @@ class StuckPlugin(Plugin):
 
     @hookimpl
     async def check_health(self) -> Health:
+        let_time_pass()
         try:
             await anyio.sleep_forever()
         finally:
@@ -45,7 +49,7 @@ class QuietPlugin(Plugin):
 
 
 async def health_of(host: Host, times: int = 1) -> dict[str, Any]:
-    async with served_over_http(host) as url, httpx2.AsyncClient(timeout=30) as http:
+    async with served_over_http(host) as url, patient_client(timeout=None) as http:
         found: list[httpx2.Response] = []
 
         async def ask() -> None:
@@ -60,11 +64,11 @@ async def health_of(host: Host, times: int = 1) -> dict[str, Any]:
 async def test_health_has_the_plugins_own_checks_however_often_it_is_asked(make_host: MakeHost):
     TiredPlugin.asked = 0
     plugins = {"tired": TiredPlugin, "quiet": QuietPlugin, "stuck": StuckPlugin}
-    host = make_host(plugins, server={"port": 0}, timing=Timing(health=0.2))
+    host = make_host(plugins, server={"port": 0}, timing=Timing(health=WAIT))
     found = await health_of(host, times=5)
     assert TiredPlugin.asked == 1
     assert StuckPlugin.ended
-    message = "check_health did not answer within 0.2 seconds"
+    message = "check_health did not answer within 90 seconds"
     assert found.pop("uptime_seconds") >= 0
     assert found.pop("version")
     assert found.pop("catalog")["records"] is not None
@@ -104,7 +108,7 @@ async def test_a_catalog_that_does_not_answer_cannot_be_read(
     monkeypatch.setattr(health, "_CATALOG_SECONDS", 0.1)
     host = make_host({}, server={"port": 0, "metrics": True})
     monkeypatch.setattr(host, "catalog_stats", anyio.sleep_forever)
-    async with served_over_http(host) as url, httpx2.AsyncClient(base_url=url, timeout=90) as http:
+    async with served_over_http(host) as url, patient_client(base_url=url) as http:
         assert (await http.get("/health/ready")).status_code == 503
         told = (await http.get("/health")).json()
         assert (told["status"], told["catalog"]) == (
@@ -128,10 +132,10 @@ async def test_who_waits_no_longer_leaves_the_question_to_others():
     assert await fresh() == "answer 1"
     assert [await fresh.within(0.01), await fresh.soon(0.01)] == [None, "answer 1"]
     answer.set()
-    assert await fresh.within(90) == "answer 2"
+    assert await fresh.within(WAIT) == "answer 2"
 
 
-async def test_what_is_known_is_asked_for_again_once_it_is_old():
+async def test_what_is_known_is_asked_for_again_once_it_is_old(monkeypatch: pytest.MonkeyPatch):
     asked = 0
 
     async def ask() -> int:
@@ -139,7 +143,8 @@ async def test_what_is_known_is_asked_for_again_once_it_is_old():
         asked += 1
         return asked
 
-    fresh = Fresh(ask, 0.05)
+    fresh = Fresh(ask, WAIT)
     assert [await fresh(), await fresh()] == [1, 1]
-    await anyio.sleep(0.1)
+    now = time.monotonic()
+    monkeypatch.setattr(health, "time", SimpleNamespace(monotonic=lambda: now + 2 * WAIT))
     assert await fresh() == 2

@@ -9,12 +9,11 @@ from collections.abc import AsyncGenerator, Callable
 from typing import Annotated, Any, Final
 
 import anyio
-import httpx2
 import pytest
 from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from support.http import bearer, served_over_http
+from support.http import bearer, patient_client, served_over_http
 
 from standards_mcp import Plugin, Prompt, Resource, Route, hookimpl, tool
 from standards_mcp._utils.tokens import new_token, token_hash
@@ -192,7 +191,7 @@ async def test_malformed_messages_are_refused_and_nothing_crashes(
         final = received.removeprefix(b"HTTP/1.1 100 Continue\r\n\r\n")
         status = int(final.split()[1]) if final else 0
         assert status == 0 or 200 <= status < 500, (seed, number, sent[:300], received[:300])
-    async with httpx2.AsyncClient(base_url=url) as client:
+    async with patient_client(base_url=url) as client:
         assert (await client.get("/health/live")).status_code == 200
     crashes = [each for each in caplog.records if each.exc_info]
     assert not crashes, (seed, crashes[0].getMessage(), crashes[0].exc_text)
@@ -235,12 +234,12 @@ async def test_a_request_behind_another_one_needs_a_token_of_its_own(url: str, s
 async def test_no_spelling_of_a_name_reaches_what_a_scope_does_not_give(
     url: str, method: str, path: str
 ):
-    async with httpx2.AsyncClient(base_url=url, headers=bearer(NONE)) as client:
+    async with patient_client(base_url=url, headers=bearer(NONE)) as client:
         answer = await client.request(method, path, json={"text": "a"})
         assert answer.status_code in (403, 404)
         listed = [(await client.get(each)).text for each in ("/tools", "/openapi.json")]
         assert "secret" not in "".join(listed)
-    async with httpx2.AsyncClient(base_url=url, headers=bearer(ALL)) as client:
+    async with patient_client(base_url=url, headers=bearer(ALL)) as client:
         answer = await client.request(method, path, json={"text": "a"})
         assert answer.status_code == (404 if "SECRET" in path else 200)
 
@@ -280,7 +279,7 @@ async def test_no_method_of_mcp_reaches_what_a_scope_does_not_give(
         **({"mcp-name": params["name"]} if "name" in params else {}),
         **({"mcp-name": params["uri"]} if method == "resources/read" else {}),
     }
-    async with httpx2.AsyncClient(base_url=url, headers=headers | bearer(NONE)) as client:
+    async with patient_client(base_url=url, headers=headers | bearer(NONE)) as client:
         answer = await client.post("/mcp", json=sent)
     assert '"error"' in answer.text
     assert "result" not in answer.json()
@@ -292,7 +291,7 @@ async def test_slow_and_half_open_connections_starve_nobody(url: str):
     try:
         for stream in held:
             await stream.send(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n")
-        async with httpx2.AsyncClient(base_url=url, headers=bearer(ALL)) as client:
+        async with patient_client(base_url=url, headers=bearer(ALL)) as client:
             for _ in range(20):
                 with anyio.fail_after(SECONDS):
                     assert (await client.post("/tools/secret_echo", json={})).status_code == 200
@@ -304,7 +303,7 @@ async def test_slow_and_half_open_connections_starve_nobody(url: str):
 async def test_nothing_that_a_client_sends_makes_lines_of_the_log(
     url: str, capfd: pytest.CaptureFixture[str]
 ):
-    async with httpx2.AsyncClient(base_url=url, headers=bearer(ALL)) as client:
+    async with patient_client(base_url=url, headers=bearer(ALL)) as client:
         for name in ("a%0a%7b%22event%22%3a%22forged%22%7d", "a%0d%0aforged", "%1b[31mforged"):
             answer = await client.post(f"/tools/{name}", json={})
             assert answer.status_code == 404

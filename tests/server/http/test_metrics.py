@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import httpx2
 import pytest
 from mcp.shared.exceptions import MCPError
 from prometheus_client.parser import text_string_to_metric_families
-from support.http import bearer, http_client, served_over_http
+from support.http import bearer, http_client, patient_client, served_over_http
 from support.waiting import until
 
 from standards_mcp import Plugin, Prompt, ToolError, hookimpl, tool
@@ -69,7 +68,7 @@ def make_desk(make_host: MakeHost, **server: Any) -> Host:
 
 async def metrics_of(url: str) -> dict[tuple[str, str], float]:
     """Return the values by the names of the metrics, and the values of labels in their order."""
-    async with httpx2.AsyncClient() as http:
+    async with patient_client() as http:
         text = (await http.get(f"{url}/metrics")).raise_for_status().text
     return {
         (
@@ -135,7 +134,7 @@ async def test_all_metrics_are_documented(make_host: MakeHost, tmp_path: Path):
     audit = {"path": tmp_path / "audit.jsonl"}
     async with (
         served_over_http(make_desk(make_host, audit=audit)) as url,
-        httpx2.AsyncClient() as http,
+        patient_client() as http,
     ):
         told = (await http.get(f"{url}/metrics")).text
     found = set(re.findall(r"# TYPE (standards_mcp_\w+)", told))
@@ -151,7 +150,7 @@ async def test_metrics_are_for_holders_of_their_scope(make_host: MakeHost):
     auth = {"tokens": tokens, "scopes": {"few": ["look"]}}
     async with (
         served_over_http(make_desk(make_host, auth=auth)) as url,
-        httpx2.AsyncClient() as http,
+        patient_client() as http,
     ):
         statuses = [
             (await http.get(f"{url}/metrics", headers=headers)).status_code
@@ -173,6 +172,6 @@ async def test_metrics_are_for_holders_of_their_scope(make_host: MakeHost):
 async def test_a_service_has_no_metrics_unless_it_is_told_to(make_host: MakeHost):
     async with (
         served_over_http(make_desk(make_host, metrics=False)) as url,
-        httpx2.AsyncClient() as http,
+        patient_client() as http,
     ):
         assert (await http.get(f"{url}/metrics")).status_code == 404

@@ -29,6 +29,7 @@ from support.http import (
     bearer,
     call_anew,
     http_client,
+    patient_client,
     served_over_http,
     told_url,
 )
@@ -181,7 +182,7 @@ async def test_a_token_shows_and_calls_what_its_scopes_let_it(guarded: str, mode
     ids=["none", "wrong", "hash", "basic", "short", "odd"],
 )
 async def test_without_a_token_that_is_known_nobody_gets_in(guarded: str, headers: dict[str, str]):
-    async with httpx2.AsyncClient(base_url=guarded, headers=ACCEPT) as client:
+    async with patient_client(base_url=guarded, headers=ACCEPT) as client:
         odd = {name: value.encode("utf-8", "surrogateescape") for name, value in headers.items()}
         for path in ("/mcp", "/health", "/health/ready", "/else"):
             refused = await client.post(path, json=INITIALIZE, headers=odd)
@@ -191,7 +192,7 @@ async def test_without_a_token_that_is_known_nobody_gets_in(guarded: str, header
 
 
 async def test_a_session_belongs_to_the_token_that_opened_it(guarded: str):
-    async with httpx2.AsyncClient(base_url=guarded, headers=ACCEPT) as client:
+    async with patient_client(base_url=guarded, headers=ACCEPT) as client:
         opened = await client.post("/mcp", json=INITIALIZE, headers=bearer(BOB))
         session = {"mcp-session-id": opened.headers["mcp-session-id"]}
         tools = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
@@ -201,7 +202,7 @@ async def test_a_session_belongs_to_the_token_that_opened_it(guarded: str):
 
 async def test_a_client_without_a_session_is_told_to_initialize_first(guarded: str):
     tools = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
-    async with httpx2.AsyncClient(base_url=guarded, headers=ACCEPT | bearer(BOB)) as client:
+    async with patient_client(base_url=guarded, headers=ACCEPT | bearer(BOB)) as client:
         refused = await client.post("/mcp", json=tools)
         assert refused.status_code == 400
         assert "send initialize first, and the mcp-session-id" in refused.json()["error"]["message"]
@@ -250,7 +251,7 @@ async def test_limits_of_rate_count_for_each_token(make_books: MakeHost):
 async def test_requests_name_a_host_and_an_origin_that_are_served(
     url: str, headers: dict[str, str], status: int
 ):
-    async with httpx2.AsyncClient(base_url=url, headers=ACCEPT) as client:
+    async with patient_client(base_url=url, headers=ACCEPT) as client:
         answer = await client.post("/mcp", json=INITIALIZE, headers=headers)
         assert answer.status_code == status
 
@@ -271,14 +272,14 @@ async def test_a_page_of_the_service_itself_has_its_scheme(
 ):
     host = make_books(auth=auth(), allowed_hosts=["mcp.example.org"], trusted_proxies=["127.0.0.1"])
     sent = {"host": "mcp.example.org", "origin": origin, **forwarded}
-    async with served_over_http(host) as url, httpx2.AsyncClient(base_url=url) as http:
+    async with served_over_http(host) as url, patient_client(base_url=url) as http:
         answer = await http.get("/health", headers=bearer(BOB) | sent)
     assert answer.status_code == status
 
 
 async def test_any_host_does_not_mean_a_host_with_a_path(make_books: MakeHost):
     host = make_books(allowed_hosts=["*"])
-    async with served_over_http(host) as url, httpx2.AsyncClient(base_url=url) as http:
+    async with served_over_http(host) as url, patient_client(base_url=url) as http:
         for name, status in (("any.example", 200), ("any.example/x", 421), ("a#b", 421)):
             assert (await http.get("/health", headers={"host": name})).status_code == status
 
@@ -291,7 +292,7 @@ async def test_only_a_trusted_proxy_says_from_where_a_request_comes(
 ):
     caplog.set_level("INFO", "standards_mcp")
     host = make_books(auth=auth(), trusted_proxies=trusted)
-    async with served_over_http(host) as url, httpx2.AsyncClient(base_url=url) as http:
+    async with served_over_http(host) as url, patient_client(base_url=url) as http:
         await http.get("/health", headers=bearer("wrong") | {"x-forwarded-for": "203.0.113.7"})
     refused = [vars(each)["client"] for each in caplog.records if "is refused" in each.message]
     assert refused == [client]
@@ -304,7 +305,7 @@ async def test_a_service_for_its_own_machine_takes_nothing_from_a_proxy(
     make_books: MakeHost, caplog: pytest.LogCaptureFixture
 ):
     async def statuses(host: Host, headers: dict[str, str]) -> set[int]:
-        async with served_over_http(host) as url, httpx2.AsyncClient(base_url=url) as http:
+        async with served_over_http(host) as url, patient_client(base_url=url) as http:
             pages = [
                 await http.get("/health", headers=headers | {name: "for=me"}) for name in FORWARDED
             ]
@@ -321,7 +322,7 @@ async def test_a_service_for_its_own_machine_takes_nothing_from_a_proxy(
 async def test_pages_of_an_allowed_origin_may_use_the_service(make_books: MakeHost):
     chat = "https://chat.example.org"
     host = make_books(allowed_origins=[chat], allowed_hosts=["*.example.org", "127.0.0.1"])
-    async with served_over_http(host) as url, httpx2.AsyncClient(base_url=url) as client:
+    async with served_over_http(host) as url, patient_client(base_url=url) as client:
         asked = {"origin": chat, "access-control-request-method": "POST"}
         answer = await client.options("/mcp", headers=asked)
         assert answer.headers["access-control-allow-origin"] == chat
@@ -341,7 +342,7 @@ async def test_numbers_that_json_does_not_have_reach_no_tool(make_host: MakeHost
     host = make_host({"scale": ScalePlugin}, server={"port": 0, "stateless": True})
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
     modern = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "weigh"}
-    async with served_over_http(host) as url, httpx2.AsyncClient(base_url=url) as client:
+    async with served_over_http(host) as url, patient_client(base_url=url) as client:
         for headers, meta in (({}, {}), (modern, {"_meta": MODERN})):
             params = {"name": "weigh", "arguments": {"grams": "@"}, **meta}
             body = json.dumps(call | {"params": params}).replace('"@"', number)
@@ -354,7 +355,7 @@ async def test_bodies_and_sessions_have_limits(make_books: MakeHost):
     host = make_books(max_request_bytes=1000, max_sessions=1)
     async with (
         served_over_http(host) as url,
-        httpx2.AsyncClient(base_url=url, headers=ACCEPT) as client,
+        patient_client(base_url=url, headers=ACCEPT) as client,
     ):
         large = INITIALIZE | {"id": "x" * 1000}
         assert (await client.post("/mcp", json=large)).status_code == 413
@@ -373,7 +374,7 @@ async def test_a_token_has_a_share_of_the_sessions_only(make_books: MakeHost):
     host = make_books(auth=auth(), max_sessions=10, max_sessions_per_client=2)
     async with (
         served_over_http(host) as url,
-        httpx2.AsyncClient(base_url=url, headers=ACCEPT) as client,
+        patient_client(base_url=url, headers=ACCEPT) as client,
     ):
         opened = [await client.post("/mcp", json=INITIALIZE, headers=bearer(ANN)) for _ in range(3)]
         assert [each.status_code for each in opened] == [200, 200, 429]
@@ -396,7 +397,7 @@ async def test_the_share_holds_for_sessions_that_are_opened_at_once(make_books: 
 
     async with (
         served_over_http(host) as url,
-        httpx2.AsyncClient(base_url=url, headers=ACCEPT) as client,
+        patient_client(base_url=url, headers=ACCEPT) as client,
         anyio.create_task_group() as tasks,
     ):
         for _ in range(8):
@@ -418,7 +419,7 @@ async def test_a_token_has_a_share_of_the_streams_of_changes_only(make_books: Ma
 
 async def test_the_sessions_of_a_token_end_when_it_is_revoked(make_books: MakeHost):
     host = make_books(auth=auth())
-    async with served_over_http(host) as url, httpx2.AsyncClient(base_url=url) as client:
+    async with served_over_http(host) as url, patient_client(base_url=url) as client:
         sessions: list[dict[str, str]] = []
         for token in (ANN, BOB):
             opened = await client.post("/mcp", json=INITIALIZE, headers=bearer(token) | ACCEPT)
@@ -446,17 +447,18 @@ def replace_tokens(host: Host, without: str = "") -> None:
 async def test_an_idle_session_is_closed(make_books: MakeHost):
     async with (
         served_over_http(make_books(session_idle=0.05)) as url,
-        httpx2.AsyncClient(base_url=url, headers=ACCEPT) as client,
+        patient_client(base_url=url, headers=ACCEPT) as client,
     ):
         opened = await client.post("/mcp", json=INITIALIZE)
         session = {"mcp-session-id": opened.headers["mcp-session-id"]}
         tools = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+        await anyio.wait_all_tasks_blocked()  # from now on it is idle
         await anyio.sleep(0.5)
         assert (await client.post("/mcp", json=tools, headers=session)).status_code == 404
 
 
 async def test_health_tells_what_is_served(url: str):
-    async with httpx2.AsyncClient(base_url=url) as client:
+    async with patient_client(base_url=url) as client:
         assert (await client.get("/health/ready")).json() == {"status": "ready"}
         told = (await client.get("/health")).json()
     assert told["plugins"] == {"books": {"status": "started", "reason": ""}}
@@ -472,7 +474,7 @@ async def test_a_call_in_flight_is_answered_before_the_end(make_books: MakeHost)
     async def call(url: str) -> None:
         params = {"name": "wait", "arguments": {}}
         message = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}
-        async with httpx2.AsyncClient(base_url=url, headers=ACCEPT, timeout=30) as client:
+        async with patient_client(base_url=url, headers=ACCEPT) as client:
             answer = (await client.post("/mcp", json=message)).json()
             answers.append(answer["result"]["content"][0]["text"])
 
@@ -590,14 +592,14 @@ async def test_streams_that_clients_listen_to_end_with_the_service(make_books: M
 
     async def listen_to(url: str, session: dict[str, str], going: anyio.Event) -> None:
         async with (
-            httpx2.AsyncClient(base_url=url, timeout=30) as client,
+            patient_client(base_url=url) as client,
             client.stream("GET", "/mcp", headers=ACCEPT | session) as stream,
         ):
             going.set()
             received.extend([line async for line in stream.aiter_lines()])
 
     async with anyio.create_task_group() as tasks, served_over_http(make_books()) as url:
-        async with httpx2.AsyncClient(base_url=url, headers=ACCEPT) as client:
+        async with patient_client(base_url=url, headers=ACCEPT) as client:
             opened = await client.post("/mcp", json=INITIALIZE)
         session = {"mcp-session-id": opened.headers["mcp-session-id"]}
         going = anyio.Event()
@@ -619,7 +621,7 @@ async def hear(url: str, token: str, heard: list[str], going: anyio.Event) -> No
     headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": method, **ACCEPT}
     who = bearer(token) if token else {}
     async with (
-        httpx2.AsyncClient(base_url=url, timeout=30) as client,
+        patient_client(base_url=url) as client,
         client.stream("POST", "/mcp", json=message, headers=headers | who) as stream,
     ):
         async for line in stream.aiter_lines():
@@ -629,7 +631,7 @@ async def hear(url: str, token: str, heard: list[str], going: anyio.Event) -> No
 
 async def test_listeners_end_with_the_service_and_do_not_hold_it_up(make_books: MakeHost):
     host, heard, going = make_books(auth=auth(), drain=3600), list[str](), anyio.Event()
-    with anyio.fail_after(60):
+    with anyio.fail_after(WAIT):
         async with anyio.create_task_group() as tasks, served_over_http(host) as url:
             tasks.start_soon(hear, url, BOB, heard, going)
             await going.wait()
@@ -675,14 +677,14 @@ async def test_what_a_client_carries_while_its_user_is_asked_counts_for_its_toke
 async def test_what_is_no_token_is_nobody_even_where_none_is_needed(make_books: MakeHost):
     async with (
         served_over_http(make_books(auth=auth() | {"required": False})) as url,
-        httpx2.AsyncClient(base_url=url) as client,
+        patient_client(base_url=url) as client,
     ):
         assert (await client.get("/health")).status_code == 200
         assert (await client.get("/health", headers=bearer("smcp_wrong"))).status_code == 401
 
 
 async def test_health_tells_those_who_may_not_see_all_no_plugins(guarded: str):
-    async with httpx2.AsyncClient(base_url=guarded) as client:
+    async with patient_client(base_url=guarded) as client:
         assert "plugins" in (await client.get("/health", headers=bearer(BOB))).json()
         told = (await client.get("/health", headers=bearer(ANN))).json()
     assert told.keys() == {"version", "uptime_seconds"}
@@ -697,7 +699,7 @@ async def test_calls_that_are_given_up_are_told(make_books: MakeHost):
     async def call(url: str) -> None:
         params = {"name": "wait", "arguments": {}}
         message = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}
-        async with httpx2.AsyncClient(base_url=url, headers=ACCEPT, timeout=30) as client:
+        async with patient_client(base_url=url, headers=ACCEPT) as client:
             statuses.append((await client.post("/mcp", json=message)).status_code)
 
     async with anyio.create_task_group() as tasks, served_over_http(host) as url:
@@ -732,7 +734,7 @@ async def test_a_token_that_is_revoked_counts_no_more_and_the_service_ends_when_
         assert "find_relevant_standards" in await names_for(url, token)
         assert run(["auth", "token", "revoke", "ann"]).exit_code == 0
         await anyio.to_thread.run_sync(peer.wait_for_log, "the configuration is reloaded")
-        async with httpx2.AsyncClient(base_url=url) as client:
+        async with patient_client(base_url=url) as client:
             refused = await client.get("/health", headers=bearer(token))
         assert refused.status_code == 401, "also after the last token"
         peer.process.send_signal(signal.SIGTERM)
@@ -766,7 +768,7 @@ async def test_a_client_that_leaves_in_the_midst_of_its_request_is_no_error(
     host, _, port = url.removeprefix("http://").partition(":")
     async with await anyio.connect_tcp(host, int(port)) as stream:
         await stream.send(HEAD + b"content-length: 10\r\n\r\n{")
-    async with httpx2.AsyncClient(base_url=url) as client:
+    async with patient_client(base_url=url) as client:
         assert (await client.get("/health/live")).status_code == 200
     assert [each for each in caplog.records if each.exc_info] == []
 
@@ -779,7 +781,7 @@ async def test_whatever_comes_is_answered_and_never_costs_the_service(
 ):
     version = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/list"} if modern else {}
     sent = {"content-type": "application/json", **ACCEPT, **version}
-    async with httpx2.AsyncClient(base_url=url) as client:
+    async with patient_client(base_url=url) as client:
         assert (await client.post("/mcp", content=body, headers=sent)).status_code in range(
             400, 500
         )

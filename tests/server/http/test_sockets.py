@@ -14,7 +14,7 @@ import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
-from support.http import served_over_http
+from support.http import patient_client, served_over_http
 
 from standards_mcp import Plugin, tool
 from standards_mcp.config.loading import load_settings
@@ -46,7 +46,7 @@ def path() -> Path:
 
 def through(path: Path) -> httpx2.AsyncClient:
     transport = httpx2.AsyncHTTPTransport(uds=str(path))
-    return httpx2.AsyncClient(transport=transport, base_url="http://localhost")
+    return patient_client(transport=transport, base_url="http://localhost")
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

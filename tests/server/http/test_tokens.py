@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,8 +14,8 @@ import httpx2
 import pytest
 from click.testing import CliRunner, Result
 from pydantic import ValidationError
-from support.http import ACCEPT, INITIALIZE, bearer, served_over_http
-from support.waiting import WAIT
+from support.http import ACCEPT, INITIALIZE, bearer, patient_client, served_over_http
+from support.waiting import WAIT, let_time_pass
 
 from standards_mcp import Plugin
 from standards_mcp._utils.tokens import new_token, token_hash
@@ -77,7 +78,7 @@ async def test_a_missing_a_wrong_and_an_expired_token_get_different_answers(
     ]
     async with (
         served_over_http(make_service(PAST)) as url,
-        httpx2.AsyncClient(base_url=url) as client,
+        patient_client(base_url=url) as client,
     ):
         for headers, error, why in cases:
             refused = await client.get("/health", headers=headers)
@@ -93,7 +94,7 @@ async def test_a_missing_a_wrong_and_an_expired_token_get_different_answers(
 async def test_a_browser_may_send_the_expired_token_as_a_password(make_service: MakeHost):
     async with served_over_http(make_service(PAST)) as url:
         login = httpx2.BasicAuth("ann", ANN)
-        async with httpx2.AsyncClient(base_url=url, auth=login) as client:
+        async with patient_client(base_url=url, auth=login) as client:
             refused = await client.get("/health", headers={"accept": "text/html"})
     assert "the token expired" in refused.text
     assert [each.split()[0] for each in refused.headers.get_list("www-authenticate")] == [
@@ -102,18 +103,18 @@ async def test_a_browser_may_send_the_expired_token_as_a_password(make_service: 
     ]
 
 
-@pytest.mark.slow
-async def test_a_token_counts_until_it_expires_and_its_stream_ends_then(make_service: MakeHost):
-    host = make_service(in_seconds(5))
-    async with served_over_http(host) as url, httpx2.AsyncClient(base_url=url) as client:
+async def test_a_token_counts_until_it_expires_and_its_stream_ends_then(
+    make_service: MakeHost, monkeypatch: pytest.MonkeyPatch
+):
+    host, now = make_service(in_seconds(600)), time.time
+    async with served_over_http(host) as url, patient_client(base_url=url, timeout=None) as client:
         session = await open_session(client)
-        with anyio.fail_after(WAIT):
-            async with client.stream("GET", "/mcp", headers=session) as stream:
-                assert stream.status_code == 200
-                assert [line async for line in stream.aiter_lines()] == []
-        with anyio.fail_after(WAIT):
-            while (await client.post("/mcp", json=PING, headers=session)).status_code != 401:  # noqa: ASYNC110
-                await anyio.sleep(0.1)
+        async with client.stream("GET", "/mcp", headers=session) as stream:
+            assert stream.status_code == 200
+            monkeypatch.setattr(time, "time", lambda: now() + 700)
+            let_time_pass(700)
+            assert [line async for line in stream.aiter_lines()] == []
+        assert (await client.post("/mcp", json=PING, headers=session)).status_code == 401
 
 
 @pytest.mark.parametrize("expires", [PAST, in_seconds(86_400)], ids=["past", "sooner"])
@@ -121,7 +122,7 @@ async def test_a_new_expiry_holds_for_open_streams_and_sessions_after_a_reload(
     make_service: MakeHost, expires: str
 ):
     host = make_service(in_seconds(172_800))
-    async with served_over_http(host) as url, httpx2.AsyncClient(base_url=url) as client:
+    async with served_over_http(host) as url, patient_client(base_url=url) as client:
         session = await open_session(client)
         with anyio.fail_after(WAIT):
             async with client.stream("GET", "/mcp", headers=session) as stream:

@@ -7,12 +7,11 @@ from contextlib import suppress
 from itertools import repeat
 
 import anyio
-import httpx2
 import pytest
 from anyio.abc import SocketStream
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from support.http import ACCEPT, bearer, served_over_http
+from support.http import ACCEPT, bearer, patient_client, served_over_http
 
 from standards_mcp import Plugin, Route, hookimpl, tool
 from standards_mcp._utils.tokens import new_token, token_hash
@@ -149,7 +148,7 @@ async def test_a_client_that_sends_on_slowly_after_an_early_answer_is_cut(
 
 
 async def test_a_client_that_sends_its_whole_body_gets_the_early_answer(url: str):
-    async with httpx2.AsyncClient(base_url=url, timeout=WAIT) as client:
+    async with patient_client(base_url=url) as client:
         for _ in range(20):
             answer = await client.post("/mcp", content=b" " * MOST)
             assert answer.status_code == 401
@@ -238,7 +237,7 @@ async def test_the_time_of_a_request_begins_with_its_first_byte(
 async def test_a_connection_is_used_for_several_requests(
     url: str, caplog: pytest.LogCaptureFixture
 ):
-    async with httpx2.AsyncClient(base_url=url, headers=ACCEPT | bearer(TOKEN)) as client:
+    async with patient_client(base_url=url, headers=ACCEPT | bearer(TOKEN)) as client:
         for text in ("one", "one two", " ".join(repeat("a", 30_000))):
             answer = await client.post("/tools/count_words", json={"text": text})
             assert str(len(text.split())) in answer.text
@@ -252,7 +251,7 @@ async def test_other_clients_are_served_while_one_floods(url: str):
         while True:
             await exchange(url, head("/mcp", CHUNKED, token=OTHER), b"1\r\n \r\n" * 40_000)
 
-    async with anyio.create_task_group() as tasks, httpx2.AsyncClient(base_url=url) as client:
+    async with anyio.create_task_group() as tasks, patient_client(base_url=url) as client:
         tasks.start_soon(flood)
         for _ in range(10):
             with anyio.fail_after(WAIT):
@@ -265,7 +264,7 @@ async def test_other_clients_are_served_while_one_floods(url: str):
 async def test_a_body_with_very_many_values_is_refused_before_it_is_parsed(url: str, path: str):
     keys = b"{" + b",".join(b'"%d":1' % index for index in range(10_000)) + b"}"
     numbers = b'{"text":[' + b"1," * 30_000 + b"1"  # it is not closed
-    async with httpx2.AsyncClient(base_url=url, headers=ACCEPT | bearer(TOKEN)) as client:
+    async with patient_client(base_url=url, headers=ACCEPT | bearer(TOKEN)) as client:
         sent = {"content-type": "application/json"}
         refused = await client.post(path, content=numbers, headers=sent)
         assert refused.status_code == 413
@@ -279,6 +278,6 @@ async def test_a_body_with_very_many_values_is_refused_before_it_is_parsed(url: 
 async def test_commas_in_texts_are_no_values(make_host: MakeHost, text: str):
     tools = {"max_argument_values": 3}
     host = make_host({"notes": NotesPlugin}, server={"port": 0, "rest": True}, tools=tools)
-    async with served_over_http(host) as url, httpx2.AsyncClient(base_url=url) as client:
+    async with served_over_http(host) as url, patient_client(base_url=url) as client:
         answer = await client.post("/tools/count_words", json={"text": text})
     assert answer.status_code == 200

@@ -15,7 +15,7 @@ import anyio
 import httpx2
 import pytest
 from anyio import to_thread
-from support.http import call_anew, http_client, told_url
+from support.http import call_anew, http_client, patient_client, told_url
 from support.peer import Peer
 from support.waiting import WAIT, until
 
@@ -145,7 +145,7 @@ async def test_the_metrics_of_workers_are_told_apart(install: Install):
         found = set[str]()
         with anyio.fail_after(WAIT):
             while len(found) < len(workers):
-                async with httpx2.AsyncClient(base_url=url, headers=CLOSE) as client:
+                async with patient_client(base_url=url, headers=CLOSE) as client:
                     told = (await client.get("/metrics")).text
                 samples = [line for line in told.splitlines() if not line.startswith("#")]
                 pids = {re.search(r'pid="(\d+)"', line)[1] for line in samples}
@@ -166,7 +166,7 @@ async def test_workers_end_with_their_parent(install: Install):
 
 async def is_served(url: str) -> bool:
     try:
-        async with httpx2.AsyncClient(base_url=url) as client:
+        async with patient_client(base_url=url) as client:
             return (await client.get("/health/live")).is_success
     except httpx2.ConnectError:
         return False
@@ -190,7 +190,7 @@ async def test_a_switch_of_the_admin_page_reaches_all_workers(install: Install):
     install("books", BOOKS)
     file = Path("standards-mcp.toml")
     file.write_text("[server]\nadmin = true\n", encoding="utf-8")
-    async with served(*BOTH) as (peer, url), httpx2.AsyncClient(headers=CLOSE, timeout=30) as http:
+    async with served(*BOTH) as (peer, url), patient_client(headers=CLOSE) as http:
         await all_who(url)
         for action, count in (("disable", 1), ("enable", 2)):
             form = {"tool": "lend", "action": action}
@@ -229,6 +229,6 @@ async def test_a_worker_that_replaces_another_asks_for_tokens_as_it_did(install:
         await until(lambda: peer.log().count('"listening"') == 2, peer.log)
         os.kill(worker, signal.SIGKILL)
         await until(lambda: peer.log().count('"listening"') == 3, peer.log)
-        async with httpx2.AsyncClient(base_url=url) as client:
+        async with patient_client(base_url=url) as client:
             for _ in range(10):
                 assert (await client.get("/health", headers=CLOSE)).status_code == 401

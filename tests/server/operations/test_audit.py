@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPError
 from pydantic import SecretStr, ValidationError
-from support.http import bearer, call_anew, http_client, served_over_http
+from support.http import bearer, call_anew, http_client, patient_client, served_over_http
 
 from standards_mcp import (
     InvalidInputError,
@@ -146,7 +146,7 @@ async def test_each_call_leaves_a_line_with_who_what_and_how_it_ended(
                 await client.get_prompt("greeting", {"name": "Emma"})
         async with http_client(url, BOB) as client:
             await client.call_tool("drop_book", {})
-        async with httpx2.AsyncClient() as http:
+        async with patient_client() as http:
             await http.get(f"{url}/plugins/shelf/none", headers=bearer(BOB))
     started, *calls = lines_of(path)
     assert started["event"] == "service started"
@@ -287,7 +287,7 @@ async def test_without_a_line_no_call_runs_where_the_log_is_required(
     async with served_over_http(host) as url, http_client(url) as client:
 
         async def get(page: str) -> httpx2.Response:
-            async with httpx2.AsyncClient() as http:
+            async with patient_client() as http:
                 return await http.get(f"{url}{page}")
 
         await client.call_tool("find_book", {"title": "Emma"})
@@ -339,7 +339,7 @@ async def test_calls_run_without_a_line_where_the_log_is_not_required(
     async with served_over_http(make_shelf()) as url, http_client(url) as client:
         for _ in range(2):
             assert not (await client.call_tool("find_book", {"title": "Emma"})).is_error
-        async with httpx2.AsyncClient() as http:
+        async with patient_client() as http:
             assert (await http.get(f"{url}/health/ready")).status_code == 200
             told = (await http.get(f"{url}/health")).json()
     assert told["audit"]["status"] == "failed"

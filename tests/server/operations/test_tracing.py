@@ -12,10 +12,9 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from support.http import http_client
+from support.http import http_client, patient_client
 from support.peer import COMMAND, Peer
 from support.waiting import WAIT, until
 
@@ -123,7 +122,7 @@ async def test_a_span_of_a_call_belongs_to_the_trace_of_its_request(url: str, co
         "mcp-method": "tools/call",
         "mcp-name": "get_standard_details",
     }
-    async with httpx2.AsyncClient(headers=headers) as http:
+    async with patient_client(headers=headers) as http:
         for params, trace, more in (
             (UNKNOWN, OF_FAILURE, {}),
             (DETAILS, OF_REQUEST, {}),

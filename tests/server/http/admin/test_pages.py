@@ -14,12 +14,13 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
-from support.http import bearer, http_client, served_over_http
+from support.http import bearer, http_client, patient_client, served_over_http
 from support.waiting import WAIT, until
 
 from standards_mcp import Health, Plugin, Prompt, ToolError, hookimpl, tool
 from standards_mcp._utils.tokens import new_token, token_hash
 from standards_mcp.config.loading import Sources
+from standards_mcp.config.timing import Timing
 from standards_mcp.host import Host
 from standards_mcp.loading.records import PluginInfo
 from standards_mcp.server.reload import Reloading
@@ -95,18 +96,18 @@ async def press(url: str, action: str, tool: str, **more: str) -> httpx2.Respons
 
 async def sent(address: str, **form: str) -> httpx2.Response:
     own = {"origin": "/".join(address.split("/")[:3]), "sec-fetch-site": "same-origin"}
-    async with httpx2.AsyncClient(headers=own) as http:
+    async with patient_client(headers=own) as http:
         return await http.post(address, data=form)
 
 
 async def read(url: str, page: str = "", **options: Any) -> str:
-    async with httpx2.AsyncClient(**options) as http:
+    async with patient_client(**options) as http:
         return unescape((await http.get(f"{url}/admin{page}")).text)
 
 
 async def test_there_is_no_page_unless_it_is_asked_for(make_host: MakeHost):
     host = make_host({"desk": DeskPlugin}, server={"port": 0, "rest": True})
-    async with served_over_http(host) as url, httpx2.AsyncClient() as http:
+    async with served_over_http(host) as url, patient_client() as http:
         assert {(await http.get(url + page)).status_code for page in PAGES} == {404}
 
 
@@ -118,7 +119,7 @@ async def test_the_pages_are_for_tokens_with_the_scope_admin(make_host: MakeHost
     }
     auth = {"tokens": tokens, "scopes": {"few": ["look"]}}
     host = make_host({"desk": DeskPlugin}, server={"port": 0, "admin": True, "auth": auth})
-    async with served_over_http(host) as url, httpx2.AsyncClient() as http:
+    async with served_over_http(host) as url, patient_client() as http:
         for page in PAGES:
             statuses = [
                 (await http.get(url + page, headers=bearer(each) if each else {})).status_code
@@ -143,7 +144,7 @@ async def test_without_tokens_the_page_is_for_programs_of_this_machine_only(make
     async with served_over_http(make_host({}, server=server)) as url:
         assert "Overview" in await read(url)
     host = make_host({}, server={**server, "allowed_hosts": ["*"]})
-    async with served_over_http(host) as url, httpx2.AsyncClient() as http:
+    async with served_over_http(host) as url, patient_client() as http:
         answer = await http.get(f"{url}/admin")
     assert answer.status_code == 403
     assert "auth token new NAME --scope admin" in answer.text
@@ -160,7 +161,7 @@ async def test_the_overview_tells_of_calls_errors_plugins_sessions_and_the_catal
                 await client.call_tool("look", {"where": where})
             tasks.start_soon(client.call_tool, "wait", {})
             await desk.going.wait()
-            async with httpx2.AsyncClient() as http:
+            async with patient_client() as http:
                 page = await http.get(f"{url}/admin")
             desk.go.set()
         assert "refresh" not in page.headers
@@ -184,13 +185,13 @@ async def test_the_overview_tells_of_calls_errors_plugins_sessions_and_the_catal
         ):
             assert shown in text, shown
         assert "<script" not in text
-        async with httpx2.AsyncClient() as http:
+        async with patient_client() as http:
             assert (await http.get(f"{url}/admin?refresh=")).headers["refresh"] == "10"
 
 
 async def test_texts_of_plugins_are_text_on_the_page(starter_catalog: Path):
     del starter_catalog
-    async with administered(written()) as (_, url), httpx2.AsyncClient() as http:
+    async with administered(written()) as (_, url), patient_client() as http:
         page = (await http.get(f"{url}/admin/tools")).text
         odd = (await http.get(f"{url}/admin/tools?changed=<script>alert(2)</script>")).text
     assert "Look &lt;script&gt;alert(1)&lt;/script&gt;." in page
@@ -266,7 +267,7 @@ async def test_a_tool_that_something_else_hides_has_no_switch():
 async def test_a_form_of_another_page_changes_nothing(headers: dict[str, str]):
     text = TEXT.replace("port = 0", 'port = 0\nallowed_origins = ["https://friend.example"]')
     file = written(text)
-    async with administered(file) as (_, url), httpx2.AsyncClient() as http:
+    async with administered(file) as (_, url), patient_client() as http:
         given = {key: url if value == "OWN" else value for key, value in headers.items()}
         for page in ("/admin/tools", "/admin/configuration"):
             form = {"action": "disable", "tool": "look"}
@@ -276,7 +277,7 @@ async def test_a_form_of_another_page_changes_nothing(headers: dict[str, str]):
 
 
 async def test_only_forms_are_read():
-    async with administered(written()) as (_, url), httpx2.AsyncClient() as http:
+    async with administered(written()) as (_, url), patient_client() as http:
         own, address = {"origin": url}, f"{url}/admin/tools"
         for status, options in (
             (415, {"json": {"action": "disable", "tool": "look"}}),
@@ -408,9 +409,10 @@ async def test_a_plugin_that_does_not_tell_its_health_holds_no_page_up(make_host
         async def check_health(self):
             await anyio.sleep_forever()
 
-    host = make_host({"mute": MutePlugin}, server={"port": 0, "admin": True})
+    settings = {"port": 0, "admin": True}
+    host = make_host({"mute": MutePlugin}, server=settings, timing=Timing(health=3600))
     async with served_over_http(host) as url:
-        with anyio.fail_after(host.manager.timing.health):
+        with anyio.fail_after(WAIT):
             assert "mute" in await read(url, "/tools", timeout=WAIT)
 
 

@@ -12,7 +12,8 @@ import pytest
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
-from support.http import bearer, served_over_http
+from support.http import bearer, patient_client, served_over_http
+from support.waiting import WAIT
 
 from standards_mcp import NotFoundError, Plugin, Route, hookimpl
 from standards_mcp._utils.tokens import new_token, token_hash
@@ -96,7 +97,7 @@ class ReportsPlugin(Plugin):
         return [
             Route(path="/reports/{number:int}", function=self.read),
             Route(path="/reports", function=self.write, methods=("POST", "PUT")),
-            Route(path="/later", function=self.write_later, methods=("POST",), timeout=5),
+            Route(path="/later", function=self.write_later, methods=("POST",), timeout=WAIT),
             Route(path="/look", function=self.look, scope="reader"),
             Route(path="/fail/{how}", function=self.fail),
             Route(path="/rare", function=self.write, rate_limit="1/day"),
@@ -118,7 +119,7 @@ async def client(make_reports: MakeHost) -> AsyncGenerator[httpx2.AsyncClient]:
     host = make_reports(max_request_bytes=100)
     async with (
         served_over_http(host) as url,
-        httpx2.AsyncClient(base_url=f"{url}/plugins/reports", timeout=90) as found,
+        patient_client(base_url=f"{url}/plugins/reports") as found,
     ):
         yield found
 
@@ -212,7 +213,7 @@ async def test_an_answer_that_the_end_of_the_service_cuts_is_not_taken_for_whole
     broken = anyio.Event()
 
     async def read(url: str) -> None:
-        async with httpx2.AsyncClient(base_url=url, timeout=90) as client:
+        async with patient_client(base_url=url) as client:
             with pytest.raises(httpx2.RemoteProtocolError):
                 await client.get("/plugins/reports/fail/never")
             broken.set()
@@ -234,12 +235,13 @@ async def test_limits_of_rate_time_and_size_are_those_of_tools(client: httpx2.As
 
 async def test_a_client_that_leaves_cancels_the_route(make_reports: MakeHost):
     host = make_reports()
-    async with served_over_http(host) as url, httpx2.AsyncClient(base_url=url) as client:
-        with pytest.raises(httpx2.TimeoutException):
-            await client.get("/plugins/reports/wait", timeout=1)
+    async with served_over_http(host) as url, patient_client(base_url=url) as client:
         plugin: Any = host.manager.records["reports"].plugin
-        assert plugin.waiting.is_set()
-        with anyio.fail_after(90):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(client.get, "/plugins/reports/wait")
+            await plugin.waiting.wait()
+            tasks.cancel_scope.cancel()
+        with anyio.fail_after(WAIT):
             await plugin.ended.wait()
 
 
@@ -260,7 +262,7 @@ async def test_a_route_needs_the_scope_that_it_names_or_that_of_its_plugin(make_
     tokens = {"ann": bearer(ANN), "bob": bearer(BOB), "nobody": {}}
     async with (
         served_over_http(make_reports(auth=auth)) as url,
-        httpx2.AsyncClient(base_url=f"{url}/plugins/reports") as client,
+        patient_client(base_url=f"{url}/plugins/reports") as client,
     ):
         for (who, path), status in statuses.items():
             answer = await client.get(path, headers=tokens[who])
@@ -284,7 +286,7 @@ async def test_a_plugin_that_is_switched_off_has_no_routes(make_host: MakeHost):
         profile="small",
         profiles={"small": {"plugins": ["other"]}},
     )
-    async with served_over_http(host) as url, httpx2.AsyncClient(base_url=url) as client:
+    async with served_over_http(host) as url, patient_client(base_url=url) as client:
         assert (await client.get("/plugins/reports/reports/7")).status_code == 404
 
 
