@@ -140,6 +140,7 @@ def published_files(folder: Path) -> dict[str, Any]:
     return {name: readers[Path(name).suffix](text) for name, text in texts.items()}
 
 
+@pytest.mark.slow
 def test_the_address_of_the_project_is_written_everywhere_by_one_command(tmp_path: Path):
     before = published_files(ROOT)
     for name in (*before, "scripts/set_home.py"):

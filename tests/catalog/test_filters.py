@@ -276,6 +276,7 @@ def test_matching_agrees_with_the_plain_reading_of_the_rules(expression, record)
     assert matches(parse_filter(expression), record) == naive(expression, record)
 
 
+@pytest.mark.slow
 @steady
 @given(st.lists(FILTERS | st.none() | st.just({}), max_size=4), RECORDS)
 def test_a_combination_matches_when_all_its_parts_do(expressions, record):

@@ -404,6 +404,7 @@ def test_a_command_that_raises_is_one_line_and_its_traceback_is_for_those_who_as
     assert verbose.err.splitlines()[-1].startswith("standards-mcp: step failed: LookupError")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process")
 def test_ctrl_c_ends_a_command_without_a_traceback(run: Run, install: Callable[..., Path]):
     del run
@@ -432,6 +433,7 @@ def test_a_plugin_adds_commands_below_its_name(run: Run):
     assert "  greet      Commands: bow, wave." in run("--help").out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isolate", ["false", "true"])
 @pytest.mark.parametrize("command", ["tools", "plugins check", "plugins info broken"])
 def test_why_a_plugin_failed_is_told_once(
@@ -579,6 +581,7 @@ def test_data_status_tells_what_is_loaded(run: Run, starter_catalog: Path):
     assert "records" in run("data", "status").out
 
 
+@pytest.mark.slow
 def test_data_build_rebuilds_the_index(run: Run, own_catalog: Path):
     del own_catalog  # only to be the configured one, in place of that of all tests
     outcome = run("data", "build")
@@ -586,6 +589,7 @@ def test_data_build_rebuilds_the_index(run: Run, own_catalog: Path):
     assert "Built the index of" in outcome.out
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("greeter")
 def test_json_output_is_one_document_whatever_plugins_print(run: Run):
     del run  # only for its catalog

@@ -29,6 +29,7 @@ def held_below(folder: Path) -> set[str]:
     return {path for path in paths if path.startswith(str(folder))}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fails", [False, True], ids=["cleanly", "by a failure"])
 async def test_every_file_of_the_catalog_is_released_when_the_host_ends(
     own_catalog: Path, tmp_path: Path, *, fails: bool

@@ -148,6 +148,7 @@ def test_any_line_is_a_message_or_has_a_reason(line: bytes):
     assert is_message_or_has_a_reason(line)
 
 
+@pytest.mark.slow
 @given(
     st.fixed_dictionaries(
         {"jsonrpc": st.just("2.0") | JSON},

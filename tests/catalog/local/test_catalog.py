@@ -553,6 +553,7 @@ class TestSeveralUsers:
         assert len(reader.search("fractions", 20).hits) == 9
         reader.close()
 
+    @pytest.mark.slow
     def test_searches_run_in_many_threads_while_one_writes(
         self, opened: LocalStore, small_catalog: list[StandardRecord], record: MakeRecord
     ) -> None:
@@ -626,6 +627,7 @@ store.upsert([new])
 """
 
 
+@pytest.mark.slow
 def test_a_build_that_is_killed_leaves_the_old_index_serving(
     folder: Path, small_catalog: list[StandardRecord]
 ) -> None:

@@ -339,6 +339,7 @@ def refusing() -> Iterator[str]:
         thread.join()
 
 
+@pytest.mark.slow
 def test_a_secret_in_the_query_of_an_address_is_shown_nowhere(refusing: str):
     address = f"{refusing}?page=2&api_key=hush%2Chush"
     FILE.write_text(f'[servers.web]\nurl = "{address}"\nenabled = true\n')
@@ -823,6 +824,7 @@ def test_patterns_that_may_be_of_a_failed_plugin_are_told_as_such(install: Insta
     assert done("config", "check") == "ok: standards-mcp.toml\n"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("acme")
 def test_a_plugin_is_shown_in_the_state_in_which_it_is_listed():
     def states() -> list[str]:
@@ -838,6 +840,7 @@ def test_a_plugin_is_shown_in_the_state_in_which_it_is_listed():
     assert states() == ["started", "started"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isolate", ["false", "true"])
 @pytest.mark.usefixtures("acme")
 def test_a_secret_that_is_missing_is_asked_for_by_its_variable_and_not_in_the_file(isolate: str):

@@ -117,6 +117,7 @@ def test_what_is_then_served_is_told_and_done_only_if_it_is_agreed_to(install: I
     assert "says so already" in run("tools", "enable", "g*").stdout
 
 
+@pytest.mark.slow
 def test_a_terminal_is_asked(install: Install):
     install("greeter", GREETER)
     text = '[tools]\ndisable = ["grow"]\n'
@@ -233,6 +234,7 @@ def test_doctor_has_no_command_for_an_entry_whose_file_is_gone(entry: dict[str, 
     assert "install" not in finding["fix"]
 
 
+@pytest.mark.slow
 def test_doctor_does_not_say_to_disable_what_the_server_must_not_be_without(install: Install):
     install("guard", "raise RuntimeError('not today')")
     FILE.write_text("[plugins.guard]\nrequired = true\nisolate = true\n")

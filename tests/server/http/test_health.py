@@ -61,6 +61,7 @@ async def health_of(host: Host, times: int = 1) -> dict[str, Any]:
     return found[-1].json()
 
 
+@pytest.mark.slow
 async def test_health_has_the_plugins_own_checks_however_often_it_is_asked(make_host: MakeHost):
     TiredPlugin.asked = 0
     plugins = {"tired": TiredPlugin, "quiet": QuietPlugin, "stuck": StuckPlugin}

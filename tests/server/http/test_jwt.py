@@ -262,6 +262,7 @@ async def test_new_keys_are_fetched_and_not_more_often_than_needed(
         assert await status(url, issuer.token()) == 401, "its key is withdrawn"
 
 
+@pytest.mark.slow
 async def test_who_has_a_known_key_does_not_wait_for_a_slow_issuer(
     host: Host, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ):

@@ -10,6 +10,7 @@ def rows(text: str) -> list[tuple[int, list[str], bool]]:
     return [(row.line, list(row.cells), bool(row.damage)) for row in found]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line", ['x"y,"z\n', 'x","\n', 'A,"open\n', 'A,"open "" more\n', '"\n', '"""\n', '",\n']
 )

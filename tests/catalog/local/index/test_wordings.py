@@ -81,6 +81,7 @@ class TestAnOfficialText:
             found = {hit.record.id: hit.record for hit in starter.search(text, 5, None, mode).hits}
             assert found[UNIT_FRACTIONS].description == "Grasp the quantity 1/b."
 
+    @pytest.mark.slow
     def test_of_the_same_framework_takes_the_place_of_the_starter_record_with_its_code(
         self, starter: LocalStore, record: MakeRecord
     ) -> None:
@@ -95,6 +96,7 @@ class TestAnOfficialText:
         assert [each.id for each in starter.find(ENERGY_OF_SPEED)] == [ENERGY_OF_SPEED]
         assert ids(starter, TEACHERS_WORDS, 1, mode="lexical") == ["R001"]
 
+    @pytest.mark.slow
     def test_that_a_filter_excludes_takes_no_place(
         self, starter: LocalStore, record: MakeRecord
     ) -> None:
@@ -113,6 +115,7 @@ class TestAnOfficialText:
         starter.delete(["R001"])
         assert ids(starter, TEACHERS_WORDS, 1) == [ENERGY_OF_SPEED]
 
+    @pytest.mark.slow
     def test_of_another_framework_with_the_same_code_stands_beside_the_starter_record(
         self, starter: LocalStore, record: MakeRecord
     ) -> None:

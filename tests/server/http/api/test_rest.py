@@ -212,6 +212,7 @@ async def test_arguments_that_do_not_fit_the_schema_are_refused(
     assert says in answer.json()["message"]
 
 
+@pytest.mark.slow
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
