@@ -32,7 +32,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 CORE = ROOT / ".venv-dev"
 CONTRACTS = CORE / "import-contracts.ini"
-PUBLIC = {"__init__", "catalog", "commands", "testing"}
+PUBLIC = {"__init__", "catalog", "commands", "filters", "testing"}
 """What plugins import."""
 CODE = ("benchmarks", "packaging", "plugins", "scripts", "standards_mcp", "tests")
 DEFAULT = ("format", "lint", "quick")

@@ -9,12 +9,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from .catalog import CatalogError, FilterError, StandardRecord
+    from .catalog import CatalogError, StandardRecord
     from .catalog.base import (
         Catalog,
         Facets,
         FieldValues,
-        FilterExpression,
         SearchHit,
         SearchResult,
     )
@@ -23,15 +22,18 @@ if TYPE_CHECKING:
         ApiError,
         CannotAskError,
         ConfigError,
+        FilterError,
         InvalidInputError,
         NotFoundError,
         PluginConflictError,
         PluginDeprecationWarning,
         PluginError,
+        ServiceError,
         StandardsMcpError,
         TimedOutError,
         ToolError,
     )
+    from .filters import FilterExpression
     from .hookspecs import hookimpl
     from .plugin import (
         ApiKey,
@@ -86,6 +88,7 @@ __all__ = [
     "Route",
     "SearchHit",
     "SearchResult",
+    "ServiceError",
     "ServiceUrl",
     "StandardRecord",
     "StandardsMcpError",
@@ -106,7 +109,7 @@ __all__ = [
 ]
 
 
-_MODULES: Final = ("errors", "hookspecs", "plugin", "decorators", "catalog")
+_MODULES: Final = ("errors", "filters", "hookspecs", "plugin", "decorators", "catalog")
 
 
 def __getattr__(name: str) -> object:

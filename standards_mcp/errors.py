@@ -8,6 +8,8 @@
   x PluginError
     + PluginConflictError
     + FilterFailedError
+  x ServiceError
+    + FilterError
   x ToolError
     + InvalidInputError
     + NotFoundError
@@ -60,6 +62,18 @@ class PluginConflictError(PluginError):
 
 class FilterFailedError(PluginError):
     """A plugin's filter crashed during the call of a tool that accepts filters."""
+
+
+class ServiceError(StandardsMcpError):
+    """A service that plugins share has failed; the message tells the model what to do next.
+
+    It is the base class for errors of such a service. Unless a plugin handles it, the client gets
+    its message as an ``api_error``.
+    """
+
+
+class FilterError(ServiceError):
+    """A filter expression has an unknown operator or an operand of a wrong type."""
 
 
 class ToolError(StandardsMcpError):

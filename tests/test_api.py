@@ -45,6 +45,7 @@ EXPORTED = [
     "Route",
     "SearchHit",
     "SearchResult",
+    "ServiceError",
     "ServiceUrl",
     "StandardRecord",
     "StandardsMcpError",

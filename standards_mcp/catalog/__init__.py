@@ -13,18 +13,20 @@ from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
+from standards_mcp.errors import FilterError
+from standards_mcp.filters import FilterExpression
+
 from .base import (
     Catalog,
     CatalogStats,
     Facets,
     FieldValues,
-    FilterExpression,
     PineconeAccess,
     SearchHit,
     SearchResult,
     StandardSets,
 )
-from .errors import CatalogError, CatalogUnavailableError, FilterError
+from .errors import CatalogError, CatalogUnavailableError
 from .records import StandardRecord
 from .sets import StandardSet
 

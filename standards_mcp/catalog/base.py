@@ -9,6 +9,9 @@ from typing import Any, Final, TypeAlias
 
 from pydantic import SecretStr
 
+from standards_mcp.errors import FilterError
+from standards_mcp.filters import FilterExpression, Node, fields, parse_filter
+
 from .errors import CatalogError
 from .records import StandardRecord
 from .relations import KINDS, StatedRelation, of_kinds, stated_in
@@ -19,8 +22,22 @@ MAX_QUERY_CHARACTERS: Final = 8000
 Progress: TypeAlias = Callable[[int, int], None]
 """Is told how much is done, and of how much."""
 
-FilterExpression: TypeAlias = Mapping[str, Any]
-"""A metadata filter, see `standards_mcp.catalog.filters`."""
+SEARCHED_FIELDS: Final = frozenset({"content", "description"})
+"""The fields that are searched and therefore not filtered by."""
+
+
+def parse_search_filter(expression: object) -> Node | None:
+    """Return the filter of a search, see `standards_mcp.filters.parse_filter`.
+
+    Raises:
+        FilterError: The filter is wrong, or asks for a text that is searched, not filtered.
+    """
+    node = parse_filter(expression)
+    if searched := fields(node) & SEARCHED_FIELDS:
+        raise FilterError(
+            f"{min(searched)!r} is searched and cannot be filtered; put its words into the query."
+        )
+    return node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

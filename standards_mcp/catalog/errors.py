@@ -1,21 +1,20 @@
-"""The catalog's exception hierarchy.
+"""The catalog's errors, which the host translates for clients as errors of a service.
 
-* CatalogError
-  x FilterError
-  x UnknownGradeError (in `grades`)
-  x UnknownModelError (in `embedding`)
-  x CatalogUnavailableError
+* ServiceError
+  x FilterError (in `standards_mcp.errors`)
+  x CatalogError
+    + UnknownGradeError (in `grades`)
+    + UnknownModelError (in `embedding`)
+    + CatalogUnavailableError
 """
 
 from __future__ import annotations
 
+from standards_mcp.errors import ServiceError
 
-class CatalogError(Exception):
+
+class CatalogError(ServiceError):
     """Base class of what the catalog refuses; the message says what to do next."""
-
-
-class FilterError(CatalogError):
-    """A filter expression has an unknown operator or an operand of a wrong type."""
 
 
 class CatalogUnavailableError(CatalogError):

@@ -10,7 +10,6 @@ from click.shell_completion import CompletionItem
 
 from standards_mcp._utils.stdio.streams import divert_stdout
 from standards_mcp._utils.text import counted
-from standards_mcp.catalog.errors import CatalogError
 from standards_mcp.errors import StandardsMcpError
 
 from .invocation import Invocation
@@ -33,7 +32,7 @@ def offer(names: Names) -> Offer:
         try:
             with divert_stdout():
                 found = list(names(ctx.ensure_object(Invocation)))
-        except (StandardsMcpError, CatalogError, OSError):
+        except (StandardsMcpError, OSError):
             return []
         return [
             CompletionItem(name, help=text) for name, text in found if name.startswith(incomplete)

@@ -10,7 +10,6 @@ import click
 from standards_mcp._utils import full_disk
 from standards_mcp._utils.secrets import mask
 from standards_mcp._utils.text import describe_exception, printable
-from standards_mcp.catalog.errors import CatalogError
 from standards_mcp.errors import ConfigError, StandardsMcpError
 
 from .invocation import Invocation
@@ -40,7 +39,7 @@ def failure(cause: Exception, ctx: click.Context) -> click.ClickException:
     """
     invocation = ctx.ensure_object(Invocation)
     line = str(cause)
-    if not isinstance(cause, StandardsMcpError | CatalogError):
+    if not isinstance(cause, StandardsMcpError):
         reason = f"{describe_exception(cause)}; for more, put -vv before the command"
         if full_disk.is_full(cause):
             reason = full_disk.MESSAGE

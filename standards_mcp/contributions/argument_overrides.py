@@ -9,10 +9,9 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from standards_mcp._utils.text import describe_exception, did_you_mean
-from standards_mcp.catalog.errors import CatalogError
 from standards_mcp.config.errors import Problem
 from standards_mcp.config.models.tools import ArgumentOverride, ToolOverride
-from standards_mcp.errors import ToolError
+from standards_mcp.errors import ServiceError, ToolError
 from standards_mcp.plugin import Filter, Tool
 
 from .arguments.mistakes import refuse_unknown
@@ -103,7 +102,7 @@ async def _tool_refusal(tool: Tool, name: str, value: Any) -> str:
     try:
         await tool.check_argument(name, value)
     except Exception as exc:  # noqa: BLE001  - the check is code of a plugin
-        return str(exc) if isinstance(exc, ToolError | CatalogError) else describe_exception(exc)
+        return str(exc) if isinstance(exc, ToolError | ServiceError) else describe_exception(exc)
     return ""
 
 
@@ -113,7 +112,7 @@ async def _filter_refusal(item: Filter, value: Any) -> str:
     except ValidationError:
         return ""  # the selection tells it
     except Exception as exc:  # noqa: BLE001  - a filter is code of a plugin
-        return str(exc) if isinstance(exc, ToolError | CatalogError) else describe_exception(exc)
+        return str(exc) if isinstance(exc, ToolError | ServiceError) else describe_exception(exc)
     return ""
 
 

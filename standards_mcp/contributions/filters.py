@@ -11,10 +11,8 @@ from pydantic import ValidationError, ValidatorFunctionWrapHandler, WrapValidato
 
 from standards_mcp._utils.exceptions import is_from_outside
 from standards_mcp._utils.text import describe_exception
-from standards_mcp.catalog.base import FilterExpression
-from standards_mcp.catalog.errors import CatalogError
-from standards_mcp.catalog.filters import parse_search_filter
-from standards_mcp.errors import FilterFailedError, InvalidInputError, ToolError
+from standards_mcp.errors import FilterFailedError, InvalidInputError, ServiceError, ToolError
+from standards_mcp.filters import FilterExpression, parse_filter
 from standards_mcp.plugin import Filter
 
 from .arguments.schemas import ARGUMENT_NAME
@@ -43,7 +41,7 @@ def filter_error(item: object) -> str:
 def own_filter(plugin: str, item: Filter) -> Filter:
     """Return a filter whose failures are attributed to its plugin, not to the tool that uses it.
 
-    A refused value stays an `InvalidInputError`, and a `ToolError` or `CatalogError` passes. Any
+    A refused value stays an `InvalidInputError`, and a `ToolError` or `ServiceError` passes. Any
     other error becomes a `FilterFailedError`.
     """
 
@@ -70,15 +68,15 @@ async def _expression(plugin: str, item: Filter, value: Any) -> FilterExpression
         expression = await filter_expression(item, value)
     except InvalidInputError as exc:
         raise InvalidInputError(f"{item.name}: {exc} (plugin {plugin!r})") from exc
-    except (CatalogError, ToolError, asyncio.CancelledError):
+    except (ServiceError, ToolError, asyncio.CancelledError):
         raise  # for the client, see standards_mcp.calls.steps.errors
     except BaseException as exc:
         if is_from_outside(exc):
             raise
         raise _failure(plugin, item, exc) from exc
-    # Checked here, because the tool would be blamed for an expression that the catalog refuses.
+    # Checked here, because the tool would be blamed for an expression that is refused later.
     try:
-        parse_search_filter(expression)
+        parse_filter(expression)
     except Exception as exc:
         raise _failure(plugin, item, exc) from exc
     return expression

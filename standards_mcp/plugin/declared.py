@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from standards_mcp.catalog.base import FilterExpression
+from standards_mcp.filters import FilterExpression
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from standards_mcp.catalog.errors import FilterError
-from standards_mcp.catalog.filters import (
+from standards_mcp.errors import FilterError
+from standards_mcp.filters import (
     FIELD_OPERATORS,
     MAX_DEPTH,
     MAX_SIZE,

@@ -15,12 +15,12 @@ import pytest
 from standards_mcp.catalog import CatalogError, FilterError
 from standards_mcp.catalog.base import Catalog, SearchResult
 from standards_mcp.catalog.embedding.encoders import open_encoder
-from standards_mcp.catalog.filters import matches, parse_filter
 from standards_mcp.catalog.local.catalog import LocalCatalog
 from standards_mcp.catalog.local.index import engine
 from standards_mcp.catalog.local.store import LocalStore
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.vocabulary.notation import PREFIXES_FIELD, canonical_key
+from standards_mcp.filters import matches, parse_filter
 
 pytestmark = pytest.mark.anyio
 

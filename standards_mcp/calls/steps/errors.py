@@ -1,6 +1,6 @@
 """Turns what plugins raise into messages that tell clients what to do next.
 
-A `ToolError` is meant for the client. So is a `CatalogError`, which is translated here for all
+A `ToolError` is meant for the client. So is a `ServiceError`, which is translated here for all
 plugins. Anything else is a crash: it goes to the log under an id, and the client gets the id.
 """
 
@@ -17,14 +17,15 @@ from standards_mcp._utils.secrets import mask, masked_data
 from standards_mcp._utils.text import printable, text_of
 from standards_mcp.calls.call import Call, CallNext
 from standards_mcp.calls.context import InputRequiredError
-from standards_mcp.catalog.errors import CatalogError, FilterError
 from standards_mcp.contributions.base import plain_function
 from standards_mcp.contributions.results import error_result
 from standards_mcp.errors import (
     ApiError,
     CrashedError,
+    FilterError,
     FilterFailedError,
     InvalidInputError,
+    ServiceError,
     ToolError,
 )
 from standards_mcp.plugin import ToolResult
@@ -73,7 +74,7 @@ async def contain(call: Call, call_next: CallNext) -> Any:
         return await call_next(call)
     except (ToolError, InputRequiredError):
         raise
-    except CatalogError as exc:
+    except ServiceError as exc:
         raise translated(exc) from exc
     except ValueError as exc:
         if _is_meant_for_client(exc, call.function):
@@ -86,8 +87,8 @@ async def contain(call: Call, call_next: CallNext) -> Any:
         raise _crash(call, exc) from None
 
 
-def translated(error: CatalogError) -> ToolError:
-    """Return an error of the catalog as one of a tool."""
+def translated(error: ServiceError) -> ToolError:
+    """Return the error of a service as one of a tool."""
     kind = InvalidInputError if isinstance(error, FilterError) else ApiError
     return kind(str(error))
 

@@ -17,7 +17,6 @@ from standards_mcp.catalog.base import (
     CatalogStats,
     Facets,
     FieldValues,
-    FilterExpression,
     Progress,
     SearchResult,
     check_query,
@@ -29,6 +28,7 @@ from standards_mcp.catalog.sets import GivenNames, StandardSet, without_replaced
 from standards_mcp.catalog.vocabulary.grades import grade_order
 from standards_mcp.catalog.vocabulary.notation import canonical_key, codes_in, lookup_keys
 from standards_mcp.catalog.vocabulary.suggestions import nearest
+from standards_mcp.filters import FilterExpression
 
 from . import seeding
 from .database import Database

@@ -21,16 +21,16 @@ from standards_mcp.catalog.base import (
     CatalogStats,
     Facets,
     FieldValues,
-    FilterExpression,
     SearchHit,
     SearchResult,
     StandardSets,
     check_query,
+    parse_search_filter,
 )
-from standards_mcp.catalog.filters import combine, parse_search_filter
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.texts import without_surrogates
 from standards_mcp.catalog.vocabulary.grades import parse_grades
+from standards_mcp.filters import FilterExpression, combine
 
 from .connection import Connections, Tuning
 from .errors import PineconeUnavailableError

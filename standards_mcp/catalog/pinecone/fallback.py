@@ -15,12 +15,12 @@ from standards_mcp.catalog.base import (
     CatalogStats,
     Facets,
     FieldValues,
-    FilterExpression,
     SearchResult,
     StandardSets,
 )
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.relations import KINDS, StatedRelation
+from standards_mcp.filters import FilterExpression
 
 from .client import PineconeClient
 from .errors import PineconeUnavailableError

@@ -11,9 +11,9 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias, cast
 
-from standards_mcp.catalog.errors import FilterError
-from standards_mcp.catalog.filters import And, Condition, Node, Operand, Or, Scalar
 from standards_mcp.catalog.texts import without_surrogates
+from standards_mcp.errors import FilterError
+from standards_mcp.filters import And, Condition, Node, Operand, Or, Scalar
 
 MAX_ALTERNATIVES: Final = 100
 """The greatest number of alternatives that a nested filter may come to."""

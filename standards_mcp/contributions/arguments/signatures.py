@@ -11,9 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.fields import FieldInfo
 
 from standards_mcp._utils.text import describe_exception
-from standards_mcp.catalog.base import FilterExpression
-from standards_mcp.catalog.filters import combine
 from standards_mcp.errors import InvalidInputError
+from standards_mcp.filters import FilterExpression, combine
 from standards_mcp.plugin import CallContext, Filter, Tool
 
 from .coercion import fitted

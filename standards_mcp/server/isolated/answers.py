@@ -17,14 +17,13 @@ from standards_mcp._utils.secrets import declares_secret, long_texts, mask, mask
 from standards_mcp.calls.context import LOCAL, InputRequiredError
 from standards_mcp.calls.records import CallRecord
 from standards_mcp.calls.steps.errors import translated
-from standards_mcp.catalog.errors import CatalogError
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.plugin_values import plugin_variables
 from standards_mcp.contributions.arguments.signatures import filter_arguments
 from standards_mcp.contributions.base import Completion, Contribution
 from standards_mcp.contributions.prompts import RegisteredPrompt
 from standards_mcp.contributions.resources import RegisteredResource
-from standards_mcp.errors import FilterFailedError, ToolError
+from standards_mcp.errors import FilterFailedError, ServiceError, ToolError
 from standards_mcp.host import Host
 from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import PluginRecord, Status
@@ -108,8 +107,8 @@ class Answers:
         except InputRequiredError as exc:
             asked = cast("BaseModel", exc.request)
             return asked.model_dump(by_alias=True, mode="json", exclude_none=True)
-        except (CatalogError, ToolError) as exc:
-            error = translated(exc) if isinstance(exc, CatalogError) else exc
+        except (ServiceError, ToolError) as exc:
+            error = translated(exc) if isinstance(exc, ServiceError) else exc
             secrets = self._host.secrets()
             data = {ERROR_TYPE: error.error_type, **masked_data(error.data, secrets)}
             raise MCPError(INTERNAL_ERROR, mask(str(error), secrets), data) from None

@@ -17,7 +17,6 @@ from support.pinecone_server import KEY, PineconeServer
 from support.waiting import WAIT, until
 
 from standards_mcp.catalog import CatalogError, CatalogUnavailableError, FilterError
-from standards_mcp.catalog.filters import matches, parse_filter
 from standards_mcp.catalog.pinecone.client import (
     PineconeClient,
     PineconeUnavailableError,
@@ -27,6 +26,7 @@ from standards_mcp.catalog.pinecone.connection import RateWindow
 from standards_mcp.catalog.pinecone.hosts import proxy_for
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.vocabulary.grades import UnknownGradeError
+from standards_mcp.filters import matches, parse_filter
 
 pytestmark = pytest.mark.anyio
 

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from standards_mcp.catalog.filters import SEARCHED_FIELDS, values_of
+from standards_mcp.catalog.base import SEARCHED_FIELDS
+from standards_mcp.filters import values_of
 
 from .manifest import reading
 

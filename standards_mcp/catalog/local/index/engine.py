@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from pydantic import SecretStr
 
-from standards_mcp.catalog.base import FilterExpression, Progress, SearchResult
+from standards_mcp.catalog.base import Progress, SearchResult
 from standards_mcp.catalog.embedding.encoders import open_encoder
 from standards_mcp.catalog.embedding.minilm import (
     MINILM_NAME,
@@ -20,6 +20,7 @@ from standards_mcp.catalog.errors import CatalogUnavailableError
 from standards_mcp.catalog.local.database import Database
 from standards_mcp.catalog.local.vectors import embed_missing
 from standards_mcp.catalog.texts import passages
+from standards_mcp.filters import FilterExpression
 
 from . import generation
 from .generation import Generation

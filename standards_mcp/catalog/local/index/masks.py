@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from tantivy import Occur, Query
 
-from standards_mcp.catalog.base import FilterExpression
-from standards_mcp.catalog.filters import And, Condition, Node, parse_search_filter
+from standards_mcp.catalog.base import parse_search_filter
+from standards_mcp.filters import And, Condition, FilterExpression, Node
 
 from .columns import Column, Columns, Mask
 from .lexical import LexicalIndex

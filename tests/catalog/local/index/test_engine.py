@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from standards_mcp.catalog import CatalogUnavailableError, FilterError
 from standards_mcp.catalog.embedding.minilm import MiniLmEncoder
-from standards_mcp.catalog.filters import matches, parse_filter
 from standards_mcp.catalog.local.database import Database
 from standards_mcp.catalog.local.index import engine, generation
 from standards_mcp.catalog.local.index.generation import SAMPLED_FROM, Generation, checksum
@@ -24,6 +23,7 @@ from standards_mcp.catalog.local.index.rows import heights
 from standards_mcp.catalog.local.sqlite import create_database
 from standards_mcp.catalog.local.store import LocalStore
 from standards_mcp.catalog.records import StandardRecord
+from standards_mcp.filters import matches, parse_filter
 
 MakeRecord = Callable[..., StandardRecord]
 

@@ -1,4 +1,4 @@
-"""The metadata filter language of every store; it is Pinecone's.
+"""The metadata filter language that plugins share; it is Pinecone's.
 
 https://docs.pinecone.io/guides/search/filter-by-metadata describes the operators. An expression
 is JSON::
@@ -36,6 +36,9 @@ from typing import Any, Final, TypeAlias, TypeGuard, cast
 
 from .errors import FilterError
 
+FilterExpression: TypeAlias = Mapping[str, Any]
+"""A filter as JSON data, see above."""
+
 Scalar: TypeAlias = str | int | float | bool
 """A value that a filter compares with."""
 
@@ -48,9 +51,6 @@ MAX_DEPTH: Final = 32
 """The deepest nesting of ``$and`` and ``$or``."""
 MAX_SIZE: Final = 10_000
 """The greatest number of operands in one filter, the elements of lists included."""
-
-SEARCHED_FIELDS: Final = frozenset({"content", "description"})
-"""The fields that are searched and therefore not filtered by."""
 
 _ORDERINGS: Final[Mapping[str, Callable[[float, float], bool]]] = {
     "$gt": gt, "$gte": ge, "$lt": lt, "$lte": le,
@@ -131,20 +131,6 @@ def parse_filter(expression: object) -> Node | None:
     if expression is None or (_is_mapping(expression) and not expression):
         return None
     return _Parser().node(expression, depth=1)
-
-
-def parse_search_filter(expression: object) -> Node | None:
-    """Return the filter of a search, see `parse_filter`.
-
-    Raises:
-        FilterError: The filter is wrong, or asks for a text that is searched, not filtered.
-    """
-    node = parse_filter(expression)
-    if searched := fields(node) & SEARCHED_FIELDS:
-        raise FilterError(
-            f"{min(searched)!r} is searched and cannot be filtered; put its words into the query."
-        )
-    return node
 
 
 def matches(node: Node | None, record: Mapping[str, Any]) -> bool:
