@@ -116,12 +116,22 @@ def _without_conflicts(own: Contributions, others: Contributions) -> Contributio
 
 def _with_conflicts(items: Iterable[_C], others: Iterable[_C]) -> tuple[_C, ...]:
     owners = {name: item.plugin for item in others if item.owns_names for name in item.names}
-    taken: list[_C] = []
-    for item in items:
-        owner = next((owners[name] for name in item.names if name in owners), None)
-        taken.append(_with_conflict(item, owner) if owner else item)
-        owners |= {name: item.plugin for name in item.names if not owner}
-    return tuple(taken)
+    # Of two items with one name the first counts, which is also the one that was approved.
+    by_name: dict[str, _C] = {}
+    checked = [
+        item
+        if by_name.setdefault(item.declared, item) is item
+        else _with_conflict(item, item.plugin)
+        for item in items
+    ]
+    # A withheld item comes last, so that it takes no name from one that is served.
+    for index in sorted(range(len(checked)), key=lambda index: not checked[index].owns_names):
+        item = checked[index]
+        if owner := next((owners[name] for name in item.names if name in owners), None):
+            checked[index] = _with_conflict(item, owner)
+        else:
+            owners |= dict.fromkeys(item.names, item.plugin)
+    return tuple(checked)
 
 
 def _with_own_uris(

@@ -145,6 +145,15 @@ async def test_a_withdrawn_tool_takes_its_name_from_no_other_server(
         assert all(each.hidden_reason for each in withdrawn)
 
 
+async def test_a_new_tool_takes_its_name_from_no_approved_one_that_is_spelled_alike(
+    make_host: MakeHost, folder: Path
+):
+    approved = tool("list_files")
+    async with started(make_host(servers={"peer": lists(folder, approved, CHANGE)})) as host:
+        await change(host, tool("list.files"), approved, CHANGE)
+        assert served(host) == ["peer_list_files", "peer_change"]
+
+
 @pytest.mark.parametrize("key", ["title", "inputSchema", "outputSchema", "annotations"])
 async def test_every_part_that_models_or_rules_read_is_pinned(
     make_host: MakeHost, folder: Path, key: str
