@@ -58,7 +58,7 @@ class Pipeline:
         timing: Timing = DEFAULT_TIMING,
     ) -> None:
         self._redis = SharedRedis(storage, timing.redis) if storage else None
-        self._wrappers, self._invocation = Wrappers(timing.wrappers), Invocation()
+        self._wrappers, self._invocation = Wrappers(), Invocation()
         self._recording, self._slots = Recording(observers), Slots()
         admission, masking = Admission(gates), Masking(secrets)
         begin: tuple[Step, ...] = (self._recording, admission, masking)
