@@ -18,9 +18,9 @@ from ._utils.secrets import secrets_of
 from .calls.call import Call
 from .calls.content import ContentCalls
 from .calls.context import LOCAL, HostContext, Principal, Unattended
+from .calls.invocation import UnjoinedExecutor
 from .calls.pipeline import Pipeline
 from .calls.records import CallLog, Gate, Observer
-from .calls.steps.threads import UnjoinedExecutor
 from .catalog import open_catalog
 from .catalog.base import Catalog, CatalogStats
 from .config.checks import Names, check_secrets, check_settings

@@ -10,28 +10,28 @@ skip validation and length.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, cast
 
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.contributions.tools import RegisteredTool
+from standards_mcp.errors import ToolError
 from standards_mcp.plugin import ToolHandler, ToolResult
 
-from .call import Call, Step, compose
-from .context import HostContext, Unattended
-from .records import CallRecord, Gate, Observer
+from .call import Call, CallNext, Step, compose
+from .context import HostContext, InputRequiredError, Unattended
+from .invocation import Invocation
+from .records import NOT_SERVED, CallRecord, Gate, Observer
 from .redis import SharedRedis
-from .steps.admission import Admission
 from .steps.cache import Cache
-from .steps.deadline import within_deadline
 from .steps.errors import Masking, as_results, contain
-from .steps.invocation import Invocation
+from .steps.limits import Admission, RateLimits, Slots, Validation, within_deadline
 from .steps.output import cap_output, refuse_long
-from .steps.rate_limits import RateLimits
-from .steps.recording import Recording
-from .steps.slots import Slots
-from .steps.validation import Validation
 from .steps.wrappers import Wrappers
+
+log = logging.getLogger(__name__)
 
 _LONGEST_NAME: Final = 200
 
@@ -58,7 +58,7 @@ class Pipeline:
         timing: Timing = DEFAULT_TIMING,
     ) -> None:
         self._redis = SharedRedis(storage, timing.redis) if storage else None
-        self._wrappers, self._invocation = Wrappers(timing.wrappers), Invocation()
+        self._wrappers, self._invocation = Wrappers(), Invocation()
         self._recording, self._slots = Recording(observers), Slots()
         admission, masking = Admission(gates), Masking(secrets)
         begin: tuple[Step, ...] = (self._recording, admission, masking)
@@ -181,3 +181,64 @@ class Pipeline:
         """Close the connections to shared storage; a later call connects anew."""
         if self._redis:
             await self._redis.aclose()
+
+
+class Recording:
+    """Keeps the record of a call and gives it to observers.
+
+    Args:
+        observers: Read at every call, so that more can be added while the host runs.
+    """
+
+    def __init__(self, observers: Iterable[Observer]) -> None:
+        self._observers = observers
+
+    async def __call__(self, call: Call, call_next: CallNext) -> Any:
+        """Record the call, even if it is cancelled."""
+        record, began, outcome = call.record, time.perf_counter(), "cancelled"
+        observers = tuple(self._observers)
+        _tell(observers, "call_started", record)
+        try:
+            result = await call_next(call)
+            outcome = _outcome(result)
+            record.results = _count(result) if outcome == "ok" else None
+        except InputRequiredError:
+            outcome = "asked"
+            raise
+        except ToolError as exc:
+            outcome = exc.error_type
+            raise
+        else:
+            return result
+        finally:
+            record.seconds, record.outcome = time.perf_counter() - began, outcome
+            _tell(observers, "call_ended", record)
+
+    def refused(self, record: CallRecord) -> None:
+        """Tell observers of a call that has reached nothing: its end is its start."""
+        observers = tuple(self._observers)
+        _tell(observers, "call_started", record)
+        record.outcome = NOT_SERVED
+        _tell(observers, "call_ended", record)
+
+
+def _tell(observers: Iterable[Observer], event: str, record: CallRecord) -> None:
+    for observer in observers:
+        try:
+            getattr(observer, event)(record)
+        except Exception:
+            # An observer must not be able to fail a call.
+            log.exception("an observer of calls failed")
+
+
+def _outcome(result: object) -> str:
+    if not isinstance(result, ToolResult) or not result.is_error:
+        return "ok"
+    return str((result.structured or {}).get("error_type", "error"))
+
+
+def _count(result: object) -> int | None:
+    """Return how many results an answer in the envelope of the standards tools has."""
+    structured = result.structured if isinstance(result, ToolResult) else None
+    results: object = structured.get("results") if structured else None
+    return len(cast("list[object]", results)) if isinstance(results, list) else None

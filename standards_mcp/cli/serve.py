@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import os
 import re
 import signal
@@ -16,7 +17,9 @@ from typing import TYPE_CHECKING, Final
 import anyio
 import click
 
+from standards_mcp._utils.exceptions import is_from_outside
 from standards_mcp._utils.stdio.streams import claim_standard_streams
+from standards_mcp._utils.text import describe_exception
 from standards_mcp.commands import examples
 
 from . import BEGAN
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     from standards_mcp.server.ending import Ending
     from standards_mcp.server.reload import Reloading
     from standards_mcp.server.server import HostServer
+
+log = logging.getLogger("standards_mcp")
 
 _ONE_ORDER_SECONDS: Final = 1.0
 _PORT_VARIABLE: Final = "MCP_PORT"
@@ -224,7 +229,6 @@ def _reloading(
 
 def _run(invocation: Invocation, serve_until_the_end: Callable[[Ending], Awaitable[None]]) -> None:
     from standards_mcp.server.ending import Ending
-    from standards_mcp.server.steady_loop import SteadyLoop
 
     gc.freeze()
     gc.enable()
@@ -237,7 +241,16 @@ def _run(invocation: Invocation, serve_until_the_end: Callable[[Ending], Awaitab
             ending.finish()
 
     try:
-        anyio.run(begin, backend_options={"loop_factory": SteadyLoop})
+        anyio.run(begin)
     except asyncio.CancelledError:
         why = "all tasks of the server were cancelled, which only a plugin can do"
+        raise click.ClickException(why) from None
+    except (SystemExit, KeyboardInterrupt) as exc:
+        if is_from_outside(exc):
+            raise
+        # asyncio lets these end the loop from any task or callback. What plugins raise in calls
+        # and hooks is contained before, so this comes from a task that a plugin has begun itself.
+        reason = {"reason": describe_exception(exc)}
+        log.error("a task of a plugin ended the server", exc_info=exc, extra=reason)  # noqa: TRY400
+        why = "a task of a plugin ended the server; the log has its traceback"
         raise click.ClickException(why) from None

@@ -19,7 +19,7 @@ class Timing:
         patience: For the trial of a plugin that an earlier start ended at, before the host starts
             without it; the least patient client waits for 10.
         health: For the health checks of all plugins together.
-        wrappers: For all wrappers of a call together, beside the time that the tool has.
+        wrappers: For each wrapper of a call, beside the time of what it wraps.
         redis: For one answer of Redis, after which the call goes on without it.
         retry: Until a process or server that could not be started with the host is tried again.
         listen: Until a stream of changes that ended is opened again.

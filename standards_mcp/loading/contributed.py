@@ -10,7 +10,6 @@ from typing import Any
 
 from standards_mcp._utils.exceptions import is_from_outside
 from standards_mcp._utils.secrets import mask
-from standards_mcp._utils.shared_state import KeptState
 from standards_mcp._utils.stdio.streams import divert_stdout
 from standards_mcp.contributions.collection import Contributions
 
@@ -88,7 +87,7 @@ class Contributed:
         others = _merged(each for each in imported if each is not record)
         call = partial(self._call, record)
         try:
-            with divert_stdout(), KeptState(), noted(record.deprecated):
+            with divert_stdout(), noted(record.deprecated):
                 found = register(plugin, record.plugin, call, others)
                 filters = register_filters(plugin, call, Contributions.merged((others, found)))
         except BaseException as exc:

@@ -23,7 +23,6 @@ import pluggy
 from standards_mcp import hookspecs
 from standards_mcp._utils.exceptions import is_from_outside
 from standards_mcp._utils.secrets import mask
-from standards_mcp._utils.shared_state import KeptState
 from standards_mcp._utils.stdio.streams import divert_stdout
 from standards_mcp.calls.steps.wrappers import Wrapper
 from standards_mcp.catalog.base import Catalog
@@ -150,6 +149,7 @@ class PluginManager:
             wrapper = Wrapper(
                 record.name,
                 handler,
+                seconds=self.timing.wrappers * (len(self.wrapping) + 1),
                 required=self._is_required(record),
                 is_enabled=partial(self._is_enabled, record),
             )
@@ -237,7 +237,7 @@ class PluginManager:
         if record.status is not status:
             return
         try:
-            with self._attended(record), KeptState():
+            with self._attended(record):
                 step(record)
         except BaseException as exc:  # also a panic in native code
             if is_from_outside(exc):

@@ -10,7 +10,6 @@ from enum import StrEnum
 from typing import Any
 
 from standards_mcp._utils.installation import HOST
-from standards_mcp._utils.shared_state import ChangedStateError
 from standards_mcp._utils.text import describe_exception
 from standards_mcp.config.errors import Problem
 from standards_mcp.config.layers import Layers
@@ -25,7 +24,7 @@ def failure_reason(cause: BaseException) -> str:
     """Return why a plugin failed, from what was raised while its code ran."""
     if isinstance(cause, PluginError):
         return getattr(cause, "reason", str(cause))  # its type may not call ours
-    return str(cause) if isinstance(cause, ChangedStateError) else describe_exception(cause)
+    return describe_exception(cause)
 
 
 class Status(StrEnum):

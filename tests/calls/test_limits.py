@@ -26,9 +26,8 @@ from standards_mcp import (
     tool,
 )
 from standards_mcp.calls.context import Principal, Unattended
+from standards_mcp.calls.steps.limits import FairSemaphore, RateLimits
 from standards_mcp.calls.steps.output import BYTES_PER_TOKEN, capped, cut_text, tokens
-from standards_mcp.calls.steps.rate_limits import RateLimits
-from standards_mcp.calls.steps.slots import FairSemaphore
 from standards_mcp.errors import UnknownToolError
 from standards_mcp.host import Host
 

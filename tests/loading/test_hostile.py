@@ -250,13 +250,32 @@ def test_a_plugin_does_not_take_the_name_of_one_of_the_hosts_own(install: Instal
     assert found["reason"] == "standards-mcp and standards-mcp-usurps share the name 'search'"
 
 
-def test_a_server_whose_tasks_a_plugin_cancels_says_why_it_ends(install: Install, start: Start):
-    attack_with(install, "cancels")
+@pytest.mark.parametrize(
+    ("name", "tool", "why"),
+    [
+        ("cancels", "cancel", "all tasks of the server were cancelled, which only a plugin can do"),
+        ("strays", "stray", "a task of a plugin ended the server; the log has its traceback"),
+        ("halts", "halt", "Event loop stopped before Future completed"),
+    ],
+)
+def test_a_server_whose_event_loop_a_plugin_ends_says_why(
+    install: Install, start: Start, name: str, tool: str, why: str
+):
+    attack_with(install, name)
     peer = start()
     check_neighbours(peer)
-    peer.call(10, "cancel")
+    peer.call(10, tool)
     assert peer.process.wait(WAIT) == 1
-    assert "all tasks of the server were cancelled" in peer.log()
+    peer.wait_for_log(why)
+
+
+def test_a_task_that_ends_the_server_when_it_starts_is_in_the_log(install: Install, start: Start):
+    attack_with(install, "roams")
+    peer = start()
+    assert peer.process.wait(WAIT) == 1, "although the task exits with 0"
+    peer.wait_for_log("a task of a plugin ended the server; the log has its traceback")
+    assert "it called sys.exit(0)" in peer.log()
+    assert "in leave" in peer.log()
 
 
 @pytest.mark.smoke

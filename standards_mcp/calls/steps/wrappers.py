@@ -24,14 +24,9 @@ log = logging.getLogger(__name__)
 
 
 class Wrappers:
-    """Passes calls through the wrappers of all plugins, or straight on if there are none.
+    """Passes calls through the wrappers of all plugins, or straight on if there are none."""
 
-    Args:
-        seconds: How long all of them may keep a call, beside the time that the tool has.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+    def __init__(self) -> None:
         self._handler: ToolHandler | None = None
 
     def wrap(self, wrapper: Callable[[ToolHandler], ToolHandler]) -> None:
@@ -41,26 +36,21 @@ class Wrappers:
         self._handler = None if handler is innermost else handler
 
     async def __call__(self, call: Call, call_next: CallNext) -> ToolResult:
-        """Answer the call through all wrappers, within the time of the tool and their own."""
+        """Answer the call through all wrappers."""
         if self._handler is None:
             result: ToolResult = await call_next(call)
             return result
-        wrapped = HostCall(
-            tool=call.item.declared,
-            plugin=call.item.plugin,
-            arguments=dict(call.arguments),
-            read_only=cast("RegisteredTool", call.item).tool.read_only,
-            caller=call.context.caller,
-            call=call,
-            inner_steps=call_next,
+        return await self._handler(
+            HostCall(
+                tool=call.item.declared,
+                plugin=call.item.plugin,
+                arguments=dict(call.arguments),
+                read_only=cast("RegisteredTool", call.item).tool.read_only,
+                caller=call.context.caller,
+                call=call,
+                inner_steps=call_next,
+            )
         )
-        with call.context.within(call.limits.timeout + self._seconds):
-            return await self._handler(wrapped)
-        if wrapped.blame.wrapper is None:
-            return error_result("timeout", f"{call.item.published} did not answer. Try again.")
-        answer = wrapped.blame.wrapper.leave_out()
-        # The tool may have answered before the wrapper hung; then the client gets that answer.
-        return wrapped.blame.result or answer
 
 
 async def _call_tool(call: ToolCall) -> ToolResult:
@@ -77,20 +67,10 @@ class _Progress:
 
     Attributes:
         called: Whether the wrapper has called `Wrapper.call_next`.
-        inside: Whether `call_next` is running now.
         result: What `call_next` has returned.
     """
 
     called: bool = False
-    inside: bool = False
-    result: ToolResult | None = None
-
-
-@dataclass(slots=True)
-class _Blame:
-    """The wrapper that held a call when time was up, and the tool's answer, if there was one."""
-
-    wrapper: Wrapper | None = None
     result: ToolResult | None = None
 
 
@@ -101,13 +81,14 @@ class HostCall(ToolCall):
     call: Call = field(repr=False)
     inner_steps: CallNext = field(repr=False)
     progress: _Progress = field(default_factory=_Progress, repr=False)
-    blame: _Blame = field(default_factory=_Blame, repr=False)
 
 
 class Wrapper:
     """One plugin's wrapper around the calls of all tools.
 
     Args:
+        seconds: How long it may take, beside the timeout of the tool. Those within it must have
+            less time: then the one whose time is up is the one that hangs.
         is_enabled: Tells whether the plugin is still enabled; a reload may disable it.
     """
 
@@ -116,12 +97,14 @@ class Wrapper:
         plugin: str,
         call_next: ToolHandler,
         *,
+        seconds: float,
         required: bool,
         is_enabled: Callable[[], bool],
     ) -> None:
         self.plugin = plugin
         self.left_out = False
         self._next = call_next
+        self._seconds = seconds
         self._required = required
         self._is_enabled = is_enabled
         self._handler: ToolHandler | None = None
@@ -146,30 +129,34 @@ class Wrapper:
         if self._handler is None or self.left_out or not self._is_enabled():
             return await self._next(call)
         call = replace(of_host(call), progress=_Progress())
-        try:
-            return sendable(await self._handler(call))
-        except ToolError as exc:
-            return error_result(exc.error_type, str(exc), exc.data)
-        except InputRequiredError:
-            raise
-        except BaseException as exc:
-            if is_from_outside(exc):
+        with call.call.context.within(call.call.limits.timeout + self._seconds):
+            try:
+                return sendable(await self._handler(call))
+            except ToolError as exc:
+                return error_result(exc.error_type, str(exc), exc.data)
+            except InputRequiredError:
                 raise
-            task = asyncio.current_task()
-            if isinstance(exc, asyncio.CancelledError) and task and task.cancelling():
-                # Cancelled while the wrapper itself held the call.
-                if not call.progress.inside:
-                    call.blame.wrapper, call.blame.result = self, call.progress.result
-                raise
-            return await self._recover(exc, call)
+            except BaseException as exc:
+                task = asyncio.current_task()
+                is_cancelled = (
+                    isinstance(exc, asyncio.CancelledError) and task and task.cancelling()
+                )
+                if is_cancelled or is_from_outside(exc):
+                    raise
+                return await self._recover(exc, call)
+        return self._late(call)
 
-    def leave_out(self) -> ToolResult:
-        """Leave out a wrapper that kept a call until time was up; return the error for the call."""
+    def _late(self, call: HostCall) -> ToolResult:
+        """Answer a call whose time is up; leave this wrapper out of later ones if it held it."""
+        if call.progress.called and call.progress.result is None:
+            # What it wraps should have ended before. The clock has jumped, as after a sleep.
+            return error_result("timeout", f"{call.call.item.published} did not answer. Try again.")
         name = self.plugin
         log.error("a wrapper of tool calls keeps them waiting", extra={"plugin": name})
         self.left_out = not self._required
         advice = "Try again" if self.left_out else "Restart the server"
-        return error_result(
+        # The tool may have answered before the wrapper hung; then the client gets that answer.
+        return call.progress.result or error_result(
             "timeout", f"plugin {name!r}, which wraps every call, does not answer. {advice}."
         )
 
@@ -190,15 +177,8 @@ class Wrapper:
         progress = of_host(call).progress
         if progress.called:
             raise RuntimeError("a wrapper may call call_next only once")
-        progress.called = progress.inside = True
-        try:
-            progress.result = await self._next(call)
-        except asyncio.CancelledError:
-            raise  # it stays inside: what is in there had the call when the time was up
-        except BaseException:
-            progress.inside = False
-            raise
-        progress.inside = False
+        progress.called = True
+        progress.result = await self._next(call)
         return progress.result
 
 

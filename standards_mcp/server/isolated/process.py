@@ -31,6 +31,8 @@ from standards_mcp.remote.isolated import protocol as wire
 
 from .hosting import Unlimited, limit_memory, load_host
 
+log = logging.getLogger(__name__)
+
 if TYPE_CHECKING:
     from standards_mcp.server.context import Context
     from standards_mcp.server.server import HostServer
@@ -60,7 +62,6 @@ def main() -> None:
     # After the failures of the plugin, which are told faster so.
     from standards_mcp.server.run import run  # noqa: PLC0415
     from standards_mcp.server.stdio import serve_stdio  # noqa: PLC0415
-    from standards_mcp.server.steady_loop import SteadyLoop  # noqa: PLC0415
 
     from .answers import Answers, LogFields  # noqa: PLC0415
 
@@ -76,11 +77,15 @@ def main() -> None:
         return Principal(str((ctx.meta or {}).get(wire.CALLER, LOCAL.name)))
 
     gc.freeze()
-    serving = partial(run, host, transport, principal_of=principal_of)
-    anyio.run(serving, backend_options={"loop_factory": SteadyLoop})
-    # A plugin's threads may never end, and nobody waits for them.
+    code = 0
+    try:
+        anyio.run(partial(run, host, transport, principal_of=principal_of))
+    except BaseException:
+        log.exception("the process of a plugin ends")
+        code = 1
+    # Do not wait for threads of the plugin: they may never end.
     logging.shutdown()
-    os._exit(0)
+    os._exit(code)
 
 
 async def _end_trial(host: Host, phase: str) -> None:

@@ -112,13 +112,6 @@ async def hang_before(call_next: ToolHandler, call: ToolCall) -> ToolResult:
     return await wait_before(call_next, call)
 
 
-async def hang_after(call_next: ToolHandler, call: ToolCall) -> ToolResult:
-    result = await call_next(call)
-    let_time_pass()
-    await anyio.sleep_forever()
-    return result
-
-
 PATIENT = Timing(wrappers=WAIT)
 
 
@@ -190,17 +183,43 @@ async def test_where_its_plugin_is_required_the_call_fails_instead(
     assert "secret" not in result.text
 
 
-@pytest.mark.parametrize("good", ["a_good", "good"], ids=["the inner one", "the outer one"])
-@pytest.mark.parametrize(("wrapper", "answered"), [(hang_before, False), (hang_after, True)])
+@pytest.mark.parametrize(
+    ("good", "seconds"),
+    [("a_good", 2.5 * WAIT), ("good", 10 * WAIT)],  # one that is outside has WAIT more
+    ids=["the inner one", "the outer one"],
+)
+@pytest.mark.parametrize("answered", [False, True])
 async def test_a_wrapper_that_hangs_costs_one_call_at_most(
-    make_host: MakeHost, wrapper: Wrapper, good: str, *, answered: bool
+    make_host: MakeHost, good: str, seconds: float, *, answered: bool
 ):
-    wrappers = {"bad": wrapping(wrapper), good: wrapping(appending("g"))}
+    async def hang(call_next: ToolHandler, call: ToolCall) -> ToolResult:
+        if answered:
+            await call_next(call)
+        let_time_pass(seconds)
+        return await wait_before(call_next, call)
+
+    wrappers = {"bad": wrapping(hang), good: wrapping(appending("g"))}
     host = make_host(dict(sorted(wrappers.items())) | {"work": WorkPlugin}, timing=PATIENT)
     first = await host.call_tool("work", {"text": "-"})
     assert first.is_error is not answered
     if not answered:
         assert "plugin 'bad', which wraps every call, does not answer. Try again." in first.text
+    second = await host.call_tool("work", {"text": "-"})
+    assert second.structured == {"text": "-g"}
+
+
+async def test_no_wrapper_is_left_out_when_the_computer_has_slept(make_host: MakeHost):
+    async def sleep_once(call_next: ToolHandler, call: ToolCall) -> ToolResult:
+        if not WorkPlugin.calls:
+            WorkPlugin.calls += 1
+            let_time_pass()
+            await anyio.sleep_forever()
+        return await call_next(call)
+
+    plugins = {"good": wrapping(appending("g")), "slow": wrapping(sleep_once), "work": WorkPlugin}
+    host = make_host(plugins, timing=PATIENT)
+    first = await host.call_tool("work", {"text": "-"})
+    assert "work did not answer. Try again." in first.text
     second = await host.call_tool("work", {"text": "-"})
     assert second.structured == {"text": "-g"}
 

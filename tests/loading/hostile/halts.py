@@ -1,4 +1,4 @@
-"""Stops the event loop, and closes it."""
+"""Stops the event loop."""
 
 import asyncio
 
@@ -11,10 +11,4 @@ class HaltsPlugin(Plugin):
         """Halt."""
         asyncio.get_running_loop().stop()
         await asyncio.sleep(0.05)
-        return "done"
-
-    @tool
-    async def close_loop(self) -> str:
-        """Close."""
-        asyncio.get_running_loop().close()
         return "done"

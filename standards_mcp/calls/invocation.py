@@ -1,25 +1,57 @@
-"""Worker threads of plugins: counted until their function returns, never joined at the end."""
+"""Run the functions of plugins: async ones in the event loop, others in threads of their plugin.
+
+Threads are counted until their function returns, and never joined at the end.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import functools
+import inspect
 import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import anyio
 import anyio.to_thread
 
 from standards_mcp.errors import ThreadsStuckError
 
-log = logging.getLogger(__name__)
+from .call import Call
 
+log = logging.getLogger(__name__)
 
 THREADS_PER_PLUGIN: Final = 16
 _T = TypeVar("_T")
+
+
+class Invocation:
+    """Calls async functions in the event loop, and others in a thread of their plugin.
+
+    A thread cannot be stopped: a function that runs when its call is given up goes on.
+    """
+
+    def __init__(self) -> None:
+        self._threads: dict[str, PluginThreads] = {}
+
+    async def __call__(self, call: Call) -> Any:
+        """Return the rendered result of the function."""
+        function = functools.partial(call.function, **{**call.keywords, **call.given})
+        if inspect.iscoroutinefunction(call.function):
+            return call.render(await function())
+        value = await self._threads_of(call.item.plugin).run(function)
+        return call.render(await value if inspect.isawaitable(value) else value)
+
+    def stuck_seconds(self, plugin: str) -> float:
+        """Return the seconds that a plugin's function has run on after its call was given up."""
+        threads = self._threads.get(plugin)
+        return threads.stuck_seconds if threads else 0.0
+
+    def _threads_of(self, plugin: str) -> PluginThreads:
+        return self._threads.setdefault(plugin, PluginThreads(plugin))
 
 
 class PluginThreads:

@@ -1,0 +1,333 @@
+"""Limits of a call: gates, the deadline, valid arguments, rate limits and slots.
+
+Each step here may refuse or delay a call before the function of its plugin runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import re
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from standards_mcp.calls.call import Call, CallNext
+from standards_mcp.calls.records import Gate
+from standards_mcp.calls.redis import SharedRedis
+from standards_mcp.contributions.arguments.coercion import decoded_texts
+from standards_mcp.contributions.arguments.mistakes import schema_errors
+from standards_mcp.contributions.arguments.schemas import plain_object, schema_validator
+from standards_mcp.errors import InvalidInputError, RateLimitedError, TimedOutError, ToolError
+
+if TYPE_CHECKING:
+    from limits.aio.strategies import MovingWindowRateLimiter
+
+_JSON: Final = re.compile(r"\s*[\[{].*[\]}]\s*", re.DOTALL)
+_MOST_CALLERS: Final = 10_000  # of all tools together
+_SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
+
+
+class Admission:
+    """Lets a call pass all gates.
+
+    Args:
+        gates: Read at every call, so that more can be added while the host runs.
+    """
+
+    def __init__(self, gates: Iterable[Gate]) -> None:
+        self._gates = gates
+
+    async def __call__(self, call: Call, call_next: CallNext) -> Any:
+        """Answer the call.
+
+        Raises:
+            ToolError: A gate does not let it run.
+        """
+        for gate in self._gates:
+            gate(call.record)
+        return await call_next(call)
+
+
+async def within_deadline(call: Call, call_next: CallNext) -> Any:
+    """Answer the call within its timeout; waiting for a slot counts, waiting for a user does not.
+
+    Raises:
+        TimedOutError: There was no answer in time.
+    """
+    seconds = call.limits.timeout
+    with call.context.within(seconds):
+        return await call_next(call)
+    raise TimedOutError(
+        f"{call.item.published} did not answer within {seconds:g} s. Try again with a smaller "
+        "request, or raise its timeout in the configuration."
+    )
+
+
+class Validation:
+    """Validates the arguments of calls; a refused call counts against the rate limit, too.
+
+    Args:
+        count: Counts a call.
+    """
+
+    def __init__(self, count: Callable[[Call], Awaitable[None]]) -> None:
+        self._count = count
+
+    async def __call__(self, call: Call, call_next: CallNext) -> Any:
+        """Answer the call with validated arguments.
+
+        Raises:
+            InvalidInputError: They do not fit.
+            RateLimitedError: They do not fit, and the caller has called too often.
+        """
+        try:
+            call.keywords = await _keywords(call)
+        except ToolError:
+            await self._count(call)
+            raise
+        return await call_next(call)
+
+
+async def _keywords(call: Call) -> dict[str, Any]:
+    schema, most = call.item.arguments.schema, call.limits.max_argument_values
+    count, commas = _counted(call.arguments, most)
+    if count <= most < count + commas:
+        # Only now, since it takes longer: most texts are for arguments that are texts.
+        texts = decoded_texts(dict(call.arguments), plain_object(schema))
+        count += sum(text.count(",") for text in texts)
+    if count > most:
+        raise InvalidInputError(
+            f"the arguments have more than {most:,} values; send fewer in one call, or let the"
+            " administrator raise max_argument_values in [tools]"
+        )
+    if call.context.is_exact and (
+        mistakes := schema_errors(schema_validator(schema), call.arguments)
+    ):
+        raise InvalidInputError(mistakes)
+    return await call.item.arguments.validate(call.arguments)
+
+
+def _counted(arguments: Mapping[str, Any], most: int) -> tuple[int, int]:
+    """Return the number of values, and of commas in texts that may be lists or objects.
+
+    Counting ends with more than *most* values.
+
+    Raises:
+        InvalidInputError: A number is infinite, as parsers read ``1e999``.
+    """
+    count = commas = 0
+    left: list[object] = [dict(arguments)]
+    while left and count <= most:
+        value = left.pop()
+        if isinstance(value, float) and not math.isfinite(value):
+            raise InvalidInputError(
+                "an argument has a number that is not finite, such as 1e999 or NaN"
+            )
+        if isinstance(value, str):
+            commas += value.count(",") if _JSON.fullmatch(value) else 0
+        elif isinstance(value, dict | list | tuple):
+            held = cast("dict[str, object] | list[object]", value)
+            count += len(held)
+            if count <= most:
+                left += held.values() if isinstance(held, dict) else held
+    return count, commas
+
+
+class RateLimits:
+    """Counts calls in a moving window for each tool, prompt or resource and each caller.
+
+    Args:
+        redis: A Redis that several processes share; None: this process counts alone.
+    """
+
+    def __init__(self, redis: SharedRedis | None = None) -> None:
+        self._own: dict[tuple[str, str, str], deque[float]] = {}
+        self._redis = redis
+
+    async def __call__(self, call: Call, call_next: CallNext) -> Any:
+        """Answer the call unless what it calls was called too often.
+
+        Raises:
+            RateLimitedError: It was called too often.
+        """
+        await self.count(call)
+        return await call_next(call)
+
+    async def count(self, call: Call) -> None:
+        """Count a call; one that continues after a question is not counted again.
+
+        Raises:
+            RateLimitedError: There were too many calls.
+        """
+        item = call.item
+        # Each answer of a user repeats the call. With `1/minute` nobody could ever answer.
+        if not call.context.is_continuation:
+            counted, limits = f"{item.kind} {item.declared}", call.limits.rate_limits
+            await self.count_for(call.context.caller, counted, item.published, limits)
+
+    async def count_for(
+        self, caller: str, counted: str, published: str, limits: Sequence[str]
+    ) -> None:
+        """Count a call that may have no item. See `count`."""
+        seconds, limit = await self.wait(limits, counted, caller) if limits else (0, "")
+        if seconds:
+            raise RateLimitedError(
+                f"{published} is limited to {limit}. Try again in {seconds} s.",
+                retry_after=seconds,
+            )
+
+    @cached_property
+    def _shared(self) -> MovingWindowRateLimiter:
+        return _limiter(self._redis.pool if self._redis else None)
+
+    async def wait(self, limits: Sequence[str], counted: str, caller: str) -> tuple[int, str]:
+        """Return how many seconds a call has to wait, and for which limit; count it if none.
+
+        A call that one limit refuses counts against none of them. While the shared counts cannot
+        be reached, this process counts for itself.
+
+        Args:
+            limits: For example ``60/minute``.
+            counted: What is called.
+        """
+        if self._redis:
+            question = partial(_wait, self._shared, limits, counted, caller)
+            found = await self._redis.ask(question, "shared rate limits cannot be reached")
+            if found:
+                return found
+        return self._own_wait(limits, counted, caller)
+
+    def _own_wait(self, limits: Sequence[str], counted: str, caller: str) -> tuple[int, str]:
+        """Count in this process; the memory storage of `limits` would make calls a third slower."""
+        now = time.monotonic()
+        calls = {limit: self._calls((limit, counted, caller)) for limit in limits}
+        longest = max((_seconds(limit, times, now), limit) for limit, times in calls.items())
+        if not longest[0]:
+            for times in calls.values():
+                times.append(now)
+        return longest
+
+    def _calls(self, key: tuple[str, str, str]) -> deque[float]:
+        """Return the times of earlier calls; with too many callers, one is forgotten."""
+        # Removed and added again, so that the first key is the one that was silent for longest.
+        calls = self._own[key] = self._own.pop(key, deque())
+        if len(self._own) > _MOST_CALLERS:
+            del self._own[next(iter(self._own))]
+        return calls
+
+
+def _seconds(limit: str, calls: deque[float], now: float) -> int:
+    """Return how long a call has to wait, and forget the calls that no longer count."""
+    count, _, span = limit.partition("/")
+    while calls and calls[0] <= now - _SECONDS[span]:
+        calls.popleft()
+    return max(1, math.ceil(calls[0] + _SECONDS[span] - now)) if len(calls) >= int(count) else 0
+
+
+def _limiter(pool: Any) -> MovingWindowRateLimiter:
+    # A quarter of a second to import, and few configurations share limits.
+    from limits.aio.strategies import MovingWindowRateLimiter  # noqa: PLC0415
+    from limits.storage import storage_from_string  # noqa: PLC0415
+
+    options: dict[str, Any] = {"implementation": "redispy", "connection_pool": pool}
+    storage: Any = storage_from_string("async+redis://localhost:6379", **options)
+    return MovingWindowRateLimiter(storage)
+
+
+async def _wait(
+    limiter: MovingWindowRateLimiter, limits: Sequence[str], counted: str, caller: str
+) -> tuple[int, str]:
+    from limits import parse  # noqa: PLC0415
+
+    items = {limit: parse(limit) for limit in limits}
+    # With one limit, `hit` alone both asks and counts.
+    for ask in (limiter.test, limiter.hit) if len(items) > 1 else (limiter.hit,):
+        for limit, item in items.items():
+            if not await ask(item, counted, caller):
+                window = await limiter.get_window_stats(item, counted, caller)
+                return max(1, math.ceil(window.reset_time - time.time())), limit
+    return 0, ""
+
+
+class Slots:
+    """Runs a call once what is called and its plugin have a free slot each.
+
+    Attributes:
+        waiting: How many calls wait for one.
+    """
+
+    def __init__(self) -> None:
+        self.waiting = 0
+        self._semaphores: dict[tuple[str, int], FairSemaphore] = {}
+
+    async def __call__(self, call: Call, call_next: CallNext) -> Any:
+        """Wait for the slots, then answer the call."""
+        limits, item = call.limits, call.item
+        # Its slot first: calls that wait for a busy tool must not hold slots of the plugin.
+        sizes = {
+            f"{item.kind} {item.declared}": limits.concurrency,
+            f"plugin {item.plugin}": limits.plugin_concurrency,
+        }
+        with ExitStack() as held:
+            self.waiting += 1
+            try:
+                for owner, size in sizes.items():
+                    if size is not None:
+                        # A new size makes a new one; calls that run keep their slots in the old.
+                        slots = self._semaphores.setdefault((owner, size), FairSemaphore(size))
+                        await slots.acquire(call.context.caller)
+                        held.callback(slots.release)
+            finally:
+                self.waiting -= 1
+            return await call_next(call)
+
+
+class FairSemaphore:
+    """A number of slots, for which callers that wait are served in turn.
+
+    However many calls of one of them wait, another comes after one of these at most.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._free = size
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+
+    async def acquire(self, caller: str) -> None:
+        """Wait for a slot and take it."""
+        if self._free:  # then nobody waits
+            self._free -= 1
+            return
+        given = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(caller, deque()).append(given)
+        try:
+            await given
+        except asyncio.CancelledError:
+            if given.cancelled():
+                self._forget(caller, given)
+            else:  # it was given in the same moment
+                self.release()
+            raise
+
+    def release(self) -> None:
+        """Let the next caller have a slot."""
+        while self._waiting:
+            caller = next(iter(self._waiting))
+            calls = self._waiting.pop(caller)
+            given = calls.popleft()
+            if calls:
+                self._waiting[caller] = calls  # behind the others
+            if not given.done():  # a call may just have been cancelled
+                given.set_result(None)
+                return
+        self._free += 1
+
+    def _forget(self, caller: str, given: asyncio.Future[None]) -> None:
+        calls = self._waiting.get(caller, deque())
+        with suppress(ValueError):
+            calls.remove(given)
+        if not calls:
+            self._waiting.pop(caller, None)
