@@ -14,21 +14,19 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import IO, Any, Final, NamedTuple, TypeAlias
 
-from standards_mcp.catalog.importing.problems import Problem, SourceError, lost, note
+from standards_mcp.catalog.importing.problems import Problem, lost, note
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.vocabulary.grades import GRADES, normalize_levels
 from standards_mcp.catalog.vocabulary.notation import guid_of
 
-from .cells import LONGEST_ROW, MOST_COLUMNS, read_rows
 from .crosswalk import advice_on
 from .decoding import lines_of
 from .header import COLUMNS, column_name, read_header
-from .rows import RowStore
+from .rows import LONGEST_ROW, RowStore, read_rows
 from .text import clean_all
 from .tree import Node, build_tree
 from .values import present
 
-MOST_ROWS: Final = 2_000_000
 _EXAMPLE: Final = (
     ("D1-M", "M", "Counting and comparing", "", "K-2", "Domain"),
     ("D1-M-1", "M.1", "Count up to 100 things in several ways.", "M", "1", "Standard"),
@@ -108,7 +106,7 @@ def read_table(
         jurisdiction: That of the rows that have none.
 
     Raises:
-        SourceError: It has an encoding that is not read, or too many rows or columns.
+        SourceError: It has an encoding that is not read, a damaged row, or too many of them.
     """
     lines = lines_of(stream, LONGEST_ROW)
     with RowStore() as sets:
@@ -119,29 +117,21 @@ def read_table(
                 yield item
             else:
                 sets.add(_set_id(item.shared), item)
-                if sets.count > MOST_ROWS:
-                    raise SourceError(f"it has more than {MOST_ROWS:,} rows; split it")
         if lines.has_windows:
             yield note("not UTF-8", source, detail="read as Windows-1252")
         if not (sets.count or is_told):
             yield lost("table without rows", source, records=0)
-        for set_id in sets:
-            yield from _read_set(set_id, map(_Row._make, sets.rows(set_id)), source)
+        for set_id, rows in sets.groups():
+            yield from _read_set(set_id, map(_Row._make, rows), source)
 
 
 def _rows(lines: Iterable[str], source: str, jurisdiction: str) -> Iterator[_Row | Problem]:
     columns: _Columns | None = None
-    for line, cells, damage in read_rows(lines, _count_known):
+    for line, cells in read_rows(lines, _count_known):
         where = f"line {line}"
-        if damage:
-            yield (note if cells else lost)("damaged row", source, where, damage)
-        if not cells:
-            continue
         if columns:
             yield from _row(columns, cells, source, where)
             continue
-        if len(cells) > MOST_COLUMNS:
-            raise SourceError(f"it has more than {MOST_COLUMNS:,} columns; take out what is none")
         given = ("jurisdiction",) if jurisdiction else ()
         names, problems = read_header(cells, source, where, given)
         yield from problems

@@ -220,7 +220,7 @@ def test_any_json_at_all_is_read_or_told_by_every_reader(value):
 
 @given(st.binary(max_size=300) | st.text().map(lambda text: b"code,text\n" + text.encode("utf-16")))
 def test_any_bytes_at_all_are_read_or_told_as_a_table(data):
-    with suppress(SourceError):  # an encoding that is not read
+    with suppress(SourceError):  # an encoding that is not read, or a wrong quotation mark
         check(list(read_table(io.BytesIO(data), "file")))
 
 
