@@ -10,9 +10,9 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from .formats.case import is_case, read_case
 from .formats.crosswalk import is_crosswalk, read_crosswalk
 from .formats.csp import is_csp, read_csp
-from .formats.decoding import decode, lines_of
 from .formats.jsonl import LONGEST_LINE, is_records, read_jsonl, read_records
 from .formats.tabular import read_table
+from .formats.text import Lines, decode
 from .formats.values import parse_json
 from .problems import Problem, SourceError, lost
 from .sources.archives import UNREADABLE
@@ -89,7 +89,7 @@ def _read(document: Document, how: _How) -> Iterator[Item]:
     elif kind == "csv":
         yield from read_table(document.stream, document.name, how.jurisdiction)
     elif kind == "jsonl" and (how.format == "auto" or _has_lines(text)):
-        yield from read_jsonl(lines_of(document.stream, LONGEST_LINE), document.name)
+        yield from read_jsonl(Lines(document.stream, LONGEST_LINE), document.name)
     else:
         yield from _read_json(document, kind, how.today)
 

@@ -15,10 +15,9 @@ from standards_mcp.catalog.importing.problems import Problem, SourceError, lost,
 from standards_mcp.catalog.importing.statements import Statement
 from standards_mcp.catalog.relations import Crosswalk, parse_kind
 
-from .decoding import lines_of
 from .header import column_name
 from .rows import LONGEST_ROW, RowStore, read_rows
-from .text import clean
+from .text import Lines, clean
 
 _LONGEST: Final = 512
 # The names of a column that say the identifier are read before those that may say a code.
@@ -73,7 +72,7 @@ def read_crosswalk(stream: IO[bytes], source: str) -> Iterator[Statement | Probl
         SourceError: It has an encoding that is not read, a damaged row, or too many of them.
     """
     name = clean(re.split(r"[/\\:]", source.partition("?")[0])[-1]).removesuffix(".gz") or source
-    lines = lines_of(stream, LONGEST_ROW)
+    lines = Lines(stream, LONGEST_ROW)
     with RowStore() as rows:
         problem = _collect(lines, source, rows)
         if lines.has_windows:

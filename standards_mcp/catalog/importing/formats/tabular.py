@@ -20,10 +20,9 @@ from standards_mcp.catalog.vocabulary.grades import GRADES, normalize_levels
 from standards_mcp.catalog.vocabulary.notation import guid_of
 
 from .crosswalk import advice_on
-from .decoding import lines_of
 from .header import COLUMNS, column_name, read_header
 from .rows import LONGEST_ROW, RowStore, read_rows
-from .text import clean_all
+from .text import Lines, clean_all
 from .tree import Node, build_tree
 from .values import present
 
@@ -108,7 +107,7 @@ def read_table(
     Raises:
         SourceError: It has an encoding that is not read, a damaged row, or too many of them.
     """
-    lines = lines_of(stream, LONGEST_ROW)
+    lines = Lines(stream, LONGEST_ROW)
     with RowStore() as sets:
         is_told = False
         for item in _rows(lines, source, jurisdiction):

@@ -8,8 +8,7 @@ from typing import Any, Final, TypeAlias, TypeGuard
 
 from standards_mcp.catalog.importing.problems import Problem, SourceError, note
 
-from .decoding import decode
-from .text import LONGEST_TEXT, clean
+from .text import LONGEST_TEXT, clean, decode
 
 Object: TypeAlias = Mapping[str, object]
 """A JSON object."""
