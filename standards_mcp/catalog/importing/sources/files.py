@@ -17,7 +17,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import IO, Final, TypeAlias
+from typing import IO, TYPE_CHECKING, Final, TypeAlias
 
 from typing_extensions import Buffer
 
@@ -34,7 +34,9 @@ from .archives import (
     tar_members,
     zip_members,
 )
-from .web import Web, is_address
+
+if TYPE_CHECKING:
+    from .web import Web
 
 LARGEST_SOURCE: Final = 4 * 2**30
 """How many bytes one file or address may unpack to, with all documents in it."""
@@ -47,6 +49,7 @@ _PEEK: Final = 65_536
 _LINK_OUTSIDE: Final = "link that leaves the folder"
 _LINK_ADVICE: Final = "import its target by its own path"
 _DEEPEST: Final = 3
+_ADDRESS: Final = ("http://", "https://")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +125,9 @@ def open_sources(
     """
     for source in sources:
         try:
-            if is_address(str(source)):
-                with (web or Web()).download(str(source)) as stream:
+            if str(source).casefold().startswith(_ADDRESS):
+                web = web or _web()
+                with web.download(str(source)) as stream:
                     yield from _outermost(str(source), stream, largest)
             elif Path(source).is_dir():
                 yield from _folder(Path(source), largest)
@@ -131,6 +135,12 @@ def open_sources(
                 yield from _file(Path(source), largest)
         except SourceError as error:
             yield lost("cannot be read", str(source), detail=str(error), records=0)
+
+
+def _web() -> Web:
+    from .web import Web  # noqa: PLC0415  - a quarter of a second that paths do not need
+
+    return Web()
 
 
 def download_documents(
