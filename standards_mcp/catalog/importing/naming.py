@@ -22,7 +22,7 @@ from standards_mcp.catalog.vocabulary.names import (
 from standards_mcp.catalog.vocabulary.places import folded, place_named, proper_name
 
 from .formats.text import clean
-from .problems import Problem, note
+from .report import Problem, note
 from .staging import Staging
 
 _OPTION: Final = "--jurisdiction"

@@ -14,7 +14,7 @@ from .formats.jsonl import LONGEST_LINE, is_records, read_jsonl, read_records
 from .formats.tabular import read_table
 from .formats.text import Lines, decode
 from .formats.values import parse_json
-from .problems import Problem, SourceError, lost
+from .report import Problem, SourceError, lost
 from .sources.archives import UNREADABLE
 from .sources.files import Document
 from .statements import Item

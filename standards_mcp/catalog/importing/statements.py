@@ -13,7 +13,7 @@ from standards_mcp.catalog.vocabulary.names import jurisdictions_named
 from standards_mcp.catalog.vocabulary.notation import identifier_key, spelled_keys
 from standards_mcp.catalog.vocabulary.readings import codes_of_places
 
-from .problems import Problem, lost
+from .report import Problem, lost
 
 if TYPE_CHECKING:
     from standards_mcp.catalog.local.store import LocalStore

@@ -17,9 +17,8 @@ from standards_mcp.commands import examples, json_option, print_result
 from .progress import ImportProgress
 
 if TYPE_CHECKING:
-    from standards_mcp.catalog.importing.problems import Problem
     from standards_mcp.catalog.importing.readers import Format
-    from standards_mcp.catalog.importing.report import Report
+    from standards_mcp.catalog.importing.report import Problem, Report
     from standards_mcp.catalog.importing.selection import Selection
     from standards_mcp.catalog.importing.sources.files import Document
     from standards_mcp.catalog.importing.sources.web import Cache

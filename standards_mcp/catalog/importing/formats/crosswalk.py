@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Final, NamedTuple
 
-from standards_mcp.catalog.importing.problems import Problem, SourceError, lost, note
+from standards_mcp.catalog.importing.report import Problem, SourceError, lost, note
 from standards_mcp.catalog.importing.statements import Statement
 from standards_mcp.catalog.relations import Crosswalk, parse_kind
 

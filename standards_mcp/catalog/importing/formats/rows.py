@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Final, Self, TypeAlias
 
-from standards_mcp.catalog.importing.problems import SourceError
+from standards_mcp.catalog.importing.report import SourceError
 
 LONGEST_ROW: Final = 2**20
 """How many characters one row may have, over all its lines."""

@@ -14,7 +14,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import IO, Any, Final, NamedTuple, TypeAlias
 
-from standards_mcp.catalog.importing.problems import Problem, lost, note
+from standards_mcp.catalog.importing.report import Problem, lost, note
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.vocabulary.grades import GRADES, normalize_levels
 from standards_mcp.catalog.vocabulary.notation import guid_of

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import IO, Final, cast
 
-from standards_mcp.catalog.importing.problems import SourceError
+from standards_mcp.catalog.importing.report import SourceError
 
 LONGEST_TEXT: Final = 100_000
 """Longer descriptions are cut to this many characters."""

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from pydantic import ValidationError
 
-from standards_mcp.catalog.importing.problems import Problem, lost, note
+from standards_mcp.catalog.importing.report import Problem, lost, note
 from standards_mcp.catalog.records import StandardRecord
 
 DEEPEST: Final = 64

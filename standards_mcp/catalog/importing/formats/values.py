@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias, TypeGuard
 
-from standards_mcp.catalog.importing.problems import Problem, SourceError, note
+from standards_mcp.catalog.importing.report import Problem, SourceError, note
 
 from .text import LONGEST_TEXT, clean, decode
 

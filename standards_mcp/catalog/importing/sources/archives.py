@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import IO, Final, NamedTuple, Self, cast
 
-from standards_mcp.catalog.importing.problems import Problem, SourceError, lost
+from standards_mcp.catalog.importing.report import Problem, SourceError, lost
 
 MOST_FILES: Final = 50_000
 """How many files an archive or a folder may have."""

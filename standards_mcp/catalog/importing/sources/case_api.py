@@ -13,7 +13,7 @@ from urllib.parse import quote
 from standards_mcp.catalog.base import Progress
 from standards_mcp.catalog.importing.formats.case import identifier
 from standards_mcp.catalog.importing.formats.values import Fields, is_object, parse_json
-from standards_mcp.catalog.importing.problems import Problem, SourceError, lost, note
+from standards_mcp.catalog.importing.report import Problem, SourceError, lost, note
 from standards_mcp.catalog.importing.selection import Selection
 from standards_mcp.catalog.vocabulary.names import listed as listed_names
 

@@ -19,7 +19,7 @@ from standards_mcp.catalog.importing.formats.values import (
     parse_json,
     unwrapped,
 )
-from standards_mcp.catalog.importing.problems import Problem, SourceError, lost
+from standards_mcp.catalog.importing.report import Problem, SourceError, lost
 from standards_mcp.catalog.importing.selection import Selection
 from standards_mcp.catalog.vocabulary.grades import normalize_levels
 from standards_mcp.catalog.vocabulary.names import JurisdictionNameError

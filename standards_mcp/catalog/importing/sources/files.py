@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Final, TypeAlias
 from typing_extensions import Buffer
 
 from standards_mcp.catalog.base import Progress
-from standards_mcp.catalog.importing.problems import Problem, SourceError, lost, note
+from standards_mcp.catalog.importing.report import Problem, SourceError, lost, note
 
 from .archives import (
     MOST_FILES,

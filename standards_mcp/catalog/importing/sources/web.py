@@ -18,7 +18,7 @@ import httpx2
 from standards_mcp._utils import full_disk
 from standards_mcp._utils.addresses import is_unencrypted
 from standards_mcp._utils.private import private_folder, write_private
-from standards_mcp.catalog.importing.problems import SourceError
+from standards_mcp.catalog.importing.report import SourceError
 
 LARGEST_DOWNLOAD: Final = 2 * 2**30
 LARGEST_ANSWER: Final = 2**27

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from standards_mcp.catalog.importing.formats.crosswalk import is_crosswalk, read_crosswalk
-from standards_mcp.catalog.importing.problems import Problem, SourceError
+from standards_mcp.catalog.importing.report import Problem, SourceError
 from standards_mcp.catalog.importing.statements import Statement
 
 

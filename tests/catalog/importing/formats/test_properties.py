@@ -21,7 +21,7 @@ from standards_mcp.catalog.importing.formats.tabular import read_table
 from standards_mcp.catalog.importing.formats.text import LONGEST_TEXT, clean, clean_all
 from standards_mcp.catalog.importing.formats.tree import DEEPEST, Node, build_tree
 from standards_mcp.catalog.importing.importer import ImportOptions, import_sources
-from standards_mcp.catalog.importing.problems import Problem, SourceError
+from standards_mcp.catalog.importing.report import Problem, SourceError
 from standards_mcp.catalog.records import StandardRecord
 
 COMMON = {

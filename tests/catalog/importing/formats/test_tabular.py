@@ -6,7 +6,7 @@ import pytest
 
 from standards_mcp.catalog.importing.formats.rows import LONGEST_ROW
 from standards_mcp.catalog.importing.formats.tabular import COLUMNS, read_table, template
-from standards_mcp.catalog.importing.problems import Problem, SourceError
+from standards_mcp.catalog.importing.report import Problem, SourceError
 from standards_mcp.catalog.records import StandardRecord
 
 HEADER = "code,text,parent,grades,subject,jurisdiction,set_title\n"

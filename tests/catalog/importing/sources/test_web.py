@@ -10,8 +10,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from standards_mcp.catalog.importing.problems import Problem, SourceError
 from standards_mcp.catalog.importing.readers import read_documents
+from standards_mcp.catalog.importing.report import Problem, SourceError
 from standards_mcp.catalog.importing.selection import Selection
 from standards_mcp.catalog.importing.sources.case_api import case_documents
 from standards_mcp.catalog.importing.sources.csp_api import csp_documents, csp_web
