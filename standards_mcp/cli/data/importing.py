@@ -183,11 +183,11 @@ def _documents(
 def _csp(
     options: _Options, selection: Selection, invocation: Invocation, progress: ImportProgress
 ) -> Iterator[Document | Problem]:
-    from standards_mcp.catalog.importing.sources.csp_api import BASE_URL, csp_documents, csp_web
+    from standards_mcp.catalog.importing.sources.services import CSP_URL, csp_documents, csp_web
 
     configured = invocation.host.settings.catalog.csp.api_key
     key = options.api_key.strip() or (configured.get_secret_value() if configured else "")
-    for base_url in options.sources or (BASE_URL,):
+    for base_url in options.sources or (CSP_URL,):
         yield from csp_documents(
             selection, base_url=base_url, web=csp_web(key), cache=_cache(options),
             on_set=progress.fetched,
@@ -197,7 +197,7 @@ def _csp(
 def _case(
     options: _Options, selection: Selection, progress: ImportProgress
 ) -> Iterator[Document | Problem]:
-    from standards_mcp.catalog.importing.sources.case_api import case_documents
+    from standards_mcp.catalog.importing.sources.services import case_documents
 
     for base_url in options.sources:
         yield from case_documents(

@@ -12,7 +12,7 @@ import io
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
@@ -21,7 +21,6 @@ from typing import IO, TYPE_CHECKING, Final, TypeAlias
 
 from typing_extensions import Buffer
 
-from standards_mcp.catalog.base import Progress
 from standards_mcp.catalog.importing.report import Problem, SourceError, lost, note
 
 from .archives import (
@@ -141,19 +140,6 @@ def _web() -> Web:
     from .web import Web  # noqa: PLC0415  - a quarter of a second that paths do not need
 
     return Web()
-
-
-def download_documents(
-    addresses: Sequence[str], get: Callable[[str], bytes], progress: Progress | None
-) -> Found:
-    """Yield the document at each address, and a problem for each that cannot be read."""
-    for number, address in enumerate(addresses, 1):
-        try:
-            yield Document(address, io.BufferedReader(io.BytesIO(get(address))))
-        except SourceError as error:
-            yield lost("cannot be read", address, detail=str(error), records=0)
-        if progress is not None:
-            progress(number, len(addresses))
 
 
 def _folder(folder: Path, largest: int) -> Found:

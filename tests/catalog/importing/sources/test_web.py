@@ -13,9 +13,12 @@ import pytest
 from standards_mcp.catalog.importing.readers import read_documents
 from standards_mcp.catalog.importing.report import Problem, SourceError
 from standards_mcp.catalog.importing.selection import Selection
-from standards_mcp.catalog.importing.sources.case_api import case_documents
-from standards_mcp.catalog.importing.sources.csp_api import csp_documents, csp_web
 from standards_mcp.catalog.importing.sources.files import Document, open_sources
+from standards_mcp.catalog.importing.sources.services import (
+    case_documents,
+    csp_documents,
+    csp_web,
+)
 from standards_mcp.catalog.importing.sources.web import Cache, NotFoundOnServerError, RateLimit, Web
 from standards_mcp.catalog.records import StandardRecord
 
