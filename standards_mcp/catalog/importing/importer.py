@@ -20,7 +20,7 @@ from standards_mcp.catalog.base import Progress
 from standards_mcp.catalog.errors import CatalogError
 from standards_mcp.catalog.local.store import LocalStore
 from standards_mcp.catalog.records import StandardRecord
-from standards_mcp.catalog.relations import Crosswalk, CrosswalkLinks
+from standards_mcp.catalog.relations import Crosswalk
 from standards_mcp.catalog.sets import (
     GivenNames,
     leaving_sets,
@@ -146,7 +146,7 @@ class _Import:
                 staging.add_statement(item)
                 report.crosswalk_rows += 1
             elif isinstance(item, Crosswalk):
-                staging.add_whole(item)
+                staging.add_crosswalk(item)
             else:
                 self._read_record(item, number)
         report.documents += (report.read, report.crosswalk_rows) > before
@@ -214,9 +214,8 @@ class _Import:
     def _changes_of_crosswalks(self, deleted: Iterable[str]) -> Iterator[Problem]:
         """Yield what the import takes from crosswalks in the store."""
         before = {each.id: (each.title, count) for each, count in self._store.crosswalks()}
-        now = dict.fromkeys(self._staging.silent_crosswalks(), 0)
         stated = self._staging.crosswalks()
-        now |= {each.crosswalk.id: len([*each.links]) for each in stated if not each.adds}
+        now = {each.crosswalk.id: len([*each.links]) for each in stated if not each.adds}
         for id_, (title, count) in before.items():
             if id_ in now:
                 detail = f"{counted(count, 'relation')} before, {now[id_]:,} now"
@@ -233,7 +232,7 @@ class _Import:
             deque(self._changes(names, gone), maxlen=0)  # counted while it is used up
             return
         changes = self._changes(names, gone)
-        self._store.write(changes, gone, progress, self._changed_crosswalks(), names)
+        self._store.write(changes, gone, progress, self._staging.crosswalks(), names)
 
     def _changes(self, names: GivenNames, gone: list[str]) -> Iterator[StandardRecord]:
         # The store runs this when nobody else writes, and asks for what is gone after it.
@@ -282,14 +281,6 @@ class _Import:
         if count:
             detail = f"{counted(count, 'stored record')} of the same sets"
             self.report.add(note("renamed with the rest of its set", "catalog", detail=detail))
-
-    def _changed_crosswalks(self) -> Iterator[CrosswalkLinks]:
-        """Yield the crosswalks that were read, and empty those of packages without relations."""
-        yield from self._staging.crosswalks()
-        silent = self._staging.silent_crosswalks()
-        for crosswalk, _ in self._store.crosswalks():
-            if crosswalk.id in silent:
-                yield CrosswalkLinks(crosswalk, ())
 
 
 def _filter_of(selection: Selection) -> Callable[[StandardRecord], bool]:

@@ -20,15 +20,13 @@ from .statements import Statement
 _SCHEMA = """
 CREATE TABLE read (
     id TEXT NOT NULL, set_id TEXT NOT NULL, document INTEGER NOT NULL, selected INTEGER NOT NULL,
-    body TEXT NOT NULL, PRIMARY KEY (id, set_id)
+    has_links INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (id, set_id)
 );
-CREATE TABLE stating (id TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE incomplete (document INTEGER PRIMARY KEY);
 CREATE TABLE statements (
     number INTEGER PRIMARY KEY, crosswalk TEXT, title TEXT, start TEXT, relation TEXT, finish TEXT,
     source TEXT, place TEXT, by_identifier INTEGER, adds INTEGER
 );
-CREATE TABLE whole (id TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE crosswalks (id TEXT PRIMARY KEY, title TEXT NOT NULL, adds INTEGER NOT NULL);
 CREATE TABLE links (
     crosswalk TEXT, start TEXT, kind TEXT, finish TEXT, PRIMARY KEY (crosswalk, start, kind, finish)
@@ -76,15 +74,13 @@ class Staging:
         """
         key = record.id, record.standard_set_id
         body = record.model_dump_json(by_alias=True, exclude_none=True)
-        row = (*key, document, selected, body)
+        row = (*key, document, selected, any(stated_in(record.model_extra or {})), body)
         self._leaves_out |= not selected
         execute = self._connection.execute
-        if any(stated_in(record.model_extra or {})):
-            execute("INSERT OR IGNORE INTO stating VALUES (?)", key[:1])
-        if execute("INSERT OR IGNORE INTO read VALUES (?, ?, ?, ?, ?)", row).rowcount:
+        if execute("INSERT OR IGNORE INTO read VALUES (?, ?, ?, ?, ?, ?)", row).rowcount:
             return "new"
         (before,) = execute("SELECT body FROM read WHERE (id, set_id) = (?, ?)", key).fetchone()
-        execute("REPLACE INTO read VALUES (?, ?, ?, ?, ?)", row)
+        execute("REPLACE INTO read VALUES (?, ?, ?, ?, ?, ?)", row)
         return "same" if before == body else "other"
 
     def add_statement(self, statement: Statement) -> None:
@@ -98,10 +94,13 @@ class Staging:
             "INSERT INTO statements VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row
         )
 
-    def add_whole(self, crosswalk: Crosswalk) -> None:
-        """Remember that a document contains all relations of a crosswalk."""
-        row = (without_surrogates(crosswalk.id),)
-        self._connection.execute("INSERT OR IGNORE INTO whole VALUES (?)", row)
+    def add_crosswalk(self, crosswalk: Crosswalk, *, adds: bool = False) -> None:
+        """Keep a crosswalk, which has no relations until there are links."""
+        self._connection.execute(
+            "INSERT INTO crosswalks VALUES (?, ?, ?)"
+            " ON CONFLICT (id) DO UPDATE SET adds = adds AND excluded.adds",
+            (*map(without_surrogates, crosswalk), adds),
+        )
 
     def statements(self) -> Iterator[Statement]:
         """Yield what crosswalks state, in the order in which it was read."""
@@ -128,19 +127,12 @@ class Staging:
 
     def add_link(self, crosswalk: Crosswalk, link: Link, *, adds: bool = False) -> None:
         """Keep a link that a crosswalk states."""
-        self._connection.execute(
-            "INSERT INTO crosswalks VALUES (?, ?, ?)"
-            " ON CONFLICT (id) DO UPDATE SET adds = adds AND excluded.adds",
-            (*crosswalk, adds),
-        )
+        self.add_crosswalk(crosswalk, adds=adds)
         self._insert_link(crosswalk.id, link)
 
     def links(self) -> int:
         """Return how many links crosswalks and the selected records state."""
-        rows = self._connection.execute(
-            "SELECT id FROM stating"
-            " WHERE EXISTS (SELECT 1 FROM read WHERE read.id = stating.id AND selected)"
-        )
+        rows = self._connection.execute("SELECT DISTINCT id FROM read WHERE selected AND has_links")
         for record in self.fetch(str(id_) for (id_,) in rows):
             for link in links_of(record.id, record.model_extra or {}):
                 self._insert_link(_OF_RECORDS, link)
@@ -154,11 +146,6 @@ class Staging:
                 "SELECT start, kind, finish FROM links WHERE crosswalk = ?", (id_,)
             )
             yield CrosswalkLinks(Crosswalk(id_, title), map(Link._make, found), bool(adds))
-
-    def silent_crosswalks(self) -> set[str]:
-        """Return the ids of crosswalks without any relation, see `add_whole`."""
-        rows = self._connection.execute("SELECT id FROM whole EXCEPT SELECT id FROM crosswalks")
-        return {str(id_) for (id_,) in rows}
 
     def _insert_link(self, crosswalk_id: str, link: Link) -> None:
         row = (crosswalk_id, *map(without_surrogates, link))
