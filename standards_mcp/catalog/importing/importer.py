@@ -29,9 +29,8 @@ from standards_mcp.catalog.sets import (
     with_names,
 )
 
-from .naming import settle_jurisdiction, told_names
 from .report import Problem, Report, note
-from .selection import Selection
+from .selection import Selection, settle_jurisdiction, told_names
 from .staging import Staging
 from .statements import Item, Statement, settle
 
@@ -68,7 +67,7 @@ class ImportOptions:
         dry_run: Write nothing.
         strict: Raise `StrictImportError` when anything is skipped.
         jurisdiction: What the jurisdiction is called, whatever the source says; of a source with
-            several, which of them to take. See `naming`.
+            several, which of them to take. See `selection.settle_jurisdiction`.
     """
 
     selection: Selection = field(default_factory=Selection)
@@ -110,7 +109,7 @@ def import_sources(
 
     Raises:
         StrictImportError: The import is strict, and something had to be skipped.
-        JurisdictionNameError: See `naming.settle_jurisdiction`.
+        JurisdictionNameError: See `selection.settle_jurisdiction`.
         CatalogError: The store cannot be read or written.
     """
     with Staging() as staging:
@@ -165,7 +164,7 @@ class _Import:
 
         Raises:
             StrictImportError: The import is strict, and something had to be skipped.
-            JurisdictionNameError: See `naming.settle_jurisdiction`.
+            JurisdictionNameError: See `selection.settle_jurisdiction`.
         """
         report, staging = self.report, self._staging
         names = self._new_names()
