@@ -35,7 +35,7 @@ from .staging import Staging
 from .statements import Item, Statement, settle
 
 Documents: TypeAlias = Iterable[Iterable[Item]]
-"""For each document what is in it and what is wrong with it, see `readers`."""
+"""The items of each document, see `readers`."""
 _AT_ONCE: Final = 500  # records in memory
 
 
@@ -57,17 +57,16 @@ class StrictImportError(CatalogError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportOptions:
-    """What to import, and how.
+    """Options of an import.
 
     Attributes:
-        selection: What to take of it.
-        replace: Delete the records that are gone from the sets which were read. A set of which
-            something had to be skipped loses nothing, and none does if a document could not be
-            read at all.
+        selection: Filters.
+        replace: Delete the records that are gone from the sets that were read. A set with skipped
+            records loses nothing, and no set does if a document could not be read at all.
         dry_run: Write nothing.
         strict: Raise `StrictImportError` when anything is skipped.
-        jurisdiction: What the jurisdiction is called, whatever the source says; of a source with
-            several, which of them to take. See `selection.settle_jurisdiction`.
+        jurisdiction: The name of the jurisdiction, whatever the source says; if the source has
+            several, the one to take. See `selection.settle_jurisdiction`.
     """
 
     selection: Selection = field(default_factory=Selection)
@@ -78,13 +77,13 @@ class ImportOptions:
 
 
 class _Loss(NamedTuple):
-    """What an import that replaces takes away.
+    """Records that an import removes from the sets that it replaces.
 
     Attributes:
-        replaced: The sets that were read whole.
-        incomplete: Sets of which something was skipped, so that they lose nothing.
-        leaving: Records that only leave the replaced sets, as they are then.
-        deleted: The ids of records that are in no set any more.
+        replaced: Ids of the complete sets.
+        incomplete: Ids of the sets with skipped records, which lose nothing.
+        leaving: Records that stay in other sets, as they are then.
+        deleted: Ids of the records that are in no other set.
     """
 
     replaced: Collection[str] = ()
@@ -200,7 +199,7 @@ class _Import:
         return names
 
     def _loss(self) -> _Loss:
-        """Return what goes if the sets that were read are replaced."""
+        """Return the records that go if the sets that were read are replaced."""
         if not self._options.replace:
             return _Loss()
         replaced, incomplete = self._staging.complete_sets()
@@ -211,7 +210,7 @@ class _Import:
         return _Loss(replaced, incomplete, leaving, frozenset(deleted))
 
     def _changes_of_crosswalks(self, deleted: Iterable[str]) -> Iterator[Problem]:
-        """Yield what the import takes from crosswalks in the store."""
+        """Yield a note for each crosswalk in the store that loses or replaces relations."""
         before = {each.id: (each.title, count) for each, count in self._store.crosswalks()}
         stated = self._staging.crosswalks()
         now = {each.crosswalk.id: len([*each.links]) for each in stated if not each.adds}
@@ -234,7 +233,7 @@ class _Import:
         self._store.write(changes, gone, progress, self._staging.crosswalks(), names)
 
     def _changes(self, names: GivenNames, gone: list[str]) -> Iterator[StandardRecord]:
-        # The store runs this when nobody else writes, and asks for what is gone after it.
+        # The store runs this under its lock, and reads *gone* afterwards.
         given = with_names(self._store.given_names(), names)
         loss = self._loss()
         self.report.deleted, self.report.left = len(loss.deleted), len(loss.leaving)
@@ -245,7 +244,7 @@ class _Import:
         yield from self._renamed_along(settled, names)
 
     def _changed_records(self, loss: _Loss, given: GivenNames) -> Iterator[StandardRecord]:
-        """Yield what differs from the store, and count. A dry run leaves out what is new."""
+        """Yield and count the records that differ from the store; a dry run yields no new ones."""
         report = self.report
         for ids in chunks(self._staging.ids(), _AT_ONCE):
             stored = {record.id: record for record in self._store.fetch(ids)}

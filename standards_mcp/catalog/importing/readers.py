@@ -1,4 +1,4 @@
-"""Which reader a document is for, and what comes out of it."""
+"""Choose the reader of each document."""
 
 from __future__ import annotations
 

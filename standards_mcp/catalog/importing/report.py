@@ -11,7 +11,7 @@ from standards_mcp._utils.text import counted, printable
 from standards_mcp.catalog.errors import CatalogError
 
 KEPT_PER_REASON: Final = 20
-"""How many problems of one reason are told one by one; all are counted."""
+"""Number of problems of one reason that are listed; all are counted."""
 
 
 class SourceError(CatalogError):
@@ -20,15 +20,15 @@ class SourceError(CatalogError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """Something in a document that was left out, or that had to be put right.
+    """Something in a document that was skipped or corrected.
 
     Attributes:
         reason: A short phrase that is the same for all problems of a kind; reports count by it.
         source: The name of the document.
         where: The line or the id inside the document.
-        detail: What exactly was found.
-        skipped: Whether something was left out; otherwise it was read after all.
-        records: How many records were left out, as far as that is known.
+        detail: The finding.
+        skipped: True if something was skipped, False if it was corrected.
+        records: Number of skipped records, as far as it is known.
     """
 
     reason: str
@@ -46,12 +46,12 @@ class Problem:
 
 
 def note(reason: str, source: str, where: str = "", detail: str = "") -> Problem:
-    """Return a problem that cost nothing."""
+    """Return a problem without a loss."""
     return Problem(reason=reason, source=source, where=where, detail=detail, skipped=False)
 
 
 def lost(reason: str, source: str, where: str = "", detail: str = "", records: int = 1) -> Problem:
-    """Return a problem that cost *records* records."""
+    """Return a problem by which *records* records are lost."""
     return Problem(reason=reason, source=source, where=where, detail=detail, records=records)
 
 
@@ -104,7 +104,7 @@ class Report:
 
     @property
     def has_effect(self) -> bool:
-        """Whether anything was taken from what was read, or left out on request."""
+        """True if anything was taken from the documents, or left out by a filter."""
         return bool(self.read > self.skipped_records or self.deleted or self.left or self.relations)
 
     def add(self, problem: Problem) -> None:

@@ -36,12 +36,12 @@ _GIVEN: Final = {"title": "set", "jurisdiction_title": "jurisdiction"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """What to take of a source. An empty tuple means all, several values mean any of them.
+    """Filters of an import. An empty tuple means all, several values mean any of them.
 
     Attributes:
         jurisdictions: Ids or names, see `names.jurisdictions_named`; words of a title are enough.
-        subjects: As people say them, see `subjects.match_subjects`.
-        grades: As people write them, see `grades.parse_grades`.
+        subjects: Everyday names, see `subjects.match_subjects`.
+        grades: Everyday spellings, see `grades.parse_grades`.
 
     Raises:
         UnknownGradeError: One of the grades does not exist.
@@ -58,7 +58,7 @@ class Selection:
 
     @property
     def no_match(self) -> str:
-        """What to tell where a source has nothing of it."""
+        """Message for a source in which nothing is selected."""
         asked = (*self.jurisdictions, *self.subjects, *self.grades)
         return f"nothing here fits {' and '.join(map(repr, asked))}" if asked else "nothing is here"
 
@@ -88,7 +88,7 @@ class Selection:
         return list(found)
 
     def near(self, titles: Iterable[str]) -> str:
-        """Return what to tell of the titles that are near to a name, or nothing."""
+        """Return a hint that names similar titles, or ""."""
         every = list(titles)
         close = [like for name in self.jurisdictions for like in titles_like(name, every)]
         return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
@@ -106,13 +106,13 @@ class Selection:
 def jurisdiction_names(
     store: LocalStore, name: str, set_ids: Collection[str] = ()
 ) -> dict[str, str]:
-    """Return the names, as `GivenNames` has them, that make sets those of a jurisdiction.
+    """Return the entries of `GivenNames` that move sets to a jurisdiction.
 
-    One that is called so already, in whatever case, keeps its title and id; a new one has an id
-    made of its name.
+    A jurisdiction of this name, in any case, keeps its title and id. The id of a new one is made
+    of its name.
 
     Args:
-        set_ids: The sets that get the names, and so are none that has them already.
+        set_ids: The sets that get the names.
     """
     title = proper_name(clean(name))
     same = [
@@ -132,20 +132,21 @@ def jurisdiction_names(
 def settle_jurisdiction(
     store: LocalStore, staging: Staging, name: str, unread: Iterable[str]
 ) -> tuple[GivenNames, list[Problem]]:
-    """Let what was read be of one jurisdiction.
+    """Give all that was read one jurisdiction.
 
-    Of a single one, all is given the name. Of several, only what the name means stays selected,
-    and is called as its source calls it. What filters leave out counts, too.
+    If the documents have one jurisdiction, it gets the name. If they have several, only the one
+    that the name means stays selected, under the name of its source. Records that the filters
+    exclude count, too.
 
     Args:
-        unread: Why documents could not be read, see `problems`.
+        unread: The reasons of problems so far.
 
     Returns:
-        What sets are called from now on, and what to tell of it.
+        The new names of sets, and notes for the report.
 
     Raises:
-        JurisdictionNameError: Several were read, and the name means none of them, or more than one;
-            what was read is another known place; or it may be, in documents that were not read.
+        JurisdictionNameError: Several were read, and the name means none or more than one of them;
+            another known place was read; or a document that could not be read may have the place.
     """
     read = staging.jurisdictions()
     if len({same_jurisdiction(title) for title in read.values()}) > 1:
@@ -162,7 +163,7 @@ def settle_jurisdiction(
 
 
 def told_names(before: GivenNames, staging: Staging) -> list[Problem]:
-    """Return what to tell of what gets a name again, given by a user before."""
+    """Return notes about sets and jurisdictions that get the name that a user gave them before."""
     told: list[Problem] = []
     read = staging.selected_sets() if before else {}
     for place, (key, what) in enumerate(_GIVEN.items()):
@@ -178,10 +179,10 @@ def told_names(before: GivenNames, staging: Staging) -> list[Problem]:
 
 
 def _refuse_doubtful(read: Collection[str], name: str, unread: Iterable[str]) -> None:
-    """Refuse to give a name to what is, or may be, of somebody else.
+    """Refuse to rename another known place, or anything if an unread document may be meant.
 
     Raises:
-        JurisdictionNameError: It is.
+        JurisdictionNameError: The name is refused.
     """
     place, theirs = place_named(name), {place_named(title) for title in read} - {None}
     if place and theirs and place not in theirs:

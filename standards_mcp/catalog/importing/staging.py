@@ -1,4 +1,4 @@
-"""What an import has read, before any of it is written: on disk, so that memory stays small."""
+"""Keep the items of an import in a temporary database until all are read."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Staging:
         )
 
     def statements(self) -> Iterator[Statement]:
-        """Yield what crosswalks state, in the order in which it was read."""
+        """Yield the statements of crosswalks in their order."""
         rows = self._connection.execute("SELECT * FROM statements ORDER BY number")
         for _, id_, title, start, relation, end, source, where, by_identifier, adds in rows:
             yield Statement(
@@ -152,7 +152,7 @@ class Staging:
         self._connection.execute("INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?)", row)
 
     def mark_incomplete(self, document: int | None) -> None:
-        """Remember that a document has records that could not be read; None stands for any."""
+        """Remember that records of a document, or of any set if it is None, could not be read."""
         if document is None:
             self._may_lack_any = True
             return
@@ -167,7 +167,7 @@ class Staging:
         return {str(id_): str(title) for id_, title in rows}
 
     def select_jurisdictions(self, ids: Iterable[str]) -> None:
-        """Leave out what is of no jurisdiction with one of these ids."""
+        """Deselect the records of other jurisdictions."""
         self._leaves_out = True
         self._connection.execute(
             "UPDATE read SET selected = 0 WHERE json_extract(body, '$.jurisdiction_id') NOT IN"
@@ -225,7 +225,7 @@ class Staging:
         return self.fetch(filter(self.is_selected, ids))
 
     def complete_sets(self) -> tuple[set[str], set[str]]:
-        """Return the sets that were read whole, and those of which something was skipped."""
+        """Return the ids of the complete sets, and of the sets with skipped records."""
         rows = self._connection.execute(
             "SELECT set_id, max(document IN (SELECT document FROM incomplete)) FROM read GROUP BY 1"
         )
@@ -234,7 +234,7 @@ class Staging:
         return complete, set(states) - complete
 
     def sets_of(self, id_: str) -> set[str]:
-        """Return the sets in which a record was read, selected or not."""
+        """Return the sets of a record that was read, selected or not."""
         rows = self._connection.execute("SELECT body FROM read WHERE id = ?", (id_,))
         found = (StandardRecord.model_validate_json(body) for (body,) in rows)
         return {set_id for record in found for set_id in memberships(record)}

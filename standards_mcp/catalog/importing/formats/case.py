@@ -205,7 +205,7 @@ _Crosswalk: TypeAlias = defaultdict[str, defaultdict[str, list[str]]]
 
 
 class _Parent(NamedTuple):
-    """A parent, and where the child stands among its children."""
+    """A parent, and the sort key of the child among its children."""
 
     order: float
     id: str

@@ -20,7 +20,7 @@ from .rows import LONGEST_ROW, RowStore, read_rows
 from .text import Lines, clean
 
 _LONGEST: Final = 512
-# The names of a column that say the identifier are read before those that may say a code.
+# A column of identifiers is preferred to a column of codes.
 _NAMED: Final = ("id guid uuid uri identifier nodeuri", "standardid standard code notation", "")
 _STARTS: Final = ("from", "source", "origin")
 _ENDS: Final = ("to", "target", "destination")
@@ -32,7 +32,7 @@ _RELATIONS: Final = (
 
 
 class _Columns(NamedTuple):
-    """The places of the columns: those of an end in the order in which they are tried."""
+    """Column numbers; for an end, in the order in which they are tried."""
 
     start: Sequence[int]
     relation: Sequence[int]
@@ -42,7 +42,7 @@ class _Columns(NamedTuple):
 def is_crosswalk(text: str) -> bool:
     """Return whether a table that begins with *text* is a crosswalk."""
     try:
-        _, first = next(read_rows(text.splitlines(keepends=True), _known), (0, []))
+        _, first = next(read_rows(text.splitlines(keepends=True), _known), (0, list[str]()))
     except SourceError:  # the reader of the whole table says what is wrong
         return False
     columns = _named_columns(first)
@@ -54,14 +54,14 @@ def is_crosswalk(text: str) -> bool:
 
 
 def advice_on(cells: Sequence[str]) -> str:
-    """Return what to tell of columns that may be those of a crosswalk, or "" where none may be."""
+    """Return advice if these columns may be a crosswalk, else ""."""
     if not _named_columns(cells).relation:
         return ""
     return "; if it is a crosswalk, call its columns from, to and relation"
 
 
 def read_crosswalk(stream: IO[bytes], source: str) -> Iterator[Statement | Problem]:
-    """Yield what the rows of a crosswalk state.
+    """Yield the statements of a crosswalk.
 
     Args:
         stream: The file; UTF-8, UTF-16 with a byte order mark, or Windows-1252.

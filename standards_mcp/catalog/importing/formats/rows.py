@@ -51,7 +51,7 @@ def read_rows(
 
 
 def _parsed(number: int, lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of *lines*, the first of which has this *number*."""
+    """Yield the rows of *lines*, which begin with line *number*."""
     row_lines = _RowLines(lines)
     reader = csv.reader(row_lines, delimiter=delimiter, strict=True)
     first = number
@@ -73,7 +73,7 @@ def _parsed(number: int, lines: Iterable[str], delimiter: str) -> Iterator[tuple
 
 
 class _RowLines:
-    """Lines of one row after the other, none of which may fill the memory."""
+    """Lines for `csv`, with a limit for the length of one row."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self._lines = iter(lines)

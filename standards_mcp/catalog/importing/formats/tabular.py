@@ -61,19 +61,19 @@ class _Columns:
 
     Args:
         names: See `read_header`.
-        jurisdiction: That of the rows that have none.
+        jurisdiction: For rows without one.
     """
 
     def __init__(self, names: Sequence[str], jurisdiction: str) -> None:
         self.count = len(names)
         self._jurisdiction = jurisdiction
-        # The last cell, which is added to every row, stands for the columns that are not there.
+        # Missing columns read the last cell, an empty one that is added to every row.
         self._own = itemgetter(*(names.index(name) if name in names else -1 for name in _OWN))
         self._others = [at for at, name in enumerate(names) if name and name not in _OWN]
         self._names = tuple(names[at] for at in self._others)
 
     def row(self, cells: Sequence[str], where: str) -> _Row:
-        """Return the row of these cells, of which the last ones may be missing."""
+        """Return the row of these cells; the last ones may be missing."""
         texts = clean_all(cells[: self.count])
         texts += [""] * (self.count - len(texts) + 1)
         own = self._own(texts)
@@ -248,7 +248,7 @@ def _fields(set_id: str, shared: _Shared) -> Mapping[str, Any]:
 
 
 def _set_title(set_id: str, row: Mapping[str, str]) -> str:
-    """Return a title for a set without one: its id where somebody wrote that as a name."""
+    """Return a title for a set without one: its id if this reads as a name."""
     if row.get("set_id") and not guid_of(set_id):
         return set_id
     names = (row.get("document"), row.get("subject"), row.get("jurisdiction"))

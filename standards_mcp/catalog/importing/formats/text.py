@@ -28,7 +28,7 @@ _INLINE_TAG: Final = re.compile(rf"</?(?:{_INLINE}){_ATTRIBUTES}>", re.IGNORECAS
 _BLOCK_TAG: Final = re.compile(rf"</?(?:{_BLOCK}){_ATTRIBUTES}>", re.IGNORECASE)
 _RAISED: Final = re.compile(r"<(su[pb])>([0-9n+\-=()]{1,8})</\1>", re.IGNORECASE)
 _ENTITY: Final = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]\w{1,30});")
-# Not those that `str.split` takes for space; and the marks that turn the direction of a line.
+# Control characters that `str.split` keeps, and marks that turn the direction of a line.
 _CONTROL: Final = re.compile(
     r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ufeff]"
 )
@@ -125,7 +125,7 @@ def clean(text: str) -> str:
 
 
 def clean_all(texts: Sequence[str]) -> list[str]:
-    """Return `clean` of each text, all of which are looked at together: most need nothing."""
+    """Return `clean` of each text; most need nothing, so all are checked together."""
     joined = "".join(texts)
     if _is_plain(joined) and "  " not in joined:
         return [text.strip() for text in texts]

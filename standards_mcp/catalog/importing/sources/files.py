@@ -1,8 +1,7 @@
-"""Find the documents in what a user names: files, folders, archives and addresses.
+"""Find the documents in files, folders, archives and addresses.
 
-Nothing is unpacked to disk, so that no name inside an archive can lead anywhere. What has been
-unpacked is counted, so that no archive can fill the memory or take for ever; archives themselves
-are in `archives`.
+Nothing is unpacked to disk, so names inside archives cannot lead anywhere. Unpacked bytes are
+counted, so no archive can fill the memory or take for ever.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ Found: TypeAlias = Iterator[Document | Problem]
 
 
 class _Allowance:
-    """How many bytes the streams of one source may still give together."""
+    """Limit of the bytes that the streams of one source give together."""
 
     def __init__(self, size: int, largest: int) -> None:
         self._limit = min(largest, max(MOST_TIMES * size, _SMALL))
@@ -88,7 +87,7 @@ class _Allowance:
 
 
 class _Bounded(io.RawIOBase):
-    """A stream that gives as much as *allowance* lets it.
+    """A stream that takes its bytes from *allowance*.
 
     Args:
         size: How many bytes it has; what a file grows by while it is read does not count.

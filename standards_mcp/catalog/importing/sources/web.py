@@ -212,7 +212,7 @@ class Cache:
         self._folder, self._seconds = folder, days * 86_400
 
     def reader(self, web: Web) -> Callable[[str], bytes]:
-        """Return what reads an address from here, and from *web* where it is not here."""
+        """Return a function that reads an address from the cache, or else from *web*."""
         return lambda address: self.get(address, web.get)
 
     def get(self, address: str, fetch: Callable[[str], bytes]) -> bytes:
