@@ -157,9 +157,10 @@ class Web:
         limits = httpx2.Limits(max_keepalive_connections=0)
         try:
             return httpx2.Client(headers=_HEADERS, timeout=self._timeout, limits=limits)
-        except OSError as error:
+        except (ImportError, OSError, ValueError, httpx2.InvalidURL) as error:
             raise SourceError(
-                f"SSL_CERT_FILE or SSL_CERT_DIR has no certificates that can be read ({error})"
+                f"the environment has a proxy or certificates that cannot be used ({error}); check "
+                "HTTPS_PROXY, ALL_PROXY and SSL_CERT_FILE"
             ) from None
 
     def _check(self, address: str) -> None:
@@ -240,7 +241,7 @@ def _check_status(answer: httpx2.Response) -> None:
     after = answer.headers.get("Retry-After", "")
     pause = float(after) if after.isdecimal() else 0
     hint = _HINTS.get(answer.status_code, "try again later")
-    message = f"{status} {answer.reason_phrase}; {hint}"
+    message = f"{status} {httpx2.codes.get_reason_phrase(answer.status_code)}; {hint}"
     if answer.status_code in _RETRIED and pause <= _LONGEST_PAUSE:
         raise _BusyError(message, pause)
     raise SourceError(message)

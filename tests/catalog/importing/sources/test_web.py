@@ -193,12 +193,6 @@ def test_redirects_in_a_circle_are_told_in_one_line(service):
     assert "\n" not in str(caught.value)
 
 
-def test_the_body_of_a_redirect_is_not_read(service):
-    service.answers["/x"] = (302, {"Location": "/y", "Content-Length": "10"}, b"torn")
-    service.answers["/y"] = (200, {}, b"ok")
-    assert web(timeout=5).get(f"{service.url}/x") == b"ok"
-
-
 def test_a_download_that_cannot_be_saved_is_told_and_not_tried_again(service):
     import resource
 
@@ -213,10 +207,23 @@ def test_a_download_that_cannot_be_saved_is_told_and_not_tried_again(service):
     assert service.paths == ["/x"]
 
 
-def test_certificates_that_are_not_there_are_told(monkeypatch, tmp_path):
-    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
-    with pytest.raises(SourceError, match="SSL_CERT_FILE or SSL_CERT_DIR has no certificates"):
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("SSL_CERT_FILE", "/none.pem"), ("ALL_PROXY", "socks9://h:1"), ("HTTPS_PROXY", "http://h:x")],
+)
+def test_certificates_and_proxies_that_cannot_be_used_are_told(monkeypatch, variable, value):
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(SourceError, match="the environment has a proxy or certificates that can"):
         web().get("https://127.0.0.1:1/x")
+
+
+def test_neither_headers_nor_redirects_without_end_fill_the_memory(service):
+    service.answers["/x"] = (200, {"X": "x" * 200_000}, b"")
+    with pytest.raises(SourceError, match="cannot be read"):
+        web().get(f"{service.url}/x")
+    service.answers["/y"] = (302, {"Location": "/z", "Content-Length": "99999999999"}, b"torn")
+    service.answers["/z"] = (200, {}, b"ok")
+    assert web().get(f"{service.url}/y") == b"ok"
 
 
 def test_a_server_that_wants_to_be_left_alone_for_long_is_not_waited_for(service):
