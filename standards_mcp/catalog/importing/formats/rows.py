@@ -67,8 +67,8 @@ def _parsed(number: int, lines: Iterable[str], delimiter: str) -> Iterator[tuple
             row_lines.length = 0
     except csv.Error as error:
         raise SourceError(
-            f"the row that begins in line {first} cannot be read ({error}); close each quotation "
-            "mark, and double those inside a cell"
+            f"line {first}: {error}; close each quotation mark of this row, and double those "
+            "inside a cell"
         ) from None
 
 
@@ -83,7 +83,7 @@ class _RowLines:
         for line in self._lines:
             self.length += len(line)
             if self.length > LONGEST_ROW:
-                raise csv.Error(f"it has more than {LONGEST_ROW:,} characters")
+                raise csv.Error(f"row with more than {LONGEST_ROW:,} characters")
             yield line
 
 

@@ -176,16 +176,15 @@ def test_the_line_that_names_the_delimiter_for_a_spreadsheet_is_no_header():
         ('W,"Say "half" of it"\n', "',' expected after '\"'"),
         ('W,"' + "x,\n" * 100_000, "field larger than field limit (131072)"),
         ("W," + "x" * 200_000 + "\n", "field larger than field limit (131072)"),
-        ("W" + "," * LONGEST_ROW + "\n", "it has more than 1,048,576 characters"),
-        ("W," + '"a\nb",' * (LONGEST_ROW // 6), "it has more than 1,048,576 characters"),
+        ("W" + "," * LONGEST_ROW + "\n", "row with more than 1,048,576 characters"),
+        ("W," + '"a\nb",' * (LONGEST_ROW // 6), "row with more than 1,048,576 characters"),
     ],
 )
 def test_a_damaged_row_is_an_error_that_names_its_line_and_nothing_is_read(row, cause):
     with pytest.raises(SourceError) as caught:
         read(f'code,text\n\nX,"two\nlines"\n{row}U,last\n')
     assert str(caught.value) == (
-        f"the row that begins in line 5 cannot be read ({cause}); close each quotation mark, and "
-        "double those inside a cell"
+        f"line 5: {cause}; close each quotation mark of this row, and double those inside a cell"
     )
 
 
