@@ -17,7 +17,7 @@ LONGEST_ROW: Final = 2**20
 MOST_COLUMNS: Final = 1_000
 MOST_ROWS: Final = 2_000_000
 _DELIMITERS: Final = ",;\t|"
-_SEPARATOR_LINE: Final = re.compile(r"sep=(.)\s*", re.IGNORECASE)  # written by spreadsheets
+_SEPARATOR_LINE: Final = re.compile(r'sep=([^\s"]|\t)\s*', re.IGNORECASE)  # written by spreadsheets
 _TOGETHER: Final = 64
 _IN_MEMORY: Final = 2**24
 

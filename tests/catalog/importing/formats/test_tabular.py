@@ -163,6 +163,13 @@ def test_columns_that_are_missing_are_told():
     assert str(note) == "file.csv: line 1: column missing (jurisdiction will be 'Unspecified')"
 
 
+@pytest.mark.parametrize("delimiter", ['"', "\r", "", "::"])
+def test_a_line_that_names_no_delimiter_is_a_header_like_any_other(delimiter):
+    assert [each.reason for each in read(f"sep={delimiter}\ncode,text\nW,Top\n")[1]] == [
+        "unknown column", "no column named text",
+    ]  # fmt: skip
+
+
 def test_the_line_that_names_the_delimiter_for_a_spreadsheet_is_no_header():
     records, problems = read("sep=;\ncode;text\nW;One, two\n")
     assert (records["W"].description, problems) == ("One, two", [])
