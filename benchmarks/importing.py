@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from standards_mcp.catalog.importing.importer import import_sources
-from standards_mcp.catalog.importing.problems import Problem
 from standards_mcp.catalog.importing.readers import read_documents
-from standards_mcp.catalog.importing.report import Report
+from standards_mcp.catalog.importing.report import Problem, Report
 from standards_mcp.catalog.importing.sources.files import Document, open_sources
 from standards_mcp.catalog.records import StandardRecord
 

@@ -22,15 +22,15 @@ def remove_sets(
     *,
     dry_run: bool = False,
 ) -> Report:
-    """Delete the records of sets; those that are in other sets too only leave these.
+    """Delete sets; records that are also in other sets stay there.
 
-    The report's ``relations`` are those that crosswalks lose with them.
+    The report's ``relations`` are the relations that crosswalks lose.
     """
     report = Report(dry_run=dry_run)
     gone: list[str] = []
 
     def leaving() -> Iterator[StandardRecord]:
-        # The store runs this when nobody else writes, and asks for what is gone after it.
+        # The store runs this under its lock, and reads `gone` afterwards.
         left, deleted = leaving_sets(store.records(set_ids), set_ids)
         gone.extend(deleted)
         report.deleted, report.left = len(deleted), len(left)
@@ -59,7 +59,7 @@ def rename_sets(
     """Give sets a name of their own, which later imports of them keep.
 
     Args:
-        names: Those of `standards_mcp.catalog.sets.GivenNames`.
+        names: One entry of `standards_mcp.catalog.sets.GivenNames`.
 
     Returns:
         How many records change.
@@ -68,7 +68,7 @@ def rename_sets(
     count = 0
 
     def changed() -> Iterator[StandardRecord]:
-        # The store runs this when nobody else writes.
+        # The store runs this under its lock.
         nonlocal count
         given = with_names(store.given_names(), new)
         for record in store.records(set_ids):

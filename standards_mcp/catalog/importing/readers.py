@@ -1,4 +1,4 @@
-"""Which reader a document is for, and what comes out of it."""
+"""Choose the reader of each document."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from .formats.case import is_case, read_case
 from .formats.crosswalk import is_crosswalk, read_crosswalk
 from .formats.csp import is_csp, read_csp
-from .formats.decoding import decode, lines_of
 from .formats.jsonl import LONGEST_LINE, is_records, read_jsonl, read_records
 from .formats.tabular import read_table
+from .formats.text import Lines, decode
 from .formats.values import parse_json
-from .problems import Problem, SourceError, lost
+from .report import Problem, SourceError, lost
 from .sources.archives import UNREADABLE
 from .sources.files import Document
 from .statements import Item
@@ -33,78 +33,71 @@ _FOREIGN: Final = (
 _TABLES: Final = (".csv", ".tsv", ".tab", ".txt")
 
 
-class _How(NamedTuple):
-    """How to read documents, see `read_documents`."""
-
-    format: Format
-    today: str
-    jurisdiction: str
-
-
 def read_documents(
     documents: Iterable[Document | Problem],
     format_: Format = "auto",
     today: str | None = None,
     jurisdiction: str = "",
 ) -> Iterator[Iterator[Item]]:
-    """Yield for each document an iterator over what is in it, to be used up at once.
+    """Yield for each document an iterator over its items, to be used up at once.
 
     Args:
         format_: How to read them; ``auto`` looks at each.
-        today: The date that decides what is superseded, as ``2030-12-31``; by default today's.
+        today: The date that decides which standards are superseded, as ``2030-12-31``.
         jurisdiction: That of the rows of tables that name none.
     """
-    how = _How(format_, today or time.strftime("%Y-%m-%d"), jurisdiction)
+    reader = _Reader(format_, today or time.strftime("%Y-%m-%d"), jurisdiction)
     for document in documents:
-        if isinstance(document, Problem):
-            yield iter([document])
+        yield iter([document]) if isinstance(document, Problem) else reader.items(document)
+
+
+class _Reader(NamedTuple):
+    """Read documents, see `read_documents`."""
+
+    format: Format
+    today: str
+    jurisdiction: str
+
+    def items(self, document: Document) -> Iterator[Item]:
+        """Yield the items of a document, or a problem if it cannot be read."""
+        try:
+            yield from self._read(document)
+        except (SourceError, *UNREADABLE) as error:
+            detail = str(error) or "it ends too early; fetch it again"
+            yield lost("cannot be read", document.name, detail=detail, records=0)
+
+    def _read(self, document: Document) -> Iterator[Item]:
+        head = document.head()
+        foreign = next((what for mark, what in _FOREIGN if head.lstrip().startswith(mark)), "")
+        if foreign or not head.strip():
+            reason = "no standards" if foreign else "empty file"
+            yield lost(reason, document.name, detail=foreign, records=0)
         else:
-            yield _guarded(document, how)
+            yield from self._parsed(document, decode(head).lstrip())
 
+    def _parsed(self, document: Document, text: str) -> Iterator[Item]:
+        """Yield the items of a document that begins with *text*."""
+        is_auto, stream, name = self.format == "auto", document.stream, document.name
+        kind = _kind(name, text) if is_auto else self.format
+        if kind == "crosswalk" or (is_auto and kind == "csv" and is_crosswalk(text)):
+            yield from read_crosswalk(stream, name)
+        elif kind == "csv":
+            yield from read_table(stream, name, self.jurisdiction)
+        elif kind == "jsonl" and (is_auto or _has_lines(text)):
+            yield from read_jsonl(Lines(stream, LONGEST_LINE), name)
+        else:
+            yield from self._read_json(parse_json(_whole(document)), kind, name)
 
-def _guarded(document: Document, how: _How) -> Iterator[Item]:
-    """Yield what `_read` yields; a document that cannot be read is a problem, no exception."""
-    try:
-        yield from _read(document, how)
-    except (SourceError, *UNREADABLE) as error:
-        detail = str(error) or "it ends too early; fetch it again"
-        yield lost("cannot be read", document.name, detail=detail, records=0)
-
-
-def _read(document: Document, how: _How) -> Iterator[Item]:
-    head = document.head()
-    foreign = next((what for mark, what in _FOREIGN if head.lstrip().startswith(mark)), "")
-    if not head.strip():
-        yield lost("empty file", document.name, records=0)
-        return
-    if foreign:
-        yield lost("no standards", document.name, detail=foreign, records=0)
-        return
-    text = decode(head).lstrip()
-    kind = _kind(document.name, text) if how.format == "auto" else how.format
-    if how.format == "auto" and kind == "csv" and is_crosswalk(text):
-        kind = "crosswalk"
-    if kind == "crosswalk":
-        yield from read_crosswalk(document.stream, document.name)
-    elif kind == "csv":
-        yield from read_table(document.stream, document.name, how.jurisdiction)
-    elif kind == "jsonl" and (how.format == "auto" or _has_lines(text)):
-        yield from read_jsonl(lines_of(document.stream, LONGEST_LINE), document.name)
-    else:
-        yield from _read_json(document, kind, how.today)
-
-
-def _read_json(document: Document, kind: str, today: str) -> Iterator[Item]:
-    value = parse_json(_whole(document))
-    if kind == "case" or (kind == "json" and is_case(value)):
-        yield from read_case(value, document.name, today)
-    elif kind == "jsonl" or (kind == "json" and is_records(value)):
-        yield from read_records(value, document.name)
-    elif kind == "csp" or is_csp(value) or value == {"data": {}}:
-        yield from read_csp(value, document.name)
-    else:
-        detail = "neither a standard set, a CASE package nor records"
-        yield lost("unknown format", document.name, detail=detail, records=0)
+    def _read_json(self, value: object, kind: str, name: str) -> Iterator[Item]:
+        if kind == "case" or (kind == "json" and is_case(value)):
+            yield from read_case(value, name, self.today)
+        elif kind == "jsonl" or (kind == "json" and is_records(value)):
+            yield from read_records(value, name)
+        elif kind == "csp" or is_csp(value) or value == {"data": {}}:
+            yield from read_csp(value, name)
+        else:
+            detail = "neither a standard set, a CASE package nor records"
+            yield lost("unknown format", name, detail=detail, records=0)
 
 
 def _kind(name: str, start: str) -> str:

@@ -1,4 +1,4 @@
-"""What an import did, so that nothing is left out in silence."""
+"""Problems of an import, and the report that counts them with all that was read."""
 
 from __future__ import annotations
 
@@ -7,12 +7,52 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from standards_mcp._utils.text import counted
-
-from .problems import Problem
+from standards_mcp._utils.text import counted, printable
+from standards_mcp.catalog.errors import CatalogError
 
 KEPT_PER_REASON: Final = 20
-"""How many problems of one reason are told one by one; all are counted."""
+"""Number of problems of one reason that are listed; all are counted."""
+
+
+class SourceError(CatalogError):
+    """A document or an address cannot be read at all; the message says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Something in a document that was skipped or corrected.
+
+    Attributes:
+        reason: A short phrase that is the same for all problems of a kind; reports count by it.
+        source: The name of the document.
+        where: The line or the id inside the document.
+        detail: The finding.
+        skipped: True if something was skipped, False if it was corrected.
+        records: Number of skipped records, as far as it is known.
+    """
+
+    reason: str
+    source: str
+    where: str = ""
+    detail: str = ""
+    skipped: bool = True
+    records: int = 0
+
+    def __str__(self) -> str:
+        """Return the problem on one line that a terminal can show."""
+        place = f"{self.source}: {self.where}" if self.where else self.source
+        text = f"{place}: {self.reason}" + (f" ({self.detail})" if self.detail else "")
+        return printable(" ".join(text.split()).encode("utf-8", "replace").decode())
+
+
+def note(reason: str, source: str, where: str = "", detail: str = "") -> Problem:
+    """Return a problem without a loss."""
+    return Problem(reason=reason, source=source, where=where, detail=detail, skipped=False)
+
+
+def lost(reason: str, source: str, where: str = "", detail: str = "", records: int = 1) -> Problem:
+    """Return a problem by which *records* records are lost."""
+    return Problem(reason=reason, source=source, where=where, detail=detail, records=records)
 
 
 @dataclass(kw_only=True)
@@ -64,7 +104,7 @@ class Report:
 
     @property
     def has_effect(self) -> bool:
-        """Whether anything was taken from what was read, or left out on request."""
+        """True if anything was taken from the documents, or left out by a filter."""
         return bool(self.read > self.skipped_records or self.deleted or self.left or self.relations)
 
     def add(self, problem: Problem) -> None:

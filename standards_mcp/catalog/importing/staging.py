@@ -1,4 +1,4 @@
-"""What an import has read, before any of it is written: on disk, so that memory stays small."""
+"""Keep the items of an import in a temporary database until all are read."""
 
 from __future__ import annotations
 
@@ -20,15 +20,13 @@ from .statements import Statement
 _SCHEMA = """
 CREATE TABLE read (
     id TEXT NOT NULL, set_id TEXT NOT NULL, document INTEGER NOT NULL, selected INTEGER NOT NULL,
-    body TEXT NOT NULL, PRIMARY KEY (id, set_id)
+    has_links INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (id, set_id)
 );
-CREATE TABLE stating (id TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE incomplete (document INTEGER PRIMARY KEY);
 CREATE TABLE statements (
     number INTEGER PRIMARY KEY, crosswalk TEXT, title TEXT, start TEXT, relation TEXT, finish TEXT,
     source TEXT, place TEXT, by_identifier INTEGER, adds INTEGER
 );
-CREATE TABLE whole (id TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE crosswalks (id TEXT PRIMARY KEY, title TEXT NOT NULL, adds INTEGER NOT NULL);
 CREATE TABLE links (
     crosswalk TEXT, start TEXT, kind TEXT, finish TEXT, PRIMARY KEY (crosswalk, start, kind, finish)
@@ -76,15 +74,13 @@ class Staging:
         """
         key = record.id, record.standard_set_id
         body = record.model_dump_json(by_alias=True, exclude_none=True)
-        row = (*key, document, selected, body)
+        row = (*key, document, selected, any(stated_in(record.model_extra or {})), body)
         self._leaves_out |= not selected
         execute = self._connection.execute
-        if any(stated_in(record.model_extra or {})):
-            execute("INSERT OR IGNORE INTO stating VALUES (?)", key[:1])
-        if execute("INSERT OR IGNORE INTO read VALUES (?, ?, ?, ?, ?)", row).rowcount:
+        if execute("INSERT OR IGNORE INTO read VALUES (?, ?, ?, ?, ?, ?)", row).rowcount:
             return "new"
         (before,) = execute("SELECT body FROM read WHERE (id, set_id) = (?, ?)", key).fetchone()
-        execute("REPLACE INTO read VALUES (?, ?, ?, ?, ?)", row)
+        execute("REPLACE INTO read VALUES (?, ?, ?, ?, ?, ?)", row)
         return "same" if before == body else "other"
 
     def add_statement(self, statement: Statement) -> None:
@@ -98,13 +94,16 @@ class Staging:
             "INSERT INTO statements VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row
         )
 
-    def add_whole(self, crosswalk: Crosswalk) -> None:
-        """Remember that a document contains all relations of a crosswalk."""
-        row = (without_surrogates(crosswalk.id),)
-        self._connection.execute("INSERT OR IGNORE INTO whole VALUES (?)", row)
+    def add_crosswalk(self, crosswalk: Crosswalk, *, adds: bool = False) -> None:
+        """Keep a crosswalk, which has no relations until there are links."""
+        self._connection.execute(
+            "INSERT INTO crosswalks VALUES (?, ?, ?)"
+            " ON CONFLICT (id) DO UPDATE SET adds = adds AND excluded.adds",
+            (*map(without_surrogates, crosswalk), adds),
+        )
 
     def statements(self) -> Iterator[Statement]:
-        """Yield what crosswalks state, in the order in which it was read."""
+        """Yield the statements of crosswalks in their order."""
         rows = self._connection.execute("SELECT * FROM statements ORDER BY number")
         for _, id_, title, start, relation, end, source, where, by_identifier, adds in rows:
             yield Statement(
@@ -128,19 +127,12 @@ class Staging:
 
     def add_link(self, crosswalk: Crosswalk, link: Link, *, adds: bool = False) -> None:
         """Keep a link that a crosswalk states."""
-        self._connection.execute(
-            "INSERT INTO crosswalks VALUES (?, ?, ?)"
-            " ON CONFLICT (id) DO UPDATE SET adds = adds AND excluded.adds",
-            (*crosswalk, adds),
-        )
+        self.add_crosswalk(crosswalk, adds=adds)
         self._insert_link(crosswalk.id, link)
 
     def links(self) -> int:
         """Return how many links crosswalks and the selected records state."""
-        rows = self._connection.execute(
-            "SELECT id FROM stating"
-            " WHERE EXISTS (SELECT 1 FROM read WHERE read.id = stating.id AND selected)"
-        )
+        rows = self._connection.execute("SELECT DISTINCT id FROM read WHERE selected AND has_links")
         for record in self.fetch(str(id_) for (id_,) in rows):
             for link in links_of(record.id, record.model_extra or {}):
                 self._insert_link(_OF_RECORDS, link)
@@ -155,17 +147,12 @@ class Staging:
             )
             yield CrosswalkLinks(Crosswalk(id_, title), map(Link._make, found), bool(adds))
 
-    def silent_crosswalks(self) -> set[str]:
-        """Return the ids of crosswalks without any relation, see `add_whole`."""
-        rows = self._connection.execute("SELECT id FROM whole EXCEPT SELECT id FROM crosswalks")
-        return {str(id_) for (id_,) in rows}
-
     def _insert_link(self, crosswalk_id: str, link: Link) -> None:
         row = (crosswalk_id, *map(without_surrogates, link))
         self._connection.execute("INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?)", row)
 
     def mark_incomplete(self, document: int | None) -> None:
-        """Remember that a document has records that could not be read; None stands for any."""
+        """Remember that records of a document, or of any set if it is None, could not be read."""
         if document is None:
             self._may_lack_any = True
             return
@@ -180,7 +167,7 @@ class Staging:
         return {str(id_): str(title) for id_, title in rows}
 
     def select_jurisdictions(self, ids: Iterable[str]) -> None:
-        """Leave out what is of no jurisdiction with one of these ids."""
+        """Deselect the records of other jurisdictions."""
         self._leaves_out = True
         self._connection.execute(
             "UPDATE read SET selected = 0 WHERE json_extract(body, '$.jurisdiction_id') NOT IN"
@@ -238,7 +225,7 @@ class Staging:
         return self.fetch(filter(self.is_selected, ids))
 
     def complete_sets(self) -> tuple[set[str], set[str]]:
-        """Return the sets that were read whole, and those of which something was skipped."""
+        """Return the ids of the complete sets, and of the sets with skipped records."""
         rows = self._connection.execute(
             "SELECT set_id, max(document IN (SELECT document FROM incomplete)) FROM read GROUP BY 1"
         )
@@ -247,7 +234,7 @@ class Staging:
         return complete, set(states) - complete
 
     def sets_of(self, id_: str) -> set[str]:
-        """Return the sets in which a record was read, selected or not."""
+        """Return the sets of a record that was read, selected or not."""
         rows = self._connection.execute("SELECT body FROM read WHERE id = ?", (id_,))
         found = (StandardRecord.model_validate_json(body) for (body,) in rows)
         return {set_id for record in found for set_id in memberships(record)}

@@ -1,4 +1,4 @@
-"""What crosswalks state, and which loaded standards they mean by it."""
+"""Statements of crosswalks, and the loaded standards that their codes mean."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from standards_mcp.catalog.vocabulary.names import jurisdictions_named
 from standards_mcp.catalog.vocabulary.notation import identifier_key, spelled_keys
 from standards_mcp.catalog.vocabulary.readings import codes_of_places
 
-from .problems import Problem, lost
+from .report import Problem, lost
 
 if TYPE_CHECKING:
     from standards_mcp.catalog.local.store import LocalStore
@@ -26,12 +26,12 @@ _SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """One relation that a crosswalk states, as it is written.
+    """One relation of a crosswalk, as it is written.
 
     Attributes:
         source: The name of the document.
         where: The line in it.
-        by_identifier: Whether the ends are identifiers that hold without being loaded.
+        by_identifier: True if the ends are identifiers, which need not be loaded.
         adds: See `CrosswalkLinks`.
     """
 
@@ -53,7 +53,7 @@ A `Crosswalk` marks a document that contains all relations of this crosswalk, po
 
 
 def settle(staging: Staging, store: LocalStore, deleted: Collection[str] = ()) -> Iterator[Problem]:
-    """Find out which standards the statements in *staging* mean, and keep those links there.
+    """Turn the statements in *staging* into links between standards, and keep them there.
 
     Args:
         deleted: The ids of standards in *store* that the import deletes; no code means them.
@@ -82,7 +82,7 @@ class _CodeLookup:
         self._staging, self._store, self._deleted = staging, store, deleted
 
     def named(self, text: str) -> list[str]:
-        """Return the ids for *text*; if there are none, for the code after the name of a place."""
+        """Return the ids of *text*, or else of the code after the name of a place."""
         if found := self._spelled(text):
             return found
         for reading in codes_of_places(text):

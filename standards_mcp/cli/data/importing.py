@@ -17,12 +17,10 @@ from standards_mcp.commands import examples, json_option, print_result
 from .progress import ImportProgress
 
 if TYPE_CHECKING:
-    from standards_mcp.catalog.importing.problems import Problem
     from standards_mcp.catalog.importing.readers import Format
-    from standards_mcp.catalog.importing.report import Report
+    from standards_mcp.catalog.importing.report import Problem, Report
     from standards_mcp.catalog.importing.selection import Selection
     from standards_mcp.catalog.importing.sources.files import Document
-    from standards_mcp.catalog.importing.sources.web import Cache
     from standards_mcp.catalog.importing.statements import Item
     from standards_mcp.catalog.records import StandardRecord
 
@@ -169,53 +167,42 @@ def _documents(
         store = invocation.embedded_catalog.store
         starter = [starter_records() if options.dry_run else store.load_seed()]
         sources = tuple(source for source in sources if source != STARTER)
-    if options.api == "csp":
-        found = _csp(options, selection, invocation, progress)
-    elif options.api == "case" and sources:
-        found = _case(options, selection, progress)
-    elif sources or starter:
-        found = open_sources(sources)
-    else:
+    if not (sources or starter or options.api == "csp"):
         raise click.UsageError("name a file, a folder or an address to import from")
+    if options.api:
+        documents = _from_api(options, selection, invocation, progress)
+    else:
+        documents = open_sources(sources)
     name = proper_name(options.name)
-    return chain(starter, read_documents(found, options.format_, jurisdiction=name))
+    return chain(starter, read_documents(documents, options.format_, jurisdiction=name))
 
 
-def _csp(
+def _from_api(
     options: _Options, selection: Selection, invocation: Invocation, progress: ImportProgress
 ) -> Iterator[Document | Problem]:
-    from standards_mcp.catalog.importing.sources.csp_api import BASE_URL, csp_documents, csp_web
-
-    configured = invocation.host.settings.catalog.csp.api_key
-    key = options.api_key.strip() or (configured.get_secret_value() if configured else "")
-    for base_url in options.sources or (BASE_URL,):
-        yield from csp_documents(
-            selection, base_url=base_url, web=csp_web(key), cache=_cache(options),
-            on_set=progress.fetched,
-        )  # fmt: skip
-
-
-def _case(
-    options: _Options, selection: Selection, progress: ImportProgress
-) -> Iterator[Document | Problem]:
-    from standards_mcp.catalog.importing.sources.case_api import case_documents
-
-    for base_url in options.sources:
-        yield from case_documents(
-            base_url,
-            replace(selection, jurisdictions=options.jurisdiction),
-            cache=_cache(options),
-            on_package=progress.fetched,
-        )
-
-
-def _cache(options: _Options) -> Cache:
     from platformdirs import user_cache_path
 
+    from standards_mcp.catalog.importing.sources.services import (
+        CSP_URL,
+        case_documents,
+        csp_documents,
+        csp_web,
+    )
     from standards_mcp.catalog.importing.sources.web import Cache
 
     folder = user_cache_path("standards-mcp", appauthor=False) / "sources" / str(options.api)
-    return Cache(folder, days=0 if options.refresh else 7)
+    cache = Cache(folder, days=0 if options.refresh else 7)
+    if options.api == "case":
+        creators = replace(selection, jurisdictions=options.jurisdiction)
+        for base_url in options.sources:
+            yield from case_documents(base_url, creators, cache=cache, on_package=progress.fetched)
+        return
+    configured = invocation.host.settings.catalog.csp.api_key
+    key = options.api_key.strip() or (configured.get_secret_value() if configured else "")
+    for base_url in options.sources or (CSP_URL,):
+        yield from csp_documents(
+            selection, base_url=base_url, web=csp_web(key), cache=cache, on_set=progress.fetched
+        )
 
 
 def _print(report: Report, *, as_json: bool) -> None:

@@ -75,7 +75,7 @@ def rename(
     """
     from standards_mcp.catalog.importing.formats.text import clean
     from standards_mcp.catalog.importing.maintenance import rename_sets
-    from standards_mcp.catalog.importing.naming import jurisdiction_names
+    from standards_mcp.catalog.importing.selection import jurisdiction_names
 
     *before, last = names or ("",)
     if len(before) > 1 or not (before or (names and jurisdiction)):

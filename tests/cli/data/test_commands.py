@@ -12,7 +12,7 @@ from support.waiting import wait_until
 
 from standards_mcp.catalog.importing.formats.tabular import template
 from standards_mcp.catalog.importing.report import Report
-from standards_mcp.catalog.importing.sources import csp_api
+from standards_mcp.catalog.importing.sources import services
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.sets import StandardSet
 from standards_mcp.cli import run as run_program
@@ -178,13 +178,13 @@ def test_an_api_out_of_reach_is_told(run, api):
     ("options", "sent"), [((), "from-file"), (("--api-key", "given"), "given")]
 )
 def test_the_key_of_an_api_may_stand_in_the_env_file(run, monkeypatch, options, sent):
-    real, keys = csp_api.csp_web, list[str]()
+    real, keys = services.csp_web, list[str]()
 
     def csp_web(key: str) -> Any:
         keys.append(key)
         return real(key)
 
-    monkeypatch.setattr(csp_api, "csp_web", csp_web)
+    monkeypatch.setattr(services, "csp_web", csp_web)
     Path(".env").write_text("CSP_API_KEY=from-file\n", encoding="utf-8")
     run(import_command, "--from-api", "csp", "http://csp.example.invalid", "--refresh", *options)
     assert keys == [sent]

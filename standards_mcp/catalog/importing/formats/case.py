@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from standards_mcp.catalog.importing.problems import Problem, lost, note
+from standards_mcp.catalog.importing.report import Problem, lost, note
 from standards_mcp.catalog.importing.statements import Item, Statement
 from standards_mcp.catalog.relations import Crosswalk, field_of, inverse, parse_kind
 from standards_mcp.catalog.vocabulary.subjects import match_subjects
@@ -205,7 +205,7 @@ _Crosswalk: TypeAlias = defaultdict[str, defaultdict[str, list[str]]]
 
 
 class _Parent(NamedTuple):
-    """A parent, and where the child stands among its children."""
+    """A parent, and the sort key of the child among its children."""
 
     order: float
     id: str

@@ -11,18 +11,16 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Final, NamedTuple
 
-from standards_mcp.catalog.importing.problems import Problem, SourceError, lost, note
+from standards_mcp.catalog.importing.report import Problem, SourceError, lost, note
 from standards_mcp.catalog.importing.statements import Statement
 from standards_mcp.catalog.relations import Crosswalk, parse_kind
 
-from .cells import LONGEST_ROW, MOST_COLUMNS, read_rows
-from .decoding import lines_of
 from .header import column_name
-from .text import clean
+from .rows import LONGEST_ROW, RowStore, read_rows
+from .text import Lines, clean
 
-MOST_ROWS: Final = 2_000_000
 _LONGEST: Final = 512
-# The names of a column that say the identifier are read before those that may say a code.
+# A column of identifiers is preferred to a column of codes.
 _NAMED: Final = ("id guid uuid uri identifier nodeuri", "standardid standard code notation", "")
 _STARTS: Final = ("from", "source", "origin")
 _ENDS: Final = ("to", "target", "destination")
@@ -34,7 +32,7 @@ _RELATIONS: Final = (
 
 
 class _Columns(NamedTuple):
-    """The places of the columns: those of an end in the order in which they are tried."""
+    """Column numbers; for an end, in the order in which they are tried."""
 
     start: Sequence[int]
     relation: Sequence[int]
@@ -43,7 +41,10 @@ class _Columns(NamedTuple):
 
 def is_crosswalk(text: str) -> bool:
     """Return whether a table that begins with *text* is a crosswalk."""
-    first = next((row.cells for row in read_rows(text.splitlines(keepends=True), _known)), ())
+    try:
+        _, first = next(read_rows(text.splitlines(keepends=True), _known), (0, list[str]()))
+    except SourceError:  # the reader of the whole table says what is wrong
+        return False
     columns = _named_columns(first)
     if columns.start and columns.end:
         names = set(map(column_name, first))
@@ -53,14 +54,14 @@ def is_crosswalk(text: str) -> bool:
 
 
 def advice_on(cells: Sequence[str]) -> str:
-    """Return what to tell of columns that may be those of a crosswalk, or "" where none may be."""
+    """Return advice if these columns may be a crosswalk, else ""."""
     if not _named_columns(cells).relation:
         return ""
     return "; if it is a crosswalk, call its columns from, to and relation"
 
 
 def read_crosswalk(stream: IO[bytes], source: str) -> Iterator[Statement | Problem]:
-    """Yield what the rows of a crosswalk state.
+    """Yield the statements of a crosswalk.
 
     Args:
         stream: The file; UTF-8, UTF-16 with a byte order mark, or Windows-1252.
@@ -68,50 +69,37 @@ def read_crosswalk(stream: IO[bytes], source: str) -> Iterator[Statement | Probl
             the name of the crosswalk.
 
     Raises:
-        SourceError: It has an encoding that is not read, or too many rows or columns.
+        SourceError: It has an encoding that is not read, a damaged row, or too many of them.
     """
     name = clean(re.split(r"[/\\:]", source.partition("?")[0])[-1]).removesuffix(".gz") or source
-    lines = lines_of(stream, LONGEST_ROW)
-    count, told = 0, False
-    for item in _statements(lines, source, Crosswalk(name, name)):
-        told = told or isinstance(item, Problem)
-        count += isinstance(item, Statement)
-        if count > MOST_ROWS:
-            raise SourceError(f"it has more than {MOST_ROWS:,} rows; split it")
-        yield item
-    if lines.has_windows:
-        yield note("not UTF-8", source, detail="read as Windows-1252")
-    if not (count or told):
-        yield lost("crosswalk without rows", source, records=0)
+    lines = Lines(stream, LONGEST_ROW)
+    with RowStore() as rows:
+        problem = _collect(lines, source, rows)
+        if lines.has_windows:
+            yield note("not UTF-8", source, detail="read as Windows-1252")
+        if problem:
+            yield problem
+        # Only a table that could be read to its end may replace a crosswalk.
+        for _, found in rows.groups():
+            for line, start, relation, end in found:
+                yield Statement(
+                    crosswalk=Crosswalk(name, name), start=start, relation=relation, end=end,
+                    source=source, where=f"line {line}",
+                )  # fmt: skip
 
 
-def _statements(
-    lines: Iterable[str], source: str, crosswalk: Crosswalk
-) -> Iterator[Statement | Problem]:
+def _collect(lines: Iterable[str], source: str, rows: RowStore) -> Problem | None:
     columns: _Columns | None = None
-    for line, cells, damage in read_rows(lines, _known):
-        where = f"line {line}"
-        if damage:
-            yield (note if cells else lost)("damaged row", source, where, damage)
-        if not cells:
-            continue
+    for line, cells in read_rows(lines, _known):
         if columns is None:
-            if len(cells) > MOST_COLUMNS:
-                raise SourceError(
-                    f"it has more than {MOST_COLUMNS:,} columns; take out what is none"
-                )
-            columns = _named_columns(cells)
-            if not all(columns):
-                columns = _unnamed_columns(cells)
-                if columns is None:
-                    yield _no_columns(cells, source, where)
-                    return
-            else:
+            named = _named_columns(cells)
+            columns = named if all(named) else _unnamed_columns(cells)
+            if columns is None:
+                return _no_columns(cells, source, f"line {line}")
+            if columns is named:
                 continue
-        start, relation, end = (_first_of(cells, places) for places in columns)
-        yield Statement(
-            crosswalk=crosswalk, start=start, relation=relation, end=end, source=source, where=where
-        )
+        rows.add("", (line, *(_first_of(cells, places) for places in columns)))
+    return None if rows.count else lost("crosswalk without rows", source, records=0)
 
 
 def _no_columns(cells: Sequence[str], source: str, where: str) -> Problem:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from standards_mcp.catalog.importing.problems import Problem, lost, note
+from standards_mcp.catalog.importing.report import Problem, lost, note
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.vocabulary.grades import GRADES, normalize_levels, spoken_levels
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
-from standards_mcp.catalog.importing.problems import Problem, note
+from standards_mcp.catalog.importing.report import Problem, note
 
 from .text import clean
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from standards_mcp.catalog.importing.problems import Problem, SourceError, lost
+from standards_mcp.catalog.importing.report import Problem, SourceError, lost
 from standards_mcp.catalog.importing.statements import Item, Statement
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.relations import Crosswalk, Link, identifier_of

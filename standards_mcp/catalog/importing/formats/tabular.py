@@ -14,21 +14,18 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import IO, Any, Final, NamedTuple, TypeAlias
 
-from standards_mcp.catalog.importing.problems import Problem, SourceError, lost, note
+from standards_mcp.catalog.importing.report import Problem, lost, note
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.vocabulary.grades import GRADES, normalize_levels
 from standards_mcp.catalog.vocabulary.notation import guid_of
 
-from .cells import LONGEST_ROW, MOST_COLUMNS, read_rows
 from .crosswalk import advice_on
-from .decoding import lines_of
 from .header import COLUMNS, column_name, read_header
-from .rows import RowStore
-from .text import clean_all
+from .rows import LONGEST_ROW, RowStore, read_rows
+from .text import Lines, clean_all
 from .tree import Node, build_tree
 from .values import present
 
-MOST_ROWS: Final = 2_000_000
 _EXAMPLE: Final = (
     ("D1-M", "M", "Counting and comparing", "", "K-2", "Domain"),
     ("D1-M-1", "M.1", "Count up to 100 things in several ways.", "M", "1", "Standard"),
@@ -64,19 +61,19 @@ class _Columns:
 
     Args:
         names: See `read_header`.
-        jurisdiction: That of the rows that have none.
+        jurisdiction: For rows without one.
     """
 
     def __init__(self, names: Sequence[str], jurisdiction: str) -> None:
         self.count = len(names)
         self._jurisdiction = jurisdiction
-        # The last cell, which is added to every row, stands for the columns that are not there.
+        # Missing columns read the last cell, an empty one that is added to every row.
         self._own = itemgetter(*(names.index(name) if name in names else -1 for name in _OWN))
         self._others = [at for at, name in enumerate(names) if name and name not in _OWN]
         self._names = tuple(names[at] for at in self._others)
 
     def row(self, cells: Sequence[str], where: str) -> _Row:
-        """Return the row of these cells, of which the last ones may be missing."""
+        """Return the row of these cells; the last ones may be missing."""
         texts = clean_all(cells[: self.count])
         texts += [""] * (self.count - len(texts) + 1)
         own = self._own(texts)
@@ -108,9 +105,9 @@ def read_table(
         jurisdiction: That of the rows that have none.
 
     Raises:
-        SourceError: It has an encoding that is not read, or too many rows or columns.
+        SourceError: It has an encoding that is not read, a damaged row, or too many of them.
     """
-    lines = lines_of(stream, LONGEST_ROW)
+    lines = Lines(stream, LONGEST_ROW)
     with RowStore() as sets:
         is_told = False
         for item in _rows(lines, source, jurisdiction):
@@ -119,29 +116,21 @@ def read_table(
                 yield item
             else:
                 sets.add(_set_id(item.shared), item)
-                if sets.count > MOST_ROWS:
-                    raise SourceError(f"it has more than {MOST_ROWS:,} rows; split it")
         if lines.has_windows:
             yield note("not UTF-8", source, detail="read as Windows-1252")
         if not (sets.count or is_told):
             yield lost("table without rows", source, records=0)
-        for set_id in sets:
-            yield from _read_set(set_id, map(_Row._make, sets.rows(set_id)), source)
+        for set_id, rows in sets.groups():
+            yield from _read_set(set_id, map(_Row._make, rows), source)
 
 
 def _rows(lines: Iterable[str], source: str, jurisdiction: str) -> Iterator[_Row | Problem]:
     columns: _Columns | None = None
-    for line, cells, damage in read_rows(lines, _count_known):
+    for line, cells in read_rows(lines, _count_known):
         where = f"line {line}"
-        if damage:
-            yield (note if cells else lost)("damaged row", source, where, damage)
-        if not cells:
-            continue
         if columns:
             yield from _row(columns, cells, source, where)
             continue
-        if len(cells) > MOST_COLUMNS:
-            raise SourceError(f"it has more than {MOST_COLUMNS:,} columns; take out what is none")
         given = ("jurisdiction",) if jurisdiction else ()
         names, problems = read_header(cells, source, where, given)
         yield from problems
@@ -259,7 +248,7 @@ def _fields(set_id: str, shared: _Shared) -> Mapping[str, Any]:
 
 
 def _set_title(set_id: str, row: Mapping[str, str]) -> str:
-    """Return a title for a set without one: its id where somebody wrote that as a name."""
+    """Return a title for a set without one: its id if this reads as a name."""
     if row.get("set_id") and not guid_of(set_id):
         return set_id
     names = (row.get("document"), row.get("subject"), row.get("jurisdiction"))

@@ -1,7 +1,7 @@
-"""From nodes that name their parents to records that know their place.
+"""Build trees of records from nodes that name their parents.
 
-Public data has parents that are missing, parents that are their own descendants, and ids that
-occur twice. Whatever stands there, every node that has anything to say becomes one record.
+Public data has missing parents, cycles and duplicate ids. Every node with a text still becomes one
+record.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from pydantic import ValidationError
 
-from standards_mcp.catalog.importing.problems import Problem, lost, note
+from standards_mcp.catalog.importing.report import Problem, lost, note
 from standards_mcp.catalog.records import StandardRecord
 
 DEEPEST: Final = 64
@@ -30,11 +30,11 @@ class Node:
     """One standard or heading, before its place is known.
 
     Attributes:
-        parents: Ids of the parent, the best candidate first; none of a root.
-        order: Where it stands among its siblings; equal ones keep the order in which they come.
-        levels: Education levels; without any, those of the parent.
+        parents: Ids of the parent, the best candidate first; a root has none.
+        order: Sort key among its siblings; nodes with equal keys keep their order.
+        levels: Education levels; a node without any has the levels of its parent.
         fields: More fields of the record.
-        where: What problems call it, such as its line; by default its id and notation.
+        where: Its name in problems, such as its line; by default its id and notation.
     """
 
     id: str
@@ -48,15 +48,16 @@ class Node:
 
     @property
     def name(self) -> str:
-        """What problems call it."""
+        """Its name in problems."""
         return self.where or (f"{self.id} ({self.notation})" if self.notation else self.id)
 
 
 class _Above(NamedTuple):
-    """What stands above a node, from the root down to its parent.
+    """The ancestors of a node, from the root to its parent.
 
     Attributes:
-        levels: Those of the parent.
+        lines: Their lines of the content.
+        levels: The education levels of the parent.
     """
 
     ancestors: tuple[str, ...] = ()
@@ -73,7 +74,7 @@ def build_tree(
     """Yield a record for each node, parents before their children, and every problem.
 
     Args:
-        set_fields: What the records of one set have in common.
+        set_fields: The fields that the records of one set share.
         source: The name of the document, for problems.
     """
     problems: list[Problem] = []
@@ -145,7 +146,7 @@ def _settled(
     source: str,
     problems: list[Problem],
 ) -> _Children:
-    """Take out what says nothing, move up what is too deep, and return each node's children."""
+    """Drop nodes without text, move up nodes that are too deep, and return each node's children."""
     order = _from_roots(known, parents, source, problems)
     below = Counter(parents.values())
     for id_ in reversed(order):
@@ -166,7 +167,7 @@ def _from_roots(
     source: str,
     problems: list[Problem],
 ) -> list[str]:
-    """Return all ids, parents first, after moving up those that stand deeper than `DEEPEST`."""
+    """Return all ids, parents first, after moving up nodes that are deeper than `DEEPEST`."""
     children = _children(parents)
     depths: dict[str | None, int] = {None: -1}
     order = list(children.get(None, ()))
@@ -189,7 +190,7 @@ def _children(parents: Mapping[str, str | None]) -> _Children:
 
 
 def _extended(above: _Above, node: Node) -> _Above:
-    """Return what stands above the children of a node."""
+    """Return the ancestors of the children of a node."""
     ancestors, lines, levels = above
     text = node.description
     if len(text) > LONGEST_LINE:
@@ -235,7 +236,7 @@ def _record(data: Mapping[str, Any], source: str, node: Node) -> StandardRecord 
 
 
 def first_error(error: ValidationError) -> str:
-    """Return what is wrong first, in one line: the field and the reason."""
+    """Return the first error in one line: the field and the reason."""
     first = error.errors(include_url=False, include_context=False)[0]
     field_name = ".".join(map(str, first["loc"]))
     return f"{field_name}: {first['msg']}"

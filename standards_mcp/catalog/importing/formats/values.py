@@ -6,10 +6,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias, TypeGuard
 
-from standards_mcp.catalog.importing.problems import Problem, SourceError, note
+from standards_mcp.catalog.importing.report import Problem, SourceError, note
 
-from .decoding import decode
-from .text import LONGEST_TEXT, clean
+from .text import LONGEST_TEXT, clean, decode
 
 Object: TypeAlias = Mapping[str, object]
 """A JSON object."""
@@ -42,7 +41,7 @@ def is_array(value: object) -> TypeGuard[Sequence[object]]:
 
 
 def unwrapped(value: object) -> object:
-    """Return what stands under ``data``, where that is all there is: ``{"data": ...}``."""
+    """Return the value under ``data`` if this is the only key: ``{"data": ...}``."""
     if is_object(value) and set(value) == {"data"}:
         return value["data"]
     return value
@@ -71,7 +70,7 @@ class Fields:
         return next((text for text in found if text), "")
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Return the texts of an array, or the one text that stands in place of an array."""
+        """Return the texts of an array, or of a single text."""
         value = self.data.get(name)
         elements = value if is_array(value) else (value,)
         found = (self._cleaned(name, element) for element in elements)
@@ -92,7 +91,7 @@ class Fields:
         return number
 
     def part(self, name: str) -> Fields:
-        """Return the fields of an object below this one; those of an empty one if it has none."""
+        """Return the fields of an object in this one, or of an empty object."""
         value = self.data.get(name)
         if value is not None and not is_object(value):
             self._wrong(name, value)
@@ -130,7 +129,7 @@ class Fields:
 
 
 def type_name(value: object) -> str:
-    """Return what JSON calls the type of *value*, with its article."""
+    """Return the JSON name of the type of *value*, with its article."""
     names: Mapping[type, str] = {
         dict: "an object", list: "an array", str: "text", bool: "true or false",
         int: "a number", float: "a number",
@@ -139,7 +138,7 @@ def type_name(value: object) -> str:
 
 
 def present(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return *fields* without those that say nothing: None, "" and empty lists."""
+    """Return *fields* without None, "" and empty lists."""
     return {name: value for name, value in fields.items() if value not in (None, "", (), [])}
 
 

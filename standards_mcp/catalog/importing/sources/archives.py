@@ -1,7 +1,7 @@
-"""The files in an archive: opened one after the other, none of them unpacked to disk.
+"""Open the files in an archive one after the other, without unpacking them to disk.
 
-What an archive says of itself is not believed. Its parts are bounded here; how much they unpack to
-is counted by `files`, where they are read.
+The sizes that an archive states are not trusted. This module limits the number of files and the
+headers; `files` counts the bytes that they unpack to.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import IO, Final, NamedTuple, Self, cast
 
-from standards_mcp.catalog.importing.problems import Problem, SourceError, lost
+from standards_mcp.catalog.importing.report import Problem, SourceError, lost
 
 MOST_FILES: Final = 50_000
 """How many files an archive or a folder may have."""
 UNREADABLE: Final = (OSError, EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile)
-"""What reading a damaged file may raise."""
+"""Errors of a damaged file."""
 _GZIP, _ZIP, _TAR = b"\x1f\x8b", (b"PK\x03\x04", b"PK\x05\x06"), b"ustar"
 _TAR_MARK: Final = 257
 _DAMAGE: Final = (ValueError, OverflowError, struct.error, NotImplementedError)
@@ -137,7 +137,7 @@ _NAME_TYPES: Final = (
 
 
 class _Guard:
-    """A stream of which no list of files is read that would fill the memory."""
+    """A stream that refuses to read a list of files that would fill the memory."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -164,7 +164,7 @@ def _check(infos: list[zipfile.ZipInfo]) -> None:
 
 
 def _refusal(info: zipfile.ZipInfo) -> tuple[str, str]:
-    """Return why a file is not unpacked and what to do about it, or nothing."""
+    """Return the reason not to read a file, and advice; both are "" if it can be read."""
     kind = stat.S_IFMT(info.external_attr >> 16)
     if kind not in (0, stat.S_IFREG):
         return _LINK if kind == stat.S_IFLNK else _NOT_PLAIN, ""

@@ -1,8 +1,7 @@
-"""Find the documents in what a user names: files, folders, archives and addresses.
+"""Find the documents in files, folders, archives and addresses.
 
-Nothing is unpacked to disk, so that no name inside an archive can lead anywhere. What has been
-unpacked is counted, so that no archive can fill the memory or take for ever; archives themselves
-are in `archives`.
+Nothing is unpacked to disk, so names inside archives cannot lead anywhere. Unpacked bytes are
+counted, so no archive can fill the memory or take for ever.
 """
 
 from __future__ import annotations
@@ -12,17 +11,16 @@ import io
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import IO, Final, TypeAlias
+from typing import IO, TYPE_CHECKING, Final, TypeAlias
 
 from typing_extensions import Buffer
 
-from standards_mcp.catalog.base import Progress
-from standards_mcp.catalog.importing.problems import Problem, SourceError, lost, note
+from standards_mcp.catalog.importing.report import Problem, SourceError, lost, note
 
 from .archives import (
     MOST_FILES,
@@ -34,7 +32,9 @@ from .archives import (
     tar_members,
     zip_members,
 )
-from .web import Web, is_address
+
+if TYPE_CHECKING:
+    from .web import Web
 
 LARGEST_SOURCE: Final = 4 * 2**30
 """How many bytes one file or address may unpack to, with all documents in it."""
@@ -47,6 +47,7 @@ _PEEK: Final = 65_536
 _LINK_OUTSIDE: Final = "link that leaves the folder"
 _LINK_ADVICE: Final = "import its target by its own path"
 _DEEPEST: Final = 3
+_ADDRESS: Final = ("http://", "https://")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ Found: TypeAlias = Iterator[Document | Problem]
 
 
 class _Allowance:
-    """How many bytes the streams of one source may still give together."""
+    """Limit of the bytes that the streams of one source give together."""
 
     def __init__(self, size: int, largest: int) -> None:
         self._limit = min(largest, max(MOST_TIMES * size, _SMALL))
@@ -86,7 +87,7 @@ class _Allowance:
 
 
 class _Bounded(io.RawIOBase):
-    """A stream that gives as much as *allowance* lets it.
+    """A stream that takes its bytes from *allowance*.
 
     Args:
         size: How many bytes it has; what a file grows by while it is read does not count.
@@ -122,8 +123,9 @@ def open_sources(
     """
     for source in sources:
         try:
-            if is_address(str(source)):
-                with (web or Web()).download(str(source)) as stream:
+            if str(source).casefold().startswith(_ADDRESS):
+                web = web or _web()
+                with web.download(str(source)) as stream:
                     yield from _outermost(str(source), stream, largest)
             elif Path(source).is_dir():
                 yield from _folder(Path(source), largest)
@@ -133,17 +135,10 @@ def open_sources(
             yield lost("cannot be read", str(source), detail=str(error), records=0)
 
 
-def download_documents(
-    addresses: Sequence[str], get: Callable[[str], bytes], progress: Progress | None
-) -> Found:
-    """Yield the document at each address, and a problem for each that cannot be read."""
-    for number, address in enumerate(addresses, 1):
-        try:
-            yield Document(address, io.BufferedReader(io.BytesIO(get(address))))
-        except SourceError as error:
-            yield lost("cannot be read", address, detail=str(error), records=0)
-        if progress is not None:
-            progress(number, len(addresses))
+def _web() -> Web:
+    from .web import Web  # noqa: PLC0415  - a quarter of a second that paths do not need
+
+    return Web()
 
 
 def _folder(folder: Path, largest: int) -> Found:

@@ -1,32 +1,31 @@
-"""HTTP for reading public data: bounded, patient, polite to the server, and kept on disk."""
+"""HTTP client for public data: bounded, patient, polite to the server, with a cache on disk."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import http.client
 import os
-import socket
-import ssl
 import tempfile
 import time
-import urllib.error
-import urllib.request
 from collections import deque
 from collections.abc import Callable, Generator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Final
-from urllib.parse import urlsplit
 
+import httpx2
+
+from standards_mcp._utils import full_disk
 from standards_mcp._utils.addresses import is_unencrypted
 from standards_mcp._utils.private import private_folder, write_private
-from standards_mcp.catalog.importing.problems import SourceError
+from standards_mcp.catalog.importing.report import SourceError
 
 LARGEST_DOWNLOAD: Final = 2 * 2**30
 LARGEST_ANSWER: Final = 2**27
 """How many bytes of one answer of an API are read into memory."""
-_CHUNK: Final = 2**16
-_REDIRECTS: Final = (301, 302, 303, 307, 308)
+# Files are stored as they are sent; `files` unpacks them and counts the bytes.
+_HEADERS: Final = {"User-Agent": "standards-mcp", "Accept": "*/*", "Accept-Encoding": "identity"}
+_MOST_REDIRECTS: Final = 10
 _HINTS: Final = {400: "check the address", 401: "check the key", 403: "check the key"}
 _RETRIED: Final = (429, 500, 502, 503, 504)
 _LONGEST_PAUSE: Final = 60.0
@@ -35,19 +34,18 @@ _SLOWEST: Final = 10_000
 """Bytes a second that a download must have, once `_GRACE` seconds are over."""
 _LONGEST: Final = 3_600.0  # seconds
 _ATTEMPTS: Final = 4
-_FINAL: Final = (TimeoutError, ValueError, http.client.InvalidURL, socket.gaierror)
-_WHAT: Final[tuple[tuple[type[Exception], str], ...]] = (
-    (socket.gaierror, "is a name that no server is known by"),
-    (TimeoutError, "did not answer within {seconds:g} seconds"),
-    (ssl.SSLError, "has no secure connection ({cause})"),
-    (ConnectionRefusedError, "takes no connections"),
-    (ConnectionError, "broke the connection off"),
-    (http.client.HTTPException, "broke its answer off"),
-)
 
 
 class NotFoundOnServerError(SourceError):
     """The server has nothing at this address (404 or 410)."""
+
+
+class _BusyError(SourceError):
+    """The server may answer later, after a pause of so many seconds if it says how long."""
+
+    def __init__(self, message: str, pause: float = 0) -> None:
+        self.pause = pause
+        super().__init__(message)
 
 
 class RateLimit:
@@ -78,14 +76,11 @@ class RateLimit:
 
 
 class Web:
-    """Reads addresses. Proxies are taken from the environment, as the standard library does.
-
-    It needs nothing but that library: an HTTP client was tried and was hardly shorter, took a tenth
-    of a second for each new object, and brought certificates and redirect rules of its own.
+    """Read addresses, through the proxies that the environment names.
 
     Args:
-        secret_headers: Sent to the address that is asked, and to none that it redirects to; an
-            address that is not encrypted is not read at all, unless it is loopback.
+        secret_headers: Sent to the address that is asked, and not to those that it redirects to;
+            not sent at all over a connection that is not encrypted, unless it is loopback.
         timeout: Seconds for connecting and for each wait for data; not tried again.
         largest: Bytes after which a download is given up.
         limit: Waited for before each request.
@@ -103,9 +98,7 @@ class Web:
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._headers = {"User-Agent": "standards-mcp", "Accept": "*/*"}
         self._secret_headers = dict(secret_headers or {})
-        self._opener = urllib.request.build_opener()
         self._timeout, self._largest = timeout, largest
         self._limit, self._sleep, self._clock = limit, sleep, clock
 
@@ -122,15 +115,18 @@ class Web:
 
         Raises:
             NotFoundOnServerError: There is nothing.
-            SourceError: It is no http address, or cannot be read, or is too large.
+            SourceError: The address cannot be read, or the content is too large.
         """
         largest = min(largest or self._largest, self._largest)
         with tempfile.TemporaryFile() as file:
             for attempt in range(1, _ATTEMPTS + 1):
-                pause = self._try(address, file, largest, is_last=attempt == _ATTEMPTS)
-                if pause is None:
+                try:
+                    self._try(address, file, largest)
                     break
-                self._sleep(pause or 2.0 ** (attempt - 1))
+                except _BusyError as busy:
+                    if attempt == _ATTEMPTS:
+                        raise
+                    self._sleep(busy.pause or 2.0 ** (attempt - 1))
             file.seek(0)
             yield file
 
@@ -139,38 +135,60 @@ class Web:
         with self.download(address, LARGEST_ANSWER) as file:
             return file.read()
 
-    def _try(self, address: str, file: IO[bytes], largest: int, *, is_last: bool) -> float | None:
-        """Read *address* into *file*; return the pause before trying again, or None when done."""
-        if not is_address(address):
-            raise SourceError("it is no http address")
+    def _try(self, address: str, file: IO[bytes], largest: int) -> None:
         if self._limit is not None:
             self._limit.wait()
         file.seek(0)
         file.truncate()
         try:
-            request = urllib.request.Request(address, headers=self._headers)  # noqa: S310  checked
-            self._add_secrets(request)
-            with self._opener.open(request, timeout=self._timeout) as answer:
+            self._check(address)
+            with self._answer(address) as answer:
+                _check_status(answer)
                 self._copy(answer, file, largest)
-        except urllib.error.HTTPError as error:
-            with error:
-                return _pause(error, is_last=is_last)
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            cause = _cause(error)
-            if is_last or isinstance(cause, _FINAL):
-                raise SourceError(_reason(cause, address, self._timeout)) from None
-            return 0
-        return None
+        except (httpx2.RequestError, httpx2.InvalidURL, ValueError) as error:
+            raise _translated(error, self._timeout) from None
+        except OSError as error:
+            reason = full_disk.reason_of(error)
+            raise SourceError(f"it cannot be saved in the temporary folder: {reason}") from None
 
-    def _add_secrets(self, request: urllib.request.Request) -> None:
-        if self._secret_headers and is_unencrypted(request.full_url):
+    @cached_property
+    def _client(self) -> httpx2.Client:
+        # Its certificates take a tenth of a second. Connections that are not kept need no closing.
+        limits = httpx2.Limits(max_keepalive_connections=0)
+        try:
+            return httpx2.Client(headers=_HEADERS, timeout=self._timeout, limits=limits)
+        except (ImportError, OSError, ValueError, httpx2.InvalidURL) as error:
+            raise SourceError(
+                f"the environment has a proxy or certificates that cannot be used ({error}); check "
+                "HTTPS_PROXY, ALL_PROXY and SSL_CERT_FILE"
+            ) from None
+
+    def _check(self, address: str) -> None:
+        if not self._secret_headers:
+            return
+        if is_unencrypted(address):
             raise SourceError("the key would be sent unencrypted; use https, or give no key")
-        for name, value in self._secret_headers.items():
-            request.add_unredirected_header(name, value)
+        if not all(each.isascii() and each.isprintable() for each in self._secret_headers.values()):
+            raise SourceError("the key has characters that no key has; check it")
 
-    def _copy(self, answer: http.client.HTTPResponse, file: IO[bytes], largest: int) -> None:
+    @contextlib.contextmanager
+    def _answer(self, address: str) -> Generator[httpx2.Response, None, None]:
+        """Open the answer to a request for *address*, at the end of its redirects."""
+        request = self._client.build_request("GET", address, headers=self._secret_headers)
+        for _ in range(_MOST_REDIRECTS):
+            # A redirect has a body, too, which the client would read to its end.
+            with contextlib.closing(self._client.send(request, stream=True)) as answer:
+                if answer.next_request is None:
+                    yield answer
+                    return
+                request = answer.next_request
+            for name in self._secret_headers:
+                request.headers.pop(name, None)
+        raise SourceError("it redirects too often, perhaps in a circle; check the address")
+
+    def _copy(self, answer: httpx2.Response, file: IO[bytes], largest: int) -> None:
         began, size = self._clock(), 0
-        while chunk := answer.read1(_CHUNK):  # what there is: `read` would wait for all of it
+        for chunk in answer.iter_raw():
             size += len(chunk)
             if size > largest:
                 raise SourceError(f"it is larger than {largest:,} bytes; ask for a part of it")
@@ -180,8 +198,7 @@ class Web:
                     "download it with another program, and import the file"
                 )
             file.write(chunk)
-        if answer.length:
-            raise http.client.IncompleteRead(b"", answer.length)
+        file.flush()
 
 
 class Cache:
@@ -196,7 +213,7 @@ class Cache:
         self._folder, self._seconds = folder, days * 86_400
 
     def reader(self, web: Web) -> Callable[[str], bytes]:
-        """Return what reads an address from here, and from *web* where it is not here."""
+        """Return a function that reads an address from the cache, or else from *web*."""
         return lambda address: self.get(address, web.get)
 
     def get(self, address: str, fetch: Callable[[str], bytes]) -> bytes:
@@ -215,42 +232,31 @@ class Cache:
         return data
 
 
-def is_address(source: str) -> bool:
-    """Return whether *source* is an http or https address."""
-    return source.casefold().startswith(("http://", "https://"))
-
-
-def _pause(error: urllib.error.HTTPError, *, is_last: bool) -> float:
-    """Return the pause that a busy server asks for, or 0 where it does not say.
-
-    Raises:
-        SourceError: Another request would be answered alike.
-    """
-    status = f"the server answers {error.code}"
-    if error.code in (404, 410):
+def _check_status(answer: httpx2.Response) -> None:
+    status = f"the server answers {answer.status_code}"
+    if answer.is_success:
+        return
+    if answer.status_code in (404, 410):
         raise NotFoundOnServerError(f"{status}, there is nothing; check the address")
-    if error.code in _REDIRECTS:
-        raise SourceError(f"{status} and leads in a circle, or to what is no web address")
-    after = error.headers.get("Retry-After", "")
+    after = answer.headers.get("Retry-After", "")
     pause = float(after) if after.isdecimal() else 0
-    if is_last or error.code not in _RETRIED or pause > _LONGEST_PAUSE:
-        hint = _HINTS.get(error.code, "try again later")
-        raise SourceError(f"{status} {http.client.responses.get(error.code, '')}; {hint}")
-    return pause
+    hint = _HINTS.get(answer.status_code, "try again later")
+    message = f"{status} {httpx2.codes.get_reason_phrase(answer.status_code)}; {hint}"
+    if answer.status_code in _RETRIED and pause <= _LONGEST_PAUSE:
+        raise _BusyError(message, pause)
+    raise SourceError(message)
 
 
-def _cause(error: Exception) -> Exception:
-    inner = getattr(error, "reason", None)
-    return inner if isinstance(inner, Exception) else error
-
-
-def _reason(cause: Exception, address: str, timeout: float) -> str:
-    if isinstance(cause, (ValueError, http.client.InvalidURL)):
-        return "it is no address that can be read; check its spelling"
-    what = next(
-        (text for kind, text in _WHAT if isinstance(cause, kind)), "is out of reach ({cause})"
+def _translated(error: Exception, timeout: float) -> SourceError:
+    if not isinstance(error, httpx2.RequestError) or isinstance(error, httpx2.UnsupportedProtocol):
+        return SourceError(f"it is no http address that can be read ({error}); check its spelling")
+    is_slow = isinstance(error, httpx2.TimeoutException)
+    reason = (
+        f"no answer within {timeout:g} seconds" if is_slow else str(error) or type(error).__name__
     )
-    told = getattr(cause, "verify_message", None) or getattr(cause, "strerror", None) or cause
-    what = what.format(seconds=timeout, cause=" ".join(str(told).split()))
-    host = urlsplit(address).hostname
-    return f"{host} {what}; check the address, the network and HTTPS_PROXY"
+    message = (
+        f"{error.request.url.host} cannot be read ({reason}); check the address, the network and "
+        "HTTPS_PROXY"
+    )
+    is_broken = isinstance(error, (httpx2.ReadError, httpx2.RemoteProtocolError))
+    return (_BusyError if is_broken else SourceError)(message)

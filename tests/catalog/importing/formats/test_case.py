@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from standards_mcp.catalog.importing.formats.case import is_case, read_case
-from standards_mcp.catalog.importing.problems import Problem
+from standards_mcp.catalog.importing.report import Problem
 from standards_mcp.catalog.records import StandardRecord
 from standards_mcp.catalog.vocabulary.notation import lookup_keys, record_keys
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from standards_mcp.catalog.importing.formats.csp import is_csp, read_csp
-from standards_mcp.catalog.importing.problems import Problem
+from standards_mcp.catalog.importing.report import Problem
 from standards_mcp.catalog.records import StandardRecord
 
 

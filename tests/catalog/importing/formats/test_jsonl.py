@@ -5,7 +5,7 @@ import json
 import pytest
 
 from standards_mcp.catalog.importing.formats.jsonl import is_records, read_jsonl, read_records
-from standards_mcp.catalog.importing.problems import Problem
+from standards_mcp.catalog.importing.report import Problem
 
 
 def test_each_line_is_a_record_with_all_its_fields(starter):

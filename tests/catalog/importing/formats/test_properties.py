@@ -21,7 +21,7 @@ from standards_mcp.catalog.importing.formats.tabular import read_table
 from standards_mcp.catalog.importing.formats.text import LONGEST_TEXT, clean, clean_all
 from standards_mcp.catalog.importing.formats.tree import DEEPEST, Node, build_tree
 from standards_mcp.catalog.importing.importer import ImportOptions, import_sources
-from standards_mcp.catalog.importing.problems import Problem, SourceError
+from standards_mcp.catalog.importing.report import Problem, SourceError
 from standards_mcp.catalog.records import StandardRecord
 
 COMMON = {
@@ -220,7 +220,7 @@ def test_any_json_at_all_is_read_or_told_by_every_reader(value):
 
 @given(st.binary(max_size=300) | st.text().map(lambda text: b"code,text\n" + text.encode("utf-16")))
 def test_any_bytes_at_all_are_read_or_told_as_a_table(data):
-    with suppress(SourceError):  # an encoding that is not read
+    with suppress(SourceError):  # an encoding that is not read, or a wrong quotation mark
         check(list(read_table(io.BytesIO(data), "file")))
 
 

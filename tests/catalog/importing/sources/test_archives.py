@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from standards_mcp.catalog.importing.problems import Problem
 from standards_mcp.catalog.importing.readers import read_documents
+from standards_mcp.catalog.importing.report import Problem
 from standards_mcp.catalog.importing.sources.files import open_sources
 from standards_mcp.catalog.records import StandardRecord
 

@@ -14,8 +14,8 @@ import pytest
 
 from standards_mcp.catalog.importing.formats.tabular import template
 from standards_mcp.catalog.importing.importer import import_sources
-from standards_mcp.catalog.importing.problems import Problem
 from standards_mcp.catalog.importing.readers import read_documents
+from standards_mcp.catalog.importing.report import Problem
 from standards_mcp.catalog.importing.sources.files import open_sources
 from standards_mcp.catalog.records import StandardRecord
 
