@@ -26,6 +26,7 @@ class Call:
         given: Arguments that the host adds, such as the `CallContext`.
         keywords: The validated arguments; empty before validation.
         kind: The kind in the record; by default that of *item*.
+        is_counted: True once the call has counted against the rate limits.
         record: What observers receive.
     """
 
@@ -37,6 +38,7 @@ class Call:
     kind: str = ""
     given: Mapping[str, Any] = field(default_factory=dict[str, Any])
     keywords: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    is_counted: bool = False
     record: CallRecord = field(init=False)
 
     @property

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel
+from pydantic import BaseModel, BeforeValidator
 from support.waiting import WAIT, let_time_pass, until
 from typing_extensions import TypedDict
 
@@ -105,6 +105,28 @@ async def test_a_tool_is_called_so_often_and_then_says_how_long_to_wait(serve: A
     assert 3500 < int(message.split()[-2]) <= 3600
     assert counter.calls == 2
     assert not (await host.call_tool("second", {})).is_error
+
+
+async def test_beyond_the_limit_no_call_with_many_values_is_validated(make_host: MakeHost):
+    validated: list[object] = []
+
+    def note(value: object) -> object:
+        validated.append(value)
+        return value
+
+    async def total(numbers: list[int]) -> int:
+        return sum(numbers)
+
+    total.__annotations__["numbers"] = list[Annotated[int, BeforeValidator(note)]]
+    tools = [Tool(name="total", function=total, description="Add numbers.")]
+    plugin = type("Made", (Plugin,), {"register_tools": hookimpl(lambda _: tools)})
+    host = make_host({"acme": plugin}, tools={"overrides": {"total": {"rate_limit": "2/hour"}}})
+    assert not (await host.call_tool("total", {"numbers": [1] * 300})).is_error, "counted once"
+    wrong = {"numbers": ["x"] * 300}
+    assert error_type(await host.call_tool("total", wrong)) == "invalid_input"
+    validated.clear()
+    assert error_type(await host.call_tool("total", wrong)) == "rate_limited"
+    assert not validated
 
 
 async def test_a_limit_of_all_tools_is_counted_for_each(serve: Any):

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from limits.aio.strategies import MovingWindowRateLimiter
 
 _JSON: Final = re.compile(r"\s*[\[{].*[\]}]\s*", re.DOTALL)
+_MANY_VALUES: Final = 200  # whose validation takes about ten milliseconds at most
 _MOST_CALLERS: Final = 10_000  # of all tools together
 _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 
@@ -70,6 +71,8 @@ async def within_deadline(call: Call, call_next: CallNext) -> Any:
 class Validation:
     """Validates the arguments of calls; a refused call counts against the rate limit, too.
 
+    A call with many values counts before it is validated, because that takes long.
+
     Args:
         count: Counts a call.
     """
@@ -85,6 +88,9 @@ class Validation:
             RateLimitedError: They do not fit, and the caller has called too often.
         """
         try:
+            count = _checked_count(call)
+            if count > _MANY_VALUES:
+                await self._count(call)
             call.keywords = await _keywords(call)
         except ToolError:
             await self._count(call)
@@ -92,7 +98,12 @@ class Validation:
         return await call_next(call)
 
 
-async def _keywords(call: Call) -> dict[str, Any]:
+def _checked_count(call: Call) -> int:
+    """Return the number of values in the arguments.
+
+    Raises:
+        InvalidInputError: There are too many.
+    """
     schema, most = call.item.arguments.schema, call.limits.max_argument_values
     count, commas = _counted(call.arguments, most)
     if count <= most < count + commas:
@@ -104,6 +115,11 @@ async def _keywords(call: Call) -> dict[str, Any]:
             f"the arguments have more than {most:,} values; send fewer in one call, or let the"
             " administrator raise max_argument_values in [tools]"
         )
+    return count + commas
+
+
+async def _keywords(call: Call) -> dict[str, Any]:
+    schema = call.item.arguments.schema
     if call.context.is_exact and (
         mistakes := schema_errors(schema_validator(schema), call.arguments)
     ):
@@ -158,14 +174,15 @@ class RateLimits:
         return await call_next(call)
 
     async def count(self, call: Call) -> None:
-        """Count a call; one that continues after a question is not counted again.
+        """Count a call once; one that continues after a question is not counted again.
 
         Raises:
             RateLimitedError: There were too many calls.
         """
         item = call.item
         # Each answer of a user repeats the call. With `1/minute` nobody could ever answer.
-        if not call.context.is_continuation:
+        if not (call.is_counted or call.context.is_continuation):
+            call.is_counted = True
             counted, limits = f"{item.kind} {item.declared}", call.limits.rate_limits
             await self.count_for(call.context.caller, counted, item.published, limits)
 
