@@ -47,14 +47,14 @@ class Layer:
         Raises:
             KeyError: There is none.
         """
-        found: Any = self.values
+        value: Any = self.values
         for key in map(str, path):
-            if isinstance(found, list) and key.isdigit():
+            if isinstance(value, list) and key.isdigit():
                 break
-            if not isinstance(found, Mapping):
+            if not isinstance(value, Mapping):
                 raise KeyError(key)
-            found = cast("Mapping[str, Any]", found)[key]
-        return cast("Any", found)
+            value = cast("Mapping[str, Any]", value)[key]
+        return cast("Any", value)
 
     def sets(self, path: Iterable[str | int]) -> bool:
         """Tell whether the key at *path* is set here."""
@@ -63,10 +63,9 @@ class Layer:
             return True
         return False
 
-    def sets_value(self, path: Iterable[str | int]) -> bool:
+    def sets_value(self, path: tuple[str | int, ...]) -> bool:
         """Tell whether *path* is set here to a value, not to a table, which other layers add to."""
-        keys = tuple(path)
-        return self.sets(keys) and not isinstance(self.value(keys), Mapping)
+        return self.sets(path) and not isinstance(self.value(path), Mapping)
 
     def location(self, path: Iterable[str | int]) -> str:
         """Return the name; for a file, with the line of the key at *path*."""
@@ -113,14 +112,13 @@ class Layers:
     def where(self, path: Iterable[str | int]) -> str:
         """Return where to correct the key at *path*, and what the key is called there."""
         keys = tuple(path)
-        # The highest layer wins, so a value is corrected there. A table is merged from all layers
-        # that have it. A key that is missing belongs beside the rest of its table: the lowest layer
-        # with that table is the file, where most users write.
-        found = [layer for layer in self.ordered if layer.sets(keys)]
-        if not found:
-            found = self._around(keys)[-1:]
-        elif plain := [layer for layer in found if layer.sets_value(keys)]:
-            found = plain[:1]
+        # The highest plain value is in force. A table is merged from all layers that have it. A key
+        # that is missing belongs beside the rest of its table: the lowest layer that has the table
+        # is the file, where most users write.
+        found = [layer for layer in self.ordered if layer.sets_value(keys)][:1]
+        found = found or [layer for layer in self.ordered if layer.sets(keys)]
+        for depth in range(len(keys) - 1, 1, -1):
+            found = found or [layer for layer in self.ordered if layer.sets(keys[:depth])][-1:]
         return " and ".join(layer.where(keys) for layer in reversed(found)) or key_name(keys)
 
     def variables(self) -> dict[str, str]:
@@ -131,13 +129,6 @@ class Layers:
             kept = (item for item in found.items() if not layer.sets_value(path_of(item[0])))
             found = dict(kept) | dict(layer.variables)
         return found
-
-    def _around(self, keys: tuple[str | int, ...]) -> list[Layer]:
-        """Return the layers that have the nearest table around a key; the top level is no table."""
-        for depth in range(len(keys) - 1, 1, -1):
-            if found := [layer for layer in self.ordered if layer.sets(keys[:depth])]:
-                return found
-        return []
 
 
 def merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

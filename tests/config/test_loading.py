@@ -320,7 +320,7 @@ def test_a_byte_order_mark_is_no_mistake(write: Write):
         ("strict =", ["not valid TOML: Invalid value"]),
         (
             "strict = true\nstrict = true",
-            ["not valid TOML: strict is set twice (line 1); keep one of them"],
+            ["not valid TOML: strict is set twice; keep one of them"],
         ),
         (b"\xff", ["line 1 is not UTF-8 text; save the file as UTF-8"]),
     ],

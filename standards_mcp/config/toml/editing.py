@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from functools import partial
 from typing import Any, Final, cast
 
 import tomlkit
 from tomlkit.items import InlineTable
 
-from standards_mcp._utils.secrets import MASK, secret_paths
 from standards_mcp._utils.text import BYTE_ORDER_MARK, keeping_style
+from standards_mcp.config.layers import key_name, leaves
+
+from .keys import toml_value
 
 _LAST_EMPTY_LINE: Final = re.compile(r"(\r?\n)\r?\n\Z")
 _Document = MutableMapping[str, Any]
@@ -145,34 +147,15 @@ def without_token(text: str, name: str) -> str:
     return _changed(text, change)
 
 
-def without_secrets(text: str) -> str:
-    """Return *text* for showing, since a table of one line is shown whole.
-
-    All values under keys that look like secrets are masked, and all values of plugins' own keys:
-    only the plugin knows which of them are secret, and it is not imported for an edit.
-    """
-
-    def change(document: _Document) -> None:
-        values = _values(text)
-        plugins = values.pop("plugins", {})
-        for path in [*secret_paths(values), *_own_values(plugins)]:
-            *tables, key = path
-            table = document
-            for name in tables:
-                table = table[name]
-            table[key] = MASK
-
-    return _changed(text, change)
-
-
-def _own_values(plugins: object) -> Iterator[tuple[str, ...]]:
-    if not isinstance(plugins, Mapping):
-        return
-    for name, section in cast("Mapping[str, object]", plugins).items():
-        if isinstance(section, Mapping):
-            for key, value in cast("Mapping[str, object]", section).items():
-                if not isinstance(value, bool):
-                    yield "plugins", name, key
+def changed_keys(before: str, after: str) -> str:
+    """Return the keys that an edit changes as a diff; no other value of the file is in it."""
+    old, new = (dict(leaves(_values(text))) for text in (before, after))
+    lines: list[str] = []
+    for path in old | new:
+        if old.get(path) != new.get(path):
+            lines += [f"-{key_name(path)} = {toml_value(old[path])}"] if path in old else []
+            lines += [f"+{key_name(path)} = {toml_value(new[path])}"] if path in new else []
+    return "\n".join(lines)
 
 
 @keeping_style
