@@ -146,6 +146,13 @@ def merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
+def nested(path: Iterable[str], value: Any) -> Any:
+    """Return *value* in a table for each key of *path*."""
+    for key in reversed(tuple(path)):
+        value = {key: value}
+    return value
+
+
 def leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Yield each value with the keys that lead to it, those of a table before its inner tables.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 from standards_mcp.plugin import Variable
 
-from .layers import Layer, Layers, merged
+from .layers import Layer, Layers, merged, nested
 from .models.base import is_table
 from .sources import from_json, in_home, is_given
 
@@ -33,7 +33,22 @@ def with_variables(layers: Layers, plugin: str, model: type[BaseModel]) -> Layer
     """Return the layers with the values that such variables set for a plugin."""
     names = plugin_variables(model)
     lists = {_key(name, field) for name, field in model.model_fields.items() if _is_list(field)}
-    return Layers(tuple(_with_variables(each, plugin, names, lists) for each in layers.ordered))
+
+    def completed(layer: Layer) -> Layer:
+        texts = {key: layer.others.get(name.upper(), "") for key, name in names.items()}
+        given = {key: text for key, text in texts.items() if is_given(names[key], text)}
+        if not given:
+            return layer
+        # A variable holds a list or a table as JSON.
+        values = {key: from_json(text) if key in lists else text for key, text in given.items()}
+        return replace(
+            layer,
+            values=merged(layer.values, nested(("plugins", plugin), values)),
+            variables={**layer.variables, **{names[key]: text for key, text in given.items()}},
+            names={**layer.names, **{("plugins", plugin, key): names[key] for key in given}},
+        )
+
+    return Layers(tuple(map(completed, layers.ordered)))
 
 
 def plugin_options(
@@ -71,28 +86,6 @@ def _absolute(value: Any, folder: Path, where: Callable[[], str]) -> Any:
     if isinstance(value, list):
         return [_absolute(each, folder, where) for each in cast("list[object]", value)]
     return str(folder / in_home(Path(value), where)) if isinstance(value, str) else value
-
-
-def _with_variables(
-    layer: Layer, plugin: str, names: Mapping[str, str], lists: Collection[str]
-) -> Layer:
-    """Return a layer with what variables say.
-
-    Args:
-        names: The names of the variables, by the keys that they set.
-        lists: The keys whose values are lists or tables, which a variable holds as JSON.
-    """
-    texts = {key: layer.others.get(name.upper(), "") for key, name in names.items()}
-    given = {key: text for key, text in texts.items() if is_given(names[key], text)}
-    if not given:
-        return layer
-    values = {key: from_json(text) if key in lists else text for key, text in given.items()}
-    return replace(
-        layer,
-        values=merged(layer.values, {"plugins": {plugin: values}}),
-        variables={**layer.variables, **{names[key]: text for key, text in given.items()}},
-        names={**layer.names, **{("plugins", plugin, key): names[key] for key in given}},
-    )
 
 
 def _key(name: str, field: FieldInfo) -> str:

@@ -19,7 +19,16 @@ from pydantic import BaseModel, SecretStr
 from standards_mcp._utils.text import BYTE_ORDER_MARK, describe_decoding, nearest
 from standards_mcp.errors import ConfigError
 
-from .layers import DOT_ENV, ENVIRONMENT, Layer, leaves, merged, path_of, variable_name
+from .layers import (
+    DOT_ENV,
+    ENVIRONMENT,
+    Layer,
+    leaves,
+    merged,
+    nested,
+    path_of,
+    variable_name,
+)
 from .models.base import is_table, type_of
 from .models.catalog import EMBEDDING_KEY_VARIABLE, SECRET_KEYS, VARIABLES
 from .models.external import read_servers_file, shared_servers
@@ -266,13 +275,8 @@ def _nested(variables: Mapping[str, str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     named = set(VARIABLES.values())
     for variable in sorted(variables, key=lambda name: (name in named, name)):
-        *tables, key = path = path_of(variable)
-        table: dict[str, Any] | None = values
-        for name in tables:
-            inner: object = table.setdefault(name, {}) if table is not None else None
-            table = cast("dict[str, Any]", inner) if isinstance(inner, dict) else None
-        if table is not None:
-            table[key] = _value_of(path, variables[variable])
+        path = path_of(variable)
+        values = merged(values, nested(path, _value_of(path, variables[variable])))
     return values
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, cast
 
 from standards_mcp._utils.text import BYTE_ORDER_MARK
+from standards_mcp.config.layers import nested
 
 _STRING: Final = r'"(?:[^"\\]|\\.)*"'
 _COMMENT: Final = re.compile(rf"{_STRING}|//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -122,9 +123,9 @@ def set_value(text: str, path: Sequence[str], value: Any) -> str:
     document = _Document(text)
     if document.is_empty:
         head = text.rstrip()
-        return (head + "\n" if head else "") + json.dumps(_nested(path, value), indent=2) + "\n"
+        return (head + "\n" if head else "") + json.dumps(nested(path, value), indent=2) + "\n"
     place = document.locate(path)
-    new = _rendered(text, _nested(path[place.depth :], value), place.depth)
+    new = _rendered(text, nested(path[place.depth :], value), place.depth)
     if member := place.member:
         return text[: member.at] + new + text[member.end :]
     return _inserted(text, place, f"{json.dumps(path[place.depth - 1], ensure_ascii=False)}: {new}")
@@ -163,12 +164,6 @@ def _without_comment(found: re.Match[str]) -> str:
 def _skip(text: str, position: int) -> int:
     """Return the position of the next character that is no space."""
     return cast("re.Match[str]", _SPACE.match(text, position)).end()
-
-
-def _nested(path: Iterable[str], value: Any) -> Any:
-    for key in reversed(list(path)):
-        value = {key: value}
-    return value
 
 
 def _inserted(text: str, place: _Place, line: str) -> str:

@@ -85,6 +85,4 @@ def toml_value(value: object) -> str:
     if isinstance(value, str):
         # JSON escapes what TOML does, but for a few characters.
         return printable(json.dumps(value, ensure_ascii=False))
-    import tomlkit  # noqa: PLC0415  - keys alone are written at every start
-
-    return str(cast("Any", tomlkit).item(value).as_string())
+    return str(value).lower()  # True as true; numbers are spelt as in Python, infinite ones too
