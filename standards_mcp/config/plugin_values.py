@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, Union, cast, get_args, get_origin
+from typing import Any, cast, get_args
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -15,7 +14,7 @@ from pydantic.fields import FieldInfo
 from standards_mcp.plugin import Variable
 
 from .layers import Layer, Layers, merged, nested
-from .models.base import is_table
+from .models.base import takes_json
 from .sources import from_json, in_home, is_given
 
 
@@ -32,14 +31,14 @@ def plugin_variables(model: type[BaseModel]) -> dict[str, str]:
 def with_variables(layers: Layers, plugin: str, model: type[BaseModel]) -> Layers:
     """Return the layers with the values that such variables set for a plugin."""
     names = plugin_variables(model)
-    lists = {_key(name, field) for name, field in model.model_fields.items() if _is_list(field)}
+    fields = model.model_fields.items()
+    lists = {_key(name, field) for name, field in fields if takes_json(field.annotation)}
 
     def completed(layer: Layer) -> Layer:
         texts = {key: layer.others.get(name.upper(), "") for key, name in names.items()}
         given = {key: text for key, text in texts.items() if is_given(names[key], text)}
         if not given:
             return layer
-        # A variable holds a list or a table as JSON.
         values = {key: from_json(text) if key in lists else text for key, text in given.items()}
         return replace(
             layer,
@@ -98,14 +97,6 @@ def _metadata(annotation: object) -> Iterator[object]:
     for each in get_args(annotation):
         yield from getattr(each, "__metadata__", ())
         yield from _metadata(each)
-
-
-def _is_list(field: FieldInfo) -> bool:
-    """Tell whether a field is a list or a table, and so cannot be a plain text."""
-    annotation = field.annotation
-    is_union = get_origin(annotation) in (Union, UnionType)
-    kinds = [each for each in (get_args(annotation) if is_union else (annotation,)) if each]
-    return all(get_origin(each) or is_table(each) for each in kinds if each is not NoneType)
 
 
 def _holds_paths(annotation: object) -> bool:

@@ -12,7 +12,7 @@ from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, cast, get_origin
+from typing import Any, Final, cast
 
 from pydantic import BaseModel, SecretStr
 
@@ -29,7 +29,7 @@ from .layers import (
     path_of,
     variable_name,
 )
-from .models.base import is_table, type_of
+from .models.base import is_table, takes_json, type_of
 from .models.catalog import EMBEDDING_KEY_VARIABLE, SECRET_KEYS, VARIABLES
 from .models.external import read_servers_file, shared_servers
 from .models.settings import ENV_PREFIX, Settings
@@ -289,8 +289,7 @@ def _value_of(path: tuple[str, ...], text: str) -> Any:
     if path in VARIABLES:
         return SecretStr(text.strip()) if path in SECRET_KEYS else text.strip()
     kind = type_of(Settings, path)
-    may_be_json = kind is None or is_table(kind) or get_origin(kind) in (dict, tuple)
-    return from_json(text) if may_be_json else text
+    return from_json(text) if kind is None or takes_json(kind) else text
 
 
 def from_json(text: str) -> Any:

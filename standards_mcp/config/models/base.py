@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, TypeAlias, get_args, get_origin
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, TypeAlias, Union, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -55,6 +56,16 @@ def type_of(model: type[BaseModel], path: Iterable[object]) -> Any:
         else:
             return None
     return found
+
+
+def takes_json(annotation: Any) -> bool:
+    """Tell whether values of a type are lists or tables, which a variable holds as JSON."""
+    origin, members = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return takes_json(members[0])
+    if origin in (Union, UnionType):
+        return all(takes_json(each) for each in members if each is not NoneType)
+    return is_table(annotation) or (isinstance(origin, type) and issubclass(origin, Collection))
 
 
 @dataclass(frozen=True, slots=True)

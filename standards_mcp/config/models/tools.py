@@ -66,10 +66,6 @@ class ToolRules(Rules):
     """Rules that a tool passes to be served. A match in ``disable`` always wins.
 
     Attributes:
-        enable: Only what has a declared or published name that matches one of these globs is
-            served.
-        disable: What has a declared or published name that matches one of these globs is not
-            served.
         read_only: If true, only tools that change nothing are served.
     """
 
@@ -153,14 +149,10 @@ class ToolOverride(Override):
 
     Attributes:
         name: This is the name that clients see. The tool still answers to its declared name.
-        title: This title replaces the author's.
-        description: This description replaces the author's.
         arguments: Each table changes the argument with this name.
-        timeout: One call may take this many seconds.
         rate_limit: One caller may call the tool this often, such as ``60/minute``.
         cache_ttl: The same call gets the same answer for this many seconds; 0 means never. The tool
             must be read-only.
-        concurrency: This many calls of the tool run at a time, and more wait.
         max_output_tokens: An answer has about this many tokens at most. A longer one is cut, and a
             note says so.
     """
