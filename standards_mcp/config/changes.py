@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeAlias
 
 from standards_mcp._utils.files import Edit, edit_text
+from standards_mcp._utils.text import BYTE_ORDER_MARK
 
+from .layers import key_name, leaves
 from .loading import Sources, user_config_file
 from .models.settings import Settings
+from .toml.keys import toml_value
 
 Gains: TypeAlias = Callable[[Settings, Settings], Iterable[str]]
 """Returns what the second settings serve beyond the first, in words."""
@@ -67,3 +71,16 @@ def file_to_change(sources: Sources) -> Path:
 def for_everybody(sources: Sources, text: str) -> Settings:
     """Return the settings where the file has this text, for everybody: profiles only narrow."""
     return sources.load(text).settings.model_copy(update={"profile": None})
+
+
+def changed_keys(before: str, after: str) -> str:
+    """Return the keys that an edit changes as a diff; no other value of the file is in it."""
+    old, new = (
+        dict(leaves(tomllib.loads(text.removeprefix(BYTE_ORDER_MARK)))) for text in (before, after)
+    )
+    lines: list[str] = []
+    for path in old | new:
+        if old.get(path) != new.get(path):
+            lines += [f"-{key_name(path)} = {toml_value(old[path])}"] if path in old else []
+            lines += [f"+{key_name(path)} = {toml_value(new[path])}"] if path in new else []
+    return "\n".join(lines)

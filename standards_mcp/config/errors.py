@@ -30,7 +30,6 @@ _MESSAGES: Final = {
     ),
     "path_type": """input should be a path in quotes, for example '"/srv/standards"'""",
 }
-_MISSING: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +108,12 @@ def _key_of(location: _Location, values: Any) -> _Location:
     """
     value = values
     for depth, part in enumerate(location):
-        if value is not _MISSING and not isinstance(value, Mapping | list):
+        if not isinstance(value, Mapping | list):
             return location[:depth]
         try:
             value = cast("Any", value)[part]
-        except (LookupError, TypeError):
-            value = _MISSING
+        except (LookupError, TypeError):  # the key is missing
+            return location
     return location
 
 

@@ -9,9 +9,14 @@ import click
 from standards_mcp._utils.text import describe_decoding
 from standards_mcp.cli.invocation import Invocation
 from standards_mcp.commands import print_text
-from standards_mcp.config.changes import Gains, change_config, file_to_change, for_everybody
+from standards_mcp.config.changes import (
+    Gains,
+    change_config,
+    changed_keys,
+    file_to_change,
+    for_everybody,
+)
 from standards_mcp.config.models.settings import Settings
-from standards_mcp.config.toml.editing import changed_keys
 
 from .agreement import agree
 

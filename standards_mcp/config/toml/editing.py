@@ -16,9 +16,6 @@ import tomlkit
 from tomlkit.items import InlineTable
 
 from standards_mcp._utils.text import BYTE_ORDER_MARK, keeping_style
-from standards_mcp.config.layers import key_name, leaves
-
-from .keys import toml_value
 
 _LAST_EMPTY_LINE: Final = re.compile(r"(\r?\n)\r?\n\Z")
 _Document = MutableMapping[str, Any]
@@ -145,17 +142,6 @@ def without_token(text: str, name: str) -> str:
             del auth["tokens"][name]
 
     return _changed(text, change)
-
-
-def changed_keys(before: str, after: str) -> str:
-    """Return the keys that an edit changes as a diff; no other value of the file is in it."""
-    old, new = (dict(leaves(_values(text))) for text in (before, after))
-    lines: list[str] = []
-    for path in old | new:
-        if old.get(path) != new.get(path):
-            lines += [f"-{key_name(path)} = {toml_value(old[path])}"] if path in old else []
-            lines += [f"+{key_name(path)} = {toml_value(new[path])}"] if path in new else []
-    return "\n".join(lines)
 
 
 @keeping_style
