@@ -16,7 +16,7 @@ from .models.settings import Settings
 from .toml.keys import toml_value
 
 Gains: TypeAlias = Callable[[Settings, Settings], Iterable[str]]
-"""Returns what the second settings serve beyond the first, in words."""
+"""Return the contributions that the second settings serve and the first do not, in words."""
 
 
 def change_config(
@@ -50,7 +50,7 @@ def change_config(
         if gains and after != text:
             gained = gains(*(for_everybody(sources, each) for each in (text, after)))
             what = ", ".join(gained)
-            # It is called again where another program wrote meanwhile: nobody is asked twice.
+            # It is called again if another program wrote in between: ask for the same only once.
             if what not in ("", agreed):
                 agree(what)
                 agreed = what

@@ -31,7 +31,7 @@ _LISTED_BY: Final = {"distributions": "plugins list --json", "plugins": "plugins
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What patterns can match: all names of contributions, plugins and their distributions.
+    """The names that patterns can match: contributions, plugins and their distributions.
 
     Attributes:
         failed: The plugins that failed, so that their contributions are not known.
@@ -90,7 +90,7 @@ def check_settings(settings: Settings, names: Names, profiles: Iterable[str]) ->
 
 
 def _scopes(settings: Settings, names: Names) -> Iterator[Problem]:
-    """Yield the globs of scopes that give nothing; nobody knows where not all names are known."""
+    """Yield the globs of scopes that match nothing, if the contributions are known."""
     known = [name for each in names.contributions.values() for name in each]
     for scope, table in settings.server.auth.scopes.items() if known else ():
         for pattern in _unmatched(table.names if isinstance(table, Scope) else table, known):
@@ -175,7 +175,7 @@ def check_programs(settings: Settings) -> Iterator[Problem]:
 
 
 def check_addresses(settings: Settings) -> Iterator[Problem]:
-    """Yield the addresses of enabled servers that are none; those with a variable are not known."""
+    """Yield malformed addresses of enabled servers, except addresses with a variable."""
     for name, server in settings.servers.items():
         if server.enabled and server.url and not server.url.startswith(_ADDRESSES):
             yield Problem(("servers", name, "url"), "input should begin with https:// or http://")

@@ -22,7 +22,7 @@ DOT_ENV: Final = ".env"
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One source of values and what to call it in an error.
+    """One source of values, with its name for errors.
 
     Attributes:
         text: That of a file, to find lines in.
@@ -45,7 +45,7 @@ class Layer:
         """Return the value at *path*; for an element of a list, the list.
 
         Raises:
-            KeyError: There is none.
+            KeyError: The key is not set.
         """
         value: Any = self.values
         for key in map(str, path):
@@ -74,11 +74,11 @@ class Layer:
 
     @property
     def has_variables(self) -> bool:
-        """Whether its values come from variables, which is where secrets belong."""
+        """True if its values come from variables; only these may hold secrets."""
         return self.name in (ENVIRONMENT, DOT_ENV)
 
     def where(self, path: Iterable[str | int]) -> str:
-        """Return the location of the key at *path*, and what the key is called there."""
+        """Return the location of the key at *path*, and the key's name there."""
         keys = tuple(path)
         named = self.names.get(tuple(map(str, keys))) or variable_name(keys)
         name = named if self.has_variables else key_name(keys)
@@ -110,10 +110,10 @@ class Layers:
         return layer.location(keys) if layer else ""
 
     def where(self, path: Iterable[str | int]) -> str:
-        """Return where to correct the key at *path*, and what the key is called there."""
+        """Return the source in which to correct the key at *path*, and the key's name there."""
         keys = tuple(path)
-        # The highest plain value is in force. A table is merged from all layers that have it. A key
-        # that is missing belongs beside the rest of its table: the lowest layer that has the table
+        # The highest plain value is in force. A table is merged from all layers that have it. A
+        # missing key is best added where the rest of its table is: the lowest layer with the table
         # is the file, where most users write.
         found = [layer for layer in self.ordered if layer.sets_value(keys)][:1]
         found = found or [layer for layer in self.ordered if layer.sets(keys)]

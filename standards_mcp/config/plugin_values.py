@@ -1,4 +1,4 @@
-"""What only a plugin's model tells of its table: which variables set its keys, which are paths."""
+"""Variables and paths in a plugin's table, which only the plugin's model declares."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .sources import from_json, in_home, is_given
 
 
 def plugin_variables(model: type[BaseModel]) -> dict[str, str]:
-    """Return the names of the variables of their own that keys have, see `Variable`."""
+    """Return the names of the keys' own variables, by key; see `Variable`."""
     return {
         _key(name, field): each.name
         for name, field in model.model_fields.items()
@@ -88,12 +88,12 @@ def _absolute(value: Any, folder: Path, where: Callable[[], str]) -> Any:
 
 
 def _key(name: str, field: FieldInfo) -> str:
-    """Return what a field is called in the table."""
+    """Return the key of a field in the table."""
     return field.validation_alias if isinstance(field.validation_alias, str) else name
 
 
 def _metadata(annotation: object) -> Iterator[object]:
-    """Yield what `Annotated` says within a type, as in ``Annotated[...] | None``."""
+    """Yield the metadata of `Annotated` within a type, as in ``Annotated[...] | None``."""
     for each in get_args(annotation):
         yield from getattr(each, "__metadata__", ())
         yield from _metadata(each)

@@ -115,7 +115,7 @@ def _of_plugin(name: str, model: type[BaseModel]) -> Schema:
 
 
 class _AnyWhereUnknown(GenerateJsonSchema):
-    """Lets anything pass that only the plugin's own validation can judge."""
+    """Accept any value where only the plugin's own validator can decide."""
 
     def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> Schema:
         del schema, error_info

@@ -65,7 +65,7 @@ _WINDOWS_PATH: Final = re.compile(r'"((?:[A-Za-z]:|\\\\[^\\"]+)\\(?!\\)[^"]*)"')
 # TOML takes the \t of "C:\temp" for a tab.
 _EATEN_PATH: Final = re.compile(r"[A-Za-z]:[\b\t\n\f\r]")
 
-# What clients put where their user left an optional field of a bundle empty.
+# Clients write this for an optional field of a bundle that the user left empty.
 _PLACEHOLDER: Final = "${user_config."
 
 

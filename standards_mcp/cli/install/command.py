@@ -38,7 +38,7 @@ from .known import CLIENTS, IMPORTING, Client, Entry, Launch, System, own_comman
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,30}")
 _BY_KEY: Final = {client.key: client for client in (*CLIENTS, *IMPORTING)}
 _JSON: Final = Path("servers.json")
-"""Tells the format of what a user imports."""
+"""The suffix of a file's name tells its format; users import JSON."""
 
 
 def _client_of(_: click.Context, __: click.Parameter, key: str) -> Client:
@@ -200,7 +200,7 @@ def _launch(invocation: Invocation, pairs: Iterable[str], in_force: Mapping[str,
 
 
 def _variables(invocation: Invocation) -> dict[str, str]:
-    """Return the variables that set something here, with those that only plugins know."""
+    """Return the variables that set something here, also those that plugins declare."""
     # Whether plugins fail is not what was asked here.
     invocation.configure_logging(silent=True)
     try:
@@ -259,7 +259,7 @@ def _print_entry(
 
 
 def _options(client: Client, file: Path, text: str, name: str) -> Options:
-    """Return the options of an entry in a client's file; none where there is no such entry."""
+    """Return the options of an entry in a client's file, or no options without the entry."""
     entry = servers(client, file, text).get(name)
     return options_in_force(client, entry) if entry else ()
 

@@ -40,7 +40,7 @@ _PACKAGE: Final = re.compile(r"standards-mcp($|[@=\[])")
 
 @dataclass(frozen=True, slots=True)
 class _Format:
-    """How to read a text, set a value in it, and take one out."""
+    """The functions that read a text, set a value in it, and remove one."""
 
     name: str
     read: Callable[[str], Any]
@@ -92,7 +92,7 @@ def variables_of(client: Client, entry: Mapping[str, Any]) -> dict[str, Any]:
 def missing_variables(
     client: Client, entry: Mapping[str, Any], variables: Iterable[str]
 ) -> list[str]:
-    """Return those of *variables* that an entry does not give: clients pass on next to none."""
+    """Return the *variables* that an entry lacks: clients pass on few variables of their own."""
     given = {name.upper() for name in variables_of(client, entry)}
     return sorted({*variables} - given)
 
@@ -160,7 +160,7 @@ def _shown(option: str, value: str) -> str:
 def with_server(client: Client, file: Path, text: str, name: str, launch: Launch) -> str:
     """Return the text of a client's file with this server under *name*.
 
-    What an entry of that name says beside the command stays, its environment variables too.
+    Other keys of an existing entry stay, and so do its environment variables.
 
     Raises:
         ClientFileError: The file is malformed, or another server has the name.

@@ -58,7 +58,7 @@ class _Place(NamedTuple):
 
 
 class _Document:
-    """A parsed text, in which comments are spaces."""
+    """A text with spaces for comments, parsed."""
 
     def __init__(self, text: str) -> None:
         bare = " " + text[1:] if text.startswith(BYTE_ORDER_MARK) else text
@@ -143,9 +143,9 @@ def remove_value(text: str, path: Sequence[str]) -> str:
     members, _, depth, member = document.locate(path)
     if member is None or depth < len(path):
         return text
-    # What goes: the member, its comma, and its whole line where nothing else is on that line. If it
-    # was the last one without a comma, the comma of the one before goes, too: strict readers of
-    # JSON refuse a comma before the brace.
+    # Remove the member, its comma, and the whole line if nothing else is on it. If the member was
+    # the last and had no comma, remove the comma before it, too: strict readers of JSON refuse a
+    # comma before the brace.
     before = members[: members.index(member)]
     start, end = member.start, member.comma or member.end
     if not text[end:].split("\n", 1)[0].strip() and not text[:start].rsplit("\n", 1)[-1].strip():
@@ -162,7 +162,7 @@ def _without_comment(found: re.Match[str]) -> str:
 
 
 def _skip(text: str, position: int) -> int:
-    """Return the position of the next character that is no space."""
+    """Return the position of the next character other than space."""
     return cast("re.Match[str]", _SPACE.match(text, position)).end()
 
 

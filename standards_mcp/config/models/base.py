@@ -70,12 +70,12 @@ def takes_json(annotation: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class AtStart:
-    """Marks a key of the host's whose new value counts from the next start on, not at a reload."""
+    """Mark a setting that takes effect at the next start, not on reload."""
 
 
 @dataclass(frozen=True, slots=True)
 class Like:
-    """Describes what text must look like: in words for people, as a pattern for editors.
+    """A format of text: in words for people, as a pattern for editors.
 
     Attributes:
         words: What an error says after "input should be".
@@ -103,6 +103,6 @@ class Like:
 
 
 def error_at(key: str, message: str) -> ValidationError:
-    """Return what a validator of a whole table raises, so that the error names the key at fault."""
+    """Return an error about one key, for the validator of a whole table to raise."""
     error = PydanticCustomError("value_error", "{message}", {"message": message})
     return ValidationError.from_exception_data("", [{"type": error, "loc": (key,), "input": None}])

@@ -42,7 +42,7 @@ _KEY_CHARACTERS: Final = 32
 ALL: Final = "*"
 """The scope of a token that may use all that is served."""
 ADMIN: Final = "admin"
-"""The scope of the admin page, and of what ``/health`` says of plugins."""
+"""The scope of the admin page, and of the plugins in ``/health``."""
 METRICS: Final = "metrics"
 """The scope of ``/metrics``."""
 BUILT_IN: Final = (ADMIN, METRICS, ALL)
@@ -149,7 +149,7 @@ class AuthSettings(Table):
 
     @property
     def is_required(self) -> bool:
-        """Whether requests need a token."""
+        """True if requests need a token."""
         by_default = bool(self.tokens or self.jwt.issuer)
         return by_default if self.required is None else self.required
 
@@ -267,5 +267,5 @@ class HttpSettings(Table):
 
     @property
     def session_share(self) -> int:
-        """How many sessions one token may have."""
+        """The largest number of sessions of one token."""
         return self.max_sessions_per_client or max(1, self.max_sessions // 5)

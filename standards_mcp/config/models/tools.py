@@ -1,7 +1,4 @@
-"""``[tools]``, ``[prompts]``, ``[resources]`` and ``[profiles.*]``.
-
-Which of what plugins contribute is served, as what, and within which limits.
-"""
+"""``[tools]``, ``[prompts]``, ``[resources]`` and ``[profiles.*]``: selection, names and limits."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from .base import AtStart, Like, NoFlag, Seconds, Table, error_at
 
 Kind: TypeAlias = Literal["tools", "prompts", "resources"]
-"""What plugins contribute, as its table is called."""
+"""The kind of a contribution, by the name of its table."""
 ToolName = Annotated[
     str,
     Like(
@@ -201,7 +198,7 @@ class ToolSettings(ToolRules):
 
 
 class Profile(ToolRules):
-    """``[profiles.<name>]``: rules that apply beside ``[tools]``, and so can only narrow it.
+    """``[profiles.<name>]``: rules in addition to ``[tools]``, which only narrow it.
 
     Attributes:
         plugins: Only plugins with a name that matches one of these globs serve anything.

@@ -1,4 +1,4 @@
-"""Changes single keys of a configuration file and leaves the rest of its text alone.
+"""Change single keys of a configuration file; the rest of its text stays as it is.
 
 Every function maps text to text. The caller reads and writes, and calls the function again where
 another program wrote in the meantime, see `edit_text`.
@@ -22,7 +22,7 @@ _Document = MutableMapping[str, Any]
 
 
 def with_plugin(text: str, name: str, *, enabled: bool, table: str = "plugins") -> str:
-    """Return *text* with ``[plugins.<name>] enabled`` set, or that of another *table*."""
+    """Return *text* with ``[plugins.<name>] enabled`` set, or ``[<table>.<name>]``."""
 
     def change(document: _Document) -> None:
         _table(_table(document, table, is_super=True), name)["enabled"] = enabled

@@ -53,7 +53,7 @@ def _parsed(statement: str) -> dict[str, Any] | None:
 
 
 def _path(data: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the keys that lead into a statement's value; those of an inline table count too."""
+    """Return the keys that lead into a statement's value, also through inline tables."""
     keys: list[str] = []
     value: Any = data
     while True:
