@@ -33,8 +33,8 @@ def change_config(
     Args:
         file: That of `file_to_change`.
         sources: Where the configuration comes from, this file among them.
-        gains: Where the edit may serve more.
-        agree: Called with that, as a list in one line; it raises what keeps the file as it is.
+        gains: Given if the edit may serve more.
+        agree: Called with the gains in one line; it raises an error to keep the file as it is.
         dry_run: Write nothing.
 
     Raises:
@@ -42,18 +42,13 @@ def change_config(
         UnicodeDecodeError: It is not UTF-8.
         ConfigError: It has mistakes.
     """
-    agreed = ""
 
     def change(text: str) -> str:
-        nonlocal agreed
         after = edit(text)
         if gains and after != text:
             gained = gains(*(for_everybody(sources, each) for each in (text, after)))
-            what = ", ".join(gained)
-            # It is called again if another program wrote in between: ask for the same only once.
-            if what not in ("", agreed):
+            if what := ", ".join(gained):
                 agree(what)
-                agreed = what
         return after
 
     return edit_text(file, change, dry_run=dry_run)
