@@ -149,7 +149,6 @@ def test_a_plugin_whose_settings_no_schema_can_tell_spoils_none(install: Install
             model_config = ConfigDict(arbitrary_types_allowed=True)
             odd: Odd | None = None
             call: Callable[[], int] = print
-            again: "OddSettings | None" = None
             nested: TypeAliasType("Nested", "list[Nested] | dict[str, Nested] | str") = ""
             size: int = 3
 
