@@ -14,8 +14,9 @@ from typing import Any, Final, NamedTuple, cast
 from standards_mcp._utils.text import BYTE_ORDER_MARK
 from standards_mcp.config.layers import nested
 
-_STRING: Final = r'"(?:[^"\\]|\\.)*"'
-_COMMENT: Final = re.compile(rf"{_STRING}|//[^\n]*|/\*.*?\*/", re.DOTALL)
+# A string or a comment that is not closed runs to the end, so that no text takes quadratic time.
+_STRING: Final = r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)'
+_COMMENT: Final = re.compile(rf"{_STRING}|//[^\n]*|/\*.*?(?P<end>\*/|\Z)", re.DOTALL)
 # A trailing comma follows a value: `{,}` stays a mistake.
 _TRAILING: Final = re.compile(rf"((?:{_STRING}|[\w.}}\]])\s*),(?=\s*[}}\]])|{_STRING}", re.DOTALL)
 _SPACE: Final = re.compile(r"\s*")
@@ -158,7 +159,8 @@ def remove_value(text: str, path: Sequence[str]) -> str:
 
 
 def _without_comment(found: re.Match[str]) -> str:
-    return found[0] if found[0].startswith('"') else re.sub(r"[^\r\n]", " ", found[0])
+    is_string, is_open = found[0].startswith('"'), found["end"] == ""
+    return found[0] if is_string or is_open else re.sub(r"[^\r\n]", " ", found[0])
 
 
 def _skip(text: str, position: int) -> int:

@@ -161,6 +161,8 @@ def test_a_path_that_is_not_there_is_no_change_to_remove():
         ("{,}", "line 1, column 2"),
         ('{"a": 1,,}', "line 1, column"),
         ("/* open", "line 1, column 1"),
+        ("/* " * 100_000, "line 1, column 1"),
+        ('"\\' * 100_000, "line 1, column 1"),
     ],
 )
 def test_a_fault_is_named_by_its_place(text: str, where: str):
