@@ -17,7 +17,7 @@ from standards_mcp._utils.logs import configure_logging
 from standards_mcp._utils.stdio.streams import divert_stdout, own_stderr
 from standards_mcp.catalog import open_local
 from standards_mcp.catalog.local.catalog import LocalCatalog
-from standards_mcp.config.layers import merged
+from standards_mcp.config.layers import merged, nested
 from standards_mcp.config.loading import (
     LoadedSettings,
     Sources,
@@ -173,10 +173,7 @@ def parse_overrides(pairs: Iterable[str]) -> dict[str, Any]:
         keys = keys_of(path)
         if not equals or not all(keys):
             raise click.UsageError(f"--set {pair}: write KEY=VALUE, for example tools.timeout=10")
-        value = _toml_value(text)
-        for key in reversed(keys):
-            value = {key: value}
-        values = merged(values, value)
+        values = merged(values, nested(keys, _toml_value(text)))
     return values
 
 

@@ -1,4 +1,4 @@
-"""Where the values of the configuration come from, and what they may be.
+"""The configuration: its sources, and the models that validate it.
 
 `contributions` and every layer above may import it.
 """

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeAlias
 
 from standards_mcp._utils.files import Edit, edit_text
+from standards_mcp._utils.text import BYTE_ORDER_MARK
 
+from .layers import key_name, leaves
 from .loading import Sources, user_config_file
 from .models.settings import Settings
+from .toml.keys import toml_value
 
 Gains: TypeAlias = Callable[[Settings, Settings], Iterable[str]]
-"""Returns what the second settings serve beyond the first, in words."""
+"""Return the contributions that the second settings serve and the first do not, in words."""
 
 
 def change_config(
@@ -29,8 +33,8 @@ def change_config(
     Args:
         file: That of `file_to_change`.
         sources: Where the configuration comes from, this file among them.
-        gains: Where the edit may serve more.
-        agree: Called with that, as a list in one line; it raises what keeps the file as it is.
+        gains: Given if the edit may serve more.
+        agree: Called with the gains in one line; it raises an error to keep the file as it is.
         dry_run: Write nothing.
 
     Raises:
@@ -38,18 +42,13 @@ def change_config(
         UnicodeDecodeError: It is not UTF-8.
         ConfigError: It has mistakes.
     """
-    agreed = ""
 
     def change(text: str) -> str:
-        nonlocal agreed
         after = edit(text)
         if gains and after != text:
             gained = gains(*(for_everybody(sources, each) for each in (text, after)))
-            what = ", ".join(gained)
-            # It is called again where another program wrote meanwhile: nobody is asked twice.
-            if what not in ("", agreed):
+            if what := ", ".join(gained):
                 agree(what)
-                agreed = what
         return after
 
     return edit_text(file, change, dry_run=dry_run)
@@ -67,3 +66,16 @@ def file_to_change(sources: Sources) -> Path:
 def for_everybody(sources: Sources, text: str) -> Settings:
     """Return the settings where the file has this text, for everybody: profiles only narrow."""
     return sources.load(text).settings.model_copy(update={"profile": None})
+
+
+def changed_keys(before: str, after: str) -> str:
+    """Return the keys that an edit changes as a diff; no other value of the file is in it."""
+    old, new = (
+        dict(leaves(tomllib.loads(text.removeprefix(BYTE_ORDER_MARK)))) for text in (before, after)
+    )
+    lines: list[str] = []
+    for path in old | new:
+        if old.get(path) != new.get(path):
+            lines += [f"-{key_name(path)} = {toml_value(old[path])}"] if path in old else []
+            lines += [f"+{key_name(path)} = {toml_value(new[path])}"] if path in new else []
+    return "\n".join(lines)

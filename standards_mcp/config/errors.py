@@ -1,4 +1,4 @@
-"""Problems of settings, each in one line: where, which key, what is wrong, what may be meant."""
+"""Validation errors of settings as one line each: source, key, reason and nearest name."""
 
 from __future__ import annotations
 
@@ -30,18 +30,17 @@ _MESSAGES: Final = {
     ),
     "path_type": """input should be a path in quotes, for example '"/srv/standards"'""",
 }
-_MISSING: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong with a value of the configuration, or with a key that is missing.
+    """An invalid value of the configuration, or a missing key.
 
     Attributes:
-        path: The tables and keys that lead to it, and its index where it stands in a list.
-        message: What is wrong, and what may be meant.
-        fix: What to do, where more is known than that the value is wrong.
-        where: The source and the key; by default those of the value in force.
+        path: The tables and keys that lead to it, and its index in a list.
+        message: The reason, with the nearest valid name.
+        fix: The next step, if one is known.
+        where: The source and the key; by default, the source of the value in force.
     """
 
     path: tuple[str | int, ...]
@@ -64,7 +63,7 @@ class InvalidSettingsError(Exception):
 
 
 def misplaced_secret(layer: Layer, path: tuple[str, ...], own: str | None = None) -> Problem:
-    """Return what is wrong with a secret in a layer that others can read. See `set_variable`."""
+    """Return the problem of a secret in a layer that others can read. See `set_variable`."""
     fix = set_variable(path, own)
     return Problem(path, f"a secret does not belong here; {fix}", fix, layer.where(path))
 
@@ -93,7 +92,7 @@ def find_problems(
 
 
 def _missing(problem: Problem, model: type[BaseModel], location: _Location) -> Problem:
-    """Return the problem of a missing key with what to set: for a secret, a variable."""
+    """Return the problem of a missing key with the key to set; for a secret, with the variable."""
     key, keys = key_name(problem.path), [part for part in location if isinstance(part, str)]
     if len(keys) < len(location) or not declares_secret(model, keys):
         return replace(problem, fix=f"set {key}")
@@ -105,16 +104,16 @@ def _missing(problem: Problem, model: type[BaseModel], location: _Location) -> P
 def _key_of(location: _Location, values: Any) -> _Location:
     """Return *location* up to the plain value that it leads to.
 
-    Where several types are allowed, pydantic adds to the location which of them it tried.
+    If several types are allowed, pydantic adds the one that it tried to the location.
     """
     value = values
     for depth, part in enumerate(location):
-        if value is not _MISSING and not isinstance(value, Mapping | list):
+        if not isinstance(value, Mapping | list):
             return location[:depth]
         try:
             value = cast("Any", value)[part]
-        except (LookupError, TypeError):
-            value = _MISSING
+        except (LookupError, TypeError):  # the key is missing
+            return location
     return location
 
 

@@ -22,7 +22,7 @@ DOT_ENV: Final = ".env"
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One source of values and what to call it in an error.
+    """One source of values, with its name for errors.
 
     Attributes:
         text: That of a file, to find lines in.
@@ -45,16 +45,16 @@ class Layer:
         """Return the value at *path*; for an element of a list, the list.
 
         Raises:
-            KeyError: There is none.
+            KeyError: The key is not set.
         """
-        found: Any = self.values
+        value: Any = self.values
         for key in map(str, path):
-            if isinstance(found, list) and key.isdigit():
+            if isinstance(value, list) and key.isdigit():
                 break
-            if not isinstance(found, Mapping):
+            if not isinstance(value, Mapping):
                 raise KeyError(key)
-            found = cast("Mapping[str, Any]", found)[key]
-        return cast("Any", found)
+            value = cast("Mapping[str, Any]", value)[key]
+        return cast("Any", value)
 
     def sets(self, path: Iterable[str | int]) -> bool:
         """Tell whether the key at *path* is set here."""
@@ -63,10 +63,9 @@ class Layer:
             return True
         return False
 
-    def sets_value(self, path: Iterable[str | int]) -> bool:
+    def sets_value(self, path: tuple[str | int, ...]) -> bool:
         """Tell whether *path* is set here to a value, not to a table, which other layers add to."""
-        keys = tuple(path)
-        return self.sets(keys) and not isinstance(self.value(keys), Mapping)
+        return self.sets(path) and not isinstance(self.value(path), Mapping)
 
     def location(self, path: Iterable[str | int]) -> str:
         """Return the name; for a file, with the line of the key at *path*."""
@@ -75,11 +74,11 @@ class Layer:
 
     @property
     def has_variables(self) -> bool:
-        """Whether its values come from variables, which is where secrets belong."""
+        """True if its values come from variables; only these may hold secrets."""
         return self.name in (ENVIRONMENT, DOT_ENV)
 
     def where(self, path: Iterable[str | int]) -> str:
-        """Return the location of the key at *path*, and what the key is called there."""
+        """Return the location of the key at *path*, and the key's name there."""
         keys = tuple(path)
         named = self.names.get(tuple(map(str, keys))) or variable_name(keys)
         name = named if self.has_variables else key_name(keys)
@@ -111,16 +110,15 @@ class Layers:
         return layer.location(keys) if layer else ""
 
     def where(self, path: Iterable[str | int]) -> str:
-        """Return where to correct the key at *path*, and what the key is called there."""
+        """Return the source in which to correct the key at *path*, and the key's name there."""
         keys = tuple(path)
-        # The highest layer wins, so a value is corrected there. A table is merged from all layers
-        # that have it. A key that is missing belongs beside the rest of its table: the lowest layer
-        # with that table is the file, where most users write.
-        found = [layer for layer in self.ordered if layer.sets(keys)]
-        if not found:
-            found = self._around(keys)[-1:]
-        elif plain := [layer for layer in found if layer.sets_value(keys)]:
-            found = plain[:1]
+        # The highest plain value is in force. A table is merged from all layers that have it. A
+        # missing key is best added where the rest of its table is: the lowest layer with the table
+        # is the file, where most users write.
+        found = [layer for layer in self.ordered if layer.sets_value(keys)][:1]
+        found = found or [layer for layer in self.ordered if layer.sets(keys)]
+        for depth in range(len(keys) - 1, 1, -1):
+            found = found or [layer for layer in self.ordered if layer.sets(keys[:depth])][-1:]
         return " and ".join(layer.where(keys) for layer in reversed(found)) or key_name(keys)
 
     def variables(self) -> dict[str, str]:
@@ -131,13 +129,6 @@ class Layers:
             kept = (item for item in found.items() if not layer.sets_value(path_of(item[0])))
             found = dict(kept) | dict(layer.variables)
         return found
-
-    def _around(self, keys: tuple[str | int, ...]) -> list[Layer]:
-        """Return the layers that have the nearest table around a key; the top level is no table."""
-        for depth in range(len(keys) - 1, 1, -1):
-            if found := [layer for layer in self.ordered if layer.sets(keys[:depth])]:
-                return found
-        return []
 
 
 def merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -153,6 +144,13 @@ def merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         elif isinstance(below, dict):
             result[key] = merged(cast("dict[str, Any]", below), cast("Mapping[str, Any]", value))
     return result
+
+
+def nested(path: Iterable[str], value: Any) -> Any:
+    """Return *value* in a table for each key of *path*."""
+    for key in reversed(tuple(path)):
+        value = {key: value}
+    return value
 
 
 def leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:

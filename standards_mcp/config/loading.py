@@ -34,14 +34,14 @@ FILE_NAME: Final = "standards-mcp.toml"
 
 @dataclass(frozen=True, slots=True)
 class LoadedSettings:
-    """Settings and the layers they came from, so that an error can name one."""
+    """Settings with their layers, so that an error can name the source."""
 
     settings: Settings
     file: Path | None
     layers: Layers = field(default_factory=Layers)
 
     def is_current(self) -> bool:
-        """Tell whether the file still says what was read from it."""
+        """True if the file has not changed since it was read."""
         if self.file and self.layers.ordered:
             read = (layer.text for layer in self.layers.ordered if layer.name == str(self.file))
             with suppress(OSError, UnicodeDecodeError):
@@ -51,7 +51,7 @@ class LoadedSettings:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where a process has its configuration from, so that it can be read anew.
+    """The named file and the command line's values, to read the configuration again.
 
     Attributes:
         config: The file that was named, if one was.
@@ -67,7 +67,7 @@ class Sources:
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """Where the file may be; the first that there is counts."""
+        """The possible paths of the file; the first existing one is read."""
         return config_paths(self.config)
 
 
@@ -119,7 +119,7 @@ def _refuse_secrets(layers: Layers) -> None:
 
 
 def _with_shared_servers(layers: Layers) -> Layers:
-    """Return the layers with that of ``servers_file``, the lowest, if the key is set."""
+    """Return the layers with ``servers_file`` as the lowest one, if the key is set."""
     file = layers.merged().get("servers_file")
     if not isinstance(file, str):
         return layers
@@ -145,7 +145,7 @@ def find_config(config: Path | None = None) -> Path | None:
 
 
 def config_paths(config: Path | None = None) -> tuple[Path, ...]:
-    """Return where the configuration file may be; the first that there is counts."""
+    """Return the possible paths of the configuration file; the first existing one is read."""
     named = _named_file(config)
     return (named,) if named else (Path(FILE_NAME), user_config_file())
 

@@ -1,26 +1,25 @@
-"""What only a plugin's model tells of its table: which variables set its keys, which are paths."""
+"""Variables and paths in a plugin's table, which only the plugin's model declares."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, Union, cast, get_args, get_origin
+from typing import Any, cast, get_args
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from standards_mcp.plugin import Variable
 
-from .layers import Layer, Layers, merged
-from .models.base import is_table
+from .layers import Layer, Layers, merged, nested
+from .models.base import takes_json
 from .sources import from_json, in_home, is_given
 
 
 def plugin_variables(model: type[BaseModel]) -> dict[str, str]:
-    """Return the names of the variables of their own that keys have, see `Variable`."""
+    """Return the names of the keys' own variables, by key; see `Variable`."""
     return {
         _key(name, field): each.name
         for name, field in model.model_fields.items()
@@ -32,8 +31,23 @@ def plugin_variables(model: type[BaseModel]) -> dict[str, str]:
 def with_variables(layers: Layers, plugin: str, model: type[BaseModel]) -> Layers:
     """Return the layers with the values that such variables set for a plugin."""
     names = plugin_variables(model)
-    lists = {_key(name, field) for name, field in model.model_fields.items() if _is_list(field)}
-    return Layers(tuple(_with_variables(each, plugin, names, lists) for each in layers.ordered))
+    fields = model.model_fields.items()
+    lists = {_key(name, field) for name, field in fields if takes_json(field.annotation)}
+
+    def completed(layer: Layer) -> Layer:
+        texts = {key: layer.others.get(name.upper(), "") for key, name in names.items()}
+        given = {key: text for key, text in texts.items() if is_given(names[key], text)}
+        if not given:
+            return layer
+        values = {key: from_json(text) if key in lists else text for key, text in given.items()}
+        return replace(
+            layer,
+            values=merged(layer.values, nested(("plugins", plugin), values)),
+            variables={**layer.variables, **{names[key]: text for key, text in given.items()}},
+            names={**layer.names, **{("plugins", plugin, key): names[key] for key in given}},
+        )
+
+    return Layers(tuple(map(completed, layers.ordered)))
 
 
 def plugin_options(
@@ -73,46 +87,16 @@ def _absolute(value: Any, folder: Path, where: Callable[[], str]) -> Any:
     return str(folder / in_home(Path(value), where)) if isinstance(value, str) else value
 
 
-def _with_variables(
-    layer: Layer, plugin: str, names: Mapping[str, str], lists: Collection[str]
-) -> Layer:
-    """Return a layer with what variables say.
-
-    Args:
-        names: The names of the variables, by the keys that they set.
-        lists: The keys whose values are lists or tables, which a variable holds as JSON.
-    """
-    texts = {key: layer.others.get(name.upper(), "") for key, name in names.items()}
-    given = {key: text for key, text in texts.items() if is_given(names[key], text)}
-    if not given:
-        return layer
-    values = {key: from_json(text) if key in lists else text for key, text in given.items()}
-    return replace(
-        layer,
-        values=merged(layer.values, {"plugins": {plugin: values}}),
-        variables={**layer.variables, **{names[key]: text for key, text in given.items()}},
-        names={**layer.names, **{("plugins", plugin, key): names[key] for key in given}},
-    )
-
-
 def _key(name: str, field: FieldInfo) -> str:
-    """Return what a field is called in the table."""
+    """Return the key of a field in the table."""
     return field.validation_alias if isinstance(field.validation_alias, str) else name
 
 
 def _metadata(annotation: object) -> Iterator[object]:
-    """Yield what `Annotated` says within a type, as in ``Annotated[...] | None``."""
+    """Yield the metadata of `Annotated` within a type, as in ``Annotated[...] | None``."""
     for each in get_args(annotation):
         yield from getattr(each, "__metadata__", ())
         yield from _metadata(each)
-
-
-def _is_list(field: FieldInfo) -> bool:
-    """Tell whether a field is a list or a table, and so cannot be a plain text."""
-    annotation = field.annotation
-    is_union = get_origin(annotation) in (Union, UnionType)
-    kinds = [each for each in (get_args(annotation) if is_union else (annotation,)) if each]
-    return all(get_origin(each) or is_table(each) for each in kinds if each is not NoneType)
 
 
 def _holds_paths(annotation: object) -> bool:

@@ -20,9 +20,8 @@ from .toml.keys import toml_value
 
 Schema = dict[str, Any]
 
-
 _DEEPEST: Final = 4
-"""How far lists of lists and the like are followed, since a type may contain itself."""
+"""Tables in tables and lists of lists are followed so far, since a type may contain itself."""
 
 _HEAD: Final = """\
 # Configuration of standards-mcp. Every key is listed with its default. To set one, remove its
@@ -112,14 +111,11 @@ def _of_plugin(name: str, model: type[BaseModel]) -> Schema:
     except PydanticUserError:
         return {"type": "object"}
     own["$defs"] = {f"{name}.{key}": value for key, value in own.get("$defs", {}).items()}
-    if is_recursive := str(own.get("$ref", "")).rpartition("/")[2]:
-        own |= own["$defs"][is_recursive]
-        del own["$ref"]
     return own
 
 
 class _AnyWhereUnknown(GenerateJsonSchema):
-    """Lets anything pass that only the plugin's own validation can judge."""
+    """Accept any value where only the plugin's own validator can decide."""
 
     def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> Schema:
         del schema, error_info
@@ -129,19 +125,14 @@ class _AnyWhereUnknown(GenerateJsonSchema):
         """Do not warn of a default that JSON cannot express: the key is shown without it."""
 
 
-def _keys(
-    schema: Schema, definitions: Schema, table: str, around: tuple[Schema, ...] = ()
-) -> Iterator[Key]:
-    inner: list[tuple[str, Schema]] = []
+def _keys(schema: Schema, definitions: Schema, table: str, depth: int = 0) -> Iterator[Key]:
+    inner: dict[str, Schema] = {}
     for name, given in schema.get("properties", {}).items():
         resolved = _resolved(given, definitions)
         path = f"{table}.{name}" if table else name
-        tables = dict(_tables(path, resolved, definitions))
-        # A table that may contain itself is shown once.
-        inside = [each["properties"] for each in tables.values()]
-        if tables and not any(each is other["properties"] for each in inside for other in around):
-            inner += tables.items()
-        else:
+        tables = dict(_tables(path, resolved, definitions)) if depth < _DEEPEST else {}
+        inner |= tables
+        if not tables:
             yield Key(
                 table,
                 name,
@@ -151,8 +142,8 @@ def _keys(
                 required=name in schema.get("required", ()),
                 secret=_is_secret(given, definitions),
             )
-    for path, resolved in inner:
-        yield from _keys(resolved, definitions, path, (*around, resolved))
+    for path, resolved in inner.items():
+        yield from _keys(resolved, definitions, path, depth + 1)
 
 
 def _tables(path: str, schema: Schema, definitions: Schema) -> Iterator[tuple[str, Schema]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -11,19 +12,27 @@ from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, cast, get_origin
+from typing import Any, Final, cast
 
 from pydantic import BaseModel, SecretStr
 
 from standards_mcp._utils.text import BYTE_ORDER_MARK, describe_decoding, nearest
 from standards_mcp.errors import ConfigError
 
-from .layers import DOT_ENV, ENVIRONMENT, Layer, leaves, merged, path_of, variable_name
-from .models.base import is_table, type_of
+from .layers import (
+    DOT_ENV,
+    ENVIRONMENT,
+    Layer,
+    leaves,
+    merged,
+    nested,
+    path_of,
+    variable_name,
+)
+from .models.base import is_table, takes_json, type_of
 from .models.catalog import EMBEDDING_KEY_VARIABLE, SECRET_KEYS, VARIABLES
 from .models.external import read_servers_file, shared_servers
 from .models.settings import ENV_PREFIX, Settings
-from .toml.mistakes import explain, is_eaten_path
 
 CONFIG_VARIABLE: Final = "STANDARDS_MCP_CONFIG"
 _OTHER_VARIABLES: Final = frozenset({CONFIG_VARIABLE, EMBEDDING_KEY_VARIABLE})
@@ -36,7 +45,27 @@ _PATHS: Final = (
     ("server", "uds"),
 )
 
-# What clients put where their user left an optional field of a bundle empty.
+_PLACE: Final = re.compile(r"\(at line (\d+), column (\d+)\)")
+_TWICE: Final = (
+    "Cannot declare",
+    "Cannot overwrite",
+    "Cannot mutate",
+    "Duplicate inline table key",
+)
+_CURLY_QUOTES: Final = dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb", '"') | dict.fromkeys(
+    "\u2018\u2019\u201a\u201b", "'"
+)
+_WORDS: Final = {
+    "true": "write true",
+    "false": "write false",
+    **dict.fromkeys(("none", "null"), "leave the key out"),
+}
+_UNQUOTED: Final = 'text must be in quotes; write "..."'
+_WINDOWS_PATH: Final = re.compile(r'"((?:[A-Za-z]:|\\\\[^\\"]+)\\(?!\\)[^"]*)"')
+# TOML takes the \t of "C:\temp" for a tab.
+_EATEN_PATH: Final = re.compile(r"[A-Za-z]:[\b\t\n\f\r]")
+
+# Clients write this for an optional field of a bundle that the user left empty.
 _PLACEHOLDER: Final = "${user_config."
 
 
@@ -103,7 +132,7 @@ def file_layer(file: Path, text: str | None = None) -> Layer:
     try:
         values = tomllib.loads(text)
     except (ValueError, RecursionError) as exc:  # also for a number or a nesting without end
-        raise ConfigError(f"{file}{explain(text, str(exc))}") from None
+        raise ConfigError(f"{file}{_explain(text, str(exc))}") from None
     if "mcpServers" in values:  # pasted as other clients spell it
         values = merged({"servers": shared_servers(values.pop("mcpServers"))}, values)
     layer = Layer(str(file), values, text)
@@ -114,11 +143,45 @@ def file_layer(file: Path, text: str | None = None) -> Layer:
 def _refuse_eaten_paths(layer: Layer) -> None:
     for path, value in leaves(layer.values):
         elements = cast("list[object]", value) if isinstance(value, list) else [value]
-        if any(map(is_eaten_path, elements)):
+        if any(isinstance(each, str) and _EATEN_PATH.match(each) for each in elements):
             raise ConfigError(
                 f"{layer.where(path)}: a backslash means something in double quotes; write the "
                 "path in single quotes"
             )
+
+
+def _explain(text: str, error: str) -> str:
+    """Return the line and the reason why a text is not TOML, with what to write instead.
+
+    No value of the text is quoted but a path: it may be secret.
+    """
+    lines, place = text.rstrip().split("\n"), _PLACE.search(error)
+    number = int(place[1]) if place else len(lines)
+    line = "".join(lines[number - 1 : number])
+    advice = _advice(line, line[int(place[2]) - 1 :] if place else "", error)
+    where = f":{number}" if place or advice else ""
+    return f"{where}: not valid TOML: {advice or error}"
+
+
+def _advice(line: str, rest: str, error: str) -> str:
+    """Return what to write for a usual mistake, else an empty string.
+
+    Args:
+        rest: The part of the line at which the parser stopped.
+    """
+    if path := _WINDOWS_PATH.search(line):
+        return f"a backslash means something in double quotes; write the path as '{path[1]}'"
+    if error.startswith(_TWICE):
+        name = line.partition("=")[0].partition("#")[0].strip()
+        how = "put its keys into one table" if name.startswith("[") else "keep one of them"
+        return f"{name} is set twice; {how}"
+    if rest[:1] in _CURLY_QUOTES:
+        straight = _CURLY_QUOTES[rest[0]]
+        return f"{rest[0]} is a curly quote; write {straight}, before the text and behind it"
+    if error.startswith("Invalid value") and (word := re.match(r"[A-Za-z_]\w*", rest)):
+        advice = _WORDS.get(word[0].lower())
+        return f"{word[0]} means nothing here; {advice}" if advice else _UNQUOTED
+    return ""
 
 
 def servers_layer(file: str) -> Layer:
@@ -212,13 +275,8 @@ def _nested(variables: Mapping[str, str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     named = set(VARIABLES.values())
     for variable in sorted(variables, key=lambda name: (name in named, name)):
-        *tables, key = path = path_of(variable)
-        table: dict[str, Any] | None = values
-        for name in tables:
-            inner: object = table.setdefault(name, {}) if table is not None else None
-            table = cast("dict[str, Any]", inner) if isinstance(inner, dict) else None
-        if table is not None:
-            table[key] = _value_of(path, variables[variable])
+        path = path_of(variable)
+        values = merged(values, nested(path, _value_of(path, variables[variable])))
     return values
 
 
@@ -231,8 +289,7 @@ def _value_of(path: tuple[str, ...], text: str) -> Any:
     if path in VARIABLES:
         return SecretStr(text.strip()) if path in SECRET_KEYS else text.strip()
     kind = type_of(Settings, path)
-    may_be_json = kind is None or is_table(kind) or get_origin(kind) in (dict, tuple)
-    return from_json(text) if may_be_json else text
+    return from_json(text) if kind is None or takes_json(kind) else text
 
 
 def from_json(text: str) -> Any:
@@ -245,16 +302,12 @@ def from_json(text: str) -> Any:
 
 def _nearest_variable(name: str) -> str:
     """Return ``; did you mean 'X'?`` for the variable that may be meant, or an empty string."""
-    head, separator, rest = name.removeprefix(ENV_PREFIX).partition("__")
-    if separator:  # the table is unknown
-        meant = {table.upper(): variable_name((table, rest)) for table in Settings.model_fields}
-    else:
-        own = [*VARIABLES.values(), *_OTHER_VARIABLES]
-        meant = {each.removeprefix(ENV_PREFIX): each for each in own}
-        for path in sorted(_paths(Settings), key=len):
-            if path not in VARIABLES:
-                meant.setdefault(path[-1].upper(), variable_name(path))
-    found = nearest(head, meant)
+    own = name.removeprefix(ENV_PREFIX)
+    rest = own.partition("__")[2]  # the keys of a plugin or a server are not known
+    paths = [*_paths(Settings), *((table, rest) for table in Settings.model_fields if rest)]
+    known = [*map(variable_name, paths), *_OTHER_VARIABLES]
+    meant = {each.removeprefix(ENV_PREFIX): each for each in known}
+    found = nearest(own, meant)
     return f"; did you mean {meant[found]!r}?" if found else ""
 
 

@@ -1,4 +1,4 @@
-"""How long the host waits for what it does not control. No configuration key sets these."""
+"""Timeouts and waiting times of the host. No configuration key sets these."""
 
 from __future__ import annotations
 

@@ -165,6 +165,11 @@ def test_json_stays_text_where_a_key_is_text(monkeypatch: MonkeyPatch):
     assert value.get_secret_value() == credentials
 
 
+def test_a_list_may_stand_where_a_table_may(monkeypatch: MonkeyPatch):
+    _set(monkeypatch, SERVER__AUTH__SCOPES__TEACHER='["find_*"]')
+    assert load_settings().settings.server.auth.scopes == {"teacher": ("find_*",)}
+
+
 def test_a_variable_for_a_table_and_one_for_a_key_in_it_add_up(monkeypatch: MonkeyPatch):
     _set(monkeypatch, TOOLS='{"timeout": 1, "read_only": true}', TOOLS__TIMEOUT="2")
     _set(monkeypatch, TOOLS__OVERRIDES="x", TOOLS__OVERRIDES__WORK__TITLE="Work")
@@ -320,7 +325,7 @@ def test_a_byte_order_mark_is_no_mistake(write: Write):
         ("strict =", ["not valid TOML: Invalid value"]),
         (
             "strict = true\nstrict = true",
-            ["not valid TOML: strict is set twice (line 1); keep one of them"],
+            ["not valid TOML: strict is set twice; keep one of them"],
         ),
         (b"\xff", ["line 1 is not UTF-8 text; save the file as UTF-8"]),
     ],

@@ -6,19 +6,22 @@ from collections.abc import Callable
 
 import click
 
-from standards_mcp._utils.files import diff
-from standards_mcp._utils.secrets import mask
 from standards_mcp._utils.text import describe_decoding
 from standards_mcp.cli.invocation import Invocation
 from standards_mcp.commands import print_text
-from standards_mcp.config.changes import Gains, change_config, file_to_change, for_everybody
+from standards_mcp.config.changes import (
+    Gains,
+    change_config,
+    changed_keys,
+    file_to_change,
+    for_everybody,
+)
 from standards_mcp.config.models.settings import Settings
-from standards_mcp.config.toml.editing import without_secrets
 
 from .agreement import agree
 
 dry_run_option = click.option(
-    "--dry-run", is_flag=True, help="Show the change as a diff and write nothing."
+    "--dry-run", is_flag=True, help="Show the changed keys and write nothing."
 )
 
 
@@ -59,8 +62,7 @@ def edit_config(
     if not done.changes:
         says(f"{file} says so already.")
     elif dry_run:
-        change_shown = diff(file, without_secrets(done.before), without_secrets(done.after))
-        print_text(mask(change_shown, invocation.host.secrets()))
+        print_text(f"{file}\n{changed_keys(done.before, done.after)}")
     else:
         kept = f"; the old file is {done.backup.name}" if done.backup else ""
         says(f"Changed {file}{kept}")

@@ -19,14 +19,19 @@ import importlib_metadata
 from standards_mcp._utils.text import counted
 from standards_mcp.calls.steps.output import definition_tokens
 from standards_mcp.catalog import CatalogError
-from standards_mcp.cli.install.files import missing_variables, own_servers
+from standards_mcp.cli.install.files import (
+    configuration_of,
+    install_command,
+    missing_variables,
+    options_of,
+    own_servers,
+)
 from standards_mcp.cli.install.known import CLIENTS, Client, Entry, System
-from standards_mcp.cli.install.options import configuration_of, install_command, options_of
 from standards_mcp.cli.service_checks import service_problems, service_warnings
+from standards_mcp.config.checks import check_programs
 from standards_mcp.config.layers import key_name
 from standards_mcp.config.loading import LoadedSettings, user_config_file
 from standards_mcp.config.models.settings import Settings
-from standards_mcp.config.programs import check_programs
 from standards_mcp.errors import ClientFileError, StandardsMcpError
 from standards_mcp.host import Host
 from standards_mcp.loading.health import check_health

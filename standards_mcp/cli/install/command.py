@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import click
 
-from standards_mcp._utils.files import Edit, diff, edit_text
+from standards_mcp._utils.files import Edit, edit_text
 from standards_mcp._utils.secrets import looks_secret, mask
 from standards_mcp._utils.text import describe_decoding
 from standards_mcp.cli.administration.agreement import agree, yes_option
@@ -22,23 +22,23 @@ from standards_mcp.config.layers import variable_name
 from standards_mcp.errors import ClientFileError, StandardsMcpError
 
 from .files import (
+    Options,
+    change_of_entry,
+    lost,
     missing_variables,
+    options_in_force,
     own_servers,
     servers,
     snippet,
     with_server,
-    without_secrets,
     without_server,
 )
 from .known import CLIENTS, IMPORTING, Client, Entry, Launch, System, own_command
-from .options import Options, lost, options_in_force
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,30}")
-
-
 _BY_KEY: Final = {client.key: client for client in (*CLIENTS, *IMPORTING)}
 _JSON: Final = Path("servers.json")
-"""Tells the format of what a user imports."""
+"""The suffix of a file's name tells its format; users import JSON."""
 
 
 def _client_of(_: click.Context, __: click.Parameter, key: str) -> Client:
@@ -92,7 +92,10 @@ def install(invocation: Invocation, /, client: Client, name: str, **options: Any
     loses its configuration, its profile or a setting, that is told and asked for. A client without
     a file, such as Cherry Studio, imports what is printed in its own settings.
     """
-    _check_name(name)
+    if not _NAME.fullmatch(name):
+        raise click.UsageError(
+            f"--name {name!r}: use letters, digits, '-' and '_', at most 30 of them"
+        )
     if options["profile"]:
         invocation = replace(invocation, profile=options["profile"])
     variables = _variables(invocation)
@@ -131,7 +134,7 @@ def uninstall(
         print_text(f"{client.title} has no server {name!r} in {file}", err=True)
         ctx.exit(1)
     if dry_run:
-        _show(client, file, done)
+        _show(client, file, done, name)
         return
     _report(file, done)
     print_text(f"Removed {name!r} from {client.title}. Start it again if it is open.")
@@ -197,7 +200,7 @@ def _launch(invocation: Invocation, pairs: Iterable[str], in_force: Mapping[str,
 
 
 def _variables(invocation: Invocation) -> dict[str, str]:
-    """Return the variables that set something here, with those that only plugins know."""
+    """Return the variables that set something here, also those that plugins declare."""
     # Whether plugins fail is not what was asked here.
     invocation.configure_logging(silent=True)
     try:
@@ -240,30 +243,23 @@ def _add(
     if not done.changes:
         print_text(f"{client.title} has it already: {name!r} in {file}")
     elif dry_run:
-        _show(client, file, done)
+        _show(client, file, done, name)
     else:
         _report(file, done)
         print_text(f"Added {name!r} to {client.title}. {client.after}")
     return servers(client, file, done.after)[name]
 
 
-def _check_name(name: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise click.UsageError(
-            f"--name {name!r}: use letters, digits, '-' and '_', at most 30 of them"
-        )
-
-
 def _print_entry(
     client: Client, file: Path, name: str, launch: Launch, variables: Iterable[str]
 ) -> None:
-    text = snippet(client, file, name, launch)
-    click.echo(text, nl=False)
-    _warn_of_missing(client, servers(client, file, text)[name], variables)
+    entry = client.entry(name, launch)
+    click.echo(snippet(client, file, name, entry), nl=False)
+    _warn_of_missing(client, entry, variables)
 
 
 def _options(client: Client, file: Path, text: str, name: str) -> Options:
-    """Return the options of an entry in a client's file; none where there is no such entry."""
+    """Return the options of an entry in a client's file, or no options without the entry."""
     entry = servers(client, file, text).get(name)
     return options_in_force(client, entry) if entry else ()
 
@@ -295,9 +291,8 @@ def _warn_of_missing(client: Client, entry: Entry, variables: Iterable[str]) -> 
         )
 
 
-def _show(client: Client, file: Path, done: Edit) -> None:
-    before, after = (without_secrets(client, file, text) for text in (done.before, done.after))
-    print_text(diff(file, before, after) or "Only secrets change.")
+def _show(client: Client, file: Path, done: Edit, name: str) -> None:
+    print_text(change_of_entry(client, file, done, name) or "Only secrets change.")
 
 
 def _report(file: Path, done: Edit) -> None:

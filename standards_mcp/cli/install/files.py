@@ -1,20 +1,27 @@
-"""Adds servers to clients' configuration files and takes them out again, leaving all else alone.
+"""Read and edit the entries of this server in clients' files; all else stays as it is.
 
-The caller reads and writes; all but `own_servers` map text to text.
+The caller reads and writes files: all but `own_servers` map text to text.
 """
 
 from __future__ import annotations
 
 import io
+import operator
+import os
 import re
+import shlex
+import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path, PureWindowsPath
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
-from standards_mcp._utils.files import read_text
-from standards_mcp._utils.secrets import MASK, secret_paths
+from standards_mcp._utils.files import Edit, diff, read_text
+from standards_mcp._utils.secrets import MASK, looks_secret, secret_paths
 from standards_mcp._utils.text import BYTE_ORDER_MARK, describe_decoding, keeping_style
+from standards_mcp.config.sources import CONFIG_VARIABLE, is_given
 from standards_mcp.errors import ClientFileError
 
 from . import jsonc
@@ -24,15 +31,16 @@ _RUNNERS: Final = frozenset({"pipx", "uv", "uvx"})
 
 _T = TypeVar("_T")
 
-_Change: TypeAlias = Callable[[Any, Callable[[], Any]], None]
-"""Changes a parsed document, given a function that makes an empty table for it."""
+Options: TypeAlias = tuple[tuple[str, str], ...]
+"""The options by which an entry narrows what its server serves, with their values, in order."""
 
+_OPTIONS: Final = ("--config", "--profile", "--set")
 _PACKAGE: Final = re.compile(r"standards-mcp($|[@=\[])")
 
 
 @dataclass(frozen=True, slots=True)
 class _Format:
-    """How to read a text, set a value in it, and take one out."""
+    """The functions that read a text, set a value in it, and remove one."""
 
     name: str
     read: Callable[[str], Any]
@@ -84,15 +92,75 @@ def variables_of(client: Client, entry: Mapping[str, Any]) -> dict[str, Any]:
 def missing_variables(
     client: Client, entry: Mapping[str, Any], variables: Iterable[str]
 ) -> list[str]:
-    """Return those of *variables* that an entry does not give: clients pass on next to none."""
+    """Return the *variables* that an entry lacks: clients pass on few variables of their own."""
     given = {name.upper() for name in variables_of(client, entry)}
     return sorted({*variables} - given)
+
+
+def options_of(line: Sequence[str]) -> Options:
+    """Return the options of a command line that choose what is served, with their values."""
+    found: list[tuple[str, str]] = []
+    rest = iter(line)
+    for word in rest:
+        option, equals, value = word.partition("=")
+        if option in _OPTIONS:
+            found.append((option, value if equals else next(rest, "")))
+    return tuple(found)
+
+
+def options_in_force(client: Client, entry: Entry) -> Options:
+    """Return the options of an entry; a configuration that only its variable names is one of them.
+
+    The option wins over the variable.
+    """
+    options = options_of(client.command_line(entry))
+    variable = str(variables_of(client, entry).get(CONFIG_VARIABLE, ""))
+    if "--config" not in dict(options) and is_given(CONFIG_VARIABLE, variable):
+        return (("--config", variable), *options)
+    return options
+
+
+def configuration_of(client: Client, entry: Entry) -> Path | None:
+    """Return the configuration file that an entry names, by its option or by its variable."""
+    named = dict(options_in_force(client, entry)).get("--config")
+    return None if named is None else Path(os.path.expanduser(named))  # noqa: PTH111  - never raises
+
+
+def lost(before: Options, after: Options) -> list[str]:
+    """Return the options that are not kept, as one writes them."""
+    gone = [pair for pair in before if pair not in after]
+    return [f"{option} {_shown(option, value)}" for option, value in gone]
+
+
+def install_command(
+    client: Client, name: str, options: Options, variables: Iterable[str] = ()
+) -> str:
+    """Return the command that writes an entry again, with every option that it has.
+
+    Its variables need not be repeated: `install` leaves them in the entry.
+
+    Args:
+        variables: The names of variables to hand over in addition.
+    """
+    words = ["standards-mcp"]
+    for option, value in options:
+        words += [option, _shown(option, value)]
+    words += ["install", client.key, "--name", name]
+    words += [word for variable in variables for word in ("--env", variable)]
+    return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
+
+
+def _shown(option: str, value: str) -> str:
+    """Return a value as it may be shown: one that looks like a secret must be filled in."""
+    key, equals, _ = value.partition("=")
+    is_secret = option == "--set" and equals and looks_secret(key.rpartition(".")[2])
+    return f"{key}={MASK}" if is_secret else value
 
 
 def with_server(client: Client, file: Path, text: str, name: str, launch: Launch) -> str:
     """Return the text of a client's file with this server under *name*.
 
-    What an entry of that name says beside the command stays, its environment variables too.
+    Other keys of an existing entry stay, and so do its environment variables.
 
     Raises:
         ClientFileError: The file is malformed, or another server has the name.
@@ -129,32 +197,21 @@ def without_server(client: Client, file: Path, text: str, name: str) -> str:
     return _using(file, lambda form: form.remove(text, path))
 
 
-def without_secrets(client: Client, file: Path, text: str) -> str:
-    """Return the text of a client's file for showing, since a file of one line is shown whole.
-
-    Other servers are masked, and so are all values under keys that look like secrets.
-
-    Raises:
-        ClientFileError: The file is malformed.
-    """
-    entries = servers(client, file, text).items()
-    others = [(*client.table, name) for name, entry in entries if not is_ours(client, entry)]
-
-    def masked(form: _Format) -> str:
-        shown = text
-        for path in others:
-            shown = form.write(shown, path, MASK)
-        for path in secret_paths(form.read(shown)):
-            shown = form.write(shown, path, MASK)
-        return shown
-
-    return _using(file, masked)
-
-
-def snippet(client: Client, file: Path, name: str, launch: Launch) -> str:
+def snippet(client: Client, file: Path, name: str, entry: Entry) -> str:
     """Return an entry as the text of a file that holds nothing else."""
-    form = _FORMATS[file.suffix]
-    return form.write("", (*client.table, name), client.entry(name, launch))
+    return _FORMATS[file.suffix].write("", (*client.table, name), entry)
+
+
+def change_of_entry(client: Client, file: Path, edit: Edit, name: str) -> str:
+    """Return the change of an entry as a diff: no other server is in it, and no secret."""
+
+    def shown(text: str) -> str:
+        entry = deepcopy(servers(client, file, text).get(name))
+        for *tables, key in secret_paths(entry):
+            reduce(operator.getitem, tables, cast("Any", entry))[key] = MASK
+        return snippet(client, file, name, entry) if entry else ""
+
+    return diff(file, shown(edit.before), shown(edit.after))
 
 
 def _entries(client: Client, file: Path, text: str) -> Mapping[str, object]:
@@ -187,11 +244,11 @@ def _read_toml(text: str) -> Any:
 
 
 @keeping_style
-def _edit_toml(text: str, change: _Change) -> str:
+def _edit_toml(text: str, path: Sequence[str], value: Any = None) -> str:
     import tomlkit
 
     document = tomlkit.parse(text)
-    change(document, lambda: tomlkit.table(is_super_table=True))
+    _edit(document, path, value, lambda: tomlkit.table(is_super_table=True))
     return tomlkit.dumps(document)
 
 
@@ -208,43 +265,29 @@ def _load_yaml(text: str) -> tuple[Any, Any]:
 
 
 @keeping_style
-def _edit_yaml(text: str, change: _Change) -> str:
+def _edit_yaml(text: str, path: Sequence[str], value: Any = None) -> str:
     yaml, loaded = _load_yaml(text)
     document: Any = {} if loaded is None else loaded
-    change(document, dict)
+    _edit(document, path, value, dict)
     out = io.StringIO()
     yaml.dump(document, out)
     return out.getvalue()
 
 
-def _format_of(
-    name: str, read: Callable[[str], Any], edit: Callable[[str, _Change], str]
-) -> _Format:
-    """Return the format of a parser that keeps comments and gives a document to be changed."""
-
-    def write(text: str, path: Sequence[str], value: Any) -> str:
-        def change(document: Any, new_table: Callable[[], Any]) -> None:
-            for key in path[:-1]:
-                if document.get(key) is None:
-                    document[key] = new_table()
-                document = document[key]
-            document[path[-1]] = value
-
-        return edit(text, change)
-
-    def remove(text: str, path: Sequence[str]) -> str:
-        def change(document: Any, _: object) -> None:
-            for key in path[:-1]:
-                document = document.get(key) or {}
-            document.pop(path[-1], None)
-
-        return edit(text, change)
-
-    return _Format(name, read, write, remove)
+def _edit(document: Any, path: Sequence[str], value: Any, new_table: Callable[[], Any]) -> None:
+    """Set a value of a parsed document, or remove its key if *value* is None."""
+    for key in path[:-1]:
+        if document.get(key) is None:
+            document[key] = new_table()
+        document = document[key]
+    if value is None:
+        document.pop(path[-1], None)
+    else:
+        document[path[-1]] = value
 
 
 _FORMATS: Final = {
     ".json": _Format("JSON", jsonc.loads, jsonc.set_value, jsonc.remove_value),
-    ".toml": _format_of("TOML", _read_toml, _edit_toml),
-    ".yaml": _format_of("YAML", lambda text: _load_yaml(text)[1], _edit_yaml),
+    ".toml": _Format("TOML", _read_toml, _edit_toml, _edit_toml),
+    ".yaml": _Format("YAML", lambda text: _load_yaml(text)[1], _edit_yaml, _edit_yaml),
 }

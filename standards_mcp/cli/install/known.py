@@ -1,4 +1,4 @@
-"""The MCP clients that this server can be added to: where each keeps its servers, and how.
+"""The known MCP clients, with the place and the format of their files.
 
 Files and shapes are as the clients document them; for Claude Desktop on Linux, the file is that of
 its unofficial builds.
@@ -21,7 +21,7 @@ Entry = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """Where a user's files are.
+    """The folders and variables of a user.
 
     Attributes:
         platform: As `sys.platform` spells it; all but ``darwin`` and ``win32`` counts as Linux.
@@ -35,12 +35,12 @@ class System:
 
     @classmethod
     def current(cls) -> System:
-        """Return that of this user, in the working directory."""
+        """Return the current user's system, with the working directory as the project."""
         return cls(sys.platform, Path.home(), os.environ, Path.cwd())
 
     @property
     def applications(self) -> Path:
-        """Where applications keep a user's settings."""
+        """The folder of applications' settings."""
         if self.platform == "darwin":
             return self.home / "Library" / "Application Support"
         if self.platform == "win32":
@@ -49,7 +49,7 @@ class System:
 
     @property
     def unix_config(self) -> Path:
-        """Where programs with a Unix past keep them, on macOS too."""
+        """The settings folder of programs that use Unix paths on macOS, too."""
         return self.folder("XDG_CONFIG_HOME", ".config")
 
     def folder(self, variable: str, name: str) -> Path:
@@ -60,7 +60,7 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How a client starts this server.
+    """The command by which a client starts this server.
 
     Attributes:
         command: An absolute path: clients search few folders, or none.
@@ -78,7 +78,7 @@ def own_command() -> tuple[str, ...]:
         LookupError: It is in a cache that may be emptied at any time.
     """
     interpreter = Path(sys.executable)
-    if "archive-v0" in interpreter.parts:  # what uvx runs from
+    if "archive-v0" in interpreter.parts:  # the cache of uvx
         again = shlex.join(("uv", "tool", "install", host_source()))
         raise LookupError(
             "standards-mcp runs from uv's cache here, which may be emptied at any time; install "

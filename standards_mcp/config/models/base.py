@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, TypeAlias, get_args, get_origin
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, TypeAlias, Union, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -57,14 +58,24 @@ def type_of(model: type[BaseModel], path: Iterable[object]) -> Any:
     return found
 
 
+def takes_json(annotation: Any) -> bool:
+    """Tell whether values of a type are lists or tables, which a variable holds as JSON."""
+    origin, members = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return takes_json(members[0])
+    if origin in (Union, UnionType):
+        return all(takes_json(each) for each in members if each is not NoneType)
+    return is_table(annotation) or (isinstance(origin, type) and issubclass(origin, Collection))
+
+
 @dataclass(frozen=True, slots=True)
 class AtStart:
-    """Marks a key of the host's whose new value counts from the next start on, not at a reload."""
+    """Mark a setting that takes effect at the next start, not on reload."""
 
 
 @dataclass(frozen=True, slots=True)
 class Like:
-    """Describes what text must look like: in words for people, as a pattern for editors.
+    """A format of text: in words for people, as a pattern for editors.
 
     Attributes:
         words: What an error says after "input should be".
@@ -92,6 +103,6 @@ class Like:
 
 
 def error_at(key: str, message: str) -> ValidationError:
-    """Return what a validator of a whole table raises, so that the error names the key at fault."""
+    """Return an error about one key, for the validator of a whole table to raise."""
     error = PydanticCustomError("value_error", "{message}", {"message": message})
     return ValidationError.from_exception_data("", [{"type": error, "loc": (key,), "input": None}])

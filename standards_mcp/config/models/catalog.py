@@ -32,7 +32,7 @@ VARIABLES: Final[Mapping[tuple[str, ...], str]] = MappingProxyType(
         ("catalog", "pinecone", "host"): "PINECONE_HOST",
     }
 )
-"""The keys that variables set under names of their own."""
+"""Variables without the host's prefix, by the keys that they set."""
 SECRET_KEYS: Final = tuple(path for path in VARIABLES if path[-1] == "api_key")
 
 
@@ -109,7 +109,7 @@ class PineconeCatalogSettings(Table):
 
     @property
     def access(self) -> PineconeAccess | None:
-        """How the catalog gets in, None without a key."""
+        """The key and the place of the index; None without a key."""
         if self.api_key is None:
             return None
         return PineconeAccess(

@@ -1,4 +1,4 @@
-"""``[servers.<name>]``: other MCP servers whose tools are served beside those of plugins."""
+"""``[servers.<name>]``: other MCP servers, whose tools the host serves, too."""
 
 from __future__ import annotations
 

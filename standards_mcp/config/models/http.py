@@ -1,16 +1,15 @@
-"""``[server]``: the service over HTTP, and who may use it."""
+"""``[server]``: the service over HTTP, who may use it, the audit log and traces."""
 
 from __future__ import annotations
 
 import time
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Final, Self, TypeAlias
+from typing import Annotated, Final, Literal, Self, TypeAlias
 
 from pydantic import Field, SecretStr, ValidationInfo, field_validator, model_validator
 
-from .base import AtStart, Like, NoFlag, Seconds, Table
-from .operations import AuditSettings, TelemetrySettings
+from .base import AtStart, Like, NoFlag, Seconds, Table, error_at
 
 NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}"
 _NAME_WORDS: Final = "a name of up to 64 letters, digits, '.', '_', '@' and '-'"
@@ -43,7 +42,7 @@ _KEY_CHARACTERS: Final = 32
 ALL: Final = "*"
 """The scope of a token that may use all that is served."""
 ADMIN: Final = "admin"
-"""The scope of the admin page, and of what ``/health`` says of plugins."""
+"""The scope of the admin page, and of the plugins in ``/health``."""
 METRICS: Final = "metrics"
 """The scope of ``/metrics``."""
 BUILT_IN: Final = (ADMIN, METRICS, ALL)
@@ -150,9 +149,46 @@ class AuthSettings(Table):
 
     @property
     def is_required(self) -> bool:
-        """Whether requests need a token."""
+        """True if requests need a token."""
         by_default = bool(self.tokens or self.jwt.issuer)
         return by_default if self.required is None else self.required
+
+
+class AuditSettings(Table):
+    """``[server.audit]``: a file with a line for each call, over stdio too.
+
+    Attributes:
+        path: The file, in a folder that is there. Without it there is no audit log.
+        arguments: With ``hash``, a line has a keyed hash of the arguments. With ``redacted``, it
+            has the arguments, without what is secret or has a name that looks secret.
+        required: If true, a line is written before each call, too, and calls that it cannot be
+            written for do not run.
+        max_bytes: A file of this many bytes is renamed, and a new one begun.
+        files: This many older files are kept.
+    """
+
+    path: Path | None = None
+    arguments: Literal["hash", "redacted"] = "hash"
+    required: bool = False
+    max_bytes: Annotated[int, Field(ge=10_000), NoFlag] = 50_000_000
+    files: Annotated[int, Field(gt=0, le=1000), NoFlag] = 10
+
+    @model_validator(mode="after")
+    def _check_has_path(self) -> Self:
+        if self.required and self.path is None:
+            raise error_at("required", "it needs the path of the audit log")
+        return self
+
+
+class TelemetrySettings(Table):
+    """``[server.telemetry]``: OpenTelemetry, over stdio too.
+
+    Attributes:
+        traces: If true, a span of each request is sent over OTLP, as the environment variables
+            ``OTEL_*`` say. It needs the extra ``otel``.
+    """
+
+    traces: Annotated[bool, AtStart()] = False
 
 
 class HttpSettings(Table):
@@ -231,5 +267,5 @@ class HttpSettings(Table):
 
     @property
     def session_share(self) -> int:
-        """How many sessions one token may have."""
+        """The largest number of sessions of one token."""
         return self.max_sessions_per_client or max(1, self.max_sessions // 5)

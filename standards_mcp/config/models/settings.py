@@ -59,7 +59,7 @@ class PluginSection(Documented):
 
     @property
     def is_isolated(self) -> bool:
-        """Whether the plugin runs in a process of its own."""
+        """True if the plugin runs in a process of its own."""
         return self.isolate or self.python is not None
 
     @property
@@ -145,7 +145,7 @@ class Settings(Table):
         return (self.profile,) if self.profile else ()
 
     def rules(self, kind: Kind, profiles: Iterable[str]) -> Iterator[tuple[tuple[str, ...], Rules]]:
-        """Yield the rules for all and those of *profiles*, each with the keys of its table."""
+        """Yield the general rules and the rules of *profiles*, each with the keys of its table."""
         yield (kind,), getattr(self, kind)
         for name in profiles:
             profile = self.profiles[name]
@@ -168,5 +168,5 @@ class Settings(Table):
         return self.plugins.get(plugin) or PluginSection()
 
     def table(self, plugin: str) -> str:
-        """Return what the table of a plugin or a server is called."""
+        """Return the name of the table of a plugin or a server."""
         return f"{'servers' if plugin in self.servers else 'plugins'}.{plugin}"

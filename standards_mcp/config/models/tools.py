@@ -1,7 +1,4 @@
-"""``[tools]``, ``[prompts]``, ``[resources]`` and ``[profiles.*]``.
-
-Which of what plugins contribute is served, as what, and within which limits.
-"""
+"""``[tools]``, ``[prompts]``, ``[resources]`` and ``[profiles.*]``: selection, names and limits."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from .base import AtStart, Like, NoFlag, Seconds, Table, error_at
 
 Kind: TypeAlias = Literal["tools", "prompts", "resources"]
-"""What plugins contribute, as its table is called."""
+"""The kind of a contribution, by the name of its table."""
 ToolName = Annotated[
     str,
     Like(
@@ -66,10 +63,6 @@ class ToolRules(Rules):
     """Rules that a tool passes to be served. A match in ``disable`` always wins.
 
     Attributes:
-        enable: Only what has a declared or published name that matches one of these globs is
-            served.
-        disable: What has a declared or published name that matches one of these globs is not
-            served.
         read_only: If true, only tools that change nothing are served.
     """
 
@@ -153,14 +146,10 @@ class ToolOverride(Override):
 
     Attributes:
         name: This is the name that clients see. The tool still answers to its declared name.
-        title: This title replaces the author's.
-        description: This description replaces the author's.
         arguments: Each table changes the argument with this name.
-        timeout: One call may take this many seconds.
         rate_limit: One caller may call the tool this often, such as ``60/minute``.
         cache_ttl: The same call gets the same answer for this many seconds; 0 means never. The tool
             must be read-only.
-        concurrency: This many calls of the tool run at a time, and more wait.
         max_output_tokens: An answer has about this many tokens at most. A longer one is cut, and a
             note says so.
     """
@@ -209,7 +198,7 @@ class ToolSettings(ToolRules):
 
 
 class Profile(ToolRules):
-    """``[profiles.<name>]``: rules that apply beside ``[tools]``, and so can only narrow it.
+    """``[profiles.<name>]``: rules in addition to ``[tools]``, which only narrow it.
 
     Attributes:
         plugins: Only plugins with a name that matches one of these globs serve anything.

@@ -1,4 +1,4 @@
-"""Changes single keys of a configuration file and leaves the rest of its text alone.
+"""Change single keys of a configuration file; the rest of its text stays as it is.
 
 Every function maps text to text. The caller reads and writes, and calls the function again where
 another program wrote in the meantime, see `edit_text`.
@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from functools import partial
 from typing import Any, Final, cast
 
 import tomlkit
 from tomlkit.items import InlineTable
 
-from standards_mcp._utils.secrets import MASK, secret_paths
 from standards_mcp._utils.text import BYTE_ORDER_MARK, keeping_style
 
 _LAST_EMPTY_LINE: Final = re.compile(r"(\r?\n)\r?\n\Z")
@@ -23,7 +22,7 @@ _Document = MutableMapping[str, Any]
 
 
 def with_plugin(text: str, name: str, *, enabled: bool, table: str = "plugins") -> str:
-    """Return *text* with ``[plugins.<name>] enabled`` set, or that of another *table*."""
+    """Return *text* with ``[plugins.<name>] enabled`` set, or ``[<table>.<name>]``."""
 
     def change(document: _Document) -> None:
         _table(_table(document, table, is_super=True), name)["enabled"] = enabled
@@ -143,36 +142,6 @@ def without_token(text: str, name: str) -> str:
             del auth["tokens"][name]
 
     return _changed(text, change)
-
-
-def without_secrets(text: str) -> str:
-    """Return *text* for showing, since a table of one line is shown whole.
-
-    All values under keys that look like secrets are masked, and all values of plugins' own keys:
-    only the plugin knows which of them are secret, and it is not imported for an edit.
-    """
-
-    def change(document: _Document) -> None:
-        values = _values(text)
-        plugins = values.pop("plugins", {})
-        for path in [*secret_paths(values), *_own_values(plugins)]:
-            *tables, key = path
-            table = document
-            for name in tables:
-                table = table[name]
-            table[key] = MASK
-
-    return _changed(text, change)
-
-
-def _own_values(plugins: object) -> Iterator[tuple[str, ...]]:
-    if not isinstance(plugins, Mapping):
-        return
-    for name, section in cast("Mapping[str, object]", plugins).items():
-        if isinstance(section, Mapping):
-            for key, value in cast("Mapping[str, object]", section).items():
-                if not isinstance(value, bool):
-                    yield "plugins", name, key
 
 
 @keeping_style

