@@ -139,12 +139,20 @@ class _Commands(click.Group):
 def _why_no_command(name: str, invocation: Invocation) -> str:
     """Return why the plugin *name* has no command, or "" if there is no such plugin."""
     from standards_mcp._utils.installation import HOST, install_command, own_plugins
-    from standards_mcp.loading.records import Status
+    from standards_mcp.loading.records import PluginKind, Status
 
     record = invocation.host.manager.records.get(name)
     if record is None:
         how = install_command(f"{HOST}-{name}") if name in own_plugins() else ""
         return f"plugin {name!r} is not installed; run `{how}`" if how else ""
+    if record.info.kind is PluginKind.ISOLATED and record.status is not Status.DISABLED:
+        from standards_mcp.remote.isolated.plugin import in_process
+
+        how = in_process(name)
+        if invocation.host.settings.section(name).python is None:
+            once = f"standards-mcp --set plugins.{name}.isolate=false {name} ..."
+            how = f"{how}, or do so for one run: `{once}`"
+        return f"plugin {name!r} is isolated, so its commands cannot run; {how}"
     if not record.reason:
         return f"plugin {name!r} has no commands"
     if record.status is Status.FAILED:  # the log has told why
@@ -158,7 +166,7 @@ def _plugin_commands(ctx: click.Context) -> dict[str, click.Command]:
     from .plugin_help import remember
 
     invocation = ctx.ensure_object(Invocation)
-    commands = invocation.plugin_commands(COMMANDS)
+    commands = invocation.loaded_host.manager.commands(COMMANDS)
     remember(invocation.host, commands)
     return commands
 

@@ -26,7 +26,6 @@ from standards_mcp.config.loading import (
 )
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.host import Host
-from standards_mcp.loading.records import PluginKind
 from standards_mcp.plugin import ToolResult
 
 from .calls import ToolCalls
@@ -145,20 +144,6 @@ class Invocation:
             click.UsageError: There is no such tool.
         """
         return self._calls(name, arguments)
-
-    def plugin_commands(self, taken: Collection[str]) -> dict[str, click.Command]:
-        """Return the commands that plugins contribute, by the plugin's name.
-
-        Args:
-            taken: The names of the host's own commands.
-        """
-        commands = self.loaded_host.manager.commands(taken)
-        kinds = {record.info.kind for record in self.host.manager.records.values()}
-        if PluginKind.ISOLATED not in kinds:
-            return commands
-        from .isolated import isolated_commands
-
-        return commands | isolated_commands(self.loaded_host.manager, self.verbosity)
 
 
 def parse_overrides(pairs: Iterable[str]) -> dict[str, Any]:

@@ -31,6 +31,8 @@ def remember(host: Host, commands: Mapping[str, click.Command]) -> None:
     """
     known, told = _read(host.state_dir), dict[str, dict[str, str]]()
     for record in host.manager.records.values():
+        if record.info.kind is not PluginKind.IMPORTED:
+            continue
         if record.plugin is not None or record.status is Status.FAILED:
             text = about(commands[record.name]) if record.name in commands else ""
             told[record.name] = {**_identity(record.info), "help": text}
@@ -54,7 +56,7 @@ def helps(host: Host) -> dict[str, str] | None:
     found: dict[str, str] = {}
     for record in host.manager.records.values():
         info, told = record.info, known.get(record.name, {})
-        if record.reason or info.kind is PluginKind.SERVER:
+        if record.reason or info.kind is not PluginKind.IMPORTED:
             continue
         if _identity(info).items() <= told.items():
             found[record.name] = told.get("help", "")

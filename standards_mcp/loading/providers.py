@@ -47,6 +47,11 @@ class Provider:
     start_seconds: float = 0.0
 
     @property
+    def notice(self) -> str:
+        """The parts of the plugin that have no effect, with the remedy, or an empty string."""
+        return ""
+
+    @property
     def is_known(self) -> bool:
         """Whether its contributions are known without waiting."""
         return True
@@ -82,7 +87,7 @@ def collect(records: Iterable[PluginRecord]) -> Iterator[tuple[PluginRecord, Con
 
     Imported plugins own their names first, then providers in order. A tool, prompt or resource
     whose name is taken is hidden, and an override can rename it; so is a resource whose URI is
-    taken, for which there is no such remedy. A filter is left out.
+    taken, for which there is no such remedy.
     """
     loaded = [record for record in records if record.status is not Status.FAILED]
     found = [(record, provider) for record in loaded if (provider := provider_of(record))]
@@ -92,10 +97,8 @@ def collect(records: Iterable[PluginRecord]) -> Iterator[tuple[PluginRecord, Con
     )
     for record, provider in found:
         unknown = "" if provider.is_known else _UNKNOWN
-        reason = mask(provider.problem or unknown, record.secrets)
+        reason = mask(provider.problem or unknown or provider.notice, record.secrets)
         taken = _without_conflicts(provider.contributions, others)
-        if lost := len(provider.contributions.filters) - len(taken.filters):
-            reason = f"{lost} of its filters have names of others"
         others = Contributions.merged((others, taken))
         yield record, taken, reason
 
@@ -104,13 +107,10 @@ _UNKNOWN = "its tools are not known yet: it is started with the server"
 
 
 def _without_conflicts(own: Contributions, others: Contributions) -> Contributions:
-    filters = {item.name for item in others.filters}
     return Contributions(
         _with_conflicts(own.tools, others.tools),
         _with_conflicts(own.prompts, others.prompts),
         _with_own_uris(_with_conflicts(own.resources, others.resources), others.resources),
-        tuple(item for item in own.filters if item.name not in filters),
-        own.routes,
     )
 
 

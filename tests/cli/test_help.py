@@ -212,6 +212,39 @@ def test_a_plugin_without_commands_or_that_is_not_installed_is_no_unknown_comman
     assert capfd.readouterr().err.startswith("Error: plugin 'memory' is not installed; run `")
 
 
+@pytest.mark.parametrize("keys", ["isolate = true", 'python = "/opt/bin/python"'])
+def test_a_command_of_an_isolated_plugin_is_refused_with_the_remedy(
+    install: Callable[..., Path], capfd: pytest.CaptureFixture[str], keys: str
+):
+    install("greeter", GREETER)
+    Path("standards-mcp.toml").write_text(f"[plugins.greeter]\n{keys}\n", encoding="utf-8")
+    assert cli.run(["greeter", "Ada"]) == 1
+    refusal = capfd.readouterr().err
+    assert (
+        "plugin 'greeter' is isolated, so its commands cannot run; load it in the host" in refusal
+    )
+    assert "take isolate and python out of [plugins.greeter]" in refusal
+    once = "standards-mcp --set plugins.greeter.isolate=false greeter ..."
+    assert (once in refusal) == ("python" not in keys)
+    cli.run(["--help"])
+    assert "greeter" not in capfd.readouterr().out
+    assert not Path("imported").exists()
+
+
+def test_the_remedy_for_a_refused_command_runs_it_and_help_knows_it_again(
+    install: Callable[..., Path], capfd: pytest.CaptureFixture[str]
+):
+    install("greeter", GREETER)
+    Path("standards-mcp.toml").write_text("[plugins.greeter]\nisolate = true\n", encoding="utf-8")
+    assert cli.run(["greeter"]) == 1
+    capfd.readouterr()
+    assert cli.run(["--set", "plugins.greeter.isolate=false", "greeter", "--help"]) == 0
+    assert "Greet everybody." in capfd.readouterr().out
+    Path("standards-mcp.toml").write_text("", encoding="utf-8")
+    cli.run(["--help"])
+    assert "  greeter    Greet everybody." in capfd.readouterr().out
+
+
 def test_help_of_the_own_plugins_is_the_same_before_and_after_they_are_loaded(
     capfd: pytest.CaptureFixture[str],
 ):

@@ -255,7 +255,7 @@ def _print(records: Iterable[PluginRecord], healths: Mapping[str, Health]) -> No
 
 
 def _remark(record: PluginRecord, health: Health | None) -> str:
-    if record.reason:
+    if record.reason and (health is None or health.status == "ok"):
         return record.reason
     if health:
         return f"{health.status}: {health.message}" if health.message else health.status

@@ -48,7 +48,7 @@ def tools(ctx: click.Context, *, as_json: bool) -> None:
     invocation = ctx.ensure_object(Invocation)
     show_failures(invocation)
     host = invocation.listed_host
-    unloaded = [record for record in host.manager.records.values() if record.reason]
+    unloaded = [each for each in host.manager.records.values() if _is_unknown(each)]
     entries = [*map(_of_tool, host.visible().tools), *map(_of_plugin, unloaded)]
     if as_json:
         print_json(entries)
@@ -127,7 +127,7 @@ def _refuse_no_match(invocation: Invocation, pattern: str) -> None:
     if first_match(names, (pattern,)):
         return
     records, providers = host.manager.records.values(), host.manager.providers()
-    is_all = not any(each.reason for each in records) and all(each.is_known for each in providers)
+    is_all = not any(map(_is_unknown, records)) and all(each.is_known for each in providers)
     if is_all or did_you_mean(pattern.strip("*?"), names):
         raise click.UsageError(f"{no_match(pattern, 'tools', names)}; nothing is changed")
     print_text(no_match(pattern, "tools", names), err=True)
@@ -202,6 +202,11 @@ def _row(entry: dict[str, Any]) -> tuple[str, ...]:
     if entry["read_only"]:
         state = f"read-only, {state}"
     return known, entry["plugin"], cost, state
+
+
+def _is_unknown(record: PluginRecord) -> bool:
+    """Return True if a plugin contributes nothing, for the reason in its record."""
+    return bool(record.reason) and not record.contributions
 
 
 def _of_tool(item: RegisteredTool) -> dict[str, Any]:

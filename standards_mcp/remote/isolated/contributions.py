@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
-from pydantic import TypeAdapter, WithJsonSchema
+from pydantic import TypeAdapter
 
 from standards_mcp.calls.context import CALL, HostContext
 from standards_mcp.contributions.arguments.mistakes import refuse_unknown
@@ -22,20 +22,13 @@ from standards_mcp.contributions.base import Completion, common_fields
 from standards_mcp.contributions.prompts import TOOLS_ARGUMENT, RegisteredPrompt
 from standards_mcp.contributions.resources import Contents, RegisteredResource, template_of
 from standards_mcp.contributions.results import Result
-from standards_mcp.contributions.routes import RegisteredRoute, read_route
 from standards_mcp.contributions.tools import RegisteredTool
-from standards_mcp.errors import ApiError, FilterFailedError, InvalidInputError, ToolError
-from standards_mcp.plugin import Filter, Message, Prompt, Resource, Route, Tool, ToolResult
+from standards_mcp.plugin import Filter, Message, Prompt, Resource, Tool, ToolResult
 
 from . import protocol as wire
 from .calls import IsolatedCalls
 
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-
 _T = TypeVar("_T", Tool, Prompt, Resource)
-_ABOUT: Final = ("method", "http_version", "scheme", "root_path", "client", "server")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,26 +91,6 @@ def _extended(schema: Schema, filters: tuple[Filter, ...]) -> Arguments:
     return PassedArguments({**schema, "properties": {**own, **extra.schema["properties"]}}, extra)
 
 
-def isolated_filter(plugin: str, told: wire.FilterDescription, calls: IsolatedCalls) -> Filter:
-    """Return a filter that a process describes; its values are converted there."""
-
-    async def convert(value: Any) -> dict[str, Any] | None:
-        try:
-            expression: dict[str, Any] | None = await calls.request(
-                wire.ConvertFilters(values={told.name: value})
-            )
-        except (InvalidInputError, ApiError):
-            raise
-        except ToolError as exc:
-            raise FilterFailedError(plugin, str(exc)) from exc
-        return expression
-
-    annotation: Any = Annotated[Any, WithJsonSchema(told.value_schema)]
-    return Filter(
-        name=told.name, annotation=annotation, description=told.description, to_expression=convert
-    )
-
-
 def isolated_prompt(plugin: str, told: wire.Described, calls: IsolatedCalls) -> RegisteredPrompt:
     """Return a prompt that a process describes."""
 
@@ -158,37 +131,6 @@ def isolated_resource(
         resource=resource,
         template=template_of(resource.uri),
         arguments=PassedArguments(told.input_schema),
-    )
-
-
-def isolated_route(
-    plugin: str, told: wire.RouteDescription, calls: IsolatedCalls
-) -> RegisteredRoute:
-    """Return a route that a process describes; its response comes whole."""
-    from starlette.responses import Response  # noqa: PLC0415  - few plugins have routes
-
-    async def function(request: Request) -> Response:
-        scope = request.scope
-        asked = wire.Respond(
-            name=told.name,
-            path=scope["path"],
-            query=scope["query_string"].decode("latin-1"),
-            headers=[(name, value) for name, value in request.headers.items()],
-            about={key: scope[key] for key in _ABOUT if key in scope},
-            body=base64.b64encode(await request.body()).decode(),
-            caller=request.user.display_name,
-            scopes=request.auth.scopes,
-        )
-        answer: wire.Responded = await calls.request(asked)
-        response = Response(base64.b64decode(answer.body), answer.status)
-        response.raw_headers = [
-            (name.encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers
-        ]
-        return response
-
-    given = told.model_dump(exclude={"name", "description"})
-    return replace(
-        read_route(plugin, Route(**given, function=function)), description=told.description
     )
 
 

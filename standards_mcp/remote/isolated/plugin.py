@@ -23,7 +23,7 @@ from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.external import Expansion, HiddenText
 from standards_mcp.config.models.tools import Kind
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
-from standards_mcp.contributions.collection import Contributions, RegisteredFilter
+from standards_mcp.contributions.collection import Contributions
 from standards_mcp.errors import ApiError
 from standards_mcp.hookspecs import hookimpl
 from standards_mcp.loading.records import PluginInfo, PluginKind
@@ -32,19 +32,19 @@ from standards_mcp.remote.errors import StartAgainError, why_not_valid
 from standards_mcp.remote.plugin import RemotePlugin, expanded
 
 from .calls import IsolatedCalls
-from .contributions import (
-    isolated_filter,
-    isolated_prompt,
-    isolated_resource,
-    isolated_route,
-    isolated_tool,
-)
-from .protocol import CheckHealth, Describe, Description, HealthReport, WorkerConfig
+from .contributions import isolated_prompt, isolated_resource, isolated_tool
+from .protocol import CheckHealth, Describe, Description, HealthReport, HostHook, WorkerConfig
 
 if TYPE_CHECKING:
     from standards_mcp.remote.session import OpenSession
     from standards_mcp.remote.transports.stdio import StdioTransport
 
+_TITLES: Final[Mapping[HostHook, str]] = {
+    "register_commands": "commands",
+    "register_filters": "filters",
+    "register_routes": "routes",
+    "wrap_tool_call": "wrap_tool_call",
+}
 _REPORT_SECONDS: Final = 5.0
 """How much longer its tools may take than its lifespan: the process tells of a slow one itself."""
 
@@ -151,16 +151,19 @@ def other_variables(layers: Layers, source: str) -> dict[str, str]:
     return dict(found[0]) if found else {}
 
 
+def in_process(name: str) -> str:
+    """Return what to do to load a plugin in the host's process."""
+    return f"load it in the host's process: take isolate and python out of [plugins.{name}]"
+
+
 class IsolatedPlugin(RemotePlugin[IsolationSettings]):
     """A plugin in a child process.
 
     Attributes:
         layers: Where its settings come from, for naming problems in them.
-        has_commands: Whether it adds commands to the command line, as far as that is known.
     """
 
     settings_type = IsolationSettings
-    has_commands = True
     layers: ClassVar[Layers] = Layers()
     is_eager = True
     version: ClassVar[str] = ""
@@ -214,9 +217,8 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         told, name, calls = self._description(listing), self.context.name, self._calls
         self.problems = told.problems
         lines = "; ".join(each.line(self.layers) for each in told.problems)
-        self.failure, self.notice = lines or told.failure, told.notice
-        # Without a listing nothing is known, and the process itself says that it has none.
-        self.has_commands = told.has_commands or not listing
+        self.failure = lines or told.failure
+        self._ineffective = told.ineffective
         self.title, self.instructions = told.title, told.instructions
         self._declared = self._declared.union(told.variables)
         options = self.settings.options
@@ -224,14 +226,20 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         self.secrets = self._env_secrets | long_texts(
             [options[key] for key in told.secret if key in options] + named
         )
-        filters = (isolated_filter(name, each, calls) for each in told.filters)
         self.contributions = Contributions(
             tuple(isolated_tool(name, each, calls) for each in told.tools),
             tuple(isolated_prompt(name, each, calls) for each in told.prompts),
             tuple(isolated_resource(name, each, calls) for each in told.resources),
-            tuple(RegisteredFilter(name, each) for each in filters),
-            tuple(isolated_route(name, each, calls) for each in told.routes),
         )
+
+    @property
+    def notice(self) -> str:
+        """The parts of the plugin that need the host's process. See `Provider`."""
+        if not self._ineffective:
+            return ""
+        parts = ", ".join(_TITLES[hook] for hook in self._ineffective)
+        why = f"these parts have no effect because the plugin is isolated: {parts}"
+        return f"{why}; to use them, {in_process(self.context.name)}"
 
     def _description(self, listing: object) -> Description:
         try:
@@ -251,22 +259,11 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
             return Health(status="failed", message=self.failure)
         report: HealthReport = await self._calls.request(CheckHealth())
         health = report.health
-        if health.status == "ok" and self.notice:
-            return Health(status="degraded", message=self.notice)
-        return health
-
-    def process(self) -> tuple[dict[str, str], WorkerConfig]:
-        """Return the environment of a new process, and what it must know."""
-        environment, dot_env = self._given(self._declared)
-        worker = self.settings.worker.model_copy(update={"variables": dot_env})
-        return {**basic_environment(), **environment, **self._env}, worker
-
-    async def command_process(self) -> tuple[dict[str, str], WorkerConfig]:
-        """Return the same for a command, after the plugin has said which variables it declares."""
-        if not self.listing:
-            async with self.lifespan():
-                await self.wait_started()
-        return self.process()
+        # Commands are refused when they are asked for. The rest is missing in silence.
+        if health.status == "failed" or not {*self._ineffective} - {"register_commands"}:
+            return health
+        message = f"{health.message}; {self.notice}" if health.message else self.notice
+        return Health(status="degraded", message=message)
 
     def _given(self, names: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
         """Return the variables with these names: those of the environment, and of ``.env``."""
@@ -286,11 +283,12 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         from standards_mcp.remote.transports.stdio import Command, StdioTransport  # noqa: PLC0415  - imports the SDK
 
         settings, mark = self.settings, new_mark()
-        environment, worker = self.process()
+        environment, dot_env = self._given(self._declared)
+        worker = self.settings.worker.model_copy(update={"variables": dot_env})
         command = Command(
             program=settings.python,
             args=("-m", "standards_mcp.server.isolated.process", self.context.name),
-            env={**environment, **mark},
+            env={**basic_environment(), **environment, **self._env, **mark},
             first_line=worker.model_dump_json().encode() + b"\n",
             most_processes=settings.processes,
             mark=mark,

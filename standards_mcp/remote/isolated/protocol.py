@@ -9,7 +9,7 @@ they do not fit, the process runs another version of the host.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 from pydantic.alias_generators import to_camel
@@ -27,6 +27,12 @@ TRIAL_PASSED: Final = 79
 """The exit code of a trial; a plugin that ends the process has another one, such as 0 or 1."""
 FILTER_ARGUMENT: Final = "standards_mcp_filter"
 """The argument of a call with the expression that the host made of the values of filters."""
+
+
+HostHook: TypeAlias = Literal[
+    "register_commands", "register_filters", "register_routes", "wrap_tool_call"
+]
+"""A hook that needs the host's process, so that it has no effect in an isolated plugin."""
 
 
 class WorkerConfig(BaseModel):
@@ -69,31 +75,6 @@ class Described(BaseModel):
     output_schema: dict[str, Any] | None = None
 
 
-class RouteDescription(BaseModel):
-    """A route, with the fields of `standards_mcp.Route` that are data.
-
-    Attributes:
-        name: By which it is requested.
-        description: What its function says of itself.
-    """
-
-    name: str
-    description: str
-    path: str
-    methods: tuple[str, ...]
-    scope: str | None
-    timeout: float | None
-    rate_limit: str | None
-
-
-class FilterDescription(BaseModel):
-    """A filter, with the schema of its values."""
-
-    name: str
-    description: str
-    value_schema: dict[str, Any]
-
-
 class Description(BaseModel):
     """What the plugin contributes.
 
@@ -105,8 +86,7 @@ class Description(BaseModel):
         secret_variables: The variables that set such keys.
         title: See `standards_mcp.Plugin`.
         instructions: See `standards_mcp.Plugin`.
-        notice: What has no effect, or an empty string.
-        has_commands: Whether it adds commands to the command line.
+        ineffective: The hooks of the plugin that have no effect.
     """
 
     failure: str = ""
@@ -116,13 +96,10 @@ class Description(BaseModel):
     secret_variables: tuple[str, ...] = ()
     title: str = ""
     instructions: str = ""
-    notice: str = ""
-    has_commands: bool = False
+    ineffective: tuple[HostHook, ...] = ()
     tools: tuple[Described, ...] = ()
-    filters: tuple[FilterDescription, ...] = ()
     prompts: tuple[Described, ...] = ()
     resources: tuple[Described, ...] = ()
-    routes: tuple[RouteDescription, ...] = ()
 
 
 class Held(BaseModel):
@@ -135,18 +112,6 @@ class Held(BaseModel):
     data: str
     is_text: bool
     mime_type: str
-
-
-class Responded(BaseModel):
-    """The response of a route.
-
-    Attributes:
-        body: In base64.
-    """
-
-    status: int
-    headers: list[tuple[str, str]]
-    body: str
 
 
 class HealthReport(BaseModel):
@@ -193,14 +158,6 @@ class Describe(Request):
     result = Description
 
 
-class ConvertFilters(Request):
-    """What expression do values come to, by the names of the plugin's filters?"""
-
-    method = "standards-mcp/convert-filters"
-    result = dict[str, Any] | None
-    values: dict[str, Any]
-
-
 class GetPrompt(Request):
     """What does a prompt say?
 
@@ -240,27 +197,6 @@ class Complete(Request):
     argument: str
     typed: str
     others: dict[str, str]
-
-
-class Respond(Request):
-    """What does a route answer to a request?
-
-    Attributes:
-        about: More of the request, by the keys of ASGI.
-        body: In base64.
-        scopes: Those of the caller's token.
-    """
-
-    method = "standards-mcp/respond"
-    result = Responded
-    name: str
-    path: str
-    query: str
-    headers: list[tuple[str, str]]
-    about: dict[str, Any]
-    body: str
-    caller: str
-    scopes: list[str]
 
 
 class CheckHealth(Request):

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import asdict, fields
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, get_args
 
 import pydantic_core
 from pydantic import BaseModel
@@ -19,15 +19,14 @@ from standards_mcp.calls.records import CallRecord
 from standards_mcp.calls.steps.errors import translated
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.plugin_values import plugin_variables
-from standards_mcp.contributions.arguments.signatures import filter_arguments
 from standards_mcp.contributions.base import Completion, Contribution
 from standards_mcp.contributions.prompts import RegisteredPrompt
 from standards_mcp.contributions.resources import RegisteredResource
-from standards_mcp.errors import FilterFailedError, ServiceError, ToolError
+from standards_mcp.errors import ServiceError, ToolError
 from standards_mcp.host import Host
 from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import PluginRecord, Status
-from standards_mcp.plugin import Filter, Health, Message, PluginSettings, Prompt, Resource, Tool
+from standards_mcp.plugin import Health, Message, PluginSettings, Prompt, Resource, Tool
 from standards_mcp.remote.errors import ERROR_TYPE
 from standards_mcp.remote.isolated import protocol as wire
 
@@ -41,7 +40,6 @@ log = logging.getLogger(__name__)
 
 _C = TypeVar("_C", bound=Contribution)
 
-_ROUTE_DATA: Final = ("path", "methods", "scope", "timeout", "rate_limit")
 _TOLD_APART: Final = frozenset(
     ("name", "title", "description", "function", "complete", "input_schema", "output_schema")
 )
@@ -83,11 +81,9 @@ class Answers:
         """Let *server* answer them, too."""
         handlers: dict[type[wire.Request], Callable[[Any, Context], Awaitable[object]]] = {
             wire.Describe: self._describe,
-            wire.ConvertFilters: self._convert_filters,
             wire.GetPrompt: self._get_prompt,
             wire.ReadResource: self._read_resource,
             wire.Complete: self._complete,
-            wire.Respond: self._respond,
             wire.CheckHealth: self._check_health,
         }
         for kind, handler in handlers.items():
@@ -120,15 +116,6 @@ class Answers:
     async def _describe(self, *_: object) -> wire.Description:
         return _description(self._record, self._host.settings, self._declared)
 
-    async def _convert_filters(self, request: wire.ConvertFilters, *_: object) -> Any:
-        try:
-            filters = _filters(self._record)
-            given = await filter_arguments(filters).validate(request.values)
-        except FilterFailedError as exc:
-            log.exception("a filter failed", extra={"plugin": self._plugin})
-            raise ToolError(exc.reason) from None
-        return given["filter"]
-
     async def _get_prompt(self, request: wire.GetPrompt, ctx: Context) -> list[Message]:
         from mcp_types import GetPromptRequestParams  # noqa: PLC0415  - as above
 
@@ -154,20 +141,11 @@ class Answers:
         given = (request.argument, request.typed, request.others)
         return await self._host.content.complete(_named(items, request.name), *given)
 
-    async def _respond(self, request: wire.Respond, *_: object) -> wire.Responded:
-        from .routes import respond  # noqa: PLC0415  - few plugins have routes
-
-        return await respond(self._host, request)
-
     async def _check_health(self, request: wire.CheckHealth, *_: object) -> wire.HealthReport:
         found = {} if request.ping else await check_health(self._host.manager)
         health = found.get(self._plugin) or Health(status="ok")
         stuck = self._host.stuck_seconds(self._plugin)
         return wire.HealthReport(health=health, stuck_seconds=stuck)
-
-
-def _filters(record: PluginRecord) -> tuple[Filter, ...]:
-    return tuple(each.filter for each in record.contributions.filters)
 
 
 def _named(items: Iterable[_C], name: str) -> _C:
@@ -184,10 +162,8 @@ def _description(
         return wire.Description(
             failure=record.reason, problems=problems, variables=tuple(variables.values())
         )
-    wraps = hasattr(type(record.plugin), "wrap_tool_call")
     options = settings.section(record.name).options
-    filters, contributed = _filters(record), record.contributions
-    values = filter_arguments(filters).schema["properties"]
+    contributed = record.contributions
     told: dict[str, Any] = {
         "variables": tuple(variables.values()),
         "secret": [key for key in options if long_texts(options[key]) & record.secrets],
@@ -196,15 +172,12 @@ def _description(
         ],
         "title": record.title,
         "instructions": record.instructions,
-        "notice": "wrap_tool_call has no effect: the plugin is isolated" if wraps else "",
-        "has_commands": hasattr(type(record.plugin), "register_commands"),
+        "ineffective": [
+            hook for hook in get_args(wire.HostHook) if hasattr(type(record.plugin), hook)
+        ],
         "tools": [
             _told(each, declared[each.declared]) | {"output_schema": each.result.schema}
             for each in contributed.tools
-        ],
-        "filters": [
-            {"name": each.name, "description": each.description, "value_schema": values[each.name]}
-            for each in filters
         ],
         "prompts": [
             _told(each, each.prompt) | {"completers": list(each.completers)}
@@ -213,11 +186,6 @@ def _description(
         "resources": [
             _told(each, each.resource) | {"completers": list(each.completers)}
             for each in contributed.resources
-        ],
-        "routes": [
-            {name: getattr(each.route, name) for name in _ROUTE_DATA}
-            | {"name": each.declared, "description": each.description}
-            for each in contributed.routes
         ],
     }
     return wire.Description.model_validate(told)

@@ -26,9 +26,7 @@ from standards_mcp.remote.isolated import protocol as wire
 _NO_LIMIT: Final = 1_000_000_000
 
 
-def load_host(
-    config: wire.WorkerConfig, finish: Callable[[Contributions], Contributions] | None = None
-) -> Host:
+def load_host(config: wire.WorkerConfig, finish: Callable[[Contributions], Contributions]) -> Host:
     """Return a host that has loaded this one plugin; its calls have no deadline.
 
     Args:
@@ -43,8 +41,7 @@ def load_host(
         plugins = [PluginInfo(name=config.name, load=lambda: None, error=missing)]
     loaded = LoadedSettings(settings, None, _layers(config))
     host = Host(loaded, installed=plugins, remembers=False, timing=config.timing)
-    if finish:
-        host.manager.contributed.finish = finish
+    host.manager.contributed.finish = finish
     host.load()
     return host
 

@@ -50,6 +50,7 @@ from standards_mcp.remote.isolated.plugin import isolate
 from standards_mcp.remote.isolated.protocol import Described, Description
 from standards_mcp.remote.transports.processes import count_processes
 from standards_mcp.server.server import build_server
+from standards_mcp.testing.routes import route_client
 
 pytestmark = [pytest.mark.anyio, pytest.mark.processes]
 Install = Callable[..., Path]
@@ -70,7 +71,7 @@ PLUGIN = '''
     from typing import Annotated
     from pydantic import BaseModel, Field, SecretStr
     from standards_mcp import (
-        CallContext, Filter, Health, InvalidInputError, Message, NotFoundError, Plugin,
+        CallContext, Health, InvalidInputError, Message, NotFoundError, Plugin,
         PluginSettings, Prompt,
         Resource, Tool, ToolResult, hookimpl
     )
@@ -239,19 +240,6 @@ PLUGIN = '''
                 Resource(uri="acme://about", name="about", description="About.",
                          function=lambda: "this"),
             ]
-
-        @hookimpl
-        def register_filters(self):
-            def even(value):
-                if value == 8:
-                    raise RuntimeError("inside")
-                if value % 2:
-                    raise InvalidInputError("it must be even")
-                return {"grade": {"$eq": str(value)}}
-
-            return [
-                Filter(name="even", annotation=int, description="An even one.", to_expression=even)
-            ]
 '''
 
 
@@ -311,9 +299,7 @@ async def test_an_isolated_plugin_looks_as_if_it_were_local(
             ("acme_add", {"a": 200}),
             ("acme_add", {"a": "x", "c": 1}),
             ("acme_add", {}),
-            ("filtered", {"query": "x", "even": 4}),
-            ("filtered", {"query": "x", "even": 3}),
-            ("filtered", {"query": "x", "even": "x"}),
+            ("filtered", {"query": "x"}),
             ("filtered", {"query": "x", "odd": 3}),
             ("image", {}),
             ("fail", {"how": "nothing"}),
@@ -460,38 +446,42 @@ async def test_a_prompt_that_needs_a_tool_of_another_plugin_is_completed(
         assert (await host.content.complete(lost, "grade", "3", {})).values == ["3", "31"]
 
 
-async def test_filters_of_other_plugins_reach_an_isolated_tool_and_its_own_reach_theirs(
+async def test_filters_of_other_plugins_reach_an_isolated_tool(
     isolated: Callable[..., Host], install: Install
 ):
     install(
         "rest",
         """
-        from standards_mcp import Filter, Plugin, Tool, hookimpl
+        from standards_mcp import Filter, InvalidInputError, Plugin, hookimpl
 
         class RestPlugin(Plugin):
             @hookimpl
-            def register_tools(self):
-                def find(filter: dict | None) -> dict:
-                    return {"filter": filter}
-                return [Tool(name="find", description="Find", function=find, accepts_filters=True)]
-
-            @hookimpl
             def register_filters(self):
-                return [Filter(name="leaf", annotation=bool, description="Leaves only.",
-                               to_expression=lambda value: {"is_leaf": {"$eq": value}})]
+                def even(value):
+                    if value == 8:
+                        raise RuntimeError("inside")
+                    if value % 2:
+                        raise InvalidInputError("it must be even")
+                    return {"grade": {"$eq": str(value)}}
+
+                return [
+                    Filter(name="even", annotation=int, description="An even one.",
+                           to_expression=even),
+                    Filter(name="leaf", annotation=bool, description="Leaves only.",
+                           to_expression=lambda value: {"is_leaf": {"$eq": value}}),
+                ]
         """,
     )
     async with started(isolated()) as host:
         both = {"$and": [{"grade": {"$eq": "4"}}, {"is_leaf": {"$eq": True}}]}
-        arguments = {"even": 4, "leaf": True}
-        assert (await host.call_tool("find", arguments)).structured == {"filter": both}
-        answer = await host.call_tool("filtered", {"query": "x", **arguments})
+        answer = await host.call_tool("filtered", {"query": "x", "even": 4, "leaf": True})
         assert answer.structured == {"filter": both}
-        assert (await host.call_tool("find", {})).structured == {"filter": None}
-        wrong = await host.call_tool("find", {"even": 3})
-        assert message(wrong) == "even: it must be even (plugin 'acme')"
-        crashed = await host.call_tool("find", {"even": 8})
-        assert "(in plugin 'acme') failed with an internal error (id " in message(crashed)
+        answer = await host.call_tool("filtered", {"query": "x"})
+        assert answer.structured == {"filter": None}
+        wrong = await host.call_tool("filtered", {"query": "x", "even": 3})
+        assert message(wrong) == "even: it must be even (plugin 'rest')"
+        crashed = await host.call_tool("filtered", {"query": "x", "even": 8})
+        assert "(in plugin 'rest') failed with an internal error (id " in message(crashed)
 
 
 async def test_what_it_is_known_by_is_there_at_the_next_start(isolated: Callable[..., Host]):
@@ -499,7 +489,6 @@ async def test_what_it_is_known_by_is_there_at_the_next_start(isolated: Callable
         pass
     again = isolated()
     assert again.visible().find("acme.add")
-    assert [item.name for item in again.manager.contributions.filters] == ["even"]
 
 
 @pytest.mark.parametrize(
@@ -728,8 +717,8 @@ async def test_one_that_failed_is_there_at_the_start_after_it_is_mended(
 ):
     async with started(isolated(limit="many")) as host:
         assert host.visible().tools == ()
-    async with started(isolated()) as host:
-        assert "rest" in [item.published for item in host.visible().visible_tools]
+    async with started(isolated()) as host:  # it waits for one that failed fast only
+        await until(lambda: "rest" in [item.published for item in host.visible().visible_tools])
 
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="the interpreter is a shell script")
@@ -797,21 +786,83 @@ async def test_a_plugin_that_was_uninstalled_is_no_longer_shown_as_served(
     assert listed.manager.records["acme"].status is Status.FAILED
 
 
-async def test_hooks_that_cannot_be_carried_over_are_told(install: Install, tmp_path: Path):
-    install(
-        "acme",
-        """
-        from standards_mcp import Plugin, Tool, hookimpl
+ADDS_MORE = """
+    import click
+    from starlette.responses import PlainTextResponse
+    from standards_mcp import Filter, Health, Plugin, Route, hookimpl, tool
+
+    class AcmePlugin(Plugin):
+        @tool(accepts_filters=True)
+        def find(self, query: str, filter: dict | None) -> dict:
+            "Find."
+            return {"filter": filter}
+
+        @hookimpl
+        def wrap_tool_call(self, call_next):
+            return call_next
+
+        @hookimpl
+        def register_filters(self):
+            return [Filter(name="even", annotation=int, description="Even.",
+                           to_expression=lambda value: {"grade": {"$eq": str(value)}})]
+
+        @hookimpl
+        def register_routes(self):
+            async def look(request):
+                "Look."
+                return PlainTextResponse("hello")
+            return [Route(path="/look", function=look)]
+
+        @hookimpl
+        def register_commands(self):
+            return [click.Command("greet", callback=lambda: click.echo("hello"))]
+
+        @hookimpl
+        async def check_health(self):
+            return Health(status="ok", message="2 books")
+"""
+LOST = (
+    "these parts have no effect because the plugin is isolated: commands, filters, routes, "
+    "wrap_tool_call; to use them, load it in the host's process: take isolate and python out of "
+    "[plugins.acme]"
+)
+
+
+async def test_a_plugin_is_served_without_the_parts_that_need_the_process_of_the_host(
+    install: Install, tmp_path: Path
+):
+    install("acme", ADDS_MORE)
+    async with started(load(tmp_path, plugins={"acme": {"isolate": True}})) as host:
+        record = host.manager.records["acme"]
+        assert (record.status, record.reason) == (Status.STARTED, LOST)
+        health = (await check_health(host.manager))["acme"]
+        assert (health.status, health.message) == ("degraded", f"2 books; {LOST}")
+        assert (await host.call_tool("find", {"query": "x"})).structured == {"filter": None}
+        refused = message(await host.call_tool("find", {"query": "x", "even": 4}))
+        assert "even: unknown argument" in refused
+        async with route_client(host, "acme") as client:
+            assert (await client.get("/look")).status_code == 404
+        assert host.manager.commands() == {}
+    again = load(tmp_path, plugins={"acme": {"isolate": True}})
+    assert again.manager.records["acme"].reason == LOST, "known before the process runs"
+    listed = Host(again.loaded, installed=isolate(each_of("acme"), again.loaded, again.state_dir))
+    listed.restore()
+    assert listed.manager.records["acme"].reason.startswith(LOST)
+
+
+async def test_a_plugin_that_misses_its_commands_only_is_well(install: Install, tmp_path: Path):
+    source = """
+        from standards_mcp import Plugin, hookimpl
 
         class AcmePlugin(Plugin):
             @hookimpl
-            def wrap_tool_call(self, call_next):
-                return call_next
-        """,
-    )
+            def register_commands(self):
+                return []
+    """
+    install("acme", source)
     async with started(load(tmp_path, plugins={"acme": {"isolate": True}})) as host:
-        health = (await check_health(host.manager))["acme"]
-        assert health.message == "wrap_tool_call has no effect: the plugin is isolated"
+        assert "isolated: commands; to use" in host.manager.records["acme"].reason
+        assert (await check_health(host.manager))["acme"].status == "ok"
 
 
 async def test_another_interpreter_runs_a_plugin_that_is_not_installed_here(
