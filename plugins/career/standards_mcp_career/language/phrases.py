@@ -1,7 +1,15 @@
-"""Find the words that a quantity belongs to: Java, and not Go, in "five years of Java with Go"."""
+"""Find the words that a quantity belongs to: Java, and not Go, in "five years of Java with Go".
+
+    five years of PHRASE        a five-year PHRASE      PHRASE of five years
+    PHRASE for five years       five years in PHRASE    PHRASE with five years of experience
+    PHRASE (five years)         PHRASE: five years      PHRASE, five years
+
+A phrase ends at a turn: a comma, "that", "with", "now", and "and" or "/" before another phrase.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Final, NamedTuple
@@ -12,6 +20,10 @@ from .tokens import Token
 
 JOINERS: Final = frozenset("-/+")
 """Breaks that end no part of a clause."""
+_APPOSITIONS: Final = {"(": (")",), ":": ("", ","), "|": ("", ","), "\u2013": ("", ","), ",": ("",)}
+"""The breaks before a quantity that has the phrase before them, and what must follow it."""
+_PERSON: Final = re.compile(".{3,}(?:er|or|ist|ant|ent|ee|se)s?")
+_SELF: Final = frozenset(("am", "as", "be", "been", "being", "is", "m", "was"))
 _NOUN_WORDS: Final = 3
 _REACH: Final = 20
 """How many tokens a phrase has on each side of its quantity, so that long texts take no square."""
@@ -59,9 +71,27 @@ class Phrases:
         before, edge = self._before(found, found.start)
         if before:
             return Phrase([*before, *self._after(found, has_words=True)], is_named=False)
-        if not after and self._text(edge) == "with":  # a nurse with five years of experience
+        is_with = self._text(edge) == "with" and not self._is_of_another(edge)
+        if not after and (is_with or self._is_apposition(found, edge)):
             after, _ = self._before(found, edge)
         return Phrase(after, is_named=False)
+
+    def _is_of_another(self, end: int) -> bool:
+        """Return True for the experience of somebody else: "taught a nurse with five years"."""
+        if self._text(end - 1).endswith("s") and _PERSON.fullmatch(self._text(end - 1)):
+            return True
+        for place in range(end - 1, max(0, end - _REACH), -1):
+            before = self._tokens[place - 1]
+            if self._tokens[place].kind == "break" or before.kind == "break":
+                return False
+            if self._text(place) in ARTICLES:
+                return before.text not in _SELF
+        return False
+
+    def _is_apposition(self, found: Found, edge: int) -> bool:
+        """Return True for "Java (five years)"."""
+        follower = self._text(found.end)
+        return edge == found.start - 1 and follower in _APPOSITIONS.get(self._text(edge), ())
 
     def _described(self, found: Found) -> list[int]:
         """Return the noun after an attribute, such as "plan" in "a five-year plan for schools"."""
@@ -82,7 +112,8 @@ class Phrases:
         while edge >= max(0, start - _REACH):
             if self._ends.get(edge + 1) == found.quantity.nouns:
                 return [], edge
-            if self._is_turn(edge, has_words=edge - 1 in self._words):
+            has_words = edge - 1 in self._words or bool(_PERSON.fullmatch(self._text(edge - 1)))
+            if self._is_turn(edge, has_words=has_words):
                 break
             edge -= 1
         return [place for place in range(edge + 1, start) if place in self._words], edge
@@ -106,7 +137,7 @@ class Phrases:
     def _is_turn(self, place: int, *, has_words: bool) -> bool:
         """Return True if another phrase begins after a place."""
         token = self._tokens[place]
-        if token.text in CONJUNCTIONS:
+        if token.text in CONJUNCTIONS or token.text == "/":
             return not self._joins(place)
         is_end = token.kind == "break" and token.text not in JOINERS
         return is_end or token.text in RELATIVES or (has_words and token.text in TURNS)
