@@ -25,8 +25,19 @@ _NEGATIONS: Final = frozenset(("no", "not"))
 _MARKS: Final = ABOUT | ABOVE | BELOW | LEAST | MOST | _NEGATIONS | {"up", "bis"}
 _MARKS_AFTER: Final = frozenset(("max", "maximum", "min", "minimum"))
 _BETWEEN_MARKS: Final = frozenset(("a", "an", "at", "of", "than", "the", "to", "zu"))
-_BEFORE_A_UNIT: Final = _MARKS | {"and", "for", "had", "has", "have", "of", "or", "spent", "than", "with"}
-_OR_BETTER: Final = frozenset(("higher", "later", "newer"))
+_BEFORE_A_UNIT: Final = _MARKS | {
+    "and",
+    "for",
+    "had",
+    "has",
+    "have",
+    "of",
+    "or",
+    "spent",
+    "than",
+    "with",
+}
+_OR_MORE: Final = ABOVE | {"higher", "later", "newer", "plus"}
 _MARK_WORDS: Final = 5
 _NUMBER_TOKENS: Final = 3  # two hundred thousand; a chain of any length would take for ever
 
@@ -102,10 +113,7 @@ def number_at(tokens: Sequence[Token], place: int) -> Number:
 
 
 def _implied(tokens: Sequence[Token], place: int) -> tuple[float, float, int] | None:
-    """Return the ends of "a year" or "several years", and the place of the first word.
-
-    "A year" after another word may be a rate, as in "ten visits a year".
-    """
+    """Return the ends of "a year" or "several years", and the place of the first word."""
     unit = tokens[place].text
     if UNITS.get(unit, ("", 0))[0] != "month":
         return None
@@ -116,16 +124,18 @@ def _implied(tokens: Sequence[Token], place: int) -> tuple[float, float, int] | 
             return 2, math.inf, place - 2
         case ["half", "a" | "an"]:
             return 0.5, 0.5, place - 2
-        case ["a" | "an"]:
-            return 1, 1, place - 1
-        case [before, "a" | "an"] if (
-            before in _BEFORE_A_UNIT
-            or tokens[place - 2].kind == "break"
-            or _texts(tokens, place + 1, place + 2) == ["of"]
-        ):
+        case [*_, "a" | "an"] if _is_amount(tokens, place):
             return 1, 1, place - 1
         case _:
             return (1, 1, place) if unit in ("decade", "decades") else None
+
+
+def _is_amount(tokens: Sequence[Token], unit: int) -> bool:
+    """Return True for "a year" that is no rate, as it is in "ten visits a year"."""
+    if unit < 2 or _texts(tokens, unit + 1, unit + 2) == ["of"]:  # noqa: PLR2004
+        return True
+    before = tokens[unit - 2]
+    return before.kind == "break" or before.text in _BEFORE_A_UNIT
 
 
 def _texts(tokens: Sequence[Token], start: int, end: int) -> list[str]:
@@ -150,12 +160,7 @@ def _values(tokens: Sequence[Token], start: int) -> tuple[float, float, int]:
     value = number_value(tokens[start])
     if value is None:
         return 0, math.inf, start
-    low, high, place = value, value, start + 1
-    match tokens[place : place + 3]:
-        case [opened, repeated, closed] if (opened.text, closed.text) == ("(", ")"):
-            place += 3 if number_value(repeated) == value else 0  # two (2)
-        case _:
-            pass
+    low, high, place = value, value, start + 1 + _repeated(tokens, start, value)
     joins = _RANGE | {"and"} if start and tokens[start - 1].text == "between" else _RANGE
     for _ in range(_NUMBER_TOKENS):
         following = tokens[place : place + 2]
@@ -178,14 +183,19 @@ def _values(tokens: Sequence[Token], start: int) -> tuple[float, float, int]:
     return low, high, place
 
 
+def _repeated(tokens: Sequence[Token], start: int, value: float) -> int:
+    """Return how many tokens repeat a number: three in "two (2)"."""
+    texts = _texts(tokens, start + 1, start + 4)
+    is_repeated = texts[:1] == ["("] and texts[2:] == [")"]
+    return 3 if is_repeated and number_value(tokens[start + 2]) == value else 0
+
+
 def _marks_after(tokens: Sequence[Token], place: int) -> tuple[frozenset[str], int]:
     """Return the words after a number or a unit that bound it, and the place after them."""
     match [each.text for each in tokens[place : place + 2]]:
         case ["+" | "plus", *_]:
             return LEAST, place + 1
-        case ["-", "plus"]:
-            return LEAST, place + 2
-        case ["or", bound] if bound in ABOVE or bound in _OR_BETTER:
+        case ["-" | "or", bound] if bound in _OR_MORE:
             return LEAST, place + 2
         case ["or", bound] if bound in BELOW:
             return MOST, place + 2

@@ -15,7 +15,7 @@ from itertools import takewhile
 from typing import Final, NamedTuple
 
 from .lexicon import ARTICLES, CONJUNCTIONS, GENERIC_WORDS, RELATIVES, STOP_WORDS, TURNS
-from .quantities import Found
+from .quantities import TIMES, Found
 from .tokens import Token
 
 JOINERS: Final = frozenset("-/+")
@@ -23,7 +23,7 @@ JOINERS: Final = frozenset("-/+")
 _APPOSITIONS: Final = {"(": (")",), ":": ("", ","), "|": ("", ","), "\u2013": ("", ","), ",": ("",)}
 """The breaks before a quantity that has the phrase before them, and what must follow it."""
 _PERSON: Final = re.compile(".{3,}(?:er|or|ist|ant|ent|ee|se)s?")
-_SELF: Final = frozenset(("am", "as", "be", "been", "being", "is", "m", "was"))
+_SELF: Final = frozenset(("am", "as", "be", "been", "being", "i'm", "is", "was"))
 _NOUN_WORDS: Final = 3
 _REACH: Final = 20
 """How many tokens a phrase has on each side of its quantity, so that long texts take no square."""
@@ -45,12 +45,18 @@ class Phrases:
 
     Args:
         words: The places of meaningful words.
+        is_claim: True if somebody else's experience is none.
     """
 
     def __init__(
-        self, tokens: Sequence[Token], words: Mapping[int, object], found: Sequence[Found]
+        self,
+        tokens: Sequence[Token],
+        words: Mapping[int, object],
+        found: Sequence[Found],
+        *,
+        is_claim: bool,
     ) -> None:
-        self._tokens, self._words = tokens, words
+        self._tokens, self._words, self._is_claim = tokens, words, is_claim
         self._starts = {each.start: each.quantity.nouns for each in found}
         self._ends = {each.end: each.quantity.nouns for each in found}
 
@@ -60,6 +66,8 @@ class Phrases:
         What is said of the quantity itself counts alone: "a team of five", "five years of Go".
         Else all words up to the next turn count, before it and after it.
         """
+        if self._is_claim and self._is_of_another(found):
+            return Phrase([], is_named=True)
         if found.is_attribute and (described := self._described(found)):
             return Phrase(described, is_named=True)
         if found.holder is not None:
@@ -71,13 +79,16 @@ class Phrases:
         before, edge = self._before(found, found.start)
         if before:
             return Phrase([*before, *self._after(found, has_words=True)], is_named=False)
-        is_with = self._text(edge) == "with" and not self._is_of_another(edge)
+        is_with = self._text(edge) == "with"  # a nurse with five years of experience
         if not after and (is_with or self._is_apposition(found, edge)):
             after, _ = self._before(found, edge)
         return Phrase(after, is_named=False)
 
-    def _is_of_another(self, end: int) -> bool:
-        """Return True for the experience of somebody else: "taught a nurse with five years"."""
+    def _is_of_another(self, found: Found) -> bool:
+        """Return True for the time of somebody else: "taught a nurse with five years of it"."""
+        end = found.start - 1
+        if self._text(end) != "with" or TIMES.isdisjoint(found.quantity.nouns):
+            return False
         if self._text(end - 1).endswith("s") and _PERSON.fullmatch(self._text(end - 1)):
             return True
         for place in range(end - 1, max(0, end - _REACH), -1):
@@ -99,9 +110,15 @@ class Phrases:
         return [place for place in takewhile(self._is_noun, places) if place in self._words]
 
     def _held(self, holder: int) -> list[int]:
-        """Return the noun that has a quantity: "rescue" in "rescue experience of five years"."""
+        """Return the noun that has a quantity: "rescue" in "rescue experience of five years".
+
+        The verb before its article counts, too: "led" in "led a choir of forty".
+        """
         places = range(holder, max(holder - _NOUN_WORDS, -1), -1)
-        return [place for place in takewhile(self._is_noun, places) if place in self._words][:1]
+        nouns = list(takewhile(self._is_noun, places))
+        held = [place for place in nouns if place in self._words][:1]
+        verb = nouns[-1] - 2 if nouns else -1
+        return [*held, verb] if verb in self._words and self._text(verb + 1) in ARTICLES else held
 
     def _before(self, found: Found, start: int) -> tuple[list[int], int]:
         """Return the words before a place, back to the last turn, and the place of that turn.

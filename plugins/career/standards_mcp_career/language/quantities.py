@@ -25,7 +25,6 @@ from .lexicon import (
     FRACTIONS,
     GENERIC_WORDS,
     LABELS,
-    LEAST,
     SPANS,
     STOP_WORDS,
     TIES,
@@ -39,7 +38,7 @@ _CALENDAR_YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _PER: Final = frozenset(("/", "a", "an", "each", "every", "per", "pro"))
 _FILLER: Final = frozenset(("-", "full"))
 _NOUN_WORDS: Final = 3
-_TIMES: Final = frozenset(("second", "month"))
+TIMES: Final = frozenset(("second", "month"))
 _MONEY: Final = frozenset(("dollar", "euro", "pound"))
 _USED_BY_WORDS: Final = 5
 _UP_TO_LIMITS: Final = frozenset(("second", "month", "percent"))
@@ -110,7 +109,7 @@ def quantity_at(tokens: Sequence[Token], place: int) -> tuple[Found | None, int]
     if sign in UNITS and sign != "%":
         words, end = [sign], number.end
     if len(words) == 1 and words[0] in UNITS:
-        is_span = UNITS[words[0]][0] in _TIMES and _is_span(tokens, number.start, end)
+        is_span = UNITS[words[0]][0] in TIMES and _is_span(tokens, number.start, end)
         if is_span or _is_part(tokens, number.place):
             return None, end
         measured = _measured(tokens, number, words[0], end)

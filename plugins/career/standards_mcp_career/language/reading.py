@@ -134,7 +134,7 @@ class _ClauseReader:
         return end
 
     def _count(self) -> None:
-        phrases = Phrases(self._tokens, self._places, self._found)
+        phrases = Phrases(self._tokens, self._places, self._found, is_claim=self._is_claim)
         for found in self._found:
             places, is_named = phrases.of(found)
             words = list(dict.fromkeys(self._places[place] for place in places))
