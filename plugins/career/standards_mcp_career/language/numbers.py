@@ -132,9 +132,11 @@ def _implied(tokens: Sequence[Token], place: int) -> tuple[float, float, int] | 
 
 def _is_amount(tokens: Sequence[Token], unit: int) -> bool:
     """Return True for "a year" that is no rate, as it is in "ten visits a year"."""
-    if unit < 2 or _texts(tokens, unit + 1, unit + 2) == ["of"]:  # noqa: PLR2004
+    if unit < 2:  # noqa: PLR2004
         return True
     before = tokens[unit - 2]
+    if _texts(tokens, unit + 1, unit + 2) == ["of"]:  # finished a year of nursing
+        return before.kind == "word" and before.text not in MULTIPLES.keys() | UNITS.keys()
     return before.kind == "break" or before.text in _BEFORE_A_UNIT
 
 

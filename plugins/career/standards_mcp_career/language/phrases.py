@@ -100,8 +100,13 @@ class Phrases:
         return False
 
     def _is_apposition(self, found: Found, edge: int) -> bool:
-        """Return True for "Java (five years)"."""
+        """Return True for "Java (five years)", and after a comma for nothing but a name."""
         follower = self._text(found.end)
+        if self._text(edge) == ",":
+            parts = (self._tokens[place].kind != "break" for place in range(edge - 1, -1, -1))
+            length = sum(takewhile(bool, parts))
+            if not all(map(self._is_noun, range(edge - length, edge))):
+                return False
         return edge == found.start - 1 and follower in _APPOSITIONS.get(self._text(edge), ())
 
     def _described(self, found: Found) -> list[int]:

@@ -145,7 +145,7 @@ def _version(tokens: Sequence[Token], number: Number) -> Found | None:
     if name is None or not is_whole or _CALENDAR_YEAR.fullmatch(token.text):
         return None
     noun = tokens[name]
-    if not noun.written[0].isupper() or noun.text in LABELS | GENERIC_WORDS | UNITS.keys():
+    if noun.written.islower() or noun.text in LABELS | GENERIC_WORDS | UNITS.keys():
         return None
     low, high = number.bounds(up_to_is_limit=True)
     nouns, text = (f"version:{stem(noun.text)}",), _text(tokens[number.place : number.end])
