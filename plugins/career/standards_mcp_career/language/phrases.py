@@ -14,14 +14,14 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Final, NamedTuple
 
-from .lexicon import ARTICLES, CONJUNCTIONS, GENERIC_WORDS, RELATIVES, STOP_WORDS, TURNS
+from .lexicon import ARTICLES, CONJUNCTIONS, GAINS, GENERIC_WORDS, RELATIVES, STOP_WORDS, TURNS
 from .quantities import TIMES, Found
 from .tokens import Token
 
 JOINERS: Final = frozenset("-/+")
 """Breaks that end no part of a clause."""
 _APPOSITIONS: Final = {"(": (")",), ":": ("", ","), "|": ("", ","), "\u2013": ("", ","), ",": ("",)}
-"""The breaks before a quantity that has the phrase before them, and what must follow it."""
+"""For each break between a phrase and its quantity, the tokens that may follow the quantity."""
 _PERSON: Final = re.compile(".{3,}(?:er|or|ist|ant|ent|ee|se)s?")
 _SELF: Final = frozenset(("am", "as", "be", "been", "being", "i'm", "is", "was"))
 _NOUN_WORDS: Final = 3
@@ -45,7 +45,7 @@ class Phrases:
 
     Args:
         words: The places of meaningful words.
-        is_claim: True if somebody else's experience is none.
+        is_claim: True if the time of somebody or something else proves nothing.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Phrases:
         What is said of the quantity itself counts alone: "a team of five", "five years of Go".
         Else all words up to the next turn count, before it and after it.
         """
-        if self._is_claim and self._is_of_another(found):
+        if self._is_claim and (self._is_of_another(found) or self._is_object(found)):
             return Phrase([], is_named=True)
         if found.is_attribute and (described := self._described(found)):
             return Phrase(described, is_named=True)
@@ -98,6 +98,12 @@ class Phrases:
             if self._text(place) in ARTICLES:
                 return before.text not in _SELF
         return False
+
+    def _is_object(self, found: Found) -> bool:
+        """Return True for time that was worked on: "analysed five years of sales data"."""
+        is_time = self._text(found.end) == "of" and not TIMES.isdisjoint(found.quantity.nouns)
+        is_verb = found.start - 1 in self._words and self._text(found.start - 1) not in GAINS
+        return is_time and is_verb
 
     def _is_apposition(self, found: Found, edge: int) -> bool:
         """Return True for "Java (five years)", and after a comma for nothing but a name."""
